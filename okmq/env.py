@@ -1,0 +1,206 @@
+"""The settings that come from the environment: one table, typed, read once, loud when wrong.
+
+Django-free, so that the supervisor, a Spark job and the settings module read the same values the same way.
+A file ``.env`` in the project's folder is read too; the real environment wins over it.
+"""
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+PROJECT = Path(__file__).resolve().parent.parent
+# A unix socket's path may hold 107 bytes on Linux (sun_path); some room is left for a suffix.
+LONGEST_SOCKET_PATH = 100
+
+T = TypeVar("T")
+
+
+class EnvError(ValueError):
+    """A variable holds a value that cannot be used; the message is one sentence for a person."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Env:
+    """Every ``OKMQ_*`` variable, checked. Paths are absolute, times are seconds, sizes are bytes."""
+
+    host: str
+    port: int
+    data_dir: Path
+    redis_url: str
+    private_store: bool
+    database_url: str
+    admin_password: str | None
+    admin_token: str | None
+    secret_key: str | None
+    allowed_hosts: tuple[str, ...]
+    forwarded_allow_ips: str | None
+    web_workers: int
+    spark_master: str
+    spark_memory: str
+    spark_idle_s: int
+    history: bool
+    history_url: str
+    history_every_s: int
+    fsync: str
+    public_metrics: bool
+    https: bool
+    debug: bool
+
+    @property
+    def valkey_dir(self) -> Path:
+        return self.data_dir / "valkey"
+
+    @property
+    def run_dir(self) -> Path:
+        return self.data_dir / "run"
+
+    @property
+    def log_dir(self) -> Path:
+        return self.data_dir / "log"
+
+    @property
+    def processes_file(self) -> Path:
+        return self.run_dir / "processes.json"
+
+
+def private_socket(data_dir: Path) -> Path:
+    """The socket of the private server: in the data folder, or in a short private folder when that is too long."""
+    socket = data_dir / "valkey" / "valkey.sock"
+    if len(os.fsencode(socket)) <= LONGEST_SOCKET_PATH:
+        return socket
+    digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"okmq-{os.getuid()}-{digest}" / "valkey.sock"
+
+
+def read_dotenv(path: Path) -> dict[str, str]:
+    """``NAME=value`` lines of a file; blank lines and ``#`` comments are passed over, quotes are taken off.
+
+    Raises:
+        EnvError: a line is neither.
+    """
+    values: dict[str, str] = {}
+    if not path.is_file():
+        return values
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        name, separator, value = text.partition("=")
+        if not separator or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name.strip()):
+            raise EnvError(f"{path}, line {number}: expected NAME=value.")
+        values[name.strip()] = value.strip().strip("'\"")
+    return values
+
+
+def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJECT / ".env") -> Env:
+    """Read and check every variable.
+
+    Args:
+        environ: where to read from; the process's environment (over ``.env``) when None.
+        dotenv: the file with defaults; None reads none.
+
+    Raises:
+        EnvError: naming the variable, the value and what is allowed.
+    """
+    if environ is None:
+        environ = os.environ
+    values = {**(read_dotenv(dotenv) if dotenv else {}), **environ}
+
+    def read(name: str, parse: Callable[[str], T], default: T) -> T:
+        text = values.get(name, "")
+        return default if text == "" else parse_named(name, text, parse)
+
+    data_dir = read("OKMQ_DATA_DIR", lambda text: Path(text).expanduser().absolute(), PROJECT / "var")
+    given_redis = read("OKMQ_REDIS_URL", _redis_url, None)
+    return Env(
+        host=read("OKMQ_HOST", str, "127.0.0.1"),
+        port=read("OKMQ_PORT", _between(1, 65535), 8000),
+        data_dir=data_dir,
+        redis_url=given_redis or f"unix://{private_socket(data_dir)}",
+        private_store=given_redis is None,
+        database_url=read("OKMQ_DATABASE_URL", _database_url, f"sqlite:///{data_dir / 'okmq.sqlite3'}"),
+        admin_password=read("OKMQ_ADMIN_PASSWORD", str, None),
+        admin_token=read("OKMQ_ADMIN_TOKEN", _admin_token, None),
+        secret_key=read("OKMQ_SECRET_KEY", str, None),
+        allowed_hosts=read("OKMQ_ALLOWED_HOSTS", _names, ("localhost", "127.0.0.1", "[::1]")),
+        forwarded_allow_ips=read("OKMQ_FORWARDED_ALLOW_IPS", str, None),
+        web_workers=read("OKMQ_WEB_WORKERS", _between(1, 64), 1),
+        spark_master=read("OKMQ_SPARK_MASTER", str, "local[*]"),
+        spark_memory=read("OKMQ_SPARK_MEMORY", _spark_memory, "1g"),
+        spark_idle_s=read("OKMQ_SPARK_IDLE", _between(1, 86_400), 600),
+        history=read("OKMQ_HISTORY", _switch, True),
+        history_url=read("OKMQ_HISTORY_URL", str, str(data_dir / "history")),
+        history_every_s=read("OKMQ_HISTORY_EVERY", _between(1, 86_400), 60),
+        fsync=read("OKMQ_FSYNC", _one_of("always", "everysec", "no"), "always"),
+        public_metrics=read("OKMQ_PUBLIC_METRICS", _switch, False),
+        https=read("OKMQ_HTTPS", _switch, False),
+        debug=read("OKMQ_DEBUG", _switch, False),
+    )
+
+
+def parse_named(name: str, text: str, parse: Callable[[str], T]) -> T:
+    """Parse one value; the parser's complaint is completed with the variable's name and the value."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise EnvError(f"{name}={text!r}: {error}") from None
+
+
+def _between(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
+            raise ValueError(f"expected a whole number from {low} to {high}.")
+        return int(text)
+
+    return parse
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"expected one of {', '.join(words)}.")
+        return text
+
+    return parse
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in {"on", "off", "1", "0", "true", "false", "yes", "no"}:
+        raise ValueError("expected on or off.")
+    return text.lower() in {"on", "1", "true", "yes"}
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise ValueError("expected host names, separated by commas.")
+    return names
+
+
+def _redis_url(text: str) -> str | None:
+    if not text.startswith(("redis://", "rediss://", "unix://")):
+        raise ValueError("expected a URL that starts with redis://, rediss:// or unix://.")
+    return text
+
+
+def _database_url(text: str) -> str:
+    if not text.startswith(("sqlite:///", "postgres://", "postgresql://")):
+        raise ValueError("expected a URL that starts with sqlite:/// or postgresql://.")
+    return text
+
+
+def _admin_token(text: str) -> str:
+    if not re.fullmatch(r"[\x21-\x7e]{16,200}", text):
+        raise ValueError("expected 16 to 200 visible ASCII characters.")
+    return text
+
+
+def _spark_memory(text: str) -> str:
+    if not re.fullmatch(r"[1-9][0-9]{0,5}[mg]", text):
+        raise ValueError("expected a size such as 1g or 1536m.")
+    return text
