@@ -29,7 +29,9 @@ def _secret_key() -> str:
         fresh.touch(mode=0o600)
         fresh.write_text(secrets.token_urlsafe(64))
         try:
-            path.hardlink_to(fresh)  # the first process wins; the others read what it wrote
+            path.hardlink_to(
+                fresh
+            )  # the first process wins; the others read what it wrote
         except FileExistsError:
             pass
         fresh.unlink()
@@ -110,7 +112,10 @@ CHANNEL_LAYERS = {
 }
 
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "dashboard:login"
@@ -126,15 +131,21 @@ STATIC_URL = "/static/"
 STATIC_ROOT = ENV.data_dir / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
 }
 if "pytest" in sys.modules:
-    STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    STORAGES["staticfiles"] = {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+    }
 
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["streams.api.parsing.StrictJSONParser"],
-    "DEFAULT_AUTHENTICATION_CLASSES": ["streams.api.authentication.TokenAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "streams.api.authentication.TokenAuthentication"
+    ],
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "streams.api.errors.exception_handler",

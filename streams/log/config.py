@@ -1,0 +1,180 @@
+"""What the SQL database decides and the log must know: streams, their names and settings, tokens."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from streams.log import keys
+from streams.log.client import Op, Pipeline, Script
+
+SETTINGS = (
+    "ttl",
+    "max_messages",
+    "max_bytes",
+    "discard",
+    "max_message_bytes",
+    "dedup_window",
+    "archive",
+    "deny_delete",
+    "deny_purge",
+    "sealed",
+    "keys",
+)
+"""The settings that the scripts and the data plane act on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """A stream as the registry lists it."""
+
+    stream_id: str
+    name: str
+    workspace: str
+    workspace_id: int
+    archive: bool
+    internal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenGrant:
+    """What a bearer of a token may do.
+
+    Attributes:
+        id: the token's database id.
+        workspace, workspace_id: where it acts.
+        scopes: ``read``, ``publish``, ``consume``, ``manage``, ``admin``.
+        streams: name patterns that narrow it; empty is every stream.
+        expires_ms: unix ms, or None.
+    """
+
+    id: int
+    workspace: str
+    workspace_id: int
+    scopes: tuple[str, ...]
+    streams: tuple[str, ...] = ()
+    expires_ms: int | None = None
+
+
+def stream_publish(stream: Registered, settings: Mapping[str, Any]) -> Op[bool]:
+    """Publish a stream's name and settings (those of ``SETTINGS``); True when it is new to this store."""
+    pairs: list[Any] = ["name", stream.name, "workspace", stream.workspace_id]
+    for field in SETTINGS:
+        pairs += [field, _encode(settings.get(field))]
+    registered = {
+        name: value for name, value in asdict(stream).items() if name != "stream_id"
+    }
+    new = yield Script("publish", [keys.meta(stream.stream_id)], pairs)
+    yield Pipeline(
+        [
+            ("HSET", keys.REGISTRY, stream.stream_id, json.dumps(registered)),
+            ("HSET", keys.names(stream.workspace_id), stream.name, stream.stream_id),
+        ]
+    )
+    return bool(new)
+
+
+def stream_remove(stream_id: str, *, workspace_id: int, name: str) -> Op[None]:
+    """Delete a stream with everything in it; those who wait on it are told. Twice is no error."""
+    held = yield ("HGET", keys.names(workspace_id), name)
+    if held is not None and held.decode() == stream_id:
+        yield ("HDEL", keys.names(workspace_id), name)
+    yield ("HDEL", keys.REGISTRY, stream_id)
+    yield Script("remove", keys.all_of(stream_id), [keys.wake(stream_id)])
+
+
+def stream_settings(stream_id: str) -> Op[dict[str, str] | None]:
+    """The published settings of a stream as text, with its name; None when there is no such stream."""
+    values = yield ("HMGET", keys.meta(stream_id), "name", *SETTINGS)
+    if values[0] is None:
+        return None
+    named = zip(("name", *SETTINGS), values, strict=True)
+    return {field: value.decode() for field, value in named if value is not None}
+
+
+def stream_id_of(workspace_id: int, name: str) -> Op[str | None]:
+    """The internal id that a name stands for now, or None."""
+    found = yield ("HGET", keys.names(workspace_id), name)
+    return None if found is None else found.decode()
+
+
+def streams() -> Op[list[Registered]]:
+    """Every registered stream."""
+    flat = yield ("HGETALL", keys.REGISTRY)
+    return [
+        Registered(stream_id=flat[n].decode(), **json.loads(flat[n + 1]))
+        for n in range(0, len(flat), 2)
+    ]
+
+
+def names_in(workspace_id: int) -> Op[dict[str, str]]:
+    """Name → internal id of a workspace's streams."""
+    flat = yield ("HGETALL", keys.names(workspace_id))
+    return {flat[n].decode(): flat[n + 1].decode() for n in range(0, len(flat), 2)}
+
+
+def names_remove(workspace_id: int) -> Op[None]:
+    """Forget a workspace's names."""
+    yield ("UNLINK", keys.names(workspace_id))
+
+
+def archived_set(stream_id: str, offset: int) -> Op[None]:
+    """Say that the history holds everything up to an offset; retention may then remove it."""
+    yield Script("archived", [keys.meta(stream_id)], [offset])
+
+
+def archived_of(stream_ids: Iterable[str]) -> Op[dict[str, int]]:
+    """Up to which offset the history holds each stream."""
+    wanted = list(stream_ids)
+    found = yield Pipeline(
+        [("HGET", keys.meta(stream_id), "archived") for stream_id in wanted]
+    )
+    return {
+        stream_id: int(offset or 0)
+        for stream_id, offset in zip(wanted, found, strict=True)
+    }
+
+
+def token_publish(digest: str, grant: TokenGrant) -> Op[None]:
+    """Let the bearer of the token with this SHA-256 digest in."""
+    yield ("SET", keys.token(digest), json.dumps(asdict(grant)))
+
+
+def token_remove(digest: str) -> Op[None]:
+    """Let the bearer in no more; every process follows within its cache time."""
+    yield ("UNLINK", keys.token(digest))
+
+
+def token_grant(digest: str) -> Op[TokenGrant | None]:
+    """What the bearer of this token may do; None for an unknown token."""
+    found = yield ("GET", keys.token(digest))
+    if found is None:
+        return None
+    fields = json.loads(found)
+    fields["scopes"], fields["streams"] = (
+        tuple(fields["scopes"]),
+        tuple(fields["streams"]),
+    )
+    return TokenGrant(**fields)
+
+
+def tokens_used(used_ms: Mapping[int, int]) -> Op[None]:
+    """Note when tokens were last used: token id → unix ms."""
+    flat = [part for item in used_ms.items() for part in item]
+    yield ("HSET", keys.TOKENS_USED, *flat)
+
+
+def take_tokens_used() -> Op[dict[int, int]]:
+    """Take the notes of ``tokens_used`` away, token id → unix ms."""
+    flat, _ = yield Pipeline([("HGETALL", keys.TOKENS_USED), ("DEL", keys.TOKENS_USED)])
+    return {int(flat[n]): int(flat[n + 1]) for n in range(0, len(flat), 2)}
+
+
+def _encode(value: Any) -> str:
+    if value is None or value is False:
+        return ""
+    if value is True:
+        return "1"
+    if isinstance(value, list | tuple):
+        return json.dumps(value) if value else ""
+    return str(value)

@@ -1,0 +1,123 @@
+"""What one message looks like in the store and on the wire.
+
+An entry's id is ``<offset>-<unix ms>``; its fields stand in one order, so that Redis shares their names across a
+node: ``i`` id, ``b`` body (the JSON bytes as sent), ``c`` bytes of the stream up to and with this message, then
+only where present ``k`` key, ``h`` headers (JSON), ``x`` expiry (unix ms).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+Entry = Sequence[Any]
+"""One raw entry as the server sends it: ``[id, [field, value, …]]``, all bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMessage:
+    """A message to append.
+
+    Attributes:
+        id: 1–50 characters, the deduplication key.
+        body: one JSON value, the bytes as sent.
+        key: dot-separated tokens, at most 255 characters, or None.
+        headers: a JSON object of strings, encoded, or None.
+        ttl_s: whole seconds ≥ 1 until it expires, or None.
+    """
+
+    id: str
+    body: bytes
+    key: str | None = None
+    headers: bytes | None = None
+    ttl_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A stored message. ``timestamp_ms`` and ``expires_ms`` are unix milliseconds; ``body`` is JSON text."""
+
+    id: str
+    offset: int
+    timestamp_ms: int
+    body: bytes
+    key: str | None
+    headers: bytes | None
+    expires_ms: int | None
+    cumulative_bytes: int
+
+    @property
+    def timestamp(self) -> str:
+        """RFC 3339, UTC, milliseconds."""
+        return timestamp(self.timestamp_ms)
+
+
+def parse(entry: Entry) -> Message:
+    """A raw entry as a message."""
+    offset, timestamp_ms = position(entry)
+    fields = entry[1]
+    optional = {fields[n]: fields[n + 1] for n in range(6, len(fields), 2)}
+    key, expires = optional.get(b"k"), optional.get(b"x")
+    return Message(
+        id=fields[1].decode(),
+        offset=offset,
+        timestamp_ms=timestamp_ms,
+        body=fields[3],
+        key=None if key is None else key.decode(),
+        headers=optional.get(b"h"),
+        expires_ms=None if expires is None else int(expires),
+        cumulative_bytes=int(fields[5]),
+    )
+
+
+def position(entry: Entry) -> tuple[int, int]:
+    """Offset and time (unix ms) of a raw entry."""
+    offset, _, timestamp_ms = entry[0].partition(b"-")
+    return int(offset), int(timestamp_ms)
+
+
+def expires_ms(entry: Entry) -> int | None:
+    """When this entry's own time to live ends (unix ms), or None."""
+    fields = entry[1]
+    if len(fields) > 6 and fields[-2] == b"x":
+        return int(fields[-1])
+    return None
+
+
+def key(entry: Entry) -> bytes | None:
+    """The key of a raw entry, or None."""
+    fields = entry[1]
+    return fields[7] if len(fields) > 6 and fields[6] == b"k" else None
+
+
+def to_json(entry: Entry) -> bytes:
+    """A raw entry as the API's JSON object; the body is copied, never decoded."""
+    offset, _, timestamp_ms = entry[0].partition(b"-")
+    fields = entry[1]
+    head = b'{"id":%b,"offset":%b,"timestamp":"%b","body":%b' % (
+        msgspec.json.encode(fields[1].decode()),
+        offset,
+        timestamp(int(timestamp_ms)).encode(),
+        fields[3],
+    )
+    if len(fields) > 6:
+        for n in range(6, len(fields), 2):
+            if fields[n] == b"k":
+                head += b',"key":' + msgspec.json.encode(fields[n + 1].decode())
+            elif fields[n] == b"h":
+                head += b',"headers":' + fields[n + 1]
+    return head + b"}"
+
+
+def timestamp(unix_ms: int) -> str:
+    """Unix milliseconds as RFC 3339 in UTC with milliseconds."""
+    seconds, milliseconds = divmod(unix_ms, 1000)
+    return f"{_second(seconds)}.{milliseconds:03d}Z"
+
+
+@lru_cache(maxsize=4096)
+def _second(unix_s: int) -> str:
+    return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -1,0 +1,81 @@
+"""What the log can refuse. Each error carries facts, not sentences; the API turns them into answers."""
+
+
+class LogError(Exception):
+    """Base of everything that the log raises on purpose."""
+
+
+class StoreUnavailable(LogError):
+    """The store did not answer, or refuses commands for now; whether a write happened is not known."""
+
+
+class StreamNotFound(LogError):
+    """No stream has this internal id (any more)."""
+
+
+class StreamSealed(LogError):
+    """The stream takes no more messages and loses none by hand."""
+
+
+class OperationDenied(LogError):
+    """A one-way switch forbids it; ``switch`` is ``deny_delete`` or ``deny_purge``."""
+
+    def __init__(self, switch: str) -> None:
+        super().__init__(switch)
+        self.switch = switch
+
+
+class MessageNotFound(LogError):
+    """No visible message stands at this offset."""
+
+
+class MessageTooLarge(LogError):
+    """A body is larger than the stream allows; nothing of its batch was stored.
+
+    Attributes:
+        index: position in the batch, from 0.
+        size_bytes, limit_bytes: what was sent and what is allowed.
+    """
+
+    def __init__(self, index: int, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(f"message {index}: {size_bytes} bytes, limit {limit_bytes}")
+        self.index, self.size_bytes, self.limit_bytes = index, size_bytes, limit_bytes
+
+
+class StreamFull(LogError):
+    """``discard: new`` and a limit would be passed; ``limit`` names the setting. Nothing was stored."""
+
+    def __init__(self, limit: str, allowed: int) -> None:
+        super().__init__(f"{limit} is {allowed}")
+        self.limit, self.allowed = limit, allowed
+
+
+class WrongExpectation(LogError):
+    """A publish expected another state of the stream. Nothing was stored.
+
+    Attributes:
+        kind: ``last_offset``, ``last_id`` or ``last_key_offset``.
+        last_offset, last_id: what the stream really holds, where ``kind`` is one of these.
+        key, key_offset: the key that differs and its real last offset, where ``kind`` is ``last_key_offset``.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        last_offset: int = 0,
+        last_id: str = "",
+        key: str = "",
+        key_offset: int = 0,
+    ) -> None:
+        super().__init__(f"{kind} differs")
+        self.kind, self.last_offset, self.last_id = kind, last_offset, last_id
+        self.key, self.key_offset = key, key_offset
+
+
+class OffsetOutOfRange(LogError):
+    """A position beyond the last assigned offset."""
+
+    def __init__(self, last_offset: int) -> None:
+        super().__init__(f"last offset is {last_offset}")
+        self.last_offset = last_offset

@@ -1,0 +1,86 @@
+"""Every key name, in one place.
+
+All keys of one stream carry the same hash tag, its internal id, so one script may touch them all and a cluster
+keeps them on one node. A stream made again under an old name has a new internal id: nothing of the old one can
+leak into it.
+"""
+
+import secrets
+
+STREAM_ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+STREAM_ID_LENGTH = 12
+
+REGISTRY = "okmq:streams"
+"""Hash: internal id → JSON ``{name, workspace, workspace_id, archive, internal}``."""
+
+TOUCHED = "okmq:touched"
+"""Set of internal ids whose counters have changed since the worker looked last."""
+
+TOKENS_USED = "okmq:tokens-used"
+"""Hash: token id → unix ms of its last use, moved to the database by the worker."""
+
+WORKER_LEASE = "okmq:worker"
+"""String with an expiry: which worker samples and sweeps now."""
+
+
+def stream_id() -> str:
+    """A new internal id: 12 characters, 60 random bits."""
+    return "".join(secrets.choice(STREAM_ID_ALPHABET) for _ in range(STREAM_ID_LENGTH))
+
+
+def log(stream_id: str) -> str:
+    """Stream: the entries (see ``entries``)."""
+    return f"okmq:{{{stream_id}}}:log"
+
+
+def meta(stream_id: str) -> str:
+    """Hash: counters and published settings."""
+    return f"okmq:{{{stream_id}}}:meta"
+
+
+def gone(stream_id: str) -> str:
+    """Sorted set: ``<offset>:<bytes>`` by offset, of messages removed from between visible ones."""
+    return f"okmq:{{{stream_id}}}:gone"
+
+
+def ids(stream_id: str, bucket: int) -> str:
+    """Hash: message id → offset, for one of the two buckets (0, 1) of the deduplication window."""
+    return f"okmq:{{{stream_id}}}:ids:{bucket}"
+
+
+def by_key(stream_id: str) -> str:
+    """Hash: message key → last offset assigned to it."""
+    return f"okmq:{{{stream_id}}}:keys"
+
+
+def expiry(stream_id: str) -> str:
+    """Sorted set: offset by unix ms, of messages with a time to live of their own."""
+    return f"okmq:{{{stream_id}}}:exp"
+
+
+def all_of(stream_id: str) -> list[str]:
+    """Every key that a stream may own."""
+    return [
+        log(stream_id),
+        meta(stream_id),
+        gone(stream_id),
+        ids(stream_id, 0),
+        ids(stream_id, 1),
+        by_key(stream_id),
+        expiry(stream_id),
+    ]
+
+
+def wake(stream_id: str) -> str:
+    """Channel: told the last offset after an append, and ``gone`` when the stream is deleted."""
+    return f"okmq:{{{stream_id}}}:wake"
+
+
+def names(workspace_id: int) -> str:
+    """Hash: stream name → internal id, of one workspace."""
+    return f"okmq:names:{workspace_id}"
+
+
+def token(digest: str) -> str:
+    """String: JSON of what the token with this SHA-256 digest may do."""
+    return f"okmq:token:{digest}"

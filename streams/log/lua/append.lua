@@ -1,0 +1,104 @@
+-- Appends a batch: all of it or nothing, new offsets contiguous, ids already known answered with their first offset.
+-- KEYS[1] log
+-- KEYS[2] meta
+-- KEYS[3] gone
+-- KEYS[4] ids_a
+-- KEYS[5] ids_b
+-- KEYS[6] by_key
+-- KEYS[7] expiry
+-- ARGV[1] wake: channel
+-- ARGV[2] columns: which of i b k h t each message brings, in this order
+-- ARGV[3] expect_last: offset or empty
+-- ARGV[4] expect_id: id or empty
+-- ARGV[5] expect_keys: JSON [[key, offset], ...] or empty
+-- ARGV[6...] values: of each message, a value a column; empty is absent
+-- returns: one offset a message, negative where it is a duplicate
+-- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_TOO_LARGE OKMQ_FULL OKMQ_WRONG_LAST OKMQ_WRONG_ID OKMQ_WRONG_KEY
+-- include: state, floor, ids
+local log, meta, gone, ids_a, ids_b, by_key, expiry = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local wake, columns, expect_last, expect_id, expect_keys = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+local state = state_load(meta)
+if not state then return redis.error_reply('OKMQ_NO_STREAM') end
+if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
+local now = state_now(state)
+local stride, first_value = #columns, 6
+local ids, count = {}, (#ARGV - first_value + 1) / stride
+for n = 1, count do ids[n] = ARGV[first_value + (n - 1) * stride] end
+local fresh_bucket, known = ids_known(ids_a, ids_b, state, now, ids)
+
+-- Everything is checked before anything is written: a script that fails midway keeps what it wrote.
+local answer, seen, fresh, size, cum = {}, {}, {}, 0, state.cum
+for n = 1, count do
+  local first = known[n] or seen[ids[n]]
+  if first then
+    answer[n] = -first
+  else
+    local bytes = #ARGV[first_value + (n - 1) * stride + 1]
+    if bytes > state.max_message_bytes then
+      return redis.error_reply(string.format('OKMQ_TOO_LARGE %d %d %d', n - 1, bytes, state.max_message_bytes))
+    end
+    fresh[#fresh + 1], size = n, size + bytes
+    answer[n] = state.last + #fresh
+    seen[ids[n]] = answer[n]
+  end
+end
+if #fresh == 0 then
+  state.duplicates = state.duplicates + count
+  state_save(meta, state)
+  return answer
+end
+local actual = string.format(' %.0f ', state.last) .. (state.last_id or '')
+if expect_last ~= '' and tonumber(expect_last) ~= state.last then return redis.error_reply('OKMQ_WRONG_LAST' .. actual) end
+if expect_id ~= '' and expect_id ~= (state.last_id or '') then return redis.error_reply('OKMQ_WRONG_ID' .. actual) end
+if expect_keys ~= '' then
+  for _, expected in ipairs(cjson.decode(expect_keys)) do
+    local held = redis.call('HGET', by_key, expected[1]) or '0'
+    if tonumber(held) ~= expected[2] then
+      return redis.error_reply(string.format('OKMQ_WRONG_KEY %s %s', held, expected[1]))
+    end
+  end
+end
+if state.discard == 'new' then
+  raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+  state_save(meta, state)
+  if state.max_messages and state.messages + #fresh > state.max_messages then
+    return redis.error_reply(string.format('OKMQ_FULL max_messages %.0f', state.max_messages))
+  end
+  if state.max_bytes and state.bytes + size > state.max_bytes then
+    return redis.error_reply(string.format('OKMQ_FULL max_bytes %.0f', state.max_bytes))
+  end
+end
+
+local remembered, keyed = {}, {}
+for _, n in ipairs(fresh) do
+  local at = first_value + (n - 1) * stride
+  local offset, entry = answer[n], {'i', ids[n], 'b', ARGV[at + 1], 'c', 0}
+  cum = cum + #ARGV[at + 1]
+  entry[6] = string.format('%.0f', cum)
+  state.widest = math.max(state.widest, #ARGV[at + 1])
+  local text = string.format('%.0f', offset)
+  for column = 3, stride do
+    local name, value = string.sub(columns, column, column), ARGV[at + column - 1]
+    if value ~= '' then
+      if name == 'k' then keyed[#keyed + 1], keyed[#keyed + 2] = value, text end
+      if name == 't' then
+        name, value = 'x', string.format('%.0f', now + tonumber(value) * 1000)
+        redis.call('ZADD', expiry, value, text)
+      end
+      entry[#entry + 1], entry[#entry + 2] = name, value
+    end
+  end
+  redis.call('XADD', log, string.format('%.0f-%.0f', offset, now), unpack(entry))
+  remembered[#remembered + 1], remembered[#remembered + 2] = ids[n], text
+end
+redis.call('HSET', fresh_bucket, unpack(remembered))
+if #keyed > 0 then redis.call('HSET', by_key, unpack(keyed)) end
+redis.call('HSET', meta, 'last_id', ids[fresh[#fresh]])
+state.duplicates = state.duplicates + count - #fresh
+state.last, state.last_ms, state.cum = state.last + #fresh, now, cum
+state.messages, state.bytes = state.messages + #fresh, state.bytes + size
+if state.discard ~= 'new' then raise_floor(log, gone, state, floor_by_limits(log, gone, state, now)) end
+state_save(meta, state)
+redis.call('PUBLISH', wake, string.format('%.0f', state.last))
+return answer

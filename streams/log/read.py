@@ -1,0 +1,193 @@
+"""Looking at messages; nothing here changes a stream, but that what has just expired is seen to have gone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from streams.log import entries, keys
+from streams.log.client import Op, Pipeline, Script
+from streams.log.entries import Entry
+from streams.log.errors import MessageNotFound, StreamNotFound
+
+ANSWER_LIMIT_BYTES = 16 * 1024 * 1024
+"""An answer stops at this many bytes of bodies (and holds one message at least)."""
+
+PAGE = 1000
+"""Most entries asked of the server in one command."""
+
+Wanted = Callable[[Entry], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a stream's readers stand, from one round trip.
+
+    Attributes:
+        committed: the committed offset.
+        last: the last assigned offset.
+        floor: the lowest visible offset.
+        ttl_ms: the age limit, or None.
+        widest: bytes of the largest body ever appended.
+        now_ms: the server's clock.
+    """
+
+    committed: int
+    last: int
+    floor: int
+    ttl_ms: int | None
+    widest: int
+    now_ms: int
+
+    def page(self, limit: int) -> int:
+        """How many entries may be asked for at once without passing the answer's size by much."""
+        return max(1, min(limit, PAGE, ANSWER_LIMIT_BYTES // max(1, self.widest)))
+
+
+def position(stream_id: str) -> Op[Position]:
+    """Where a stream stands.
+
+    Raises:
+        StreamNotFound: there is no such stream (any more).
+    """
+    fields = ("name", "committed", "last", "floor", "ttl", "widest")
+    values, (seconds, microseconds) = yield Pipeline(
+        [("HMGET", keys.meta(stream_id), *fields), ("TIME",)]
+    )
+    if values[0] is None:
+        raise StreamNotFound
+    return Position(
+        committed=int(values[1] or 0),
+        last=int(values[2] or 0),
+        floor=int(values[3] or 1),
+        ttl_ms=int(values[4]) * 1000 if values[4] else None,
+        widest=int(values[5] or 0),
+        now_ms=int(seconds) * 1000 + int(microseconds) // 1000,
+    )
+
+
+def after_committed(stream_id: str, limit: int) -> Op[list[Entry]]:
+    """The messages after the committed offset, in offset order, at most ``limit``."""
+    at = yield from position(stream_id)
+    return (yield from forward(stream_id, at, at.committed + 1, limit))
+
+
+def forward(
+    stream_id: str,
+    at: Position,
+    start: int,
+    limit: int,
+    *,
+    stop: int | None = None,
+    wanted: Wanted | None = None,
+) -> Op[list[Entry]]:
+    """Visible messages from offset ``start`` (and below ``stop``) in offset order, at most ``limit`` wanted ones."""
+    found: list[Entry] = []
+    room = ANSWER_LIMIT_BYTES
+    next_offset = max(start, at.floor)
+    last = at.last if stop is None else min(at.last, stop - 1)
+    while next_offset <= last and len(found) < limit:
+        count = at.page(limit - len(found) if wanted is None else PAGE)
+        page = yield ("XRANGE", keys.log(stream_id), next_offset, last, "COUNT", count)
+        for entry in page:
+            if is_visible(entry, at) and (wanted is None or wanted(entry)):
+                room -= len(entry[1][3])
+                if room < 0 and found:
+                    return found
+                found.append(entry)
+                if len(found) == limit:
+                    return found
+        if len(page) < count:
+            break
+        next_offset = entries.position(page[-1])[0] + 1
+    return found
+
+
+def backward(
+    stream_id: str,
+    at: Position,
+    before: int,
+    limit: int,
+    *,
+    start: int = 0,
+    wanted: Wanted | None = None,
+) -> Op[list[Entry]]:
+    """The newest visible messages below offset ``before`` (and from ``start``), ascending, at most ``limit``."""
+    found: list[Entry] = []
+    room = ANSWER_LIMIT_BYTES
+    first = max(start, at.floor)
+    below = min(before, at.last + 1)
+    while below > first and len(found) < limit:
+        count = at.page(limit - len(found) if wanted is None else PAGE)
+        page = yield (
+            "XREVRANGE",
+            keys.log(stream_id),
+            below - 1,
+            first,
+            "COUNT",
+            count,
+        )
+        for entry in page:
+            if is_visible(entry, at) and (wanted is None or wanted(entry)):
+                room -= len(entry[1][3])
+                if (room < 0 and found) or len(found) == limit:
+                    return found[::-1]
+                found.append(entry)
+        if len(page) < count:
+            break
+        below = entries.position(page[-1])[0]
+    return found[::-1]
+
+
+def message(stream_id: str, offset: int) -> Op[Entry]:
+    """The message at an offset.
+
+    Raises:
+        StreamNotFound: there is no such stream.
+        MessageNotFound: nothing visible stands there.
+    """
+    at = yield from position(stream_id)
+    found = yield from forward(stream_id, at, offset, 1, stop=offset + 1)
+    if offset < 1 or not found:
+        raise MessageNotFound
+    return found[0]
+
+
+def offset_of_id(stream_id: str, message_id: str) -> Op[int | None]:
+    """The offset under which an id is still remembered, or None: then only a scan can tell."""
+    found = yield Pipeline(
+        [("HGET", keys.ids(stream_id, bucket), message_id) for bucket in (0, 1)]
+    )
+    return next((int(offset) for offset in found if offset is not None), None)
+
+
+def offset_at(stream_id: str, at_ms: int) -> Op[int]:
+    """The first visible offset whose time is at or after ``at_ms`` (unix ms); the next offset when none is."""
+    offset: int = yield Script(
+        "locate", [keys.log(stream_id), keys.meta(stream_id)], [at_ms]
+    )
+    return offset
+
+
+def archive_range(stream_id: str, start: int, end: int, count: int) -> Op[list[Entry]]:
+    """Entries from ``start`` to ``end`` (both included), at most ``count``, for the history.
+
+    Unlike every other read it sees what a limit has hidden but what is physically still there: the history keeps
+    what was published. What a person purged or deleted is physically gone at once, so it is not seen.
+    """
+    found: list[Entry] = yield (
+        "XRANGE",
+        keys.log(stream_id),
+        start,
+        end,
+        "COUNT",
+        count,
+    )
+    return found
+
+
+def is_visible(entry: Entry, at: Position) -> bool:
+    """Whether a reader may see an entry: neither the stream's age limit nor its own has passed."""
+    _, timestamp_ms = entries.position(entry)
+    if at.ttl_ms is not None and timestamp_ms <= at.now_ms - at.ttl_ms:
+        return False
+    expires_ms = entries.expires_ms(entry)
+    return expires_ms is None or expires_ms > at.now_ms

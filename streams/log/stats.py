@@ -1,0 +1,144 @@
+"""How streams stand: counters that the scripts keep anyway, read in one round trip."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streams.log import keys
+from streams.log.client import Op, Pipeline, Script
+from streams.log.errors import StreamNotFound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """How a stream stands at one moment.
+
+    Attributes:
+        offset: last assigned, 0 if none ever was.
+        first_offset: lowest visible; ``offset`` + 1 when the stream is empty.
+        messages, bytes: visible ones, bytes of their bodies.
+        committed_offset, lag: the committed position, and visible messages above it.
+        first_ms, last_ms: unix ms of the first and last visible message; None when empty.
+        keys_count: distinct message keys.
+        duplicates: publishes refused as already known.
+        archived_offset: everything up to it is in the history.
+        appended_bytes: bytes of everything ever appended.
+    """
+
+    offset: int
+    first_offset: int
+    messages: int
+    bytes: int
+    committed_offset: int
+    lag: int
+    first_ms: int | None
+    last_ms: int | None
+    keys_count: int
+    duplicates: int
+    archived_offset: int
+    appended_bytes: int
+
+
+EMPTY = State(
+    offset=0,
+    first_offset=1,
+    messages=0,
+    bytes=0,
+    committed_offset=0,
+    lag=0,
+    first_ms=None,
+    last_ms=None,
+    keys_count=0,
+    duplicates=0,
+    archived_offset=0,
+    appended_bytes=0,
+)
+
+
+def inspect(stream_id: str) -> Op[State]:
+    """How one stream stands, what has just expired already left out.
+
+    Raises:
+        StreamNotFound: there is no such stream (any more).
+    """
+    reply = yield Script(
+        "inspect",
+        [
+            keys.log(stream_id),
+            keys.meta(stream_id),
+            keys.gone(stream_id),
+            keys.by_key(stream_id),
+        ],
+    )
+    (
+        last,
+        last_ms,
+        first,
+        first_ms,
+        messages,
+        size,
+        committed,
+        lag,
+        count,
+        duplicates,
+        archived,
+        cum,
+    ) = reply[:12]
+    return State(
+        offset=last,
+        first_offset=first,
+        messages=messages,
+        bytes=size,
+        committed_offset=committed,
+        lag=lag,
+        first_ms=first_ms if messages else None,
+        last_ms=last_ms if messages else None,
+        keys_count=count,
+        duplicates=duplicates,
+        archived_offset=archived,
+        appended_bytes=cum,
+    )
+
+
+def inspect_many(stream_ids: Sequence[str]) -> Op[dict[str, State]]:
+    """How several streams stand; those that are gone are left out."""
+    found: dict[str, State] = {}
+    for stream_id in stream_ids:
+        try:
+            found[stream_id] = yield from inspect(stream_id)
+        except StreamNotFound:
+            continue
+    return found
+
+
+def touch(stream_ids: Sequence[str]) -> Op[None]:
+    """Tell the worker that these streams have changed."""
+    yield ("SADD", keys.TOUCHED, *stream_ids)
+
+
+def take_touched(limit: int) -> Op[list[str]]:
+    """The streams that have changed since the last call, at most ``limit``."""
+    found = yield ("SPOP", keys.TOUCHED, limit)
+    return [stream_id.decode() for stream_id in found]
+
+
+def durability() -> Op[str]:
+    """What the server does with a write before it answers, as it is set at this moment.
+
+    Returns:
+        ``fsync`` (on disk before the answer), ``window`` (written at once, on disk within about a second, longer
+        while the disk stalls) or ``memory`` (may be lost at a restart). A server that does not tell is taken for
+        the weakest.
+    """
+    from streams.log.errors import StoreUnavailable
+
+    try:
+        appendonly, appendfsync = yield Pipeline(
+            [("CONFIG", "GET", "appendonly"), ("CONFIG", "GET", "appendfsync")]
+        )
+    except StoreUnavailable as error:
+        if "CONFIG" in str(error) or "NOPERM" in str(error):
+            return "memory"
+        raise
+    if appendonly[1:] != [b"yes"]:
+        return "memory"
+    return {b"always": "fsync", b"everysec": "window"}.get(appendfsync[1], "window")

@@ -1,0 +1,156 @@
+"""Taking messages away: by hand, by limits, by their own time to live."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from streams.log import entries, keys, read
+from streams.log.client import Op, Script
+from streams.log.entries import Entry
+
+DROP_SLICE = 10_000
+"""Offsets physically removed in one call: about a hundred nodes, well under a millisecond."""
+
+DELETE_SLICE = 500
+EXPIRE_SLICE = 500
+HOLD_FOR_HISTORY_MS = 3_600_000
+"""How long the history may keep a removed message from going physically."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Messages and bytes that are no longer visible."""
+
+    messages: int
+    bytes: int
+
+
+def purge(
+    stream_id: str, *, below: int | None = None, keep: int | None = None
+) -> Op[Removed]:
+    """Remove by hand everything below an offset, or all but the newest ``keep``, or everything.
+
+    Works in slices, so nobody else waits long; a purge that is interrupted has removed the oldest part. Offsets
+    go on and the committed offset stays (the streams guide, "Deleting messages").
+
+    Raises:
+        StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
+    """
+    if below is not None:
+        removed = yield from _raise_floor(stream_id, "below", below)
+    else:
+        removed = yield from _raise_floor(stream_id, "keep", keep or 0)
+    yield from drop(stream_id, hold=True)
+    return removed
+
+
+def apply_limits(stream_id: str) -> Op[Removed]:
+    """Hide what the stream's limits no longer allow.
+
+    Raises:
+        StreamNotFound: there is no such stream (any more).
+    """
+    return (yield from _raise_floor(stream_id, "limits", 0))
+
+
+def drop(stream_id: str, *, hold: bool) -> Op[int]:
+    """Physically remove what is invisible; with ``hold``, not what the history still waits for. Returns how many."""
+    total = 0
+    while True:
+        removed, done = yield Script(
+            "drop",
+            [keys.log(stream_id), keys.meta(stream_id), keys.by_key(stream_id)],
+            [int(hold), DROP_SLICE],
+        )
+        total += removed
+        if done:
+            return total
+
+
+def expire(stream_id: str) -> Op[int]:
+    """Take away messages whose own time to live is over; returns how many expired now."""
+    total = 0
+    while True:
+        expired, done = yield Script(
+            "expire",
+            [
+                keys.log(stream_id),
+                keys.meta(stream_id),
+                keys.gone(stream_id),
+                keys.expiry(stream_id),
+            ],
+            [EXPIRE_SLICE, HOLD_FOR_HISTORY_MS],
+        )
+        total += expired
+        if done:
+            return total
+
+
+def delete(
+    stream_id: str, offsets: Sequence[int], *, denied_by: str = "deny_delete"
+) -> Op[Removed]:
+    """Delete single messages; offsets that hold none are passed over.
+
+    Args:
+        denied_by: the one-way switch that forbids it, ``deny_delete`` or, as part of a purge, ``deny_purge``.
+
+    Raises:
+        StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
+    """
+    messages = size = 0
+    for slice_ in _slices(offsets, DELETE_SLICE):
+        went = yield Script(
+            "delete",
+            [
+                keys.log(stream_id),
+                keys.meta(stream_id),
+                keys.gone(stream_id),
+                keys.expiry(stream_id),
+            ],
+            [denied_by, *slice_],
+        )
+        messages, size = messages + went[0], size + went[1]
+    return Removed(messages, size)
+
+
+def purge_matching(
+    stream_id: str,
+    wanted: read.Wanted,
+    *,
+    below: int | None = None,
+    keep: int | None = None,
+) -> Op[Removed]:
+    """Remove by hand the messages that are wanted: those below an offset, or all but the newest ``keep`` of them."""
+    yield from delete(
+        stream_id, [0], denied_by="deny_purge"
+    )  # refused before a long search, not after it
+    at = yield from read.position(stream_id)
+    found: list[int] = []
+    start = at.floor
+    while True:
+        page: list[Entry] = yield from read.forward(
+            stream_id, at, start, read.PAGE, stop=below, wanted=wanted
+        )
+        if not page:
+            break
+        found += [entries.position(entry)[0] for entry in page]
+        start = found[-1] + 1
+    if keep:
+        found = found[:-keep]
+    return (yield from delete(stream_id, found, denied_by="deny_purge"))
+
+
+def _raise_floor(stream_id: str, mode: str, value: int) -> Op[Removed]:
+    messages = size = 0
+    while True:
+        went, went_bytes, done, _ = yield Script(
+            "trim",
+            [keys.log(stream_id), keys.meta(stream_id), keys.gone(stream_id)],
+            [mode, value],
+        )
+        messages, size = messages + went, size + went_bytes
+        if done:
+            return Removed(messages, size)
+
+
+def _slices(offsets: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    return (offsets[n : n + size] for n in range(0, len(offsets), size))
