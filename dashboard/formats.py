@@ -1,0 +1,132 @@
+"""Numbers and times as people read them; ``static/js/format.js`` says every one of them the same way.
+
+Both are tested against ``tests/dashboard/formats.json``, so a number that the server painted does not change
+its shape when the socket brings the next one. Unknown (None) is an en dash, never 0.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import ROUND_HALF_UP, Decimal
+
+UNKNOWN = "–"
+_IEC = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_SECOND, _MINUTE, _HOUR, _DAY = 1, 60, 3600, 86_400
+
+
+def _fixed(value: float, decimals: int) -> str:
+    """Round half up, as JavaScript's ``toFixed`` does; Python's own formatting rounds half to even."""
+    exponent = Decimal(1).scaleb(-decimals)
+    return f"{Decimal(value).quantize(exponent, rounding=ROUND_HALF_UP):,}"
+
+
+def _three_digits(value: float) -> str:
+    """Three significant digits from 1 up, thousands separated beyond."""
+    if value >= 99.95:
+        return _fixed(value, 0)
+    return _fixed(value, 1 if value >= 9.995 else 2)
+
+
+def count(value: int | None) -> str:
+    """``336,776``: every digit, thousands separated."""
+    return UNKNOWN if value is None else f"{int(value):,}"
+
+
+def short_count(value: float | None) -> str:
+    """``337 k``: for axes and other places without room."""
+    if value is None:
+        return UNKNOWN
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{_three_digits(value / size)} {unit}"
+    return _fixed(value, 0) if float(value).is_integer() else _three_digits(value)
+
+
+def size(value: float | None) -> str:
+    """``82.4 MiB`` from bytes; IEC units, three digits."""
+    if value is None:
+        return UNKNOWN
+    if value < 1024:
+        return f"{_fixed(value, 0)} B"
+    scaled = float(value)
+    for unit in _IEC:
+        scaled /= 1024
+        if scaled < 999.5 or unit == _IEC[-1]:
+            return f"{_three_digits(scaled)} {unit}"
+    raise AssertionError("the last unit takes everything")
+
+
+def rate(value: float | None) -> str:
+    """``1,234/s`` from events a second; a trickle is ``<0.01/s``, silence ``0/s``."""
+    if value is None:
+        return UNKNOWN
+    if value <= 0:
+        return "0/s"
+    return "<0.01/s" if value < 0.01 else f"{_three_digits(value)}/s"
+
+
+def size_rate(value: float | None) -> str:
+    """``1.21 MiB/s`` from bytes a second."""
+    return UNKNOWN if value is None else f"{size(value)}/s"
+
+
+def percent(value: float | None) -> str:
+    """``82 %`` from a fraction."""
+    return UNKNOWN if value is None else f"{_fixed(value * 100, 0)} %"
+
+
+def duration(seconds: float | None) -> str:
+    """``2 d 4 h`` from seconds: the two largest units, the second one left out when it is nought."""
+    if seconds is None:
+        return UNKNOWN
+    whole = max(0, int(seconds))
+    if whole < _MINUTE:
+        return f"{whole} s"
+    for unit, name, part, part_name in (
+        (_DAY, "d", _HOUR, "h"),
+        (_HOUR, "h", _MINUTE, "min"),
+        (_MINUTE, "min", 1, "s"),
+    ):
+        if whole >= unit:
+            rest = whole % unit // part
+            return f"{whole // unit} {name}" + (f" {rest} {part_name}" if rest else "")
+    raise AssertionError("a minute or more has a unit")
+
+
+def age(seconds: float | None) -> str:
+    """``4 min ago`` from seconds: one unit is enough for "when"."""
+    if seconds is None:
+        return UNKNOWN
+    whole = int(seconds)
+    if whole < 1:
+        return "now"
+    for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s")):
+        if whole >= unit:
+            return f"{whole // unit} {name} ago"
+    raise AssertionError("a second or more has a unit")
+
+
+def moment(ms: int | None) -> str:
+    """``2026-11-21 07:05:53.123 UTC`` from unix milliseconds: the exact form, for titles and details."""
+    if ms is None:
+        return UNKNOWN
+    at = datetime.fromtimestamp(ms // 1000, UTC)
+    return f"{at:%Y-%m-%d %H:%M:%S}.{ms % 1000:03d} UTC"
+
+
+def iso(ms: int) -> str:
+    """``2026-11-21T07:05:53.123Z`` from unix milliseconds: the form of ``<time datetime>`` and of the API."""
+    at = datetime.fromtimestamp(ms // 1000, UTC)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
+
+
+FORMATS: dict[str, Callable[..., str]] = {
+    "count": count,
+    "short_count": short_count,
+    "size": size,
+    "rate": rate,
+    "size_rate": size_rate,
+    "percent": percent,
+    "duration": duration,
+    "age": age,
+    "moment": moment,
+}

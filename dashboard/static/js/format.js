@@ -1,0 +1,86 @@
+// Numbers and times as people read them; dashboard/formats.py says every one of them the same way
+// (both are tested against tests/dashboard/formats.json). Unknown is an en dash, never 0.
+
+export const UNKNOWN = "–";
+const IEC = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+const MINUTE = 60;
+const HOUR = 3600;
+const DAY = 86400;
+
+const unknown = (value) => value === null || value === undefined || Number.isNaN(value);
+
+/** Thousands separated, without Intl's locale: a page looks the same everywhere. */
+function separated(text) {
+  const [whole, fraction] = text.split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
+}
+
+const fixed = (value, decimals) => separated(value.toFixed(decimals));
+
+function threeDigits(value) {
+  if (value >= 99.95) return fixed(value, 0);
+  return fixed(value, value >= 9.995 ? 1 : 2);
+}
+
+export function count(value) {
+  return unknown(value) ? UNKNOWN : separated(String(Math.trunc(value)));
+}
+
+export function short_count(value) {
+  if (unknown(value)) return UNKNOWN;
+  for (const [size, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
+    if (Math.abs(value) >= size) return `${threeDigits(value / size)} ${unit}`;
+  }
+  return Number.isInteger(value) ? fixed(value, 0) : threeDigits(value);
+}
+
+export function size(value) {
+  if (unknown(value)) return UNKNOWN;
+  if (value < 1024) return `${fixed(value, 0)} B`;
+  let scaled = value;
+  for (const unit of IEC) {
+    scaled /= 1024;
+    if (scaled < 999.5 || unit === "EiB") return `${threeDigits(scaled)} ${unit}`;
+  }
+  return UNKNOWN;
+}
+
+export function rate(value) {
+  if (unknown(value)) return UNKNOWN;
+  if (value <= 0) return "0/s";
+  return value < 0.01 ? "<0.01/s" : `${threeDigits(value)}/s`;
+}
+
+export function size_rate(value) {
+  return unknown(value) ? UNKNOWN : `${size(value)}/s`;
+}
+
+export function percent(value) {
+  return unknown(value) ? UNKNOWN : `${fixed(value * 100, 0)} %`;
+}
+
+export function duration(seconds) {
+  if (unknown(seconds)) return UNKNOWN;
+  const whole = Math.max(0, Math.trunc(seconds));
+  if (whole < MINUTE) return `${whole} s`;
+  const [unit, name, part, partName] =
+    whole >= DAY ? [DAY, "d", HOUR, "h"] : whole >= HOUR ? [HOUR, "h", MINUTE, "min"] : [MINUTE, "min", 1, "s"];
+  const rest = Math.floor((whole % unit) / part);
+  return `${Math.floor(whole / unit)} ${name}${rest ? ` ${rest} ${partName}` : ""}`;
+}
+
+export function age(seconds) {
+  if (unknown(seconds)) return UNKNOWN;
+  const whole = Math.trunc(seconds);
+  if (whole < 1) return "now";
+  const [unit, name] = whole >= DAY ? [DAY, "d"] : whole >= HOUR ? [HOUR, "h"] : whole >= MINUTE ? [MINUTE, "min"] : [1, "s"];
+  return `${Math.floor(whole / unit)} ${name} ago`;
+}
+
+export function moment(ms) {
+  if (unknown(ms)) return UNKNOWN;
+  return `${new Date(ms).toISOString().replace("T", " ").replace("Z", "")} UTC`;
+}
+
+export const FORMATS = { count, short_count, size, rate, size_rate, percent, duration, age, moment };

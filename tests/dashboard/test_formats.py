@@ -1,0 +1,25 @@
+"""Numbers are said on the server as the browser says them: one fixture, two readers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashboard.formats import FORMATS
+
+FIXTURE: dict[str, list[tuple[Any, str]]] = json.loads(
+    Path(__file__).with_name("formats.json").read_text("utf-8")
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [(name, value, expected) for name, rows in FIXTURE.items() for value, expected in rows],
+)
+def test_a_number_is_said_as_the_browser_says_it(name: str, value: Any, expected: str) -> None:
+    assert FORMATS[name](value) == expected
+
+
+def test_every_format_is_in_the_fixture_that_both_sides_share() -> None:
+    assert sorted(FIXTURE) == sorted(FORMATS)
