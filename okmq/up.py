@@ -1,0 +1,210 @@
+"""Starts OKMQ and keeps it running: ``python -m okmq.up``, which is what ``make run`` does. Django-free and small.
+
+In order: the data folder is taken, the port is taken, the private Valkey is started, the installation is set up
+(``manage.py okmq_setup``), then web, worker and analytics are started; one line says where to look. Whatever dies is
+started again; Ctrl-C or SIGTERM ends everything.
+"""
+
+import http.client
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+
+from okmq import env as environment
+from okmq import java, proctable, resp
+from okmq.children import Plan, adopt_grandchildren, last_lines
+from okmq.claims import end_leftovers, take_folder, take_port
+from okmq.supervisor import StartError, Stopping, Supervisor, say
+from okmq.valkey import ValkeyError, ValkeyServer
+
+MANAGE = str(environment.PROJECT / "manage.py")
+GRACE_S = 5
+# A store that reads a large log at its start may take long; it is said once that one has to wait.
+PATIENCE_S = 5.0
+
+
+def main() -> int:
+    """Run until asked to end; the exit code: 0, or 1 after one sentence on what is wrong."""
+    try:
+        env = environment.load()
+        folder_lock = take_folder(env.data_dir)
+        end_leftovers(env.data_dir)
+        listener = take_port(env.host, port=env.port)
+    except (environment.EnvError, StartError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    supervisor = Supervisor(data_dir=env.data_dir, status_file=env.processes_file)
+    supervisor.listen_to_signals()
+    adopt_grandchildren()
+    code = 0
+    try:
+        start(supervisor, env=env, listener=listener)
+        supervisor.run()
+    except (StartError, ValkeyError, resp.StoreError) as error:
+        print(error, file=sys.stderr)
+        code = 1
+    except Stopping:
+        say("Stopped before it was ready.")
+    finally:
+        listener.close()
+        supervisor.stop()
+        os.close(folder_lock)
+    if code == 0:
+        say("OKMQ has ended.")
+    return code
+
+
+def start(supervisor: Supervisor, *, env: environment.Env, listener: socket.socket) -> None:
+    """Start everything in its order and say where to look once it answers.
+
+    Raises:
+        StartError, ValkeyError, resp.StoreError: with a sentence for a person.
+        Stopping: somebody asked to end before it was ready.
+    """
+    env.log_dir.mkdir(mode=0o700, exist_ok=True)
+    say(f"OKMQ starts; its data is in {env.data_dir}.")
+    if env.private_store:
+        server = ValkeyServer(
+            folder=env.valkey_dir, socket=environment.private_socket(env.data_dir), fsync=env.fsync
+        )
+        plan = _plan("valkey", server.prepare(), env=env, orphan_signal=signal.SIGTERM)
+        supervisor.start(plan, works=lambda: _answers_ping(env.redis_url), last=True)
+        supervisor.wait_until(Waiting(env.redis_url).is_over)
+    else:
+        resp.check(env.redis_url)
+    setup = _plan("setup", _manage("okmq_setup"), env=env, terminal=True)
+    setup.log.unlink(missing_ok=True)  # what an earlier start said must not explain this one
+    if supervisor.run_once(setup) != 0:
+        raise StartError(f"The installation could not be set up:\n{last_lines(setup.log, lines=12)}")
+    for name in web_names(env.web_workers):
+        plan = _plan(name, web_command(env, listener=listener), env=env, inherited=(listener.fileno(),))
+        supervisor.start(plan, works=lambda: _status_of(env, "/healthz") == 200)
+    supervisor.start(_plan("worker", _manage("okmq_worker"), env=env))
+    start_analytics(supervisor, env=env)
+    supervisor.wait_until(lambda: _status_of(env, "/readyz") == 200, every_s=0.1)
+    say(f"OKMQ is ready: {url(env)} (user admin). To see real data move: make demo. To end it: Ctrl-C.")
+
+
+def start_analytics(supervisor: Supervisor, *, env: environment.Env) -> None:
+    """Start the Spark process, or note why it is not there."""
+    if not env.history:
+        supervisor.leave_out("analytics", state="stopped", note="Switched off by OKMQ_HISTORY=off.")
+        return
+    home = java.home(os.environ)
+    if home is None:
+        supervisor.leave_out("analytics", state="unavailable", note=java.ADVICE)
+        say(java.ADVICE)
+        return
+    supervisor.start(_plan("analytics", _manage("okmq_analytics"), env=env, more={"JAVA_HOME": str(home)}))
+
+
+def web_names(workers: int) -> list[str]:
+    """One name for each web process: ``web``, or ``web-1``, ``web-2`` and so on when there are several."""
+    return ["web"] if workers == 1 else [f"web-{number}" for number in range(1, workers + 1)]
+
+
+def web_command(env: environment.Env, *, listener: socket.socket) -> list[str]:
+    """Uvicorn on the socket that we hold.
+
+    Several web processes are children of ours, each on its own, and share the socket: uvicorn's own ``--workers``
+    would put one more process between, and leave its workers behind when that one is killed.
+    """
+    forwarded = env.forwarded_allow_ips
+    proxy = ["--proxy-headers", "--forwarded-allow-ips", forwarded] if forwarded else ["--no-proxy-headers"]
+    return [
+        *(sys.executable, "-m", "uvicorn", "okmq.asgi:application"),
+        *("--app-dir", str(environment.PROJECT)),
+        *("--fd", str(listener.fileno())),
+        *("--loop", "uvloop", "--http", "httptools", "--ws", "websockets-sansio"),
+        *("--ws-max-size", "65536"),
+        *("--timeout-graceful-shutdown", str(GRACE_S)),
+        *("--log-level", "warning", "--no-access-log", "--no-use-colors"),
+        "--no-server-header",
+        *proxy,
+    ]
+
+
+def url(env: environment.Env) -> str:
+    """Where a person on this machine finds the console."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(env.host, env.host)
+    return f"http://[{host}]:{env.port}/" if ":" in host else f"http://{host}:{env.port}/"
+
+
+class Waiting:
+    """Asks the private server whether it answers, and says once that it still reads its log."""
+
+    def __init__(self, redis_url: str) -> None:
+        self._url = redis_url
+        self._began = time.monotonic()
+        self._said = False
+
+    def is_over(self) -> bool:
+        if _answers_ping(self._url):
+            return True
+        if not self._said and time.monotonic() - self._began > PATIENCE_S:
+            self._said = True
+            say("Valkey reads its log; with many messages this takes a while.")
+        return False
+
+
+def _answers_ping(redis_url: str) -> bool:
+    try:
+        resp.ping(redis_url, timeout_s=0.5)
+    except resp.StoreError:
+        return False
+    return True
+
+
+def _status_of(env: environment.Env, path: str) -> int | None:
+    """The status of a GET to ourselves; None while nothing answers."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(env.host, env.host)
+    connection = http.client.HTTPConnection(host, env.port, timeout=0.5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
+def _manage(command: str) -> list[str]:
+    return [sys.executable, MANAGE, command]
+
+
+def _plan(
+    name: str,
+    command: Sequence[str],
+    *,
+    env: environment.Env,
+    more: Mapping[str, str] | None = None,
+    inherited: tuple[int, ...] = (),
+    orphan_signal: signal.Signals = signal.SIGKILL,
+    terminal: bool = False,
+) -> Plan:
+    environ = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "okmq.settings",
+        "OKMQ_DATA_DIR": str(env.data_dir),
+        "PYTHONUNBUFFERED": "1",
+        # One arena for every thread of a small process would cost tens of megabytes and win nothing.
+        "MALLOC_ARENA_MAX": "2",
+        **(more or {}),
+        proctable.MARK: str(env.data_dir),
+    }
+    return Plan(
+        name=name,
+        command=tuple(command),
+        environ=environ,
+        log=env.log_dir / f"{name}.log",
+        inherited=inherited,
+        orphan_signal=orphan_signal,
+        terminal=terminal,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
