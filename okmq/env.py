@@ -97,9 +97,7 @@ def read_dotenv(path: Path) -> dict[str, str]:
     return values
 
 
-def load(
-    environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJECT / ".env"
-) -> Env:
+def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJECT / ".env") -> Env:
     """Read and check every variable.
 
     Args:
@@ -129,15 +127,11 @@ def load(
         data_dir=data_dir,
         redis_url=given_redis or f"unix://{private_socket(data_dir)}",
         private_store=given_redis is None,
-        database_url=read(
-            "OKMQ_DATABASE_URL", _database_url, f"sqlite:///{data_dir / 'okmq.sqlite3'}"
-        ),
+        database_url=read("OKMQ_DATABASE_URL", _database_url, f"sqlite:///{data_dir / 'okmq.sqlite3'}"),
         admin_password=read("OKMQ_ADMIN_PASSWORD", str, None),
         admin_token=read("OKMQ_ADMIN_TOKEN", _admin_token, None),
         secret_key=read("OKMQ_SECRET_KEY", str, None),
-        allowed_hosts=read(
-            "OKMQ_ALLOWED_HOSTS", _names, ("localhost", "127.0.0.1", "[::1]")
-        ),
+        allowed_hosts=read("OKMQ_ALLOWED_HOSTS", _names, ("localhost", "127.0.0.1", "[::1]")),
         forwarded_allow_ips=read("OKMQ_FORWARDED_ALLOW_IPS", str, None),
         web_workers=read("OKMQ_WEB_WORKERS", _between(1, 64), 1),
         spark_master=read("OKMQ_SPARK_MASTER", str, "local[*]"),
@@ -194,9 +188,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _redis_url(text: str) -> str | None:
     if not text.startswith(("redis://", "rediss://", "unix://")):
-        raise ValueError(
-            "expected a URL that starts with redis://, rediss:// or unix://."
-        )
+        raise ValueError("expected a URL that starts with redis://, rediss:// or unix://.")
     return text
 
 

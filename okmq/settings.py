@@ -29,9 +29,7 @@ def _secret_key() -> str:
         fresh.touch(mode=0o600)
         fresh.write_text(secrets.token_urlsafe(64))
         try:
-            path.hardlink_to(
-                fresh
-            )  # the first process wins; the others read what it wrote
+            path.hardlink_to(fresh)  # the first process wins; the others read what it wrote
         except FileExistsError:
             pass
         fresh.unlink()
@@ -131,21 +129,15 @@ STATIC_URL = "/static/"
 STATIC_ROOT = ENV.data_dir / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {
-        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
-    },
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 if "pytest" in sys.modules:
-    STORAGES["staticfiles"] = {
-        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-    }
+    STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["streams.api.parsing.StrictJSONParser"],
-    "DEFAULT_AUTHENTICATION_CLASSES": [
-        "streams.api.authentication.TokenAuthentication"
-    ],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["streams.api.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "streams.api.errors.exception_handler",

@@ -76,9 +76,7 @@ def _arguments(messages: Sequence[NewMessage], expect: Expectation) -> list[Any]
         "ib" + "k" * has_key + "h" * has_headers + "t" * has_ttl,
         "" if expect.last_offset is None else expect.last_offset,
         "" if expect.last_id is None else expect.last_id,
-        json.dumps(list(expect.last_key_offset.items()))
-        if expect.last_key_offset
-        else "",
+        json.dumps(list(expect.last_key_offset.items())) if expect.last_key_offset else "",
     ]
     if not (has_key or has_headers or has_ttl):
         for message in messages:

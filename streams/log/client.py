@@ -39,7 +39,14 @@ class Pipeline:
     commands: Sequence[Sequence[Any]]
 
 
-Command = Script | Pipeline | tuple[Any, ...]
+@dataclass(frozen=True, slots=True)
+class Scripts:
+    """Several script calls sent together; a reply is the script's, or the LogError that it raised."""
+
+    calls: Sequence[Script]
+
+
+Command = Script | Scripts | Pipeline | tuple[Any, ...]
 Op = Generator[Command, Any, T]
 
 
@@ -90,6 +97,12 @@ class Log:
     def _send(self, command: Command) -> Any:
         if isinstance(command, Script):
             return self._script(command)
+        if isinstance(command, Scripts):
+            pipe = self.client.pipeline(transaction=False)
+            for call in command.calls:
+                pipe.execute_command("EVALSHA", scripts.load(call.name).sha, *_arguments(call))
+            replies = pipe.execute(raise_on_error=False)
+            return [self._settled(call, reply) for call, reply in zip(command.calls, replies, strict=True)]
         if isinstance(command, Pipeline):
             pipe = self.client.pipeline(transaction=False)
             for each in command.commands:
@@ -98,14 +111,19 @@ class Log:
         return self.client.execute_command(*command)
 
     def _script(self, call: Script) -> Any:
-        source = scripts.load(call.name)
-        arguments = (len(call.keys), *call.keys, *call.args)
+        source, arguments = scripts.load(call.name), _arguments(call)
         try:
             return self.client.execute_command("EVALSHA", source.sha, *arguments)
-        except (
-            NoScriptError
-        ):  # refused before it ran: sending it again cannot double anything
+        except NoScriptError:  # refused before it ran: sending it again cannot double anything
             return self.client.execute_command("EVAL", source.text, *arguments)
+
+    def _settled(self, call: Script, reply: Any) -> Any:
+        if isinstance(reply, NoScriptError):
+            try:
+                return self._script(call)
+            except RedisError as error:
+                return named(error)
+        return named(reply) if isinstance(reply, RedisError) else reply
 
 
 class AsyncLog:
@@ -146,6 +164,14 @@ class AsyncLog:
     async def _send(self, command: Command) -> Any:
         if isinstance(command, Script):
             return await self._script(command)
+        if isinstance(command, Scripts):
+            pipe = self.client.pipeline(transaction=False)
+            for call in command.calls:
+                pipe.execute_command("EVALSHA", scripts.load(call.name).sha, *_arguments(call))
+            replies = await pipe.execute(raise_on_error=False)
+            return [
+                await self._settled(call, reply) for call, reply in zip(command.calls, replies, strict=True)
+            ]
         if isinstance(command, Pipeline):
             pipe = self.client.pipeline(transaction=False)
             for each in command.commands:
@@ -154,18 +180,23 @@ class AsyncLog:
         return await cast(Awaitable[Any], self.client.execute_command(*command))
 
     async def _script(self, call: Script) -> Any:
-        source = scripts.load(call.name)
-        arguments = (len(call.keys), *call.keys, *call.args)
+        source, arguments = scripts.load(call.name), _arguments(call)
         try:
-            return await cast(
-                Awaitable[Any],
-                self.client.execute_command("EVALSHA", source.sha, *arguments),
-            )
+            return await cast(Awaitable[Any], self.client.execute_command("EVALSHA", source.sha, *arguments))
         except NoScriptError:
-            return await cast(
-                Awaitable[Any],
-                self.client.execute_command("EVAL", source.text, *arguments),
-            )
+            return await cast(Awaitable[Any], self.client.execute_command("EVAL", source.text, *arguments))
+
+    async def _settled(self, call: Script, reply: Any) -> Any:
+        if isinstance(reply, NoScriptError):
+            try:
+                return await self._script(call)
+            except RedisError as error:
+                return named(error)
+        return named(reply) if isinstance(reply, RedisError) else reply
+
+
+def _arguments(call: Script) -> tuple[Any, ...]:
+    return (len(call.keys), *call.keys, *call.args)
 
 
 def named(error: RedisError) -> errors.LogError:
@@ -194,9 +225,7 @@ def named(error: RedisError) -> errors.LogError:
             return errors.WrongExpectation(kind, last_offset=int(last), last_id=last_id)
         case "OKMQ_WRONG_KEY":
             held, _, key = rest.partition(" ")
-            return errors.WrongExpectation(
-                "last_key_offset", key=key, key_offset=int(held)
-            )
+            return errors.WrongExpectation("last_key_offset", key=key, key_offset=int(held))
         case _:
             # LOADING, OOM, MISCONF, BUSY, READONLY, CLUSTERDOWN …: the server is there and refuses for now.
             return errors.StoreUnavailable(str(error))

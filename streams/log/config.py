@@ -61,9 +61,7 @@ def stream_publish(stream: Registered, settings: Mapping[str, Any]) -> Op[bool]:
     pairs: list[Any] = ["name", stream.name, "workspace", stream.workspace_id]
     for field in SETTINGS:
         pairs += [field, _encode(settings.get(field))]
-    registered = {
-        name: value for name, value in asdict(stream).items() if name != "stream_id"
-    }
+    registered = {name: value for name, value in asdict(stream).items() if name != "stream_id"}
     new = yield Script("publish", [keys.meta(stream.stream_id)], pairs)
     yield Pipeline(
         [
@@ -101,10 +99,7 @@ def stream_id_of(workspace_id: int, name: str) -> Op[str | None]:
 def streams() -> Op[list[Registered]]:
     """Every registered stream."""
     flat = yield ("HGETALL", keys.REGISTRY)
-    return [
-        Registered(stream_id=flat[n].decode(), **json.loads(flat[n + 1]))
-        for n in range(0, len(flat), 2)
-    ]
+    return [Registered(stream_id=flat[n].decode(), **json.loads(flat[n + 1])) for n in range(0, len(flat), 2)]
 
 
 def names_in(workspace_id: int) -> Op[dict[str, str]]:
@@ -126,13 +121,8 @@ def archived_set(stream_id: str, offset: int) -> Op[None]:
 def archived_of(stream_ids: Iterable[str]) -> Op[dict[str, int]]:
     """Up to which offset the history holds each stream."""
     wanted = list(stream_ids)
-    found = yield Pipeline(
-        [("HGET", keys.meta(stream_id), "archived") for stream_id in wanted]
-    )
-    return {
-        stream_id: int(offset or 0)
-        for stream_id, offset in zip(wanted, found, strict=True)
-    }
+    found = yield Pipeline([("HGET", keys.meta(stream_id), "archived") for stream_id in wanted])
+    return {stream_id: int(offset or 0) for stream_id, offset in zip(wanted, found, strict=True)}
 
 
 def token_publish(digest: str, grant: TokenGrant) -> Op[None]:

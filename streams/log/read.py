@@ -49,9 +49,7 @@ def position(stream_id: str) -> Op[Position]:
         StreamNotFound: there is no such stream (any more).
     """
     fields = ("name", "committed", "last", "floor", "ttl", "widest")
-    values, (seconds, microseconds) = yield Pipeline(
-        [("HMGET", keys.meta(stream_id), *fields), ("TIME",)]
-    )
+    values, (seconds, microseconds) = yield Pipeline([("HMGET", keys.meta(stream_id), *fields), ("TIME",)])
     if values[0] is None:
         raise StreamNotFound
     return Position(
@@ -153,17 +151,13 @@ def message(stream_id: str, offset: int) -> Op[Entry]:
 
 def offset_of_id(stream_id: str, message_id: str) -> Op[int | None]:
     """The offset under which an id is still remembered, or None: then only a scan can tell."""
-    found = yield Pipeline(
-        [("HGET", keys.ids(stream_id, bucket), message_id) for bucket in (0, 1)]
-    )
+    found = yield Pipeline([("HGET", keys.ids(stream_id, bucket), message_id) for bucket in (0, 1)])
     return next((int(offset) for offset in found if offset is not None), None)
 
 
 def offset_at(stream_id: str, at_ms: int) -> Op[int]:
     """The first visible offset whose time is at or after ``at_ms`` (unix ms); the next offset when none is."""
-    offset: int = yield Script(
-        "locate", [keys.log(stream_id), keys.meta(stream_id)], [at_ms]
-    )
+    offset: int = yield Script("locate", [keys.log(stream_id), keys.meta(stream_id)], [at_ms])
     return offset
 
 

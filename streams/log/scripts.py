@@ -29,6 +29,4 @@ def load(name: str) -> Source:
         for part in line.split(",")
     ]
     text = "\n".join([*included, body])
-    return Source(
-        name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-    )
+    return Source(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())

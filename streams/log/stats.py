@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streams.log import keys
-from streams.log.client import Op, Pipeline, Script
-from streams.log.errors import StreamNotFound
+from streams.log.client import Op, Pipeline, Script, Scripts
+from streams.log.errors import StoreUnavailable, StreamNotFound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,29 +60,34 @@ def inspect(stream_id: str) -> Op[State]:
     Raises:
         StreamNotFound: there is no such stream (any more).
     """
-    reply = yield Script(
+    return _state((yield _inspection(stream_id)))
+
+
+def inspect_many(stream_ids: Sequence[str]) -> Op[dict[str, State]]:
+    """How several streams stand, in one round trip; those that are gone are left out."""
+    if not stream_ids:
+        return {}
+    replies = yield Scripts([_inspection(stream_id) for stream_id in stream_ids])
+    found: dict[str, State] = {}
+    for stream_id, reply in zip(stream_ids, replies, strict=True):
+        if isinstance(reply, StoreUnavailable):
+            raise reply
+        if not isinstance(reply, StreamNotFound):
+            found[stream_id] = _state(reply)
+    return found
+
+
+def _inspection(stream_id: str) -> Script:
+    return Script(
         "inspect",
-        [
-            keys.log(stream_id),
-            keys.meta(stream_id),
-            keys.gone(stream_id),
-            keys.by_key(stream_id),
-        ],
+        [keys.log(stream_id), keys.meta(stream_id), keys.gone(stream_id), keys.by_key(stream_id)],
     )
-    (
-        last,
-        last_ms,
-        first,
-        first_ms,
-        messages,
-        size,
-        committed,
-        lag,
-        count,
-        duplicates,
-        archived,
-        cum,
-    ) = reply[:12]
+
+
+def _state(reply: list[int]) -> State:
+    last, last_ms, first, first_ms, messages, size, committed, lag, count, duplicates, archived, cum = reply[
+        :12
+    ]
     return State(
         offset=last,
         first_offset=first,
@@ -97,17 +102,6 @@ def inspect(stream_id: str) -> Op[State]:
         archived_offset=archived,
         appended_bytes=cum,
     )
-
-
-def inspect_many(stream_ids: Sequence[str]) -> Op[dict[str, State]]:
-    """How several streams stand; those that are gone are left out."""
-    found: dict[str, State] = {}
-    for stream_id in stream_ids:
-        try:
-            found[stream_id] = yield from inspect(stream_id)
-        except StreamNotFound:
-            continue
-    return found
 
 
 def touch(stream_ids: Sequence[str]) -> Op[None]:
@@ -129,8 +123,6 @@ def durability() -> Op[str]:
         while the disk stalls) or ``memory`` (may be lost at a restart). A server that does not tell is taken for
         the weakest.
     """
-    from streams.log.errors import StoreUnavailable
-
     try:
         appendonly, appendfsync = yield Pipeline(
             [("CONFIG", "GET", "appendonly"), ("CONFIG", "GET", "appendfsync")]

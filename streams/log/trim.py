@@ -24,9 +24,7 @@ class Removed:
     bytes: int
 
 
-def purge(
-    stream_id: str, *, below: int | None = None, keep: int | None = None
-) -> Op[Removed]:
+def purge(stream_id: str, *, below: int | None = None, keep: int | None = None) -> Op[Removed]:
     """Remove by hand everything below an offset, or all but the newest ``keep``, or everything.
 
     Works in slices, so nobody else waits long; a purge that is interrupted has removed the oldest part. Offsets
@@ -85,9 +83,7 @@ def expire(stream_id: str) -> Op[int]:
             return total
 
 
-def delete(
-    stream_id: str, offsets: Sequence[int], *, denied_by: str = "deny_delete"
-) -> Op[Removed]:
+def delete(stream_id: str, offsets: Sequence[int], *, denied_by: str = "deny_delete") -> Op[Removed]:
     """Delete single messages; offsets that hold none are passed over.
 
     Args:
@@ -120,9 +116,7 @@ def purge_matching(
     keep: int | None = None,
 ) -> Op[Removed]:
     """Remove by hand the messages that are wanted: those below an offset, or all but the newest ``keep`` of them."""
-    yield from delete(
-        stream_id, [0], denied_by="deny_purge"
-    )  # refused before a long search, not after it
+    yield from delete(stream_id, [0], denied_by="deny_purge")  # refused before a long search, not after it
     at = yield from read.position(stream_id)
     found: list[int] = []
     start = at.floor

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class OkmqConfig(AppConfig):
+    name = "okmq"
+    label = "okmq"

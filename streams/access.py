@@ -1,0 +1,114 @@
+"""The one door from a caller to an object: who is calling, what they may, and whether they may see it at all."""
+
+from dataclasses import dataclass, field
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+
+from streams import bearer
+from streams.errors import Refusal, stream_not_found
+from streams.models import DEFAULT_WORKSPACE, Membership, Role, Stream, Token, Workspace
+
+ROLE_SCOPES: dict[str, frozenset[str]] = {
+    Role.VIEWER: frozenset({"read"}),
+    Role.OPERATOR: frozenset({"read", "publish", "consume", "manage"}),
+    Role.ADMIN: frozenset(bearer.SCOPES),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who did something, for the record: a name such as ``admin`` or ``token shop-api``, and an address."""
+
+    name: str
+    address: str = ""
+
+
+SYSTEM = Actor("system")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A person or a token, in a workspace.
+
+    Attributes:
+        scopes: what they may (``admin`` implies the rest).
+        streams: name patterns that narrow it; empty is every stream.
+    """
+
+    workspace: Workspace
+    scopes: frozenset[str]
+    actor: Actor
+    streams: tuple[str, ...] = field(default=())
+
+    @property
+    def is_authenticated(self) -> bool:
+        return True
+
+    def may(self, scope: str) -> bool:
+        return bearer.scopes_cover(self.scopes, scope)
+
+    def demand(self, scope: str) -> None:
+        """Raises Refusal ``forbidden`` without the scope."""
+        if not self.may(scope):
+            raise Refusal("forbidden", f"This needs the scope {scope!r}.", scope=scope)
+
+    def demand_stream(self, name: str) -> None:
+        """Raises Refusal ``forbidden`` outside the patterns that narrow this caller."""
+        if not bearer.streams_cover(self.streams, name):
+            raise Refusal("forbidden", f"This token is not for stream {name!r}.", stream=name)
+
+
+def caller_for_token(token: Token, *, address: str) -> Caller:
+    """The caller behind a token that is known and has not expired."""
+    return Caller(
+        workspace=token.workspace,
+        scopes=frozenset(token.scopes),
+        actor=Actor(f"token {token.name}", address),
+        streams=tuple(token.streams),
+    )
+
+
+def caller_for_user(
+    user: AbstractBaseUser | AnonymousUser, *, workspace: str = "", address: str = ""
+) -> Caller:
+    """The caller that a logged-in person is, in a workspace they belong to (their first one by default).
+
+    Raises:
+        Refusal: ``workspace_not_found`` when they belong to no such workspace.
+    """
+    memberships = (
+        Membership.objects.select_related("workspace").filter(user_id=user.pk).order_by("workspace__name")
+    )
+    if workspace:
+        memberships = memberships.filter(workspace__name=workspace)
+    found = list(memberships)
+    chosen = next(
+        (m for m in found if m.workspace.name == DEFAULT_WORKSPACE),
+        found[0] if found else None,
+    )
+    if chosen is None:
+        raise Refusal(
+            "workspace_not_found",
+            "You belong to no such workspace.",
+            workspace=workspace,
+        )
+    return Caller(
+        workspace=chosen.workspace,
+        scopes=ROLE_SCOPES[chosen.role],
+        actor=Actor(user.get_username(), address),
+    )
+
+
+def stream_for(caller: Caller, name: str, *, may: str) -> Stream:
+    """The stream of that name in the caller's workspace.
+
+    Raises:
+        Refusal: ``forbidden`` without the scope or outside the caller's patterns; ``stream_not_found`` when there
+            is none in this workspace, also when another workspace has one.
+    """
+    caller.demand(may)
+    caller.demand_stream(name)
+    stream = Stream.objects.filter(workspace=caller.workspace, name=name, internal=False).first()
+    if stream is None:
+        raise stream_not_found(name)
+    return stream

@@ -1,0 +1,169 @@
+"""How both planes refuse: one shape, one table of codes.
+
+A refusal is ``{"error": {"code", "message", "details"}}``; ``code`` is stable, ``message`` a sentence for a person.
+Where JetStream has a number for the same refusal, it stands in ``details.err_code``.
+"""
+
+from typing import Any
+
+from streams.log import errors as log_errors
+
+STATUS = {
+    "invalid_json": 400,
+    "validation_error": 400,
+    "batch_too_large": 400,
+    "offset_out_of_range": 400,
+    "query_refused": 400,
+    "invalid_host": 400,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "operation_denied": 403,
+    "quota_exceeded": 403,
+    "not_found": 404,
+    "stream_not_found": 404,
+    "group_not_found": 404,
+    "message_not_found": 404,
+    "token_not_found": 404,
+    "workspace_not_found": 404,
+    "run_not_found": 404,
+    "method_not_allowed": 405,
+    "request_timeout": 408,
+    "stream_exists": 409,
+    "group_exists": 409,
+    "workspace_exists": 409,
+    "ambiguous_key": 409,
+    "stream_full": 409,
+    "wrong_last_offset": 409,
+    "wrong_last_id": 409,
+    "wrong_last_key_offset": 409,
+    "message_too_large": 413,
+    "payload_too_large": 413,
+    "unsupported_media_type": 415,
+    "rate_limited": 429,
+    "internal_error": 500,
+    "store_unavailable": 503,
+}
+
+
+class Refusal(Exception):
+    """An answer that is not a success.
+
+    Args:
+        code: a key of ``STATUS``.
+        message: a sentence for a person.
+        details: facts for a program.
+        headers: header fields that the answer carries, such as ``Allow``.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        headers: dict[str, str] | None = None,
+        **details: Any,
+    ) -> None:
+        super().__init__(message)
+        self.code, self.message, self.details = code, message, details
+        self.headers = dict(headers or {})
+        if code == "unauthorized":
+            self.headers.setdefault("WWW-Authenticate", "Bearer")
+        if code == "store_unavailable":
+            self.headers.setdefault("Retry-After", "1")
+
+    @property
+    def status(self) -> int:
+        return STATUS[self.code]
+
+    def body(self) -> dict[str, Any]:
+        return {
+            "error": {
+                "code": self.code,
+                "message": self.message,
+                "details": self.details,
+            }
+        }
+
+
+def refusal_of(error: log_errors.LogError, *, stream: str = "") -> Refusal:
+    """The answer for what the log refused."""
+    match error:
+        case log_errors.StreamNotFound():
+            return stream_not_found(stream)
+        case log_errors.MessageNotFound():
+            return Refusal("message_not_found", "No message stands at this offset.", err_code=10037)
+        case log_errors.StreamSealed():
+            return Refusal(
+                "operation_denied",
+                f"Stream {stream!r} is sealed: it is read-only.",
+                err_code=10109,
+            )
+        case log_errors.OperationDenied():
+            number = {"deny_delete": 10057, "deny_purge": 10110}.get(error.switch, 10057)
+            return Refusal(
+                "operation_denied",
+                f"Stream {stream!r} has {error.switch} set.",
+                switch=error.switch,
+                err_code=number,
+            )
+        case log_errors.MessageTooLarge():
+            return Refusal(
+                "message_too_large",
+                f"The body of message {error.index} has {error.size_bytes} bytes; "
+                f"the stream takes {error.limit_bytes}.",
+                index=error.index,
+                size=error.size_bytes,
+                limit=error.limit_bytes,
+            )
+        case log_errors.StreamFull():
+            return Refusal(
+                "stream_full",
+                f"Stream {stream!r} is full: {error.limit} is {error.allowed}.",
+                limit=error.limit,
+                allowed=error.allowed,
+                err_code=10077,
+            )
+        case log_errors.OffsetOutOfRange():
+            return Refusal(
+                "offset_out_of_range",
+                f"The last offset is {error.last_offset}.",
+                last_offset=error.last_offset,
+            )
+        case log_errors.WrongExpectation():
+            return _wrong_expectation(error)
+        case _:
+            return Refusal(
+                "store_unavailable",
+                "The message store does not answer; try again.",
+                cause=str(error),
+            )
+
+
+def stream_not_found(name: str) -> Refusal:
+    """No such stream here, or one of another workspace: the answer is the same."""
+    return Refusal("stream_not_found", f"There is no stream {name!r}.", stream=name, err_code=10059)
+
+
+def _wrong_expectation(error: log_errors.WrongExpectation) -> Refusal:
+    if error.kind == "last_key_offset":
+        return Refusal(
+            "wrong_last_key_offset",
+            f"The last offset of key {error.key!r} is {error.key_offset}.",
+            last_key_offset={error.key: error.key_offset},
+            err_code=10071,
+        )
+    if error.kind == "last_id":
+        return Refusal(
+            "wrong_last_id",
+            f"The id of the last message is {error.last_id!r}.",
+            last_id=error.last_id,
+            last_offset=error.last_offset,
+            err_code=10070,
+        )
+    return Refusal(
+        "wrong_last_offset",
+        f"The last offset is {error.last_offset}.",
+        last_offset=error.last_offset,
+        last_id=error.last_id,
+        err_code=10071,
+    )

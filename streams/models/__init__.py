@@ -1,0 +1,27 @@
+"""The rows: configuration, people's tokens, what happened, what Spark computed."""
+
+from streams.models.event import Event
+from streams.models.history import Rollup, RollupPosition, Run
+from streams.models.stream import Stream
+from streams.models.token import Token
+from streams.models.workspace import (
+    DEFAULT_WORKSPACE,
+    Membership,
+    Plan,
+    Role,
+    Workspace,
+)
+
+__all__ = [
+    "DEFAULT_WORKSPACE",
+    "Event",
+    "Membership",
+    "Plan",
+    "Role",
+    "Rollup",
+    "RollupPosition",
+    "Run",
+    "Stream",
+    "Token",
+    "Workspace",
+]

@@ -1,0 +1,60 @@
+"""A stream's configuration. Its messages and counters live in the log, under ``stream_id``."""
+
+from datetime import timedelta
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from streams.log import keys
+from streams.models.workspace import Workspace
+
+
+class Discard(models.TextChoices):
+    OLD = "old"
+    NEW = "new"
+
+
+class Stream(models.Model):
+    """One stream. Limits are None or at least 1; times are whole seconds, sizes bytes."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="streams")
+    name = models.CharField(max_length=50)
+    stream_id = models.CharField(max_length=12, unique=True, default=keys.stream_id, editable=False)
+    internal = models.BooleanField(default=False)
+    ttl = models.PositiveBigIntegerField(null=True)
+    max_messages = models.PositiveBigIntegerField(null=True)
+    max_bytes = models.PositiveBigIntegerField(null=True)
+    discard = models.CharField(max_length=3, choices=Discard.choices, default=Discard.OLD)
+    max_message_bytes = models.PositiveBigIntegerField(default=1_048_576)
+    dedup_window = models.PositiveIntegerField(default=86_400)
+    archive = models.BooleanField(default=True)
+    deny_delete = models.BooleanField(default=False)
+    deny_purge = models.BooleanField(default=False)
+    sealed = models.BooleanField(default=False)
+    description = models.TextField(blank=True, default="")
+    labels = models.JSONField(default=dict)
+    keys = models.JSONField(default=list)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["workspace", "name"], name="stream_name_once_a_workspace"),
+            models.CheckConstraint(
+                condition=Q(ttl__isnull=True) | Q(ttl__gte=1),
+                name="stream_ttl_at_least_1",
+            ),
+            models.CheckConstraint(
+                condition=Q(dedup_window__gte=1) & Q(dedup_window__lte=604_800),
+                name="stream_dedup_window_1_s_to_7_days",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def age_limit(self) -> timedelta | None:
+        return None if self.ttl is None else timedelta(seconds=self.ttl)

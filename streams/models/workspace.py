@@ -1,0 +1,77 @@
+"""Workspaces, and who may do what in them."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+DEFAULT_WORKSPACE = "default"
+DAY_S = 86_400
+
+
+class Plan(models.TextChoices):
+    """What a workspace's streams may keep (npayload's tiers; ``unlimited`` is the self-hosted default)."""
+
+    FREE = "free"
+    PRO = "pro"
+    ENTERPRISE = "enterprise"
+    UNLIMITED = "unlimited"
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """Seconds that a plan's messages live when nothing is said, and at most; None is no bound."""
+
+    default_ttl: int | None
+    longest_ttl: int | None
+
+
+CAPS: dict[str, Cap] = {
+    Plan.FREE: Cap(1 * DAY_S, 7 * DAY_S),
+    Plan.PRO: Cap(7 * DAY_S, 30 * DAY_S),
+    Plan.ENTERPRISE: Cap(30 * DAY_S, 365 * DAY_S),
+    Plan.UNLIMITED: Cap(None, None),
+}
+
+
+class Workspace(models.Model):
+    """A closed room of streams: nothing in it is seen from another."""
+
+    name = models.CharField(max_length=50, unique=True)
+    plan = models.CharField(max_length=20, choices=Plan.choices, default=Plan.UNLIMITED)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def cap(self) -> Cap:
+        return CAPS[self.plan]
+
+
+class Role(models.TextChoices):
+    """What a person may do in a workspace; each includes the ones before."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+class Membership(models.Model):
+    """A person in a workspace."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=20, choices=Role.choices, default=Role.VIEWER)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["user", "workspace"], name="one_role_a_person_and_workspace")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.workspace}: {self.role}"

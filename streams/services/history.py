@@ -1,0 +1,111 @@
+"""Runs of the history jobs, and storing what they computed."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from streams.models import Rollup, RollupPosition, Run
+from streams.models.history import Job, RunState
+
+INTERRUPTED = "The analytics process ended while this ran; it is run again."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollupPoint:
+    """Messages and bytes of one stream in one minute, hour or day that begins at ``start`` (UTC)."""
+
+    stream_id: str
+    step: str
+    start: datetime
+    messages: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progressed:
+    """A stream's new rollup position: offset and time of the last message counted."""
+
+    stream_id: str
+    from_offset: int
+    to_offset: int
+    fresh_to: datetime | None
+
+
+def run_request(*, jobs: Iterable[str] = (Job.ARCHIVE, Job.ROLLUP), requested_by: str) -> list[Run]:
+    """Queue runs, one of a kind at a time: a job that is queued already is answered with that run."""
+    runs = []
+    with transaction.atomic():
+        for job in jobs:
+            queued = Run.objects.filter(job=job, state=RunState.QUEUED).first()
+            runs.append(queued or Run.objects.create(job=job, requested_by=requested_by))
+    return runs
+
+
+def run_take() -> Run | None:
+    """The oldest queued run, now running; None when nothing is queued."""
+    with transaction.atomic():
+        run = Run.objects.select_for_update().filter(state=RunState.QUEUED).order_by("id").first()
+        if run is not None:
+            run.state, run.started_at = RunState.RUNNING, timezone.now()
+            run.save(update_fields=["state", "started_at"])
+        return run
+
+
+def run_progress(run: Run, *, progress: float, counts: Mapping[str, Any]) -> None:
+    """Note how far a run has come, 0 to 1."""
+    run.progress, run.counts = min(1.0, max(0.0, progress)), dict(counts)
+    run.save(update_fields=["progress", "counts"])
+
+
+def run_finish(run: Run, *, counts: Mapping[str, Any], error: str = "") -> None:
+    """End a run: failed with an error, else succeeded."""
+    run.state = RunState.FAILED if error else RunState.SUCCEEDED
+    run.error, run.counts, run.finished_at = error, dict(counts), timezone.now()
+    if not error:
+        run.progress = 1.0
+    run.save(update_fields=["state", "error", "counts", "finished_at", "progress"])
+
+
+def runs_interrupted() -> list[Run]:
+    """Close the runs that a dead process left running, and queue the same jobs again."""
+    left = list(Run.objects.filter(state=RunState.RUNNING))
+    for run in left:
+        run_finish(run, counts=run.counts, error=INTERRUPTED)
+    if left:
+        run_request(jobs=sorted({run.job for run in left}), requested_by="schedule")
+    return left
+
+
+@transaction.atomic
+def rollups_add(points: Iterable[RollupPoint], *, positions: Iterable[Progressed], run: Run | None) -> int:
+    """Add newly counted messages to the rollups and move the positions, both or neither; returns points changed.
+
+    A stream whose position is no longer where the counting started is passed over with its points: it was
+    counted by another run meanwhile. So counting the same messages twice adds nothing.
+    """
+    moved = set()
+    for progressed in positions:
+        held, _ = RollupPosition.objects.select_for_update().get_or_create(stream_id=progressed.stream_id)
+        if held.offset != progressed.from_offset:
+            continue
+        held.offset, held.run = progressed.to_offset, run
+        held.fresh_to = progressed.fresh_to or held.fresh_to
+        held.save()
+        moved.add(progressed.stream_id)
+    wanted = [point for point in points if point.stream_id in moved]
+    fresh = []
+    for point in wanted:
+        added = Rollup.objects.filter(stream_id=point.stream_id, step=point.step, start=point.start).update(
+            messages=F("messages") + point.messages,
+            bytes=F("bytes") + point.bytes,
+            run=run,
+        )
+        if not added:
+            fresh.append(Rollup(**asdict(point), run=run))
+    Rollup.objects.bulk_create(fresh, batch_size=500)
+    return len(wanted)

@@ -1,0 +1,88 @@
+"""The first start, and every other: what must be there is made, and the log is told everything it must know."""
+
+import secrets
+from dataclasses import dataclass
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from streams import bearer, store
+from streams.access import SYSTEM
+from streams.log import config
+from streams.models import DEFAULT_WORKSPACE, Membership, Role, Stream, Token, Workspace
+from streams.services.events import event_record
+from streams.services.streams import internal_stream, streams_publish
+from streams.services.tokens import token_create, token_publish
+
+ADMIN_NAME = "admin"
+METRICS_STREAM = "_metrics"
+METRICS_TTL_S = 7 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What was made now and must be shown once: secrets that nobody else knows, or None."""
+
+    password: str | None
+    token: str | None
+
+
+def installation_prepare(*, password: str | None, token: str | None) -> Prepared:
+    """Make the default workspace, the user ``admin`` and an admin token where they are missing.
+
+    Args:
+        password, token: from the environment; a password given there is set also when the user exists, a token
+            given there is made known also when others exist. None: made up once, at the first start.
+
+    Returns:
+        The secrets that were made up.
+    """
+    workspace, _ = Workspace.objects.get_or_create(name=DEFAULT_WORKSPACE)
+    made = Prepared(_admin_user(workspace, password=password), _admin_token(workspace, secret=token))
+    internal_stream(METRICS_STREAM, ttl=METRICS_TTL_S, archive=False, dedup_window=60)
+    return made
+
+
+def configuration_republish() -> tuple[int, int]:
+    """Tell the log of every stream and token again; returns how many of each. Counters stay as they are."""
+    streams = list(Stream.objects.select_related("workspace"))
+    streams_publish(streams)
+    tokens = list(Token.objects.select_related("workspace"))
+    for token in tokens:
+        token_publish(token)
+    known = {stream.stream_id for stream in streams}
+    for held in store.log().run(config.streams()):
+        if held.stream_id not in known:
+            store.log().run(
+                config.stream_remove(held.stream_id, workspace_id=held.workspace_id, name=held.name)
+            )
+    return len(streams), len(tokens)
+
+
+@transaction.atomic
+def _admin_user(workspace: Workspace, *, password: str | None) -> str | None:
+    users = get_user_model().objects
+    admin = users.filter(username=ADMIN_NAME).first()
+    made = None
+    if admin is None:
+        made = None if password else secrets.token_urlsafe(12)
+        admin = users.create_superuser(username=ADMIN_NAME, password=password or made)
+        event_record(
+            workspace,
+            kind="user.created",
+            actor=SYSTEM,
+            summary=f"User {ADMIN_NAME} was created.",
+        )
+    elif password and not admin.check_password(password):
+        admin.set_password(password)
+        admin.save(update_fields=["password"])
+    Membership.objects.get_or_create(user=admin, workspace=workspace, defaults={"role": Role.ADMIN})
+    return made
+
+
+def _admin_token(workspace: Workspace, *, secret: str | None) -> str | None:
+    wanted = Token.objects.filter(digest=bearer.digest(secret)) if secret else Token.objects.all()
+    if wanted.exists():
+        return None
+    _, made = token_create(workspace, name=ADMIN_NAME, scopes=bearer.SCOPES, actor=SYSTEM, secret=secret)
+    return None if secret else made

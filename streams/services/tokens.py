@@ -1,0 +1,84 @@
+"""Tokens: made with a secret that is shown once, and revoked for every process within its cache time."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from streams import bearer, store
+from streams.access import Actor
+from streams.log import config
+from streams.models import Token, Workspace
+from streams.services.events import event_record
+
+
+@transaction.atomic
+def token_create(
+    workspace: Workspace,
+    *,
+    name: str,
+    scopes: Sequence[str],
+    actor: Actor,
+    streams: Sequence[str] = (),
+    expires_at: datetime | None = None,
+    secret: str | None = None,
+) -> tuple[Token, str]:
+    """Make a token.
+
+    Args:
+        secret: the secret to use, from the environment; a new one is made when None.
+
+    Returns:
+        The row, and the secret, which is kept nowhere.
+    """
+    secret = secret or bearer.make()
+    token = Token.objects.create(
+        workspace=workspace,
+        name=name,
+        prefix=secret[: bearer.SHOWN_PREFIX_LENGTH] if len(secret) >= 24 else secret[:4],
+        digest=bearer.digest(secret),
+        scopes=[scope for scope in bearer.SCOPES if scope in scopes],
+        streams=list(streams),
+        expires_at=expires_at,
+    )
+    event_record(
+        workspace,
+        kind="token.created",
+        actor=actor,
+        after={"name": name, "scopes": token.scopes, "streams": token.streams},
+        summary=f"Token {name} ({token.prefix}…) was created.",
+    )
+    transaction.on_commit(lambda: token_publish(token))
+    return token, secret
+
+
+@transaction.atomic
+def token_revoke(token: Token, *, actor: Actor) -> None:
+    """Revoke a token; requests with it are refused within 2 seconds on every process."""
+    digest = token.digest
+    event_record(
+        token.workspace,
+        kind="token.revoked",
+        actor=actor,
+        before={"name": token.name, "scopes": token.scopes, "streams": token.streams},
+        summary=f"Token {token.name} ({token.prefix}…) was revoked.",
+    )
+    token.delete()
+    transaction.on_commit(lambda: store.log().run(config.token_remove(digest)))
+
+
+def token_publish(token: Token) -> None:
+    """Let the data plane know the token."""
+    store.log().run(config.token_publish(token.digest, grant_of(token)))
+
+
+def grant_of(token: Token) -> config.TokenGrant:
+    """What the token allows, as the data plane reads it."""
+    return config.TokenGrant(
+        id=token.pk,
+        workspace=token.workspace.name,
+        workspace_id=token.workspace_id,
+        scopes=tuple(token.scopes),
+        streams=tuple(token.streams),
+        expires_ms=None if token.expires_at is None else int(token.expires_at.timestamp() * 1000),
+    )
