@@ -61,8 +61,8 @@ class ChildLog:
 
 
 def _error_in(line: bytes) -> str | None:
-    """The message of a log line in JSON whose level is an error; other lines (tracebacks, Valkey's) have none."""
-    if b"ERROR" not in line and b"CRITICAL" not in line:
+    """The message of a log line in JSON (``streams.logs``) whose level is an error; other lines (tracebacks, Valkey's) have none."""
+    if b'"error"' not in line and b'"critical"' not in line:
         return None
     try:
         row = json.loads(line)

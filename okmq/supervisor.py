@@ -37,12 +37,16 @@ class StartError(Exception):
 
 @dataclass(kw_only=True)
 class Watched:
-    """A child, how to see that it works, and its log. ``last``: it ends after the others."""
+    """A child, how to see that it works, and its log.
+
+    ``last``: it ends after the others. ``needed``: without it there is no use in going on starting.
+    """
 
     child: Child
     works: Callable[[], bool]
     log: ChildLog
     last: bool = False
+    needed: bool = True
 
 
 def say(sentence: str) -> None:
@@ -50,7 +54,7 @@ def say(sentence: str) -> None:
     try:
         print(sentence, flush=True)
     except OSError:
-        sys.stdout = Path(os.devnull).open("w")  # for the rest of the process
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - kept for the rest of the process
 
 
 @dataclass(kw_only=True)
@@ -80,7 +84,14 @@ class Supervisor:
     def _note_stop(self, signum: int, frame: FrameType | None) -> None:
         self._stop_asked += 1
 
-    def start(self, plan: Plan, *, works: Callable[[], bool] | None = None, last: bool = False) -> Child:
+    def start(
+        self,
+        plan: Plan,
+        *,
+        works: Callable[[], bool] | None = None,
+        last: bool = False,
+        needed: bool = True,
+    ) -> Child:
         """Start a child and keep it alive; ``works`` is asked while it starts (default: it lived for a second)."""
         child = Child(plan=plan)
         item = Watched(
@@ -88,9 +99,10 @@ class Supervisor:
             works=works or (lambda: time.time() - child.since >= 1.0),
             log=ChildLog(path=plan.log),
             last=last,
+            needed=needed,
         )
         self.watched.append(item)
-        self._begin(child)
+        self._begin(item)
         self._publish()
         return child
 
@@ -185,16 +197,17 @@ class Supervisor:
         if child.ended():
             # What it had started (Spark's JVM) must not go on beside its successor.
             proctable.kill(proctable.marked(self.data_dir, session=session), signum=signal.SIGKILL)
-            self._say_death(child)
+            self._say_death(item)
         if child.due():
-            self._begin(child)
+            self._begin(item)
         elif child.state == "starting" and item.works():
             child.works()
             if child.restarts:
                 say(f"{child.name} is back (process {child.pid}).")
 
-    def _say_death(self, child: Child) -> None:
-        if not self.settled and child.deaths >= MOST_DEATHS_AT_START:
+    def _say_death(self, item: Watched) -> None:
+        child = item.child
+        if item.needed and not self.settled and child.deaths >= MOST_DEATHS_AT_START:
             raise StartError(
                 f"{child.name} does not start ({child.note}). The end of {child.plan.log}:\n{child.last_words()}"
             )
@@ -202,12 +215,12 @@ class Supervisor:
             f"{child.name} {child.note}; it is started again in {child.delay_s:.1f} s (see {child.plan.log})."
         )
 
-    def _begin(self, child: Child) -> None:
+    def _begin(self, item: Watched) -> None:
         try:
-            child.start()
+            item.child.start()
         except OSError as error:
-            child.died(note=f"cannot be started: {error}")
-            self._say_death(child)
+            item.child.died(note=f"cannot be started: {error}")
+            self._say_death(item)
 
     def _look_at_logs(self) -> None:
         for item in self.watched:

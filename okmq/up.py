@@ -98,7 +98,8 @@ def start_analytics(supervisor: Supervisor, *, env: environment.Env) -> None:
         supervisor.leave_out("analytics", state="unavailable", note=java.ADVICE)
         say(java.ADVICE)
         return
-    supervisor.start(_plan("analytics", _manage("okmq_analytics"), env=env, more={"JAVA_HOME": str(home)}))
+    plan = _plan("analytics", _manage("okmq_analytics"), env=env, more={"JAVA_HOME": str(home)})
+    supervisor.start(plan, needed=False)
 
 
 def web_names(workers: int) -> list[str]:

@@ -1,0 +1,76 @@
+# The verbs of this project; the same on a desk and in .ci/run. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+PY := .venv/bin/python
+PYTEST := $(PY) -m pytest
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+.PHONY: run
+run: ## start OKMQ; Ctrl-C ends it
+	@scripts/bootstrap run
+	@exec $(PY) -m okmq.up
+
+.PHONY: demo
+demo: ## replay a year of real flights into the running OKMQ (make demo ARGS="--live 600")
+	@scripts/bootstrap run
+	@exec $(PY) manage.py okmq_demo $(ARGS)
+
+.PHONY: dev
+dev:
+	@scripts/bootstrap dev
+
+.PHONY: system
+system:
+	@scripts/system-packages
+
+.PHONY: test
+test: dev system ## everything: unit, Valkey, Redis, database, Spark, Chromium, scripts of the pages
+	@scripts/test-js
+	$(PYTEST) $(ARGS)
+
+.PHONY: test-fast
+test-fast: dev ## without Spark, Chromium and whole-product tests; under two minutes
+	$(PYTEST) -m "not spark and not e2e and not running" $(ARGS)
+
+.PHONY: e2e
+e2e: dev system ## the tests in a real Chromium
+	$(PYTEST) -m e2e $(ARGS)
+
+.PHONY: check
+check: dev lint types contracts ## what can be known without running it
+	scripts/check-project
+
+.PHONY: lint
+lint: dev ## ruff
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+
+.PHONY: types
+types: dev ## mypy --strict
+	.venv/bin/mypy
+
+.PHONY: contracts
+contracts: dev ## which part may import which
+	.venv/bin/lint-imports
+
+.PHONY: format
+format: dev ## rewrite the code as ruff wants it
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+.PHONY: bench
+bench: dev ## measure publish and read on this machine
+	@exec $(PY) -m bench $(ARGS)
+
+.PHONY: screenshots
+screenshots: dev system ## the pictures of the README
+	@exec $(PY) scripts/screenshots $(ARGS)
+
+.PHONY: clean
+clean: ## take away what was built; the data in var/ stays
+	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* htmlcov
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
