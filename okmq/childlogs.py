@@ -61,7 +61,7 @@ class ChildLog:
 
 
 def _error_in(line: bytes) -> str | None:
-    """The message of a log line in JSON (``streams.logs``) whose level is an error; other lines (tracebacks, Valkey's) have none."""
+    """The message of a line in JSON (`streams.logs`) at the level error; other lines (tracebacks) have none."""
     if b'"error"' not in line and b'"critical"' not in line:
         return None
     try:

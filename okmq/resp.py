@@ -7,6 +7,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
 TIMEOUT_S = 5.0
@@ -66,9 +67,9 @@ def _facts(answer: str) -> dict[str, str]:
 
 
 class _Talk:
-    def __init__(self, connection: socket.socket, *, shown: str) -> None:
+    def __init__(self, connection: socket.socket, *, reader: BinaryIO, shown: str) -> None:
         self._connection = connection
-        self._reader = connection.makefile("rb")
+        self._reader = reader
         self._shown = shown
 
     def call(self, *words: str) -> str:
@@ -94,8 +95,8 @@ def _connected(url: str, *, timeout_s: float) -> Iterator[_Talk]:
     parts = urlsplit(url)
     shown = without_password(url)
     try:
-        with _dial(url, timeout_s=timeout_s) as connection:
-            talk = _Talk(connection, shown=shown)
+        with _dial(url, timeout_s=timeout_s) as connection, connection.makefile("rb") as reader:
+            talk = _Talk(connection, reader=reader, shown=shown)
             if parts.password is not None:
                 user = [unquote(parts.username)] if parts.username else []
                 talk.call("AUTH", *user, unquote(parts.password))
@@ -109,11 +110,19 @@ def _dial(url: str, *, timeout_s: float) -> socket.socket:
     parts = urlsplit(url)
     if parts.scheme == "unix":
         connection = socket.socket(socket.AF_UNIX)
-        connection.settimeout(timeout_s)
-        connection.connect(unquote(parts.path))
+        try:
+            connection.settimeout(timeout_s)
+            connection.connect(unquote(parts.path))
+        except OSError:
+            connection.close()
+            raise
         return connection
     host = parts.hostname or "localhost"
     connection = socket.create_connection((host, parts.port or 6379), timeout=timeout_s)
-    if parts.scheme == "rediss":
-        connection = ssl.create_default_context().wrap_socket(connection, server_hostname=host)
-    return connection
+    if parts.scheme != "rediss":
+        return connection
+    try:
+        return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
+    except OSError:
+        connection.close()
+        raise

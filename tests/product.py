@@ -1,0 +1,137 @@
+"""The whole product, started as ``make run`` starts it, in a folder and on a port of its own."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from okmq import env, proctable
+from streams.upkeep import processes
+from tests.waiting import until
+
+PASSWORD = "correct-horse-battery"
+TOKEN = "okmq_test_token_of_the_default_workspace"
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody has at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass(kw_only=True)
+class Product:
+    """One supervisor and its processes; ``password`` is of the user admin, ``token`` has every scope."""
+
+    data_dir: Path
+    port: int = field(default_factory=free_port)
+    more: Mapping[str, str] = field(default_factory=dict)
+    password: str = PASSWORD
+    token: str = TOKEN
+    supervisor: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What a process of this product has in its environment; nothing of the machine's own settings."""
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("OKMQ_")}
+        clean.pop("DJANGO_SETTINGS_MODULE", None)
+        silent = {name: "" for name in env.read_dotenv(env.PROJECT / ".env") if name.startswith("OKMQ_")}
+        return {
+            **clean,
+            **silent,
+            "OKMQ_DATA_DIR": str(self.data_dir),
+            "OKMQ_PORT": str(self.port),
+            "OKMQ_ADMIN_PASSWORD": self.password,
+            "OKMQ_ADMIN_TOKEN": self.token,
+            # Spark runs when a test asks for it, not when the clock does.
+            "OKMQ_HISTORY_EVERY": "86400",
+            **self.more,
+        }
+
+    @property
+    def terminal(self) -> Path:
+        return self.data_dir.with_name(f"{self.data_dir.name}.terminal")
+
+    @property
+    def output(self) -> str:
+        """What the terminal showed since the last start."""
+        return self.terminal.read_text() if self.terminal.exists() else ""
+
+    def start(self, *, wait: bool = True) -> "Product":
+        """Start it; with ``wait``, return when it said that it is ready."""
+        with self.terminal.open("wb") as terminal:
+            self.supervisor = subprocess.Popen(
+                [sys.executable, "-m", "okmq.up"],
+                cwd=env.PROJECT,
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=terminal,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        if wait:
+            self.wait_ready()
+        return self
+
+    def wait_ready(self, *, within_s: float = 45) -> None:
+        until(self._ready, within_s=within_s, what="OKMQ is ready")
+
+    def ended(self, *, within_s: float = 15) -> int:
+        """Wait for the supervisor's end; its exit code."""
+        assert self.supervisor is not None
+        code = self.supervisor.wait(timeout=within_s)
+        self.supervisor = None
+        return code
+
+    def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:
+        """Ask it to end and wait; its exit code."""
+        assert self.supervisor is not None
+        self.supervisor.send_signal(signum)
+        return self.ended()
+
+    def processes(self) -> dict[str, processes.ProcessStatus]:
+        """What the supervisor says of its processes, by name."""
+        return {status.name: status for status in processes.read(self.data_dir / "run" / "processes.json")}
+
+    def pid(self, name: str) -> int:
+        """The process id of a running child."""
+        found = self.processes()[name].pid
+        assert found, f"{name} does not run: {self.processes()[name]}"
+        return found
+
+    def alive(self) -> list[int]:
+        """Every living process of this folder, the supervisor left out."""
+        return proctable.marked(self.data_dir)
+
+    def client(self, *, token: str | None = None) -> httpx.Client:
+        """A client of the API with the token of every scope, or another one."""
+        headers = {"Authorization": f"Bearer {token or self.token}"}
+        return httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=30)
+
+    def end_all(self) -> None:
+        """Whatever a test did to it: leave nothing behind."""
+        if self.supervisor is not None and self.supervisor.poll() is None:
+            self.supervisor.terminate()
+            try:
+                self.supervisor.wait(timeout=15)
+            except subprocess.TimeoutExpired:
+                self.supervisor.kill()
+                self.supervisor.wait()
+        proctable.kill(self.alive(), signum=signal.SIGKILL)
+        until(lambda: not self.alive(), what="every process has ended")
+
+    def _ready(self) -> bool:
+        assert self.supervisor is not None
+        assert self.supervisor.poll() is None, f"it ended with {self.supervisor.returncode}:\n{self.output}"
+        return "OKMQ is ready" in self.output

@@ -1,0 +1,72 @@
+"""Real message stores for tests: the product's own Valkey and Debian's Redis, each in a folder of its own."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from okmq import resp
+from okmq.children import Child, Plan
+from okmq.valkey import ValkeyServer
+from tests.waiting import until
+
+FLAVOURS = ("valkey", "redis7")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Store:
+    """A running server: its address and its process."""
+
+    url: str
+    child: Child
+
+    def start(self) -> None:
+        """Run it (again) and wait until it answers."""
+        self.child.start()
+        until(self._answers, within_s=20, what=f"{self.url} answers")
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.child.kill()
+        self.child.gone(within_s=10)
+
+    def stop(self) -> None:
+        """End it as the supervisor does."""
+        self.child.terminate()
+        self.child.gone(within_s=10)
+
+    def _answers(self) -> bool:
+        assert self.child.lives(), self.child.last_words()
+        try:
+            resp.ping(self.url)
+        except resp.StoreError:
+            return False
+        return True
+
+
+@contextmanager
+def store(
+    folder: Path, *, flavour: str = "valkey", fsync: str = "always", socket: Path | None = None
+) -> Iterator[Store]:
+    """A private server with the product's configuration; ``redis7`` runs Debian's redis-server with it."""
+    server = ValkeyServer(folder=folder, socket=socket or folder / "s", fsync=fsync)
+    command = server.prepare()
+    if flavour == "redis7":
+        command[0] = debian_redis()
+    plan = Plan(name=flavour, command=tuple(command), environ=dict(os.environ), log=folder / "log")
+    running = Store(url=server.url, child=Child(plan=plan))
+    running.start()
+    try:
+        yield running
+    finally:
+        if running.child.lives():
+            running.stop()
+
+
+def debian_redis() -> str:
+    """The system's redis-server (``scripts/system-packages`` installs it)."""
+    found = shutil.which("redis-server")
+    assert found, "redis-server is missing: run scripts/system-packages"
+    return found

@@ -1,0 +1,27 @@
+"""``okmq.settings`` in a folder of its own, whatever the machine's environment or ``.env`` says.
+
+A process that a test starts inherits the folder.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from okmq import env as environment
+
+_INHERITED = "OKMQ_TESTS_DATA_DIR"
+
+if _INHERITED not in os.environ:
+    _folder = tempfile.mkdtemp(prefix="okmq-tests-")
+    atexit.register(shutil.rmtree, _folder, ignore_errors=True)
+    _given = {*os.environ, *environment.read_dotenv(environment.PROJECT / ".env")}
+    os.environ.update({name: "" for name in _given if name.startswith("OKMQ_")})
+    os.environ[_INHERITED] = os.environ["OKMQ_DATA_DIR"] = _folder
+
+from okmq.settings import *  # noqa: E402, F403
+from okmq.settings import DATABASES, ENV  # noqa: E402
+
+# A file, as in the product: what differs between threads and connections shows in tests too.
+DATABASES["default"]["TEST"] = {"NAME": str(Path(ENV.data_dir, "tests.sqlite3"))}
