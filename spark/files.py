@@ -1,0 +1,66 @@
+"""Small files and folders on whatever file system Spark writes to, through Hadoop's own client in the JVM."""
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+
+class Files:
+    """One place of the history: a folder, or a URL that Spark's file systems take.
+
+    Paths are relative to ``root``, with ``/``.
+    """
+
+    def __init__(self, session: SparkSession, root: str) -> None:
+        context = session.sparkContext
+        self._jvm: Any = context._jvm
+        self.root = root.rstrip("/")
+        configuration = context._jsc.hadoopConfiguration()
+        self._system: Any = self._path("").getFileSystem(configuration)
+
+    def url(self, path: str) -> str:
+        """The whole path, as Spark's readers and writers take it."""
+        return f"{self.root}/{path}" if path else self.root
+
+    def read(self, path: str) -> str | None:
+        """A file's text, or None where there is none."""
+        if not self._system.exists(self._path(path)):
+            return None
+        stream = self._system.open(self._path(path))
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file whole: a reader sees the old one, or none, or all of the new one."""
+        fresh = f"{path}.fresh"
+        stream = self._system.create(self._path(fresh), True)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        self.rename(fresh, path)
+
+    def rename(self, source: str, target: str) -> None:
+        """Move a file; what stood at the target is replaced.
+
+        Raises:
+            OSError: the file system refused.
+        """
+        if self._system.exists(self._path(target)):
+            self._system.delete(self._path(target), False)
+        else:
+            self._system.mkdirs(self._path(target).getParent())
+        if not self._system.rename(self._path(source), self._path(target)):
+            raise OSError(f"{self.url(source)} could not be moved to {self.url(target)}")
+
+    def exists(self, path: str) -> bool:
+        return bool(self._system.exists(self._path(path)))
+
+    def delete(self, path: str) -> None:
+        """Remove a file or a whole folder; a missing one is no error."""
+        self._system.delete(self._path(path), True)
+
+    def _path(self, path: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self.url(path))

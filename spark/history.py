@@ -1,0 +1,196 @@
+"""The history: Parquet files by workspace, stream and day, and a log of the batches that count.
+
+Layout, under one folder or URL:
+
+    workspace_id=1/stream_id=abc…/day=2026-11-21/000000000042-0.parquet
+    _log/000000000042.json     the batch that brought the file: its streams' offsets and its files
+    _log/HEAD                  a recent batch's number: where to start looking for the last one
+    _log/pending.json          a batch that is written but not yet in its place
+    _staging/                  a batch that is being written
+
+A batch counts from the moment its entry stands in the log. Its files are written aside first; then the pending
+entry says where they belong, and from there on the batch is only ever completed, never written again. So a crash
+at any moment leaves either nothing, or something that ``settle`` completes (docs/adr/0003).
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from spark.files import Files
+from spark.schemas import HISTORY, PARTITION_COLUMNS
+
+STAGING = "_staging"
+PENDING = "_log/pending.json"
+HEAD = "_log/HEAD"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryFile:
+    """One Parquet file. ``first`` and ``last`` are offsets, times unix ms; ``path`` is relative to the history."""
+
+    path: str
+    workspace_id: int
+    stream_id: str
+    messages: int
+    bytes: int
+    first: int
+    last: int
+    first_ms: int
+    last_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One batch of the archive.
+
+    Attributes:
+        number: 1, 2, … in the order of the log.
+        query, batch_id: Spark's identity of the micro-batch; the same again is the same batch.
+        start, end: stream id → last offset before and with this batch, of the streams that moved.
+        files: what it added; none where all of its offsets were empty.
+        written_ms: when it was read from the streams.
+    """
+
+    number: int
+    query: str
+    batch_id: int
+    start: dict[str, int]
+    end: dict[str, int]
+    files: list[HistoryFile]
+    written_ms: int
+
+    @property
+    def messages(self) -> int:
+        return sum(file.messages for file in self.files)
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
+
+
+class History:
+    """The history at one place. One writer at a time; any number of readers."""
+
+    def __init__(self, session: SparkSession, url: str) -> None:
+        self.session = session
+        self.files = Files(session, url)
+
+    def settle(self) -> None:
+        """Complete the batch that a crash left half-way, if there is one."""
+        text = self.files.read(PENDING)
+        if text is None:
+            return
+        batch = msgspec.json.decode(text, type=Batch)
+        for n, file in enumerate(batch.files):
+            staged = _staged(n)
+            if self.files.exists(staged):
+                self.files.rename(staged, file.path)
+        self.files.rename(PENDING, _entry(batch.number))
+        self.files.write(HEAD, str(batch.number))
+        self.files.delete(STAGING)
+
+    def append(
+        self, rows: DataFrame, *, query: str, batch_id: int, start: Mapping[str, int], end: Mapping[str, int]
+    ) -> Batch:
+        """Add a batch of ``schemas.MESSAGES``; a batch that is already there is not added again."""
+        self.settle()
+        last = self.last()
+        if last is not None and (last.query, last.batch_id) == (query, batch_id):
+            return last
+        number = 1 if last is None else last.number + 1
+        written_ms = int(time.time() * 1000)
+        batch = Batch(
+            number=number,
+            query=query,
+            batch_id=batch_id,
+            start=dict(start),
+            end=dict(end),
+            files=self._write_aside(rows, number=number),
+            written_ms=written_ms,
+        )
+        self.files.write(PENDING, msgspec.json.encode(batch).decode())
+        self.settle()
+        return batch
+
+    def last(self) -> Batch | None:
+        """The newest batch that counts."""
+        number = int(self.files.read(HEAD) or 0)
+        found = self.batch(number)
+        while (newer := self.batch(number + 1)) is not None:
+            number, found = number + 1, newer
+        return found
+
+    def batch(self, number: int) -> Batch | None:
+        """The batch with this number, or None."""
+        text = self.files.read(_entry(number))
+        return None if text is None else msgspec.json.decode(text, type=Batch)
+
+    def newest_first(self) -> Iterator[Batch]:
+        """All batches, from the newest to the first."""
+        found = self.last()
+        while found is not None:
+            yield found
+            found = self.batch(found.number - 1)
+
+    def read(self, files: Iterable[HistoryFile]) -> DataFrame:
+        """The messages in these files, ``schemas.HISTORY``."""
+        paths = [self.files.url(file.path) for file in files]
+        if not paths:
+            return self.session.createDataFrame([], HISTORY)
+        return self.session.read.schema(HISTORY).option("basePath", self.files.root).parquet(*paths)
+
+    def _write_aside(self, rows: DataFrame, *, number: int) -> list[HistoryFile]:
+        """Write the rows to the staging folder; returns the files with the places that they will have."""
+        self.files.delete(STAGING)
+        (
+            rows.withColumn("day", sf.to_date("timestamp"))
+            .write.mode("overwrite")
+            .partitionBy(*PARTITION_COLUMNS)
+            .parquet(self.files.url(f"{STAGING}/rows"))
+        )
+        written = (
+            self.session.read.schema(HISTORY)
+            .parquet(self.files.url(f"{STAGING}/rows"))
+            .groupBy(*PARTITION_COLUMNS, sf.col("_metadata.file_name").alias("file_name"))
+            .agg(
+                sf.count(sf.lit(1)).alias("messages"),
+                sf.sum("bytes").alias("bytes"),
+                sf.min("offset").alias("first"),
+                sf.max("offset").alias("last"),
+                sf.unix_millis(sf.min("timestamp")).alias("first_ms"),
+                sf.unix_millis(sf.max("timestamp")).alias("last_ms"),
+            )
+            .orderBy("workspace_id", "stream_id", "first")
+            .collect()
+        )
+        files = []
+        for n, row in enumerate(written):
+            folder = f"workspace_id={row.workspace_id}/stream_id={row.stream_id}/day={row.day}"
+            self.files.rename(f"{STAGING}/rows/{folder}/{row.file_name}", _staged(n))
+            files.append(
+                HistoryFile(
+                    path=f"{folder}/{number:012d}-{n}.parquet",
+                    workspace_id=row.workspace_id,
+                    stream_id=row.stream_id,
+                    messages=row.messages,
+                    bytes=row.bytes,
+                    first=row["first"],
+                    last=row["last"],
+                    first_ms=row.first_ms,
+                    last_ms=row.last_ms,
+                )
+            )
+        return files
+
+
+def _entry(number: int) -> str:
+    return f"_log/{number:012d}.json"
+
+
+def _staged(n: int) -> str:
+    return f"{STAGING}/files/{n}.parquet"

@@ -1,0 +1,181 @@
+"""Copies what was published to the history: one streaming query over all archived streams, exactly once.
+
+python -m spark.jobs.archive
+"""
+
+import json
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark.files import Files
+from spark.history import Batch, History
+from spark.jobs.settings import JobSettings, main_session
+from spark.options import Options, parse
+from spark.positions import backlog
+from streams.log import config
+from streams.log.client import Log
+
+MAX_OFFSETS = 400_000
+"""Most offsets in one micro-batch: what is done again after a crash, and how often progress moves."""
+
+ROWS_PER_FILE = 100_000
+POLL_S = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveProgress:
+    """What a run has done so far; ``waiting`` is how many offsets it found in front of it."""
+
+    batches: int = 0
+    messages: int = 0
+    bytes: int = 0
+    offsets: int = 0
+    waiting: int = 0
+
+    @property
+    def fraction(self) -> float:
+        return 1.0 if self.waiting == 0 else min(1.0, self.offsets / self.waiting)
+
+
+def options(url: str) -> dict[str, str]:
+    """The options with which the source reads what the history takes."""
+    return {
+        "url": url,
+        "workspace": "*",
+        "stream": "*",
+        "view": "archive",
+        "maxOffsetsPerTrigger": str(MAX_OFFSETS),
+        "rowsPerPartition": str(ROWS_PER_FILE),
+    }
+
+
+def waiting(log: Log) -> int:
+    """How many offsets are not yet in the history, over all streams; needs no Spark."""
+    return sum(log.run(backlog(_parsed())).values())
+
+
+def _parsed() -> Options:
+    return parse(options("redis://unused"))
+
+
+def archive(
+    session: SparkSession,
+    settings: JobSettings,
+    *,
+    on_progress: Callable[[ArchiveProgress], None] = lambda progress: None,
+    stop: threading.Event | None = None,
+) -> ArchiveProgress:
+    """Archive everything that stands in the log now, and tell the log how far the history has come.
+
+    Args:
+        on_progress: called after each micro-batch, from another thread.
+        stop: ends the run early; what was done stays done.
+
+    Raises:
+        Exception: as Spark reports it, when a micro-batch fails; the next run does it again.
+    """
+    history = History(session, settings.history_url)
+    checkpoint = Files(session, settings.checkpoint_url)
+    with closing(Log(settings.redis_url)) as log:
+        run = _ArchiveRun(history, checkpoint, log, on_progress)
+        run.catch_up()
+        query = (
+            session.readStream.format("okmq")
+            .options(**options(settings.redis_url))
+            .load()
+            .writeStream.queryName("archive")
+            .option("checkpointLocation", settings.checkpoint_url)
+            .trigger(availableNow=True)
+            .foreachBatch(run.add)
+            .start()
+        )
+        _wait(query, stop or threading.Event())
+        return run.progress
+
+
+class _ArchiveRun:
+    """What one run keeps between its micro-batches."""
+
+    def __init__(
+        self,
+        history: History,
+        checkpoint: Files,
+        log: Log,
+        on_progress: Callable[[ArchiveProgress], None],
+    ) -> None:
+        self.history = history
+        self.checkpoint = checkpoint
+        self.log = log
+        self.on_progress = on_progress
+        self.progress = ArchiveProgress()
+
+    def catch_up(self) -> None:
+        """Complete and publish what an earlier run could not, and count what waits."""
+        self.history.settle()
+        has_checkpoint = self.checkpoint.exists("metadata")
+        for batch in self.history.newest_first():
+            self._publish(batch)
+            if has_checkpoint:
+                break  # each batch is published before the next is read: only the last can be missing
+        self.progress = ArchiveProgress(waiting=waiting(self.log))
+
+    def add(self, rows: DataFrame, batch_id: int) -> None:
+        """Take one micro-batch into the history (Spark calls this again for a batch that it did not see end)."""
+        end = self._offsets(batch_id)
+        before = self._offsets(batch_id - 1)
+        fresh = [stream_id for stream_id in end if stream_id not in before]
+        start = {**before, **self.log.run(config.archived_of(fresh))}
+        moved = {stream_id: last for stream_id, last in end.items() if last > start[stream_id]}
+        batch = self.history.append(
+            rows,
+            query=json.loads(self.checkpoint.read("metadata") or "{}").get("id", ""),
+            batch_id=batch_id,
+            start={stream_id: start[stream_id] for stream_id in moved},
+            end=moved,
+        )
+        self._publish(batch)
+        self.progress = ArchiveProgress(
+            batches=self.progress.batches + 1,
+            messages=self.progress.messages + batch.messages,
+            bytes=self.progress.bytes + batch.bytes,
+            offsets=self.progress.offsets + sum(last - batch.start[each] for each, last in batch.end.items()),
+            waiting=self.progress.waiting,
+        )
+        self.on_progress(self.progress)
+
+    def _publish(self, batch: Batch) -> None:
+        for stream_id, offset in batch.end.items():
+            self.log.run(config.archived_set(stream_id, offset))
+
+    def _offsets(self, batch_id: int) -> dict[str, int]:
+        """Stream id → last offset of a micro-batch, from the checkpoint: Spark wrote it before it ran the batch."""
+        text = self.checkpoint.read(f"offsets/{batch_id}")
+        if text is None:
+            return {}
+        found: dict[str, int] = json.loads(text.splitlines()[-1])
+        return found
+
+
+def _wait(query: StreamingQuery, stop: threading.Event) -> None:
+    """Wait for the query's end; raises what it failed with."""
+    while not query.awaitTermination(POLL_S):
+        if stop.is_set():
+            query.stop()
+            return
+
+
+def main() -> None:
+    """Archive once, with the settings of the environment."""
+    settings = JobSettings.from_environ()
+    with main_session(settings) as session:
+        done = archive(session, settings, on_progress=lambda progress: print(f"{progress.fraction:.0%}"))
+        print(f"{done.messages} messages, {done.bytes} bytes in {done.batches} batches.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""What the jobs need to know about their surroundings."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from spark.session import DEFAULT_MASTER, DEFAULT_MEMORY, PROJECT, SessionSettings, build
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobSettings:
+    """Where the streams are, where the history is, how Spark is to run.
+
+    Attributes:
+        redis_url: the log's store.
+        history_url: a folder, or any URL that Spark's file systems take.
+        spark_dir: Spark's own folder on this machine: checkpoints, temporary files.
+        master, memory: see ``SessionSettings``.
+    """
+
+    redis_url: str
+    history_url: str
+    spark_dir: Path
+    master: str = DEFAULT_MASTER
+    memory: str = DEFAULT_MEMORY
+
+    @property
+    def checkpoint_url(self) -> str:
+        """How far the archive's query has come. Losing it loses nothing: the history and the log know it too."""
+        return str(self.spark_dir / "checkpoints" / "archive")
+
+    @property
+    def session(self) -> SessionSettings:
+        return SessionSettings(folder=self.spark_dir, master=self.master, memory=self.memory)
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str] | None = None) -> "JobSettings":
+        """The settings of a job that is run by hand: the variables that the product reads, with its defaults.
+
+        Raises:
+            SystemExit: OKMQ_REDIS_URL is missing and no private server's socket stands in the data folder.
+        """
+        values = os.environ if environ is None else environ
+        data_dir = Path(values.get("OKMQ_DATA_DIR") or PROJECT / "var").absolute()
+        socket = data_dir / "valkey" / "valkey.sock"
+        redis_url = values.get("OKMQ_REDIS_URL") or (f"unix://{socket}" if socket.exists() else "")
+        if not redis_url:
+            raise SystemExit(f"OKMQ_REDIS_URL is not set, and no server listens at {socket}.")
+        return cls(
+            redis_url=redis_url,
+            history_url=values.get("OKMQ_HISTORY_URL") or str(data_dir / "history"),
+            spark_dir=data_dir / "spark",
+            master=values.get("OKMQ_SPARK_MASTER") or DEFAULT_MASTER,
+            memory=values.get("OKMQ_SPARK_MEMORY") or DEFAULT_MEMORY,
+        )
+
+
+@contextmanager
+def main_session(settings: JobSettings) -> Iterator[SparkSession]:
+    """A session for one job, stopped at its end."""
+    session = build(settings.session)
+    try:
+        yield session
+    finally:
+        session.stop()

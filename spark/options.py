@@ -1,0 +1,163 @@
+"""The options of the source ``okmq``, checked before anything is read."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+EARLIEST = "earliest"
+LATEST = "latest"
+KNOWN = (
+    "url",
+    "workspace",
+    "stream",
+    "startingOffsets",
+    "endingOffsets",
+    "maxOffsetsPerTrigger",
+    "minPartitions",
+    "rowsPerPartition",
+    "failOnDataLoss",
+    "view",
+)
+DEFAULT_ROWS_PER_PARTITION = 50_000
+# The place of "earliest" and "latest" inside a map of offsets, as in Spark's Kafka source.
+MAP_EARLIEST, MAP_LATEST = -2, -1
+
+T = TypeVar("T")
+Offsets = str | Mapping[str, int]
+"""``earliest``, ``latest``, or stream name → offset (-2 earliest, -1 latest)."""
+
+
+class OptionError(ValueError):
+    """An option of the source cannot be used; the message is one sentence for a person."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a reader was asked for.
+
+    Attributes:
+        url: ``redis://``, ``rediss://`` or ``unix://`` of the log's store.
+        workspace: a workspace's name; ``*`` is all of them.
+        streams: names and patterns (``*`` is any run of characters).
+        starting, ending: first offset to read, first one not to read; None is the default of the kind of read.
+        max_offsets: most offsets in one micro-batch, or None.
+        min_partitions: fewest tasks that a read is split into, while there are rows enough.
+        rows_per_partition: most offsets in one task.
+        fail_on_data_loss: whether offsets asked for but no longer there end the read with an error.
+        archive: the history's own view (see ``OkmqDataSource``).
+    """
+
+    url: str
+    workspace: str
+    streams: tuple[str, ...]
+    starting: Offsets | None
+    ending: Offsets | None
+    max_offsets: int | None
+    min_partitions: int
+    rows_per_partition: int
+    fail_on_data_loss: bool
+    archive: bool
+
+
+def parse(given: Mapping[str, str], *, environ: Mapping[str, str] | None = None) -> Options:
+    """Check the options that a reader was given; their names are case-insensitive.
+
+    Args:
+        environ: where the default of ``url`` comes from (``OKMQ_REDIS_URL``); the process's own when None.
+
+    Raises:
+        OptionError: naming the option, its value and what is allowed.
+    """
+    names = {name.lower(): name for name in KNOWN}
+    values = {name.lower(): value for name, value in given.items()}
+    unknown = sorted(set(values) - set(names))
+    if unknown:
+        raise OptionError(f"Unknown option {unknown[0]!r} of the source okmq; it knows {', '.join(KNOWN)}.")
+
+    def read(name: str, parse_value: Callable[[str], T], default: T) -> T:
+        value = values.get(name.lower())
+        if value is None:
+            return default
+        try:
+            return parse_value(value)
+        except ValueError as error:
+            raise OptionError(f"Option {name}={value!r}: {error}") from None
+
+    url = read("url", _url, None) or (os.environ if environ is None else environ).get("OKMQ_REDIS_URL")
+    if not url:
+        raise OptionError("Option url is missing, and OKMQ_REDIS_URL is not set: where is the store?")
+    streams = read("stream", _names, None)
+    if streams is None:
+        raise OptionError("Option stream is missing: a name, names separated by commas, or a pattern with *.")
+    return Options(
+        url=url,
+        workspace=read("workspace", _workspace, "default"),
+        streams=streams,
+        starting=read("startingOffsets", _offsets, None),
+        ending=read("endingOffsets", _offsets, None),
+        max_offsets=read("maxOffsetsPerTrigger", _whole, 0) or None,
+        min_partitions=read("minPartitions", _whole, 1),
+        rows_per_partition=read("rowsPerPartition", _whole, DEFAULT_ROWS_PER_PARTITION),
+        fail_on_data_loss=read("failOnDataLoss", _switch, True),
+        archive=read("view", _view, False),
+    )
+
+
+def _url(text: str) -> str | None:
+    if not text.startswith(("redis://", "rediss://", "unix://")):
+        raise ValueError("expected a URL that starts with redis://, rediss:// or unix://.")
+    return text
+
+
+def _names(text: str) -> tuple[str, ...] | None:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z0-9_*][A-Za-z0-9._*-]{0,49}", name):
+            raise ValueError("expected a stream's name, names separated by commas, or a pattern with *.")
+    return names
+
+
+def _workspace(text: str) -> str:
+    if text.strip() == "":
+        raise ValueError("expected a workspace's name, or * for all of them.")
+    return text.strip()
+
+
+def _offsets(text: str) -> Offsets | None:
+    word = text.strip()
+    if word.lower() in {EARLIEST, LATEST}:
+        return word.lower()
+    expected = (
+        'expected earliest, latest, or a JSON object of stream names and offsets such as {"orders": 42}.'
+    )
+    try:
+        found: Any = json.loads(word)
+    except ValueError:
+        raise ValueError(expected) from None
+    if not isinstance(found, dict) or not found:
+        raise ValueError(expected)
+    for offset in found.values():
+        if type(offset) is not int or (offset < 1 and offset not in {MAP_EARLIEST, MAP_LATEST}):
+            raise ValueError("expected offsets from 1, or -2 (earliest), -1 (latest).")
+    return found
+
+
+def _whole(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,18}", text.strip()) or int(text) < 1:
+        raise ValueError("expected a whole number from 1.")
+    return int(text)
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in {"true", "false"}:
+        raise ValueError("expected true or false.")
+    return text.lower() == "true"
+
+
+def _view(text: str) -> bool:
+    if text.lower() not in {"visible", "archive"}:
+        raise ValueError("expected visible or archive.")
+    return text.lower() == "archive"

@@ -1,0 +1,98 @@
+"""Which streams a reader means, and where they stand: operations on the log, run by the source and the jobs."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from spark.options import OptionError, Options
+from streams.log import config, keys
+from streams.log.client import Op, Pipeline
+from streams.log.config import Registered
+
+_FIELDS = ("name", "last", "floor", "archived", "purged", "widest")
+ROUND_TRIP = 1000
+"""Most streams asked about in one round trip."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where a stream stands.
+
+    Attributes:
+        last: last assigned offset, 0 if none ever was.
+        floor: lowest visible offset.
+        archived: the history holds everything up to it.
+        purged: everything up to it was taken away by a person; it may still be there for a moment.
+        widest: bytes of the largest body ever appended.
+    """
+
+    last: int
+    floor: int
+    archived: int
+    purged: int
+    widest: int
+
+    def next_offset(self, *, archive: bool) -> int:
+        """The first offset that a reader who starts at the earliest gets."""
+        return max(self.archived, self.purged) + 1 if archive else self.floor
+
+
+def positions(stream_ids: Iterable[str]) -> Op[dict[str, Position]]:
+    """Where streams stand; those that are gone are left out."""
+    wanted = list(stream_ids)
+    found: dict[str, Position] = {}
+    for at in range(0, len(wanted), ROUND_TRIP):
+        some = wanted[at : at + ROUND_TRIP]
+        replies = yield Pipeline([("HMGET", keys.meta(stream_id), *_FIELDS) for stream_id in some])
+        for stream_id, (name, last, floor, archived, purged, widest) in zip(some, replies, strict=True):
+            if name is not None:
+                found[stream_id] = Position(
+                    last=int(last or 0),
+                    floor=int(floor or 1),
+                    archived=int(archived or 0),
+                    purged=int(purged or 0),
+                    widest=int(widest or 0),
+                )
+    return found
+
+
+def streams_meant(options: Options, *, strict: bool) -> Op[list[Registered]]:
+    """The streams that the options name, by name; a pattern never means the system's own streams.
+
+    Args:
+        strict: refuse a plain name that no stream has (a running query must survive a deletion).
+
+    Raises:
+        OptionError: a name stands for no stream.
+    """
+    registered = yield from config.streams()
+    here = [each for each in registered if options.workspace in {"*", each.workspace}]
+    if options.archive:
+        here = [each for each in here if each.archive]
+    meant = [each for each in here if any(_means(wanted, each, options) for wanted in options.streams)]
+    names = {each.name for each in meant}
+    for wanted in options.streams:
+        if strict and "*" not in wanted and wanted not in names:
+            raise OptionError(f"There is no stream {wanted!r} in workspace {options.workspace!r}.")
+    return sorted(meant, key=lambda each: (each.workspace_id, each.name))
+
+
+def backlog(options: Options) -> Op[dict[str, int]]:
+    """How many offsets of each stream a reader who starts at the earliest has before it; none is left out."""
+    meant = yield from streams_meant(options, strict=False)
+    found = yield from positions(each.stream_id for each in meant)
+    waiting = {
+        stream_id: at.last + 1 - at.next_offset(archive=options.archive) for stream_id, at in found.items()
+    }
+    return {stream_id: count for stream_id, count in waiting.items() if count > 0}
+
+
+def _means(wanted: str, stream: Registered, options: Options) -> bool:
+    if "*" not in wanted:
+        return wanted == stream.name
+    return fnmatchcase(stream.name, wanted) and (options.archive or not stream.internal)
+
+
+def by_id(streams: Sequence[Registered]) -> dict[str, Registered]:
+    """Internal id → stream."""
+    return {each.stream_id: each for each in streams}

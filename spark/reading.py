@@ -1,0 +1,174 @@
+"""Reading a range of offsets as Arrow record batches: one page of entries after the other, in bounded memory."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark.positions import positions
+from spark.ranges import Range
+from streams.log import entries, read
+from streams.log.client import Log
+from streams.log.entries import Entry
+from streams.log.errors import StreamNotFound
+
+PAGE_BYTES = 64 * 1024 * 1024
+"""A page could hold this much if every body in it were as large as the largest ever."""
+
+BATCH_ROWS = 8_000
+BATCH_BYTES = 16 * 1024 * 1024
+"""A record batch is given on once it has so many rows or so many bytes of bodies."""
+
+
+class DataLossError(RuntimeError):
+    """Offsets that a reader should have seen are no longer there."""
+
+
+class StreamDeletedError(DataLossError):
+    """A stream was deleted while it was read."""
+
+
+def batches(
+    log: Log, wanted: Range, *, schema: pa.Schema, archive: bool, strict: bool
+) -> Iterator[pa.RecordBatch]:
+    """The messages of a range in offset order.
+
+    Args:
+        schema: the columns to build, any of ``schemas.MESSAGES`` in any order.
+        archive: see also what a limit has hidden, as long as it is physically there.
+        strict: offsets that went while they were being read are an error, not a gap.
+
+    Raises:
+        DataLossError: with ``strict``.
+        StreamDeletedError: whether strict or not, where the view is not the archive's.
+        LogError: the store does not answer.
+    """
+    pages = _archive_pages(log, wanted) if archive else _visible_pages(log, wanted, strict=strict)
+    pending: list[Entry] = []
+    size_bytes = 0
+    for page in pages:
+        pending += page
+        size_bytes += sum(len(entry[1][3]) for entry in page)
+        if len(pending) >= BATCH_ROWS or size_bytes >= BATCH_BYTES:
+            yield record_batch(pending, wanted, schema=schema)
+            pending, size_bytes = [], 0
+    if pending:
+        yield record_batch(pending, wanted, schema=schema)
+
+
+def _visible_pages(log: Log, wanted: Range, *, strict: bool) -> Iterator[list[Entry]]:
+    """Pages of what any reader may see."""
+    start = wanted.first
+    try:
+        while start <= wanted.last:
+            at = log.run(read.position(wanted.stream_id))
+            if strict and at.floor > start:
+                raise DataLossError(
+                    f"Stream {wanted.stream!r}: offsets {start} to {min(at.floor - 1, wanted.last)} are no longer "
+                    "there (retention or a purge took them); failOnDataLoss=false reads on without them."
+                )
+            start = max(start, at.floor)
+            stop = min(wanted.last, start + _page_rows(at.widest) - 1)
+            page = log.run(read.forward(wanted.stream_id, at, start, read.PAGE, stop=stop + 1))
+            if page and len(page) < stop - start + 1:
+                # An answer may have stopped at its size limit: what it did not reach comes with the next page.
+                reached = entries.position(page[-1])[0]
+                rest = log.run(read.forward(wanted.stream_id, at, reached + 1, 1, stop=stop + 1))
+                stop = reached if rest else stop
+            yield page
+            start = stop + 1
+    except StreamNotFound:
+        raise StreamDeletedError(
+            f"Stream {wanted.stream!r} was deleted while it was read; failOnDataLoss=false ends it quietly."
+        ) from None
+
+
+def _archive_pages(log: Log, wanted: Range) -> Iterator[list[Entry]]:
+    """Pages of what the history keeps: everything physically there but what a person purged."""
+    start = wanted.first
+    while start <= wanted.last:
+        at = log.run(positions([wanted.stream_id])).get(wanted.stream_id)
+        if at is None:
+            return
+        start = max(start, at.purged + 1)
+        count = _page_rows(at.widest)
+        page = log.run(read.archive_range(wanted.stream_id, start, wanted.last, count))
+        yield page
+        if len(page) < count:
+            return
+        start = entries.position(page[-1])[0] + 1
+
+
+def _page_rows(widest_bytes: int) -> int:
+    return max(1, min(read.PAGE, PAGE_BYTES // max(1, widest_bytes)))
+
+
+def record_batch(found: Sequence[Entry], wanted: Range, *, schema: pa.Schema) -> pa.RecordBatch:
+    """Raw entries of one stream as a record batch with the columns of ``schema``."""
+    return pa.RecordBatch.from_arrays(
+        [_COLUMNS[field.name](found, wanted, field.type) for field in schema], schema=schema
+    )
+
+
+def _position(found: Sequence[Entry], part: int) -> pa.Array:
+    """Part 0 (offset) or 1 (unix ms) of the entries' ids, parsed by Arrow."""
+    ids = pc.split_pattern(pa.array([entry[0] for entry in found], pa.string()), "-")
+    return pc.list_element(ids, part).cast(pa.int64())
+
+
+def _offsets(found: Sequence[Entry], wanted: Range, kind: pa.DataType) -> pa.Array:
+    return _position(found, 0)
+
+
+def _timestamps(found: Sequence[Entry], wanted: Range, kind: pa.DataType) -> pa.Array:
+    return _position(found, 1).cast(pa.timestamp("ms", tz="UTC")).cast(kind)
+
+
+def _ids(found: Sequence[Entry], wanted: Range, kind: pa.DataType) -> pa.Array:
+    return pa.array([entry[1][1] for entry in found], kind)
+
+
+def _bodies(found: Sequence[Entry], wanted: Range, kind: pa.DataType) -> pa.Array:
+    return pa.array([entry[1][3] for entry in found], kind)
+
+
+def _sizes(found: Sequence[Entry], wanted: Range, kind: pa.DataType) -> pa.Array:
+    return pa.array([len(entry[1][3]) for entry in found], kind)
+
+
+def _keys(found: Sequence[Entry], wanted: Range, kind: pa.DataType) -> pa.Array:
+    return pa.array([entries.key(entry) for entry in found], kind)
+
+
+def _headers(found: Sequence[Entry], wanted: Range, kind: pa.DataType) -> pa.Array:
+    return pa.array([_header_pairs(entry[1]) for entry in found], kind)
+
+
+def _header_pairs(fields: Sequence[Any]) -> list[tuple[str, str]] | None:
+    for n in range(6, len(fields), 2):
+        if fields[n] == b"h":
+            return list(json.loads(fields[n + 1]).items())
+    return None
+
+
+def _constant(value_of: Callable[[Range], Any]) -> Callable[[Sequence[Entry], Range, pa.DataType], pa.Array]:
+    def build(found: Sequence[Entry], wanted: Range, kind: pa.DataType) -> pa.Array:
+        return pa.repeat(pa.scalar(value_of(wanted), kind), len(found))
+
+    return build
+
+
+_COLUMNS: dict[str, Callable[[Sequence[Entry], Range, pa.DataType], pa.Array]] = {
+    "workspace_id": _constant(lambda wanted: wanted.workspace_id),
+    "stream_id": _constant(lambda wanted: wanted.stream_id),
+    "stream": _constant(lambda wanted: wanted.stream),
+    "offset": _offsets,
+    "timestamp": _timestamps,
+    "id": _ids,
+    "key": _keys,
+    "headers": _headers,
+    "body": _bodies,
+    "bytes": _sizes,
+}

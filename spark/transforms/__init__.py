@@ -1,0 +1,1 @@
+"""Pure functions from data frame to data frame, named for what they give."""
