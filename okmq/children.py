@@ -51,7 +51,7 @@ class Child:
     deaths: int = 0
     young_deaths: int = 0
     restart_at: float | None = None
-    _started_at: float = 0.0
+    _started_at: float = field(default_factory=time.monotonic)
 
     @property
     def name(self) -> str:
@@ -80,6 +80,7 @@ class Child:
         """
         self.restarts += self.deaths > 0
         self.restart_at = None
+        self._started_at = time.monotonic()
         log = os.open(self.plan.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             self.process = subprocess.Popen(
@@ -94,7 +95,6 @@ class Child:
             )
         finally:
             os.close(log)
-        self._started_at = time.monotonic()
         self._enter("starting", note=self.note)
 
     def works(self) -> None:

@@ -5,6 +5,7 @@ import fcntl
 import os
 import signal
 import socket
+import threading
 import time
 from pathlib import Path
 
@@ -44,13 +45,14 @@ def take_folder(data_dir: Path) -> int:
     return lock
 
 
-def end_leftovers(data_dir: Path) -> None:
+def end_leftovers(data_dir: Path, *, within_s: float = LEFTOVERS_END_WITHIN_S) -> None:
     """End what an instance that was killed left running on this folder, which is ours now: gently, then not."""
+    pause = threading.Event()
     for signum in (signal.SIGTERM, signal.SIGKILL):
         proctable.kill(proctable.marked(data_dir), signum=signum)
-        until = time.monotonic() + LEFTOVERS_END_WITHIN_S
+        until = time.monotonic() + within_s
         while proctable.marked(data_dir) and time.monotonic() < until:
-            time.sleep(0.05)
+            pause.wait(0.02)
     left = proctable.marked(data_dir)
     if left:
         raise StartError(

@@ -81,6 +81,12 @@ class Supervisor:
             signal.signal(signum, self._note_stop)
         signal.signal(signal.SIGCHLD, lambda signum, frame: None)
 
+    def close(self) -> None:
+        """Let go of what wakes the loop; nothing may be asked of it afterwards."""
+        signal.set_wakeup_fd(-1)
+        for end in self._wake:
+            end.close()
+
     def _note_stop(self, signum: int, frame: FrameType | None) -> None:
         self._stop_asked += 1
 

@@ -51,6 +51,7 @@ def main() -> int:
     finally:
         listener.close()
         supervisor.stop()
+        supervisor.close()
         os.close(folder_lock)
     if code == 0:
         say("OKMQ has ended.")

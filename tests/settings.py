@@ -20,8 +20,8 @@ if _INHERITED not in os.environ:
     os.environ.update({name: "" for name in _given if name.startswith("OKMQ_")})
     os.environ[_INHERITED] = os.environ["OKMQ_DATA_DIR"] = _folder
 
-from okmq.settings import *  # noqa: E402, F403
-from okmq.settings import DATABASES, ENV  # noqa: E402
+from okmq.settings import *  # noqa: F403
+from okmq.settings import DATABASES, ENV
 
 # A file, as in the product: what differs between threads and connections shows in tests too.
 DATABASES["default"]["TEST"] = {"NAME": str(Path(ENV.data_dir, "tests.sqlite3"))}
