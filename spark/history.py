@@ -137,6 +137,11 @@ class History:
             yield found
             found = self.batch(found.number - 1)
 
+    def messages(self, *, stream_id: str | None = None) -> DataFrame:
+        """Every message that counts, of one stream or of all, ``schemas.HISTORY``."""
+        files = (file for batch in self.newest_first() for file in batch.files)
+        return self.read(file for file in files if stream_id in {None, file.stream_id})
+
     def read(self, files: Iterable[HistoryFile]) -> DataFrame:
         """The messages in these files, ``schemas.HISTORY``."""
         paths = [self.files.url(file.path) for file in files]

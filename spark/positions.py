@@ -77,14 +77,18 @@ def streams_meant(options: Options, *, strict: bool) -> Op[list[Registered]]:
     return sorted(meant, key=lambda each: (each.workspace_id, each.name))
 
 
-def backlog(options: Options) -> Op[dict[str, int]]:
-    """How many offsets of each stream a reader who starts at the earliest has before it; none is left out."""
-    meant = yield from streams_meant(options, strict=False)
-    found = yield from positions(each.stream_id for each in meant)
-    waiting = {
-        stream_id: at.last + 1 - at.next_offset(archive=options.archive) for stream_id, at in found.items()
-    }
-    return {stream_id: count for stream_id, count in waiting.items() if count > 0}
+def archive_backlog() -> Op[int]:
+    """How many offsets, over all archived streams, are not in the history yet."""
+    registered = yield from config.streams()
+    found = yield from positions(each.stream_id for each in registered if each.archive)
+    return sum(max(0, at.last + 1 - at.next_offset(archive=True)) for at in found.values())
+
+
+def archived_offsets() -> Op[dict[str, int]]:
+    """Stream id → offset up to which the history holds it, for all streams that it holds something of."""
+    registered = yield from config.streams()
+    found = yield from positions(each.stream_id for each in registered)
+    return {stream_id: at.archived for stream_id, at in found.items() if at.archived > 0}
 
 
 def _means(wanted: str, stream: Registered, options: Options) -> bool:

@@ -10,13 +10,11 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from spark.files import Files
 from spark.history import Batch, History
 from spark.jobs.settings import JobSettings, main_session
-from spark.options import Options, parse
-from spark.positions import backlog
+from spark.positions import archive_backlog
 from streams.log import config
 from streams.log.client import Log
 
@@ -54,15 +52,6 @@ def options(url: str) -> dict[str, str]:
     }
 
 
-def waiting(log: Log) -> int:
-    """How many offsets are not yet in the history, over all streams; needs no Spark."""
-    return sum(log.run(backlog(_parsed())).values())
-
-
-def _parsed() -> Options:
-    return parse(options("redis://unused"))
-
-
 def archive(
     session: SparkSession,
     settings: JobSettings,
@@ -73,7 +62,7 @@ def archive(
     """Archive everything that stands in the log now, and tell the log how far the history has come.
 
     Args:
-        on_progress: called after each micro-batch, from another thread.
+        on_progress: called from this thread when there is news, about once a second at most.
         stop: ends the run early; what was done stays done.
 
     Raises:
@@ -82,7 +71,7 @@ def archive(
     history = History(session, settings.history_url)
     checkpoint = Files(session, settings.checkpoint_url)
     with closing(Log(settings.redis_url)) as log:
-        run = _ArchiveRun(history, checkpoint, log, on_progress)
+        run = _ArchiveRun(history, checkpoint, log)
         run.catch_up()
         query = (
             session.readStream.format("okmq")
@@ -94,24 +83,24 @@ def archive(
             .foreachBatch(run.add)
             .start()
         )
-        _wait(query, stop or threading.Event())
+        reported = run.progress
+        while not query.awaitTermination(POLL_S):
+            if stop is not None and stop.is_set():
+                query.stop()
+                break
+            if run.progress != reported:
+                reported = run.progress
+                on_progress(reported)
         return run.progress
 
 
 class _ArchiveRun:
     """What one run keeps between its micro-batches."""
 
-    def __init__(
-        self,
-        history: History,
-        checkpoint: Files,
-        log: Log,
-        on_progress: Callable[[ArchiveProgress], None],
-    ) -> None:
+    def __init__(self, history: History, checkpoint: Files, log: Log) -> None:
         self.history = history
         self.checkpoint = checkpoint
         self.log = log
-        self.on_progress = on_progress
         self.progress = ArchiveProgress()
 
     def catch_up(self) -> None:
@@ -122,7 +111,7 @@ class _ArchiveRun:
             self._publish(batch)
             if has_checkpoint:
                 break  # each batch is published before the next is read: only the last can be missing
-        self.progress = ArchiveProgress(waiting=waiting(self.log))
+        self.progress = ArchiveProgress(waiting=self.log.run(archive_backlog()))
 
     def add(self, rows: DataFrame, batch_id: int) -> None:
         """Take one micro-batch into the history (Spark calls this again for a batch that it did not see end)."""
@@ -146,7 +135,6 @@ class _ArchiveRun:
             offsets=self.progress.offsets + sum(last - batch.start[each] for each, last in batch.end.items()),
             waiting=self.progress.waiting,
         )
-        self.on_progress(self.progress)
 
     def _publish(self, batch: Batch) -> None:
         for stream_id, offset in batch.end.items():
@@ -159,14 +147,6 @@ class _ArchiveRun:
             return {}
         found: dict[str, int] = json.loads(text.splitlines()[-1])
         return found
-
-
-def _wait(query: StreamingQuery, stop: threading.Event) -> None:
-    """Wait for the query's end; raises what it failed with."""
-    while not query.awaitTermination(POLL_S):
-        if stop.is_set():
-            query.stop()
-            return
 
 
 def main() -> None:
