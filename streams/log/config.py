@@ -67,6 +67,7 @@ def stream_publish(stream: Registered, settings: Mapping[str, Any]) -> Op[bool]:
         [
             ("HSET", keys.REGISTRY, stream.stream_id, json.dumps(registered)),
             ("HSET", keys.names(stream.workspace_id), stream.name, stream.stream_id),
+            ("PUBLISH", keys.CHANGED, "stream"),
         ]
     )
     return bool(new)
@@ -128,11 +129,13 @@ def archived_of(stream_ids: Iterable[str]) -> Op[dict[str, int]]:
 def token_publish(digest: str, grant: TokenGrant) -> Op[None]:
     """Let the bearer of the token with this SHA-256 digest in."""
     yield ("SET", keys.token(digest), json.dumps(asdict(grant)))
+    yield ("PUBLISH", keys.CHANGED, "token")
 
 
 def token_remove(digest: str) -> Op[None]:
     """Let the bearer in no more; every process follows within its cache time."""
     yield ("UNLINK", keys.token(digest))
+    yield ("PUBLISH", keys.CHANGED, "token")
 
 
 def token_grant(digest: str) -> Op[TokenGrant | None]:

@@ -22,6 +22,9 @@ TOKENS_USED = "okmq:tokens-used"
 WORKER_LEASE = "okmq:worker"
 """String with an expiry: which worker samples and sweeps now."""
 
+CHANGED = "okmq:changed"
+"""Channel: ``stream`` when names or settings have changed, ``token`` when a token has; caches are dropped."""
+
 
 def stream_id() -> str:
     """A new internal id: 12 characters, 60 random bits."""

@@ -134,3 +134,13 @@ def durability() -> Op[str]:
     if appendonly[1:] != [b"yes"]:
         return "memory"
     return {b"always": "fsync", b"everysec": "window"}.get(appendfsync[1], "window")
+
+
+def exists(stream_id: str) -> Op[None]:
+    """Check that a stream is there.
+
+    Raises:
+        StreamNotFound: it is not (any more).
+    """
+    if not (yield ("HEXISTS", keys.meta(stream_id), "name")):
+        raise StreamNotFound

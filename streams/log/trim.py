@@ -37,7 +37,7 @@ def purge(stream_id: str, *, below: int | None = None, keep: int | None = None) 
         removed = yield from _raise_floor(stream_id, "below", below)
     else:
         removed = yield from _raise_floor(stream_id, "keep", keep or 0)
-    yield from drop(stream_id, hold=True)
+    yield from drop(stream_id)
     return removed
 
 
@@ -50,18 +50,30 @@ def apply_limits(stream_id: str) -> Op[Removed]:
     return (yield from _raise_floor(stream_id, "limits", 0))
 
 
-def drop(stream_id: str, *, hold: bool) -> Op[int]:
-    """Physically remove what is invisible; with ``hold``, not what the history still waits for. Returns how many."""
-    total = 0
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Entries physically removed, and how many of them the history did not get in time."""
+
+    entries: int
+    missed: int
+
+
+def drop(stream_id: str, *, hold_ms: int = HOLD_FOR_HISTORY_MS) -> Op[Dropped]:
+    """Physically remove what is invisible: what was purged and what the history has at once, the rest after a wait.
+
+    Args:
+        hold_ms: how long the history of an archived stream is waited for, counted from when something first waits.
+    """
+    entries_ = missed = 0
     while True:
-        removed, done = yield Script(
+        removed, done, unseen = yield Script(
             "drop",
             [keys.log(stream_id), keys.meta(stream_id), keys.by_key(stream_id)],
-            [int(hold), DROP_SLICE],
+            [hold_ms, DROP_SLICE],
         )
-        total += removed
+        entries_, missed = entries_ + removed, missed + unseen
         if done:
-            return total
+            return Dropped(entries_, missed)
 
 
 def expire(stream_id: str) -> Op[int]:

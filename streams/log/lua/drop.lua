@@ -3,24 +3,32 @@
 -- KEYS[1] log
 -- KEYS[2] meta
 -- KEYS[3] by_key
--- ARGV[1] hold: 1 to wait for the history where the stream is archived
+-- ARGV[1] hold_ms: how long the history of an archived stream is waited for
 -- ARGV[2] slice: most offsets to remove in one call
--- returns: entries removed, 1 when done
+-- returns: entries removed, 1 when done, entries removed that the history did not get in time
 -- errors: OKMQ_NO_STREAM
 -- include: state
 local log, meta, by_key = KEYS[1], KEYS[2], KEYS[3]
-local hold, slice = ARGV[1], tonumber(ARGV[2])
+local hold_ms, slice = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
-local stop = state.floor
-if hold == '1' and state.archive == 1 then
-  stop = math.min(stop, math.max(state.archived, state.purged) + 1)
-end
 local first = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
-if not first then return {0, 1} end
-local from = tonumber(string.match(first[1], '^(%d+)'))
-if from >= stop then return {0, 1} end
+local from = first and tonumber(string.match(first[1], '^(%d+)')) or state.floor
+local stop, free = state.floor, math.max(state.archived, state.purged) + 1
+if state.archive == 1 and from < stop and free < stop then
+  -- The clock of the wait starts when something has to wait, and anew when all that waited is gone.
+  local now = state_now(state)
+  if not state.held_since then
+    redis.call('HSET', meta, 'held_since', string.format('%.0f', now))
+    stop = free
+  elseif now - state.held_since < hold_ms then
+    stop = free
+  end
+elseif state.held_since then
+  redis.call('HDEL', meta, 'held_since')
+end
+if from >= stop then return {0, 1, 0} end
 local upto = math.min(stop, from + slice)
 if redis.call('HLEN', by_key) > 0 then
   -- A key is forgotten with its last message; entries are few here, since their bodies are read.
@@ -39,4 +47,5 @@ if redis.call('HLEN', by_key) > 0 then
   end
 end
 local removed = redis.call('XTRIM', log, 'MINID', string.format('%.0f', upto))
-return {removed, upto >= stop and 1 or 0}
+local missed = state.archive == 1 and math.max(0, upto - math.max(from, free)) or 0
+return {removed, upto >= stop and 1 or 0, missed}

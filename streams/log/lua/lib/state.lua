@@ -2,7 +2,7 @@
 
 local STATE_NUMBERS = {'last', 'last_ms', 'cum', 'messages', 'bytes', 'floor', 'floor_cum', 'committed', 'purged',
   'archived', 'duplicates', 'widest', 'ids_now', 'ids_since', 'dedup_window', 'max_message_bytes', 'sealed', 'deny_delete', 'deny_purge',
-  'max_messages', 'max_bytes', 'ttl', 'archive'}
+  'max_messages', 'max_bytes', 'ttl', 'archive', 'held_since'}
 local STATE_TEXTS = {'name', 'last_id', 'discard'}
 local STATE_COUNTERS = {'last', 'last_ms', 'cum', 'messages', 'bytes', 'floor', 'floor_cum', 'committed', 'purged',
   'duplicates', 'widest', 'ids_now', 'ids_since'}

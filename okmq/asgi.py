@@ -1,0 +1,53 @@
+"""Where every request enters: the data plane first, then the API and the pages, and the live sockets."""
+
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "okmq.settings")
+
+from django.core.asgi import get_asgi_application
+
+django_application = get_asgi_application()
+
+from channels.auth import AuthMiddlewareStack
+from channels.routing import URLRouter
+from channels.security.websocket import AllowedHostsOriginValidator
+from django.conf import settings
+
+from okmq.gate import Gate
+from streams.dataplane.app import DataPlane
+from streams.dataplane.request import Receive, Scope, Send
+
+try:
+    from dashboard.urls import websocket_urlpatterns
+except ImportError:
+    websocket_urlpatterns = []
+
+data_plane = DataPlane(settings.ENV.redis_url, allowed_hosts=settings.ALLOWED_HOSTS)
+gated_django = Gate(django_application)
+sockets = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
+
+
+async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    """ASGI 3: ``http``, ``websocket`` and ``lifespan``."""
+    if scope["type"] == "http":
+        if data_plane.handles(scope):
+            await data_plane(scope, receive, send)
+        else:
+            await gated_django(scope, receive, send)
+    elif scope["type"] == "websocket":
+        await sockets(scope, receive, send)
+    else:
+        await lifespan(receive, send)
+
+
+async def lifespan(receive: Receive, send: Send) -> None:
+    """Start and stop what belongs to the event loop."""
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            data_plane.start()
+            await send({"type": "lifespan.startup.complete"})
+        elif message["type"] == "lifespan.shutdown":
+            await data_plane.stop()
+            await send({"type": "lifespan.shutdown.complete"})
+            return

@@ -1,0 +1,40 @@
+"""The worker process: sampling, retention, live numbers."""
+
+import asyncio
+import contextlib
+import signal
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from dashboard import live
+from streams.models import Stream
+from streams.services.installation import METRICS_STREAM
+from streams.upkeep.worker import Worker
+
+
+class Command(BaseCommand):
+    """Runs until SIGTERM or SIGINT."""
+
+    help = "Sample the streams, apply retention, feed the live pages."
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        worker = Worker(
+            settings.ENV.redis_url,
+            metrics_stream_id=Stream.objects.get(name=METRICS_STREAM, internal=True).stream_id,
+            processes_file=settings.ENV.processes_file,
+            on_samples=live.publish_samples,
+            on_processes=live.publish_processes,
+        )
+        asyncio.run(_until_told_to_stop(worker))
+
+
+async def _until_told_to_stop(worker: Worker) -> None:
+    task = asyncio.ensure_future(worker.run())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await task

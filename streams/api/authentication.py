@@ -1,0 +1,56 @@
+"""Who is calling: a token in the ``Authorization`` header. Cookies mean nothing here, so nothing can be forged."""
+
+from datetime import timedelta
+
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
+
+from streams import bearer
+from streams.access import Caller, caller_for_token, caller_for_user
+from streams.errors import Refusal
+from streams.models import Token
+
+USE_NOTED_EVERY = timedelta(minutes=1)
+
+
+class TokenAuthentication(BaseAuthentication):
+    """``Authorization: Bearer <token>`` or the bare token; ``request.user`` is then a ``Caller``."""
+
+    def authenticate(self, request: Request) -> tuple[Caller, Token]:
+        """Raises Refusal ``unauthorized`` for a missing, unknown or expired token."""
+        secret = bearer.from_header(request.META.get("HTTP_AUTHORIZATION", ""))
+        if secret is None:
+            raise Refusal("unauthorized", "Send a token: Authorization: Bearer <token>.")
+        token = Token.objects.select_related("workspace").filter(digest=bearer.digest(secret)).first()
+        if token is None:
+            raise Refusal("unauthorized", "This token is not known.")
+        if token.is_expired:
+            raise Refusal("unauthorized", "This token has expired.")
+        _note_use(token)
+        return caller_for_token(token, address=address_of(request)), token
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"
+
+
+class TokenOrSession(TokenAuthentication):
+    """For pages that only show: a logged-in person needs no token."""
+
+    def authenticate(self, request: Request) -> tuple[Caller, Token | None]:  # type: ignore[override]
+        user = getattr(request._request, "user", None)
+        if "HTTP_AUTHORIZATION" not in request.META and user is not None and user.is_authenticated:
+            return caller_for_user(user, address=address_of(request)), None
+        return super().authenticate(request)
+
+
+def address_of(request: Request) -> str:
+    """Where the request came from, as far as the server in front tells."""
+    return str(request.META.get("REMOTE_ADDR") or "")[:64]
+
+
+def _note_use(token: Token) -> None:
+    """Once a minute at most: a write for every read would be dear."""
+    now = timezone.now()
+    if token.last_used_at is None or now - token.last_used_at > USE_NOTED_EVERY:
+        Token.objects.filter(pk=token.pk).update(last_used_at=now)

@@ -1,0 +1,118 @@
+"""Every answer that is not a success, in the one shape of both planes."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import (
+    BadRequest,
+    DisallowedHost,
+    PermissionDenied,
+    RequestDataTooBig,
+    SuspiciousOperation,
+)
+from django.db import DatabaseError
+from django.http import Http404, HttpRequest, JsonResponse, UnreadablePostError
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from streams.errors import Refusal, refusal_of
+from streams.log.errors import LogError
+
+log = logging.getLogger(__name__)
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
+    """DRF's hook: the answer for whatever a view raised."""
+    refusal = refusal_for(error, stream=str(context["kwargs"].get("name", "")))
+    if refusal is None:
+        refusal = unexpected(error, context["request"])
+    set_rollback()
+    return Response(refusal.body(), status=refusal.status, headers=refusal.headers)
+
+
+def refusal_for(error: Exception, *, stream: str = "") -> Refusal | None:
+    """The refusal that an exception stands for; None when nobody foresaw it."""
+    match error:
+        case Refusal():
+            return error
+        case LogError():
+            return refusal_of(error, stream=stream)
+        case exceptions.ValidationError():
+            return validation_refusal(error.get_full_details())
+        case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
+            return Refusal("unauthorized", "Send a token: Authorization: Bearer <token>.")
+        case exceptions.PermissionDenied() | PermissionDenied():
+            return Refusal("forbidden", "This is not allowed.")
+        case exceptions.NotFound() | Http404():
+            return nothing_here()
+        case exceptions.UnsupportedMediaType():
+            return Refusal("unsupported_media_type", "Send JSON, with content-type application/json.")
+        case RequestDataTooBig():
+            return Refusal("payload_too_large", "The body is too large.")
+        case DisallowedHost():
+            return Refusal(
+                "invalid_host", "This host name is not served here; see OKMQ_ALLOWED_HOSTS."
+            )
+        case SuspiciousOperation() | BadRequest() | UnreadablePostError() | exceptions.ParseError():
+            return Refusal("validation_error", "The request cannot be read.", fields=[])
+        case DatabaseError():
+            log.warning("The database refused: %s", error)
+            return Refusal("store_unavailable", "The database does not answer; try again.")
+        case _:
+            return None
+
+
+def unexpected(error: Exception, request: Any) -> Refusal:
+    """The answer for a fault of ours: the log has the traceback, the caller the id to ask by."""
+    request_id = str(request.META.get("HTTP_X_REQUEST_ID", ""))
+    log.error(
+        "A request failed.",
+        exc_info=error,
+        extra={"request_id": request_id, "method": request.method, "path": request.path},
+    )
+    reference = f" (request {request_id})" if request_id else ""
+    return Refusal("internal_error", f"Something went wrong{reference}.", request_id=request_id)
+
+
+def validation_refusal(found: Any) -> Refusal:
+    """Refused fields, each with its sentences: DRF's full details in our shape."""
+    errors = {str(field): sentences(detail) for field, detail in found.items()}
+    first = next(iter(errors), "")
+    return Refusal(
+        "validation_error",
+        f"{first}: {errors[first][0]}" if first else "The request is not valid.",
+        fields=list(errors),
+        errors=errors,
+    )
+
+
+def sentences(detail: Any) -> list[str]:
+    """Every sentence in DRF's nested details."""
+    if isinstance(detail, Mapping):
+        if "message" in detail and "code" in detail:
+            return [str(detail["message"])]
+        return [sentence for each in detail.values() for sentence in sentences(each)]
+    return [sentence for each in detail for sentence in sentences(each)]
+
+
+def invalid(field: str, sentence: str) -> Refusal:
+    """One refused field or parameter."""
+    return Refusal(
+        "validation_error", f"{field}: {sentence}", fields=[field], errors={field: [sentence]}
+    )
+
+
+def nothing_here() -> Refusal:
+    return Refusal("not_found", "There is nothing at this path.")
+
+
+def answer(refusal: Refusal) -> JsonResponse:
+    """A refusal as a plain Django response."""
+    return JsonResponse(refusal.body(), status=refusal.status, headers=refusal.headers)
+
+
+def not_found(request: HttpRequest) -> JsonResponse:
+    """The view of every path under the API that is no path."""
+    return answer(nothing_here())

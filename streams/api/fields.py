@@ -1,0 +1,207 @@
+"""Fields that take exactly their JSON type: ``"5"`` is not 5, ``true`` is not 1, ``1.0`` is no whole number."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from streams import naming
+from streams.log.entries import timestamp
+
+LARGEST_INTEGER = 2**53 - 1
+"""The largest whole number that every JSON client can read back."""
+
+LONGEST_LABEL_NAME = 63
+LONGEST_LABEL_VALUE = 255
+MOST_LABELS = 64
+MOST_PATTERNS = 100
+
+
+class Text(serializers.CharField):
+    """A string as sent: not stripped, not made from a number."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"trim_whitespace": False, **options})
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            raise serializers.ValidationError("Expected a string.")
+        if "\x00" in data:
+            raise serializers.ValidationError("The character NUL is not allowed.")
+        return data
+
+
+class WholeNumber(serializers.IntegerField):
+    """A whole number, by default from 1 to the largest that every client can read back."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"min_value": 1, "max_value": LARGEST_INTEGER, **options})
+
+    def to_internal_value(self, data: Any) -> int:
+        low, high = self.min_value, self.max_value
+        if type(data) is not int or not low <= data <= high:
+            nullable = " or null" if self.allow_null else ""
+            raise serializers.ValidationError(f"Expected a whole number from {low} to {high}{nullable}.")
+        return data
+
+
+class Switch(serializers.BooleanField):
+    """``true`` or ``false``."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            raise serializers.ValidationError("Expected true or false.")
+        return data
+
+
+class OneOf(serializers.ChoiceField):
+    """One of a few words."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str) or data not in self.choices:
+            raise serializers.ValidationError(f"Expected one of {', '.join(map(str, self.choices))}.")
+        return data
+
+
+class Name(Text):
+    """A name as streams and workspaces have."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=naming.LONGEST_NAME, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str) or not naming.is_name(data):
+            raise serializers.ValidationError(
+                "Expected 1 to 50 characters: letters and digits of ASCII, then also . _ and -."
+            )
+        return data
+
+
+class Moment(serializers.DateTimeField):
+    """A time: RFC 3339 with a zone comes in, UTC with milliseconds goes out."""
+
+    def to_internal_value(self, value: Any) -> datetime:
+        time = parse_time(value) if isinstance(value, str) else None
+        if time is None:
+            raise serializers.ValidationError("Expected a time such as 2026-11-21T06:00:00Z, with its zone.")
+        return time
+
+    def to_representation(self, value: datetime | None) -> str | None:
+        return None if value is None else timestamp(int(value.timestamp() * 1000))
+
+
+def parse_time(text: str) -> datetime | None:
+    """An RFC 3339 time in UTC; None when it is none, or has no zone."""
+    if "T" not in text.upper() or len(text) > 64:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+        return None if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "additionalProperties": {"type": "string", "maxLength": LONGEST_LABEL_VALUE},
+        "maxProperties": MOST_LABELS,
+        "propertyNames": {"minLength": 1, "maxLength": LONGEST_LABEL_NAME},
+    }
+)
+class Labels(serializers.Field):  # type: ignore[type-arg]
+    """A flat map of strings."""
+
+    def to_internal_value(self, data: Any) -> dict[str, str]:
+        if not isinstance(data, Mapping):
+            raise serializers.ValidationError("Expected an object of strings.")
+        if len(data) > MOST_LABELS:
+            raise serializers.ValidationError(f"Expected at most {MOST_LABELS} labels.")
+        faults = [fault for name, value in data.items() if (fault := label_fault(name, value))]
+        if faults:
+            raise serializers.ValidationError(faults)
+        return dict(data)
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+def label_fault(name: str, value: Any) -> str | None:
+    """What is wrong with a label. The database's JSON paths bound what its name may hold."""
+    if not 1 <= len(name) <= LONGEST_LABEL_NAME or any(char in '":\\' or char < " " for char in name):
+        return (
+            f"A label's name has 1 to {LONGEST_LABEL_NAME} characters, none of them a colon, a quotation mark, "
+            "a backslash or a control character."
+        )
+    if _is_number(name):
+        return "A label's name is no number."
+    if not isinstance(value, str) or len(value) > LONGEST_LABEL_VALUE or "\x00" in value:
+        return f"A label's value is a string of at most {LONGEST_LABEL_VALUE} characters."
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        int(text)
+    except ValueError:
+        return False
+    return True
+
+
+@extend_schema_field(
+    {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1, "maxLength": naming.LONGEST_KEY},
+        "maxItems": MOST_PATTERNS,
+    }
+)
+class KeyPatterns(serializers.Field):  # type: ignore[type-arg]
+    """The key patterns that a stream accepts; none is any key."""
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        if not isinstance(data, list) or len(data) > MOST_PATTERNS:
+            raise serializers.ValidationError(f"Expected an array of at most {MOST_PATTERNS} patterns.")
+        faults = {}
+        for index, pattern in enumerate(data):
+            fault = naming.pattern_fault(pattern) if isinstance(pattern, str) else "Expected a string."
+            if fault:
+                faults[index] = f"Pattern {index}: {fault}"
+        if faults:
+            raise serializers.ValidationError(list(faults.values()))
+        return list(data)
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field(OpenApiTypes.ANY)
+class AnyJSON(serializers.Field):  # type: ignore[type-arg]
+    """Whatever JSON stands there."""
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class NothingElse:
+    """For serializers: a field that is not declared is refused by name."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            raise serializers.ValidationError({"body": ["Expected an object."]})
+        unknown = [name for name in data if name not in self.fields]  # type: ignore[attr-defined]
+        errors: dict[str, Any] = {shown(name): ["This field is not known here."] for name in unknown}
+        try:
+            value = super().to_internal_value(data)  # type: ignore[misc]
+        except serializers.ValidationError as error:
+            errors = {**errors, **error.detail} if isinstance(error.detail, dict) else errors
+        if errors:
+            raise serializers.ValidationError(errors)
+        return value
+
+
+def shown(name: str) -> str:
+    """A name that somebody made up, short enough to be repeated to them."""
+    return name if len(name) <= 100 else f"{name[:100]}…"

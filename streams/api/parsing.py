@@ -1,0 +1,132 @@
+"""Reading a request's body: strict JSON, whole, chunked or not, with a bound."""
+
+from collections.abc import Mapping
+from typing import IO, Any
+
+import msgspec
+from django.http import HttpRequest, UnreadablePostError
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+
+from streams.errors import Refusal
+
+BODY_LIMIT_BYTES = 16 * 1024 * 1024
+DEEPEST = 128
+
+
+class NoBody:
+    """What ``request.data`` is where nothing was sent; unlike ``{}`` it cannot be taken for an object."""
+
+
+class StrictJSONParser(BaseParser):
+    """JSON as RFC 8259 has it and the contract narrows it: UTF-8, no NaN, no BOM, no lone surrogate, 128 deep."""
+
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """The decoded body, or ``NoBody`` when nothing was sent.
+
+        Raises:
+            Refusal: ``unsupported_media_type``, ``payload_too_large``, ``invalid_json``.
+        """
+        data = stream.read(BODY_LIMIT_BYTES + 1)
+        if len(data) > BODY_LIMIT_BYTES:
+            raise Refusal(
+                "payload_too_large",
+                f"The body is larger than {BODY_LIMIT_BYTES} bytes.",
+                limit=BODY_LIMIT_BYTES,
+            )
+        if not data:
+            return NoBody()
+        check_media_type(media_type or "")
+        return decode(data)
+
+
+class StrictRequest(Request):
+    """DRF's request, but that a body without Content-Length is read: DRF takes it for an empty one."""
+
+    def _load_stream(self) -> None:
+        self._stream = self._request
+
+    def _parse(self) -> tuple[Any, Mapping[str, Any]]:
+        encoding = self._request.META.get("HTTP_CONTENT_ENCODING", "identity")
+        if encoding.strip().lower() not in {"", "identity"}:
+            raise Refusal("unsupported_media_type", "Send the body without Content-Encoding.")
+        too_long = declared_length(self._request) > BODY_LIMIT_BYTES
+        if too_long:
+            raise Refusal(
+                "payload_too_large",
+                f"The body is larger than {BODY_LIMIT_BYTES} bytes.",
+                limit=BODY_LIMIT_BYTES,
+            )
+        parser = self.parsers[0]
+        try:
+            return parser.parse(self._request, self.content_type, self.parser_context), {}
+        except UnreadablePostError:
+            raise Refusal("request_timeout", "The body did not arrive whole.") from None
+
+
+def declared_length(request: HttpRequest) -> int:
+    """What Content-Length says, 0 where it says nothing that can be read."""
+    text = str(request.META.get("CONTENT_LENGTH") or "0")
+    return int(text[:20]) if text.isascii() and text.isdigit() else 0
+
+
+def check_media_type(content_type: str) -> None:
+    """Raises Refusal unless it is plain JSON; nothing said is JSON too."""
+    media_type, _, parameters = content_type.partition(";")
+    if media_type.strip().lower() not in {"", "application/json"}:
+        raise Refusal("unsupported_media_type", "Send JSON, with content-type application/json.")
+    charset = parameters.replace(" ", "").replace('"', "").lower()
+    if charset.startswith("charset=") and charset not in {"charset=utf-8", "charset=utf8"}:
+        raise Refusal("unsupported_media_type", "Send JSON in UTF-8.")
+
+
+def decode(data: bytes) -> Any:
+    """JSON text as Python values.
+
+    Raises:
+        Refusal: ``invalid_json`` with a sentence that says why.
+    """
+    if data.startswith(b"\xef\xbb\xbf"):
+        raise invalid_json("it begins with a byte order mark")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise invalid_json(f"byte {error.start} is not UTF-8") from None
+    try:
+        value = msgspec.json.decode(data)
+    except RecursionError:
+        raise invalid_json(f"it is nested deeper than {DEEPEST}") from None
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise invalid_json(str(error).removeprefix("JSON is malformed: ")) from None
+    if deeper_than(value, DEEPEST):
+        raise invalid_json(f"it is nested deeper than {DEEPEST}")
+    return value
+
+
+def deeper_than(value: Any, limit: int) -> bool:
+    """Whether arrays and objects stand in each other more than ``limit`` deep; level by level, not recursive."""
+    level = [value] if isinstance(value, list | dict) else []
+    depth = 0
+    while level:
+        depth += 1
+        if depth > limit:
+            return True
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, list | dict)
+        ]
+    return False
+
+
+def invalid_json(reason: str) -> Refusal:
+    """The body is no JSON that is taken here."""
+    return Refusal("invalid_json", f"The body is not JSON that is taken here: {reason}.")

@@ -1,0 +1,129 @@
+"""What this process remembers of tokens and streams, and for how long it may be wrong.
+
+A stream's internal id can be remembered safely: every script refuses an id that is gone, and the name is then
+looked up again. A change of settings or tokens is announced and drops what is remembered; should the announcement
+be lost, the ages below bound the error (a revoked token: 2 s, by the contract).
+"""
+
+import json
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from streams import bearer
+from streams.errors import Refusal, refusal_of, stream_not_found
+from streams.log import config
+from streams.log.client import AsyncLog
+from streams.log.config import TokenGrant
+from streams.log.errors import StreamNotFound
+
+TOKEN_AGE_S = 1.5
+STREAM_AGE_S = 30.0
+REMEMBERED = 50_000
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A stream as the data plane knows it: internal id, name, and the key patterns that it accepts."""
+
+    stream_id: str
+    name: str
+    key_patterns: tuple[str, ...]
+
+
+class Directory:
+    """Token digests and stream names, looked up in what the services published."""
+
+    def __init__(self, log: AsyncLog) -> None:
+        self._log = log
+        self._tokens: dict[str, tuple[float, TokenGrant]] = {}
+        self._streams: dict[tuple[int, str], tuple[float, Known]] = {}
+        self._used_ms: dict[int, int] = {}
+
+    def forget(self, kind: str) -> None:
+        """Drop what is remembered of ``stream`` or ``token``."""
+        (self._streams if kind == "stream" else self._tokens).clear()
+
+    async def grant(self, header: bytes | None) -> TokenGrant:
+        """Who is calling.
+
+        Raises:
+            Refusal: ``unauthorized`` for a missing, unknown, revoked or expired token.
+        """
+        secret = bearer.from_header(header.decode("latin-1")) if header else None
+        if secret is None:
+            raise Refusal("unauthorized", "Send a token: Authorization: Bearer <token>.")
+        digest = bearer.digest(secret)
+        now = time.time()
+        held = self._tokens.get(digest)
+        if held is None or held[0] < now - TOKEN_AGE_S:
+            grant = await self._log.run(config.token_grant(digest))
+            if grant is None:
+                self._tokens.pop(digest, None)
+                raise Refusal("unauthorized", "This token is not known.")
+            held = _remember(self._tokens, digest, (now, grant))
+        grant = held[1]
+        if grant.expires_ms is not None and grant.expires_ms <= now * 1000:
+            raise Refusal("unauthorized", "This token has expired.")
+        self._used_ms[grant.id] = int(now * 1000)
+        return grant
+
+    async def stream(self, grant: TokenGrant, name: str, *, may: str) -> Known:
+        """The stream that a name stands for in the caller's workspace.
+
+        Raises:
+            Refusal: ``forbidden`` without the scope or outside the token's patterns, ``stream_not_found``.
+        """
+        if not bearer.scopes_cover(grant.scopes, may):
+            raise Refusal("forbidden", f"This needs the scope {may!r}.", scope=may)
+        if not bearer.streams_cover(grant.streams, name):
+            raise Refusal("forbidden", f"This token is not for stream {name!r}.", stream=name)
+        now = time.time()
+        held = self._streams.get((grant.workspace_id, name))
+        if held is None or held[0] < now - STREAM_AGE_S:
+            held = _remember(
+                self._streams, (grant.workspace_id, name), (now, await self._look_up(grant, name))
+            )
+        return held[1]
+
+    async def with_stream(
+        self, grant: TokenGrant, name: str, act: Callable[[Known], Awaitable[T]], *, may: str
+    ) -> T:
+        """Act on a stream by name; an id that has gone meanwhile is looked up once more."""
+        known = await self.stream(grant, name, may=may)
+        try:
+            return await act(known)
+        except StreamNotFound:
+            self._streams.pop((grant.workspace_id, name), None)
+        again = await self.stream(grant, name, may=may)
+        try:
+            return await act(again)
+        except StreamNotFound as error:
+            raise refusal_of(error, stream=name) from None
+
+    def take_used(self) -> dict[int, int]:
+        """Tokens used since the last call: token id → unix ms."""
+        used, self._used_ms = self._used_ms, {}
+        return used
+
+    async def _look_up(self, grant: TokenGrant, name: str) -> Known:
+        if name.startswith("_") or not name.isascii() or not 1 <= len(name) <= 50:
+            raise stream_not_found(name)
+        stream_id = await self._log.run(config.stream_id_of(grant.workspace_id, name))
+        settings = await self._log.run(config.stream_settings(stream_id)) if stream_id else None
+        if stream_id is None or settings is None:
+            raise stream_not_found(name)
+        return Known(stream_id, name, tuple(json.loads(settings.get("keys", "[]"))))
+
+
+K = TypeVar("K")
+
+
+def _remember(held: dict[K, T], key: K, value: T) -> T:
+    if len(held) >= REMEMBERED:
+        held.clear()
+    held[key] = value
+    return value

@@ -1,0 +1,92 @@
+"""Publishing: one request is one batch, stored whole or not at all."""
+
+import time
+
+import msgspec
+
+from streams.dataplane.context import Context
+from streams.dataplane.messages import Publication, read_publication
+from streams.dataplane.patterns import matches_any
+from streams.dataplane.request import Request
+from streams.dataplane.response import Response
+from streams.errors import Refusal, refusal_of
+from streams.log import stats
+from streams.log.append import append
+from streams.log.errors import LogError, StreamNotFound
+
+DURABILITY_AGE_S = 1.0
+
+
+class Receipt(msgspec.Struct):
+    """What a publisher is told of each message, in input order."""
+
+    id: str
+    offset: int
+    duplicate: bool
+
+
+class Durability:
+    """What the store does with a write before it answers, asked again at most once a second."""
+
+    def __init__(self) -> None:
+        self._asked, self._answer = 0.0, ""
+
+    async def now(self, context: Context) -> str:
+        """``fsync``, ``window`` or ``memory``; see ``streams.log.stats.durability``."""
+        if self._asked < time.monotonic() - DURABILITY_AGE_S:
+            self._answer = await context.log.run(stats.durability())
+            self._asked = time.monotonic()
+        return self._answer
+
+
+async def publish(context: Context, request: Request, name: str) -> Response:
+    """``POST /streams/{name}/messages``."""
+    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    known = await context.directory.stream(grant, name, may="publish")
+    request.query()
+    request.check_media_type()
+    publication = read_publication(await request.body())
+    _check_keys(publication, known.key_patterns)
+    durability = await context.durability.now(context)
+    receipts: list[Receipt] = []
+    if publication.messages:
+        stream_id, appended = await context.directory.with_stream(
+            grant, name, lambda known: _append(context, known.stream_id, publication, name), may="publish"
+        )
+        context.touched.add(stream_id)
+        receipts = [
+            Receipt(message.id, stored.offset, stored.duplicate)
+            for message, stored in zip(publication.messages, appended, strict=True)
+        ]
+    else:
+        await context.directory.with_stream(
+            grant, name, lambda known: context.log.run(stats.exists(known.stream_id)), may="publish"
+        )
+    return Response(msgspec.json.encode(receipts), 201 if receipts else 200, {"Okmq-Durability": durability})
+
+
+async def _append(context: Context, stream_id: str, publication: Publication, name: str):  # type: ignore[no-untyped-def]
+    try:
+        appended = await context.log.run(append(stream_id, publication.messages, expect=publication.expect))
+    except StreamNotFound:
+        raise
+    except LogError as error:
+        raise refusal_of(error, stream=name) from None
+    return stream_id, appended
+
+
+def _check_keys(publication: Publication, patterns: tuple[str, ...]) -> None:
+    if not patterns:
+        return
+    errors = [
+        {"index": index, "field": "key", "message": "The stream does not accept this key."}
+        for index, message in enumerate(publication.messages)
+        if message.key is None or not matches_any(message.key, patterns)
+    ]
+    if errors:
+        raise Refusal(
+            "validation_error",
+            f"Message {errors[0]['index']}, key: The stream accepts {', '.join(patterns)}.",
+            fields=["key"],
+            errors=errors,
+        )

@@ -1,0 +1,156 @@
+"""Reading: from the committed offset with long poll, and browsing, which moves nothing."""
+
+import asyncio
+import re
+import time
+from dataclasses import dataclass
+
+from streams.dataplane import patterns
+from streams.dataplane.context import Context
+from streams.dataplane.request import Disconnected, Request, invalid, seconds, unix_ms, whole_number
+from streams.dataplane.response import Response
+from streams.errors import refusal_of
+from streams.log import entries, read
+from streams.log.client import Op
+from streams.log.config import TokenGrant
+from streams.log.entries import Entry
+from streams.log.errors import LogError, StreamNotFound
+
+MOST = 10_000
+LONGEST_WAIT_S = 30.0
+LONGEST_ID = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What one read asks for; without any of the last five it reads on from the committed offset."""
+
+    limit: int
+    wait_s: float
+    offset: int | None = None
+    from_ms: int | None = None
+    before: int | None = None
+    key: re.Pattern[str] | None = None
+    id: str | None = None
+
+    @property
+    def is_browse(self) -> bool:
+        return any(part is not None for part in (self.offset, self.from_ms, self.before, self.key, self.id))
+
+
+async def read_messages(context: Context, request: Request, name: str) -> Response:
+    """``GET /streams/{name}/messages``."""
+    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    await context.directory.stream(grant, name, may="read")
+    query = _parse(request)
+    found = await _find(context, grant, name, query)
+    if not found and query.wait_s > 0:
+        found = await _wait(context, request, grant, name, query)
+    return Response(b"[" + b",".join(map(entries.to_json, found)) + b"]")
+
+
+async def read_message(context: Context, request: Request, name: str, offset: str) -> Response:
+    """``GET /streams/{name}/messages/{offset}``."""
+    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    request.query()
+    wanted = whole_number("offset", offset, low=0)
+    try:
+        entry = await context.directory.with_stream(
+            grant, name, lambda known: context.log.run(read.message(known.stream_id, wanted)), may="read"
+        )
+    except LogError as error:
+        raise refusal_of(error, stream=name) from None
+    return Response(entries.to_json(entry))
+
+
+def select(stream_id: str, query: Query) -> Op[list[Entry]]:
+    """The messages that a query asks for, ascending. Its parts combine with AND."""
+    if not query.is_browse:
+        return (yield from read.after_committed(stream_id, query.limit))
+    at = yield from read.position(stream_id)
+    start = query.offset or 0
+    if query.from_ms is not None:
+        start = max(start, (yield from read.offset_at(stream_id, query.from_ms)))
+    wanted = _wanted(query)
+    if query.id is not None:
+        offset = yield from read.offset_of_id(stream_id, query.id)
+        if offset is not None:
+            stop = min(offset + 1, query.before or offset + 1)
+            return (yield from read.forward(stream_id, at, max(start, offset), 1, stop=stop, wanted=wanted))
+    if query.before is not None:
+        return (
+            yield from read.backward(stream_id, at, query.before, query.limit, start=start, wanted=wanted)
+        )
+    return (yield from read.forward(stream_id, at, start, query.limit, wanted=wanted))
+
+
+async def _find(context: Context, grant: TokenGrant, name: str, query: Query) -> list[Entry]:
+    try:
+        return await context.directory.with_stream(
+            grant, name, lambda known: context.log.run(select(known.stream_id, query)), may="read"
+        )
+    except LogError as error:
+        raise refusal_of(error, stream=name) from None
+
+
+async def _wait(
+    context: Context, request: Request, grant: TokenGrant, name: str, query: Query
+) -> list[Entry]:
+    """Look again whenever the stream is woken, until something is there, the time is up or the client has gone."""
+    deadline = time.monotonic() + query.wait_s
+    stream_id = (await context.directory.stream(grant, name, may="read")).stream_id
+    gone = asyncio.ensure_future(request.disconnected())
+    try:
+        while True:
+            waiter = await context.wakener.watch(stream_id)
+            try:
+                found = await context.log.run(select(stream_id, query))
+                left = deadline - time.monotonic()
+                if found or left <= 0:
+                    return found
+                await asyncio.wait({waiter, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                context.wakener.forget(stream_id, waiter)
+            if gone.done():
+                raise Disconnected
+    except StreamNotFound as error:
+        # A stream made again under the name meanwhile is another one: this poll ends with the old one.
+        raise refusal_of(error, stream=name) from None
+    except LogError as error:
+        raise refusal_of(error, stream=name) from None
+    finally:
+        gone.cancel()
+
+
+def _parse(request: Request) -> Query:
+    given = request.query("limit", "wait", "offset", "from", "before", "key", "id")
+    browse = any(part in given for part in ("offset", "from", "before", "key", "id"))
+    default_wait = 0.0 if browse else LONGEST_WAIT_S
+    message_id = given.get("id")
+    if message_id is not None and not 1 <= len(message_id) <= LONGEST_ID:
+        raise invalid("id", f"Expected 1 to {LONGEST_ID} characters.")
+    return Query(
+        limit=whole_number("limit", given["limit"], low=1, high=MOST) if "limit" in given else 10,
+        wait_s=seconds("wait", given["wait"], high=LONGEST_WAIT_S) if "wait" in given else default_wait,
+        offset=whole_number("offset", given["offset"], low=0) if "offset" in given else None,
+        from_ms=unix_ms("from", given["from"]) if "from" in given else None,
+        before=whole_number("before", given["before"], low=0) if "before" in given else None,
+        key=patterns.checked("key", given["key"]) if "key" in given else None,
+        id=message_id,
+    )
+
+
+def _wanted(query: Query) -> read.Wanted | None:
+    if query.key is None and query.id is None:
+        return None
+    pattern, message_id = query.key, None if query.id is None else query.id.encode()
+
+    def wanted(entry: Entry) -> bool:
+        if message_id is not None and entry[1][1] != message_id:
+            return False
+        if pattern is None:
+            return True
+        key = entries.key(entry)
+        return key is not None and pattern.fullmatch(key.decode()) is not None
+
+    return wanted

@@ -1,0 +1,173 @@
+"""One HTTP request: its path, query, headers and body, read with bounds."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, MutableMapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qsl
+
+from streams.errors import Refusal
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+BODY_LIMIT_BYTES = 16 * 1024 * 1024
+BODY_TIMEOUT_S = 30.0
+LARGEST_INTEGER = 2**53 - 1
+"""Offsets are exact in every client's JSON up to here."""
+
+_INTEGER = re.compile(r"[0-9]{1,16}")
+_DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,9})?")
+
+
+class Disconnected(Exception):
+    """The client went away before it was answered."""
+
+
+class Request:
+    """What a handler needs of an ASGI scope.
+
+    Attributes:
+        method: upper case.
+        headers: lower-case names to values; of a name sent twice the first counts.
+        query: parameters by name.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.method: str = scope["method"]
+        self.receive = receive
+        self.headers: dict[bytes, bytes] = {}
+        for name, value in scope["headers"]:
+            self.headers.setdefault(name, value)
+        self._query_string: bytes = scope["query_string"]
+
+    def query(self, *allowed: str) -> dict[str, str]:
+        """The query parameters.
+
+        Raises:
+            Refusal: ``validation_error`` for one that is not allowed here (a mistyped ``?ofset=4`` must not empty
+                a stream), that is sent twice or that is not UTF-8.
+        """
+        if not self._query_string:
+            return {}
+        try:
+            pairs = parse_qsl(
+                self._query_string.decode("ascii"),
+                keep_blank_values=True,
+                strict_parsing=False,
+                errors="strict",
+                max_num_fields=50,
+            )
+        except (UnicodeDecodeError, ValueError):
+            raise Refusal("validation_error", "The query string cannot be read.", fields=[]) from None
+        found: dict[str, str] = {}
+        for name, value in pairs:
+            if name not in allowed:
+                raise invalid(name, "This parameter is not known here.")
+            if name in found:
+                raise invalid(name, "This parameter may be sent once.")
+            found[name] = value
+        return found
+
+    def check_media_type(self) -> None:
+        """Raises Refusal ``unsupported_media_type`` unless the body is plain JSON (no type is taken as JSON)."""
+        if self.headers.get(b"content-encoding", b"identity").lower() not in {b"", b"identity"}:
+            raise Refusal("unsupported_media_type", "Send the body without Content-Encoding.")
+        media_type, _, parameters = self.headers.get(b"content-type", b"").partition(b";")
+        if media_type.strip().lower() not in {b"", b"application/json"}:
+            raise Refusal("unsupported_media_type", "Send JSON, with content-type application/json.")
+        charset = parameters.replace(b" ", b"").replace(b'"', b"").lower()
+        if charset.startswith(b"charset=") and charset not in {b"charset=utf-8", b"charset=utf8"}:
+            raise Refusal("unsupported_media_type", "Send JSON in UTF-8.")
+
+    async def body(self) -> bytes:
+        """The whole body, chunked or not.
+
+        Raises:
+            Refusal: ``payload_too_large`` as soon as it is known, ``request_timeout`` after 30 s.
+            Disconnected: the client went away.
+        """
+        length = self.headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length[:20]) > BODY_LIMIT_BYTES:
+            raise _too_large()
+        try:
+            return await asyncio.wait_for(self._whole_body(), BODY_TIMEOUT_S)
+        except TimeoutError:
+            raise Refusal(
+                "request_timeout", "The body did not arrive in time.", headers={"Connection": "close"}
+            ) from None
+
+    async def _whole_body(self) -> bytes:
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        first: bytes = message.get("body", b"")
+        if not message.get("more_body", False):
+            if len(first) > BODY_LIMIT_BYTES:
+                raise _too_large()
+            return first
+        parts = [first]
+        size = len(first)
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > BODY_LIMIT_BYTES:
+                raise _too_large()
+            if not message.get("more_body", False):
+                return b"".join(parts)
+
+    async def disconnected(self) -> None:
+        """Returns when the client goes away."""
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                return
+
+
+def invalid(field: str, sentence: str) -> Refusal:
+    """A refused parameter or field."""
+    return Refusal("validation_error", f"{field}: {sentence}", fields=[field])
+
+
+def whole_number(name: str, text: str, *, low: int, high: int = LARGEST_INTEGER) -> int:
+    """A query parameter that is a whole number from ``low`` to ``high``."""
+    if not _INTEGER.fullmatch(text) or not low <= int(text) <= high:
+        raise invalid(name, f"Expected a whole number from {low} to {high}.")
+    return int(text)
+
+
+def seconds(name: str, text: str, *, high: float) -> float:
+    """A query parameter in seconds, fractions allowed, from 0 to ``high``."""
+    if not _DECIMAL.fullmatch(text) or float(text) > high:
+        raise invalid(name, f"Expected seconds from 0 to {high:g}.")
+    return float(text)
+
+
+def unix_ms(name: str, text: str) -> int:
+    """A query parameter that is an RFC 3339 time, in any zone but with one, as unix milliseconds."""
+    try:
+        # A plus sign in a query string means a blank, and people paste times with an offset as they are.
+        time = datetime.fromisoformat(text.replace(" ", "+") if "T" in text or "t" in text else text)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None or not ("T" in text or "t" in text):
+        raise invalid(name, "Expected a time such as 2026-11-21T06:00:00Z, with its zone.")
+    try:
+        return max(0, int(time.astimezone(UTC).timestamp() * 1000))
+    except OverflowError:
+        raise invalid(name, "Expected a time between the years 1 and 9999.") from None
+
+
+def _too_large() -> Refusal:
+    # What is left of the body is not read, so the connection cannot serve another request.
+    return Refusal(
+        "payload_too_large",
+        f"The body is larger than {BODY_LIMIT_BYTES} bytes.",
+        limit=BODY_LIMIT_BYTES,
+        headers={"Connection": "close"},
+    )

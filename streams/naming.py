@@ -1,0 +1,53 @@
+"""The grammar of names, keys and key patterns (the streams guide's rules). Pure; says what is wrong, or None.
+
+A key is dot-separated tokens, non-empty and free of ``*``, ``>`` and blanks. In a pattern ``*`` is one whole token
+and ``>``, as the last one, the rest: at least one.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+LONGEST_NAME = 50
+LONGEST_KEY = 255
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}"
+
+_NAME = re.compile(NAME)
+_TOKEN = re.compile(r"[^\s\x00-\x1f\x7f.*>]+")
+
+
+def is_name(text: str) -> bool:
+    """Whether a stream or a workspace could be called this."""
+    return _NAME.fullmatch(text) is not None
+
+
+def key_fault(key: str) -> str | None:
+    """What is wrong with a message key."""
+    if len(key) > LONGEST_KEY:
+        return f"Expected at most {LONGEST_KEY} characters."
+    if not all(_TOKEN.fullmatch(token) for token in key.split(".")):
+        return "Expected dot-separated tokens, each non-empty and free of *, > and blanks."
+    return None
+
+
+def pattern_fault(pattern: str) -> str | None:
+    """What is wrong with a key pattern."""
+    if len(pattern) > LONGEST_KEY:
+        return f"Expected at most {LONGEST_KEY} characters."
+    *first, last = pattern.split(".")
+    if all(token == "*" or _TOKEN.fullmatch(token) for token in first) and (
+        last in {"*", ">"} or _TOKEN.fullmatch(last)
+    ):
+        return None
+    return "Expected dot-separated tokens; * is a whole token and > only the last."
+
+
+def matches_any(key: str, patterns: Iterable[str]) -> bool:
+    """Whether a key matches one of the patterns, which were checked before."""
+    return any(_compiled(pattern).fullmatch(key) for pattern in patterns)
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    parts = {"*": r"[^.]+", ">": r".+"}
+    return re.compile(r"\.".join(parts.get(token) or re.escape(token) for token in pattern.split(".")), re.DOTALL)

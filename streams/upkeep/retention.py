@@ -1,0 +1,45 @@
+"""Retention: what is over is hidden by the scripts at once; here it is counted off and physically removed."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from streams.log import trim
+from streams.log.client import AsyncLog
+from streams.log.errors import StreamNotFound
+
+SWEEP_EVERY_S = 20
+"""Every stream is looked after at least this often: what expires is physically gone within 60 s."""
+
+OnMissed = Callable[[str, int], Awaitable[None]]
+
+
+async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed) -> None:
+    """Apply limits and expiry to streams and remove what is hidden.
+
+    Args:
+        on_missed: told the stream and the number of messages that went before the history had them.
+    """
+    for stream_id in stream_ids:
+        try:
+            await log.run(trim.apply_limits(stream_id))
+            await log.run(trim.expire(stream_id))
+            dropped = await log.run(trim.drop(stream_id))
+        except StreamNotFound:
+            continue
+        if dropped.missed:
+            await on_missed(stream_id, dropped.missed)
+
+
+class Round:
+    """Deals all streams out over the seconds of a sweep, so that each second has its share."""
+
+    def __init__(self) -> None:
+        self._left: list[str] = []
+        self._share = 0
+
+    def next(self, stream_ids: Sequence[str]) -> list[str]:
+        """The streams whose turn it is in this second."""
+        if not self._left:
+            self._left = list(stream_ids)
+            self._share = max(1, -(-len(self._left) // SWEEP_EVERY_S))
+        turn, self._left = self._left[: self._share], self._left[self._share :]
+        return turn

@@ -1,0 +1,147 @@
+"""Sampling: once a second, how the streams that changed stand, and how fast they change.
+
+The cost follows what changed, not how many streams exist: a process that serves requests tells which streams it
+touched, and a stream is sampled from then until its rates are zero again.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from streams.log import config, stats
+from streams.log.append import append
+from streams.log.client import AsyncLog
+from streams.log.config import Registered
+from streams.log.entries import NewMessage
+from streams.log.errors import StreamNotFound
+from streams.log.stats import State
+
+TOUCHED_AT_ONCE = 5_000
+MOST_IN_ONE_RECORD = 2_000
+REGISTRY_AGE_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """How one stream stands at one moment.
+
+    Attributes:
+        at_ms: unix ms of the sample.
+        offset, first_offset, messages, bytes, committed, lag, duplicates: as the stream object has them.
+        rate_in, bytes_in, rate_out: messages published, bytes published, messages committed, a second.
+        first_ms, last_ms: unix ms of the first and last visible message, None when empty.
+        archived: everything up to it is in the history.
+    """
+
+    stream_id: str
+    workspace_id: int
+    name: str
+    at_ms: int
+    offset: int
+    first_offset: int
+    messages: int
+    bytes: int
+    committed: int
+    lag: int
+    duplicates: int
+    rate_in: float
+    bytes_in: float
+    rate_out: float
+    first_ms: int | None
+    last_ms: int | None
+    archived: int
+
+    @property
+    def is_moving(self) -> bool:
+        return self.rate_in > 0 or self.rate_out > 0
+
+
+class Sampler:
+    """Remembers the last state of each stream, so that the next one gives rates."""
+
+    def __init__(self, log: AsyncLog) -> None:
+        self._log = log
+        self._registered: dict[str, Registered] = {}
+        self._last: dict[str, tuple[int, State]] = {}
+        self._moving: set[str] = set()
+        self._refreshed = 0.0
+
+    async def sample(self, *, at_ms: int) -> list[Sample]:
+        """Sample what was touched since the last call and what still moved then."""
+        touched = set(await self._log.run(stats.take_touched(TOUCHED_AT_ONCE)))
+        wanted = touched | self._moving
+        if not wanted:
+            return []
+        registered = await self.registered()
+        if not wanted <= registered.keys():
+            registered = await self._refresh()
+        states = await self._log.run(stats.inspect_many(sorted(wanted & registered.keys())))
+        samples = [self._sampled(stream_id, state, at_ms=at_ms) for stream_id, state in states.items()]
+        for stream_id in wanted - states.keys():
+            self._last.pop(stream_id, None)
+        self._moving = {sample.stream_id for sample in samples if sample.is_moving}
+        return samples
+
+    async def registered(self) -> Mapping[str, Registered]:
+        """The registry of streams, read again every few seconds."""
+        if self._refreshed < time.monotonic() - REGISTRY_AGE_S:
+            return await self._refresh()
+        return self._registered
+
+    async def _refresh(self) -> Mapping[str, Registered]:
+        self._registered = {stream.stream_id: stream for stream in await self._log.run(config.streams())}
+        self._refreshed = time.monotonic()
+        return self._registered
+
+    def _sampled(self, stream_id: str, state: State, *, at_ms: int) -> Sample:
+        stream = self._registered[stream_id]
+        before_ms, before = self._last.get(stream_id, (at_ms, state))
+        seconds = max(1, at_ms - before_ms) / 1000
+        self._last[stream_id] = (at_ms, state)
+        return Sample(
+            stream_id=stream_id,
+            workspace_id=stream.workspace_id,
+            name=stream.name,
+            at_ms=at_ms,
+            offset=state.offset,
+            first_offset=state.first_offset,
+            messages=state.messages,
+            bytes=state.bytes,
+            committed=state.committed_offset,
+            lag=state.lag,
+            duplicates=state.duplicates,
+            rate_in=(state.offset - before.offset) / seconds,
+            bytes_in=(state.appended_bytes - before.appended_bytes) / seconds,
+            rate_out=max(0, state.committed_offset - before.committed_offset) / seconds,
+            first_ms=state.first_ms,
+            last_ms=state.last_ms,
+            archived=state.archived_offset,
+        )
+
+
+async def record(log: AsyncLog, metrics_stream_id: str, samples: Iterable[Sample], *, at_ms: int) -> None:
+    """Append samples to the system's own stream, where the live charts and the history find them."""
+    visible = [sample for sample in samples if sample.stream_id != metrics_stream_id]
+    for first in range(0, len(visible), MOST_IN_ONE_RECORD):
+        part = visible[first : first + MOST_IN_ONE_RECORD]
+        body = json.dumps({"at": at_ms, "streams": {sample.stream_id: _figures(sample) for sample in part}})
+        message = NewMessage(id=f"{at_ms}-{first}", body=body.encode())
+        try:
+            await log.run(append(metrics_stream_id, [message]))
+        except StreamNotFound:
+            return
+
+
+def _figures(sample: Sample) -> dict[str, object]:
+    return {
+        "name": sample.name,
+        "offset": sample.offset,
+        "messages": sample.messages,
+        "bytes": sample.bytes,
+        "committed": sample.committed,
+        "lag": sample.lag,
+        "in": round(sample.rate_in, 3),
+        "bytes_in": round(sample.bytes_in, 3),
+        "out": round(sample.rate_out, 3),
+    }

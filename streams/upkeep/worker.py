@@ -1,0 +1,113 @@
+"""The worker: samples, sweeps and notes what happened, once a second. One at a time; another takes over in 5 s."""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from asgiref.sync import sync_to_async
+
+from streams.log import config, lease
+from streams.log.client import AsyncLog
+from streams.log.errors import LogError
+from streams.services import upkeep as records
+from streams.upkeep import processes, retention, sampling
+from streams.upkeep.processes import ProcessStatus
+from streams.upkeep.sampling import Sample
+
+TICK_S = 1.0
+LEASE_MS = 4_000
+TOKENS_EVERY_S = 5.0
+
+OnSamples = Callable[[Sequence[Sample]], Awaitable[None]]
+OnProcesses = Callable[[Sequence[ProcessStatus]], Awaitable[None]]
+
+log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Runs until its task is cancelled.
+
+    Args:
+        url: the log's store.
+        metrics_stream_id: the system's own stream, where samples go.
+        processes_file: what the supervisor writes; restarts in it become events.
+        on_samples, on_processes: told what the live pages show.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        metrics_stream_id: str,
+        processes_file: Path,
+        on_samples: OnSamples,
+        on_processes: OnProcesses,
+    ) -> None:
+        self._log = AsyncLog(url, connections=4)
+        self._owner = secrets.token_hex(8)
+        self._metrics_stream_id = metrics_stream_id
+        self._processes_file = processes_file
+        self._on_samples, self._on_processes = on_samples, on_processes
+        self._sampler = sampling.Sampler(self._log)
+        self._round = retention.Round()
+        self._restarts: dict[str, int] = {}
+        self._processes: list[ProcessStatus] = []
+        self._tokens_at = 0.0
+        self._complained = False
+
+    async def run(self) -> None:
+        """Tick until cancelled; a store that does not answer is waited for."""
+        try:
+            while True:
+                started = time.monotonic()
+                try:
+                    if await self._log.run(lease.worker_hold(self._owner, for_ms=LEASE_MS)):
+                        await self._tick()
+                    self._complained = False
+                except LogError as error:
+                    if not self._complained:
+                        log.warning("The store does not answer: %s", error)
+                    self._complained = True
+                except Exception:
+                    log.exception("A tick of the worker failed; the next one follows.")
+                await asyncio.sleep(max(0.05, TICK_S - (time.monotonic() - started)))
+        finally:
+            try:
+                await self._log.run(lease.worker_release(self._owner))
+            except LogError as error:
+                log.warning("The lease is left to end by itself: %s", error)
+            await self._log.close()
+
+    async def _tick(self) -> None:
+        at_ms = int(time.time() * 1000)
+        samples = await self._sampler.sample(at_ms=at_ms)
+        shown = [sample for sample in samples if sample.stream_id != self._metrics_stream_id]
+        if shown:
+            await self._on_samples(shown)
+            await sampling.record(self._log, self._metrics_stream_id, shown, at_ms=at_ms)
+        await self._watch_processes()
+        registered = await self._sampler.registered()
+        turn = set(self._round.next(list(registered))) | {sample.stream_id for sample in samples}
+        await retention.tend(self._log, sorted(turn), on_missed=self._missed)
+        if self._tokens_at < time.monotonic() - TOKENS_EVERY_S:
+            self._tokens_at = time.monotonic()
+            used = await self._log.run(config.take_tokens_used())
+            if used:
+                await sync_to_async(records.tokens_note_used)(used)
+
+    async def _missed(self, stream_id: str, messages: int) -> None:
+        await sync_to_async(records.history_missed)(stream_id, messages=messages)
+
+    async def _watch_processes(self) -> None:
+        found = await asyncio.to_thread(processes.read, self._processes_file)
+        if found == self._processes:
+            return
+        self._processes = found
+        for process in found:
+            if process.restarts > self._restarts.get(process.name, process.restarts):
+                await sync_to_async(records.process_restarted)(process.name, note=process.note)
+            self._restarts[process.name] = process.restarts
+        await self._on_processes(found)
