@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 State = Literal["starting", "running", "restarting", "stopped", "unavailable"]
 STATES: tuple[State, ...] = get_args(State)
@@ -62,7 +62,7 @@ def _status(row: dict[str, object]) -> ProcessStatus:
     return ProcessStatus(
         name=str(row["name"]),
         pid=None if row["pid"] is None else int(str(row["pid"])),
-        state=next(state for state in STATES if state == row["state"]),
+        state=STATES[STATES.index(cast(State, row["state"]))],
         restarts=int(str(row["restarts"])),
         since=float(str(row["since"])),
         note=str(row["note"]),
