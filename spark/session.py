@@ -1,10 +1,15 @@
 """The Spark session of the history's jobs: one machine by default, small, private, in UTC."""
 
 import os
+import shutil
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from spark.source import register
@@ -34,9 +39,9 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
 
     Nothing is left behind in the working directory, and nothing listens but on loopback.
     """
-    local, temporary = settings.folder / "local", settings.folder / "tmp"
-    for folder in (local, temporary):
-        folder.mkdir(parents=True, exist_ok=True)
+    local = _private_folder(settings.folder / "local")
+    temporary = local / "tmp"
+    temporary.mkdir()
     java_options = " ".join(
         [
             f"-Djava.io.tmpdir={temporary}",
@@ -75,6 +80,67 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
     session.sparkContext.setLogLevel("ERROR")
     register(session)
     return session
+
+
+def lives() -> bool:
+    """Whether this process has a JVM that runs."""
+    process = _jvm_process()
+    return process is not None and process.poll() is None
+
+
+def end(*, within_s: float = 5.0) -> None:
+    """End the session and its JVM, so that the memory is given back; a next ``build`` starts anew.
+
+    ``SparkSession.stop`` leaves the JVM running. One that does not end by itself in time is killed: whatever it was
+    writing does not count until it is whole.
+    """
+    process = _jvm_process()
+    if process is not None:
+        process.terminate()  # its own shutdown hooks stop Spark and clear its folders
+        try:
+            process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
+    _forget_session()
+
+
+def _jvm_process() -> "subprocess.Popen[bytes] | None":
+    return getattr(SparkContext._gateway, "proc", None)
+
+
+def _forget_session() -> None:
+    """Take back what PySpark keeps in its classes about a JVM that has ended (it has no call for this)."""
+    gateway: Any = SparkContext._gateway
+    context = SparkContext._active_spark_context
+    if context is not None:
+        accumulators: Any = getattr(context, "_accumulatorServer", None)
+        if accumulators is not None:
+            accumulators.shutdown()
+    SparkSession._instantiatedSession = None
+    SparkSession._activeSession = None
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    if gateway is not None:
+        try:
+            gateway.shutdown()
+        except Py4JError:
+            pass  # it is the other end that has gone
+
+
+def _private_folder(parent: Path) -> Path:
+    """A folder of this process's own; those of processes that ended without clearing up are removed."""
+    parent.mkdir(parents=True, exist_ok=True)
+    for left in parent.iterdir():
+        if not Path("/proc", left.name.partition("-")[0]).exists():
+            shutil.rmtree(left, ignore_errors=True)
+    number = 1 + len(list(parent.glob(f"{os.getpid()}-*")))
+    folder = parent / f"{os.getpid()}-{number}"
+    folder.mkdir()
+    return folder
 
 
 def _python_path() -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from spark.session import DEFAULT_MASTER, DEFAULT_MEMORY, PROJECT, SessionSettings, build
+from spark.session import DEFAULT_MASTER, DEFAULT_MEMORY, PROJECT, SessionSettings, build, end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,4 +66,4 @@ def main_session(settings: JobSettings) -> Iterator[SparkSession]:
     try:
         yield session
     finally:
-        session.stop()
+        end()

@@ -1,0 +1,272 @@
+"""The analytics process: takes runs from the database and lets Spark do them, on demand and on its own schedule.
+
+Spark is started when there is something to do and let go when there was nothing for a while; between them this is a
+small process that asks the database for queued runs. A run that fails is marked so and the process lives on; one
+that a crash cut off is marked at the next start and queued again. Whatever the moment, nothing is counted twice:
+see ``spark.history`` and ``streams.services.history.rollups_add``.
+"""
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from django.db import DatabaseError, close_old_connections, connections
+
+from okmq.env import Env
+from spark.positions import archive_backlog, archived_offsets
+from streams import store
+from streams.log.errors import LogError
+from streams.models import RollupPosition, Run
+from streams.models.history import Job
+from streams.services import history as service
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark.jobs.settings import JobSettings
+
+POLL_S = 0.5
+"""How often the database is asked for queued runs."""
+
+RETRY_S = 5.0
+"""How long the database or the store is left alone after it did not answer."""
+
+# SIGTERM to the end takes at most the sum of these.
+FINISH_S, JVM_END_S = 1.5, 2.5
+ERROR_LENGTH = 500
+
+log = logging.getLogger(__name__)
+
+
+class Analytics:
+    """Does the runs one after the other.
+
+    Args:
+        env: where things are, how often to run, when to let go of Spark.
+        stop: ends ``serve``; a run that is under way is cut off and marked at the next start.
+    """
+
+    def __init__(self, env: Env, *, stop: threading.Event) -> None:
+        self.env = env
+        self.stop = stop
+        self.next_schedule = time.monotonic()
+        self.used_at = time.monotonic()
+
+    def serve(self) -> None:
+        """Work until told to stop; a database or a store that does not answer is waited for."""
+        interrupted_closed = False
+        while not self.stop.is_set():
+            try:
+                close_old_connections()
+                if not interrupted_closed:
+                    service.runs_interrupted()
+                    interrupted_closed = True
+                self.tick()
+            except (DatabaseError, LogError) as error:
+                if not self.stop.is_set():
+                    log.warning("History waits: %s", error)
+                self.stop.wait(RETRY_S)
+        connections.close_all()
+
+    def tick(self) -> None:
+        """Queue what is due, do the next queued run, else see whether Spark is still needed."""
+        if time.monotonic() >= self.next_schedule:
+            self.next_schedule = time.monotonic() + self.env.history_every_s
+            jobs = jobs_with_work()
+            if jobs:
+                service.run_request(jobs=jobs, requested_by="schedule")
+        run = service.run_take()
+        if run is not None:
+            self.execute(run)
+            self.used_at = time.monotonic()
+            return
+        if time.monotonic() - self.used_at > self.env.spark_idle_s:
+            self.release()
+        self.stop.wait(POLL_S)
+
+    def execute(self, run: Run) -> None:
+        """Do one run and note how it ended."""
+        started = time.monotonic()
+        try:
+            counts = self._archive(run) if run.job == Job.ARCHIVE else self._rollup(run)
+        except (DatabaseError, LogError) as error:
+            if self.stop.is_set():
+                return
+            service.run_finish(run, counts=run.counts, error=readable(error))
+            raise
+        except Exception as error:
+            if self.stop.is_set():
+                return  # it was cut off: the next start says so and does it again
+            log.exception("The %s run %s failed.", run.job, run.pk)
+            service.run_finish(run, counts=run.counts, error=readable(error))
+            self._release_if_dead()
+            return
+        if not self.stop.is_set():
+            service.run_finish(run, counts=counts)
+            extra = {"run": run.pk, "job": run.job, "seconds": round(time.monotonic() - started, 3), **counts}
+            log.info("The %s run %s is done.", run.job, run.pk, extra=extra)
+
+    def release(self) -> None:
+        """Give Spark's memory back."""
+        self.used_at = time.monotonic()
+        if _spark_was_started():
+            from spark import session
+
+            if session.lives():
+                log.info("Spark was idle and is ended.")
+                session.end()
+
+    def _archive(self, run: Run) -> dict[str, int]:
+        if store.log().run(archive_backlog()) == 0:
+            return {"messages": 0, "bytes": 0, "batches": 0}
+        from spark.jobs.archive import ArchiveProgress, archive
+
+        def note(progress: ArchiveProgress) -> None:
+            service.run_progress(run, progress=progress.fraction, counts=counts(progress))
+
+        def counts(progress: ArchiveProgress) -> dict[str, int]:
+            return {"messages": progress.messages, "bytes": progress.bytes, "batches": progress.batches}
+
+        return counts(archive(self._session(), self._settings(), on_progress=note, stop=self.stop))
+
+    def _rollup(self, run: Run) -> dict[str, int]:
+        archived = store.log().run(archived_offsets())
+        counted = counted_offsets()
+        if not behind(counted, archived):
+            return {"messages": 0, "bytes": 0, "points": 0}
+        from spark.jobs.rollup import rollup
+
+        found = rollup(self._session(), self._settings(), counted=counted, archived=archived)
+        if self.stop.is_set():
+            return {}
+        service.run_progress(run, progress=0.9, counts={"messages": found.messages, "bytes": found.bytes})
+        changed = service.rollups_add(
+            [
+                service.RollupPoint(
+                    stream_id=point.stream_id,
+                    step=point.step,
+                    start=point.start,
+                    messages=point.messages,
+                    bytes=point.bytes,
+                )
+                for point in found.points
+            ],
+            positions=[
+                service.Progressed(
+                    stream_id=each.stream_id,
+                    from_offset=each.from_offset,
+                    to_offset=each.to_offset,
+                    fresh_to=each.fresh_to,
+                )
+                for each in found.positions
+            ],
+            run=run,
+        )
+        return {"messages": found.messages, "bytes": found.bytes, "points": changed}
+
+    def _session(self) -> "SparkSession":
+        from spark import session
+
+        if not session.lives():
+            session.end()
+        return session.build(self._settings().session)
+
+    def _settings(self) -> "JobSettings":
+        from spark.jobs.settings import JobSettings
+
+        return JobSettings(
+            redis_url=self.env.redis_url,
+            history_url=self.env.history_url,
+            spark_dir=self.env.data_dir / "spark",
+            master=self.env.spark_master,
+            memory=self.env.spark_memory,
+        )
+
+    def _release_if_dead(self) -> None:
+        from spark import session
+
+        if not session.lives():
+            session.end()
+
+
+def jobs_with_work() -> list[Job]:
+    """The jobs that would find something to do now; cheap, without Spark."""
+    if store.log().run(archive_backlog()) > 0:
+        return [Job.ARCHIVE, Job.ROLLUP]
+    if behind(counted_offsets(), store.log().run(archived_offsets())):
+        return [Job.ROLLUP]
+    return []
+
+
+def counted_offsets() -> dict[str, int]:
+    """Stream id → offset up to which the rollups have counted it."""
+    return dict(RollupPosition.objects.values_list("stream_id", "offset"))
+
+
+def behind(counted: Mapping[str, int], archived: Mapping[str, int]) -> bool:
+    """Whether the history has something that the rollups have not."""
+    return any(offset > counted.get(stream_id, 0) for stream_id, offset in archived.items())
+
+
+def readable(error: BaseException) -> str:
+    """What went wrong in a sentence for a person: of a Java or Python traceback only the line that says it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = [
+        line for line in lines if not line.startswith(("at ", "File ", "Traceback", "SQLSTATE", "JVM stack"))
+    ]
+    named = [
+        line
+        for line in said
+        if line.split(":")[0].endswith(("Error", "Exception", "NotFound", "Unavailable"))
+    ]
+    sentence = (named or said[:1] or [""])[-1]
+    return (sentence or type(error).__name__)[:ERROR_LENGTH]
+
+
+def run(env: Env) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code. No JVM is left behind, whatever it was doing."""
+    stop = threading.Event()
+
+    def ask_to_stop(signum: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, ask_to_stop)
+    # Spark's calls cannot be interrupted, so they are made in another thread than the one that gets the signals.
+    analytics = Analytics(env, stop=stop)
+    working = threading.Thread(target=analytics.serve, name="analytics", daemon=True)
+    working.start()
+    while working.is_alive() and not stop.is_set():
+        stop.wait(1.0)
+    crashed = not stop.is_set()
+    working.join(FINISH_S)
+    if _spark_was_started():
+        from spark import session
+
+        session.end(within_s=JVM_END_S)
+    for pid in _children():
+        os.kill(pid, signal.SIGKILL)  # a JVM that was only just being started
+    return 1 if crashed else 0
+
+
+def _spark_was_started() -> bool:
+    """Whether PySpark was ever imported here; asking it would import it."""
+    return "spark.session" in sys.modules
+
+
+def _children() -> list[int]:
+    """The ids of this process's children, where ``/proc`` tells."""
+    found: list[int] = []
+    for listing in Path("/proc/self/task").glob("*/children"):
+        try:
+            found += map(int, listing.read_text().split())
+        except OSError:
+            continue  # a thread that ended meanwhile
+    return found
