@@ -99,7 +99,7 @@ def laid_out(body: bytes, *, limit: int = SHOWN_BYTES) -> Layout:
         position = match.end() if match else position
     parts.append(escape(visible(text[position:].rstrip())))
     # Every token above went through escape() or is one of {}[],: .
-    return Layout(html=mark_safe("".join(parts)), shown=min(limit, len(body)), total=len(body))  # noqa: S308
+    return Layout(html=mark_safe("".join(parts)), shown=min(limit, len(body)), total=len(body))
 
 
 def _readable_string(token: str) -> str:

@@ -1,1 +1,40 @@
-urlpatterns: list[object] = []
+"""The console's addresses; each tab and each page is one. A stream's name never begins with an underscore."""
+
+from django.urls import path
+
+from dashboard.sockets import LiveSocket
+from dashboard.views import (
+    live_now,
+    overview,
+    session,
+    stream_history,
+    stream_messages,
+    stream_publish,
+    stream_settings,
+    streams,
+    tokens,
+)
+
+app_name = "dashboard"
+
+urlpatterns = [
+    path("", overview.overview, name="overview"),
+    path("login/", session.Login.as_view(), name="login"),
+    path("logout/", session.Logout.as_view(), name="logout"),
+    path("theme/", session.theme, name="theme"),
+    path("live/now/", live_now.now, name="live_now"),
+    path("streams/", streams.streams, name="streams"),
+    path("streams/_new/", streams.create, name="stream_create"),
+    path("streams/<str:name>/", stream_messages.browse, name="stream_messages"),
+    path("streams/<str:name>/messages/<int:offset>/", stream_messages.message, name="message"),
+    path("streams/<str:name>/messages/<int:offset>/raw/", stream_messages.raw, name="message_raw"),
+    path("streams/<str:name>/publish/", stream_publish.publish, name="stream_publish"),
+    path("streams/<str:name>/history/", stream_history.history, name="stream_history"),
+    path("streams/<str:name>/history/runs/", stream_history.runs, name="stream_runs"),
+    path("streams/<str:name>/settings/", stream_settings.settings, name="stream_settings"),
+    path("streams/<str:name>/delete/", stream_settings.delete, name="stream_delete"),
+    path("settings/tokens/", tokens.tokens, name="tokens"),
+    path("settings/tokens/<int:token_id>/revoke/", tokens.revoke, name="token_revoke"),
+]
+
+websocket_urlpatterns = [path("live/", LiveSocket.as_asgi())]

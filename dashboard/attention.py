@@ -1,0 +1,60 @@
+"""What needs a person: each a sentence with a link, the worst first."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from dashboard import formats
+from dashboard.stream_rows import StreamRow
+from streams.models.stream import Discard
+from streams.upkeep.processes import ProcessStatus
+
+# A restart is worth a word for a while, not for ever.
+RESTART_TOLD_FOR_S = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """One thing that needs attention; ``level`` is ``bad`` or ``warn``."""
+
+    level: str
+    sentence: str
+    url: str = ""
+
+
+def concerns(*, processes: Iterable[ProcessStatus], rows: Sequence[StreamRow], now_s: float) -> list[Concern]:
+    """What is wrong now, or was lately."""
+    found = [*_of_processes(processes, now_s=now_s), *_of_streams(rows)]
+    return sorted(found, key=lambda concern: concern.level != "bad")
+
+
+def _of_processes(processes: Iterable[ProcessStatus], *, now_s: float) -> list[Concern]:
+    found = []
+    for process in processes:
+        if process.state == "unavailable":
+            found.append(Concern("warn", f"{process.name} is not running: {process.note}"))
+        elif process.state == "restarting":
+            found.append(Concern("bad", f"{process.name} is being restarted: {process.note}"))
+        elif process.restarts and now_s - process.since < RESTART_TOLD_FOR_S:
+            found.append(Concern("warn", f"{process.name} {process.sentence(now=now_s)}."))
+    return found
+
+
+def _of_streams(rows: Sequence[StreamRow]) -> list[Concern]:
+    found = []
+    for row in rows:
+        used = row.retention.used
+        if row.stream.discard != Discard.NEW or used is None or not row.retention.is_nearly_full:
+            continue
+        what = (
+            "is full and refuses new messages" if used >= 1 else "is nearly full and will refuse new messages"
+        )
+        found.append(
+            Concern(
+                "bad" if used >= 1 else "warn",
+                f"{row.name} {what}: {formats.percent(used)} of its limit is used.",
+                reverse("dashboard:stream_settings", args=[row.name]),
+            )
+        )
+    return found

@@ -1,0 +1,296 @@
+"""What people fill in. Each form checks what can be checked without the store; services refuse the rest."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from dashboard import quantities
+from streams.models import Stream, Token
+from streams.models.stream import Discard
+from streams.models.token import Scope
+
+MAX_BODY_CHARACTERS = 1_048_576
+
+
+class BootstrapMixin:
+    """Gives each widget its Bootstrap class, and a wrong one its red border."""
+
+    fields: dict[str, forms.Field]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            widget = field.widget
+            if isinstance(widget, forms.Select):
+                kind = "form-select"
+            elif isinstance(widget, (forms.CheckboxInput, forms.CheckboxSelectMultiple)):
+                kind = "form-check-input"
+            else:
+                kind = "form-control"
+            widget.attrs["class"] = f"{kind} {widget.attrs.get('class', '')}".strip()
+
+    def is_valid(self) -> bool:
+        valid: bool = super().is_valid()  # type: ignore[misc]
+        for name in self.errors:  # type: ignore[attr-defined]
+            if name in self.fields:
+                self.fields[name].widget.attrs["class"] += " is-invalid"
+        return valid
+
+
+class QuantityField(forms.CharField):
+    """A duration or a size as people write it, or nothing; the value is a whole number."""
+
+    def __init__(self, *, parse: Any, placeholder: Any, **kwargs: Any) -> None:
+        super().__init__(required=False, max_length=40, **kwargs)
+        self.parse = parse
+        self.widget.attrs["placeholder"] = placeholder
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        if not text:
+            return None
+        try:
+            return self.parse(text)
+        except ValueError as error:
+            raise ValidationError(str(error)) from None
+
+
+class StreamForm(BootstrapMixin, forms.Form):
+    """A new stream."""
+
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=50,
+        validators=[
+            RegexValidator(
+                r"^[A-Za-z0-9][A-Za-z0-9._-]{0,49}\Z",
+                _("Letters, digits, dots, dashes and underscores; it begins with a letter or a digit."),
+            )
+        ],
+        widget=forms.TextInput(
+            attrs={
+                "placeholder": "orders.eu",
+                "autocomplete": "off",
+                "autofocus": True,
+                "spellcheck": "false",
+            }
+        ),
+        help_text=_("Capitals count. The name cannot be changed later."),
+    )
+    description = forms.CharField(
+        label=_("Description"), required=False, max_length=4096, widget=forms.TextInput()
+    )
+    ttl = QuantityField(
+        label=_("Keep for"),
+        parse=quantities.parse_duration,
+        placeholder=_("no limit"),
+        help_text=_("Such as 12 h or 7 d."),
+    )
+    max_messages = forms.IntegerField(
+        label=_("Keep at most"),
+        required=False,
+        min_value=1,
+        max_value=quantities.LARGEST,
+        widget=forms.NumberInput(attrs={"placeholder": _("no limit")}),
+        help_text=_("Messages."),
+    )
+    max_bytes = QuantityField(
+        label=_("Keep at most"),
+        parse=quantities.parse_size,
+        placeholder=_("no limit"),
+        help_text=_("Size of the bodies, such as 10 GiB."),
+    )
+    discard = forms.ChoiceField(
+        label=_("When full"),
+        choices=[
+            (Discard.OLD, _("Remove the oldest messages")),
+            (Discard.NEW, _("Refuse new messages")),
+        ],
+        initial=Discard.OLD,
+    )
+    archive = forms.BooleanField(
+        label=_("Keep a copy in the history"),
+        required=False,
+        initial=True,
+        help_text=_("Spark copies every message before a limit removes it."),
+    )
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if name == "find":
+            raise ValidationError(_("This name is reserved for the API."))
+        return name
+
+    def settings(self) -> dict[str, Any]:
+        """The stream settings that were chosen; the others get their defaults."""
+        chosen = {name: value for name, value in self.cleaned_data.items() if name != "name"}
+        if chosen["ttl"] is None:
+            del chosen["ttl"]  # nothing said: the plan's default
+        return chosen
+
+
+class DeleteForm(BootstrapMixin, forms.Form):
+    """The name of the stream, typed, before it goes."""
+
+    confirm = forms.CharField(
+        required=False, widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
+    )
+
+    def __init__(self, *args: Any, stream: Stream, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.stream = stream
+        self.fields["confirm"].label = _("Type %(name)s to confirm") % {"name": stream.name}
+
+    def clean_confirm(self) -> str:
+        typed: str = self.cleaned_data["confirm"]
+        if typed != self.stream.name:
+            raise ValidationError(_("That is not the stream's name. Nothing was deleted."))
+        return typed
+
+
+class BrowseForm(BootstrapMixin, forms.Form):
+    """Where to look in a stream; the page's query string is this form."""
+
+    START = (
+        ("newest", _("Newest first")),
+        ("oldest", _("Oldest first")),
+        ("offset", _("From offset")),
+        ("time", _("From time")),
+    )
+    start = forms.ChoiceField(label=_("Start"), choices=START, required=False)
+    at = forms.CharField(
+        label=_("Offset or time"),
+        required=False,
+        max_length=60,
+        widget=forms.TextInput(attrs={"placeholder": _("1200 · 15 min ago · 2026-11-21 07:05")}),
+    )
+    before = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
+    after = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        start, text = cleaned.get("start") or "newest", cleaned.get("at", "")
+        cleaned["start"] = start
+        try:
+            if start == "time":
+                cleaned["time"] = quantities.parse_moment(text, now=timezone.now())
+            elif start == "offset":
+                cleaned["offset"] = _offset(text)
+        except ValueError as error:
+            self.add_error("at", str(error))
+        return cleaned
+
+
+def _offset(text: str) -> int:
+    digits = text.strip().replace(",", "")
+    if not (digits.isascii() and digits.isdigit()) or int(digits) > quantities.LARGEST:
+        raise ValueError("Write an offset: a whole number from 0.")
+    return int(digits)
+
+
+class PublishForm(BootstrapMixin, forms.Form):
+    """One message."""
+
+    id = forms.CharField(
+        label=_("Id"),
+        max_length=50,
+        strip=False,
+        widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
+        help_text=_("A message with an id that the stream knows is not stored again."),
+    )
+    key = forms.CharField(
+        label=_("Key"),
+        required=False,
+        max_length=255,
+        widget=forms.TextInput(
+            attrs={
+                "class": "mono",
+                "placeholder": "orders.eu.7",
+                "autocomplete": "off",
+                "spellcheck": "false",
+            }
+        ),
+        help_text=_("Optional; words with dots between them."),
+    )
+    body = forms.CharField(
+        label=_("Body (JSON)"),
+        strip=False,
+        max_length=MAX_BODY_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false"}),
+    )
+
+    def clean_id(self) -> str:
+        return _encodable(self.cleaned_data["id"])
+
+    def clean_key(self) -> str:
+        key = _encodable(self.cleaned_data["key"])
+        if key and any(not token or set(token) & set("*> \t\r\n") for token in key.split(".")):
+            raise ValidationError(_("Words with single dots between them, without *, > and blanks."))
+        return key
+
+    def clean_body(self) -> str:
+        body = _encodable(self.cleaned_data["body"].replace("\r\n", "\n").strip())
+        try:
+            # Only checked: the text itself is what is stored, with every digit.
+            json.loads(body, parse_int=str, parse_float=str, parse_constant=_refuse_constant)
+        except json.JSONDecodeError as error:
+            raise ValidationError(
+                _("Line %(line)s, column %(column)s: %(what)s."),
+                params={"line": error.lineno, "column": error.colno, "what": error.msg},
+            ) from None
+        except ValueError as error:
+            raise ValidationError(str(error)) from None
+        except RecursionError:
+            raise ValidationError(_("That is nested too deeply.")) from None
+        return body
+
+
+def _encodable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValidationError(_("There is half a character in it (a lone surrogate).")) from None
+    return text
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON.")
+
+
+class TokenForm(BootstrapMixin, forms.ModelForm[Token]):
+    """A new token."""
+
+    EXPIRY_DAYS = (("", _("Never")), ("1", _("In a day")), ("30", _("In 30 days")), ("365", _("In a year")))
+    scopes = forms.MultipleChoiceField(
+        label=_("May"),
+        choices=[
+            (Scope.READ, _("read")),
+            (Scope.PUBLISH, _("publish")),
+            (Scope.CONSUME, _("consume")),
+            (Scope.MANAGE, _("manage")),
+            (Scope.ADMIN, _("admin (everything)")),
+        ],
+        widget=forms.CheckboxSelectMultiple(),
+        initial=[Scope.READ, Scope.PUBLISH, Scope.CONSUME],
+    )
+    streams = forms.CharField(
+        label=_("Only these streams"),
+        required=False,
+        max_length=1000,
+        widget=forms.TextInput(attrs={"placeholder": _("all"), "spellcheck": "false"}),
+        help_text=_("Names or patterns with *, separated by commas."),
+    )
+    expires = forms.ChoiceField(label=_("Expires"), choices=EXPIRY_DAYS, required=False)
+
+    class Meta:
+        model = Token
+        fields = ("name",)
+        widgets = {"name": forms.TextInput(attrs={"placeholder": "shop-api", "autocomplete": "off"})}
+
+    def clean_streams(self) -> list[str]:
+        return [pattern for pattern in self.cleaned_data["streams"].replace(",", " ").split() if pattern]

@@ -1,0 +1,271 @@
+"""Live numbers: the closed set of events that a page may be sent, and their way to the sockets.
+
+The worker calls ``publish_samples`` and ``publish_processes``; each event goes to one group of the channel layer,
+and ``sockets.LiveSocket`` passes it on to the pages that show it. A group is named by ids, so a name that was
+deleted and made again, or that stands in another workspace, never reaches the wrong page.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from channels.db import database_sync_to_async
+from channels.layers import get_channel_layer
+
+from streams import selectors
+from streams.models import Stream
+from streams.selectors import StreamView
+from streams.upkeep.processes import ProcessStatus
+from streams.upkeep.sampling import Sample
+
+BEAT_S = 1.0
+# Streams that were made or deleted are found by looking at the rows now and then.
+ROWS_EVERY_S = 2.0
+# A stream that moves is sampled every second; a rate that was told before that has ended.
+RATE_HOLDS_MS = 3_000
+INSPECTED_AT_ONCE = 500
+SENT_AT_ONCE = 200
+
+OVERVIEW, PROCESSES, STREAM_PREFIX = "overview", "processes", "stream:"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamSampled:
+    """How one stream stands; rates are per second, times unix ms."""
+
+    kind: ClassVar[str] = "stream_sampled"
+    stream_id: str
+    workspace_id: int
+    name: str
+    at_ms: int
+    offset: int
+    first_offset: int
+    messages: int
+    bytes: int
+    committed: int
+    lag: int
+    duplicates: int
+    rate_in: float
+    bytes_in: float
+    first_ms: int | None
+    last_ms: int | None
+
+    @property
+    def topic(self) -> str:
+        return f"{STREAM_PREFIX}{self.name}"
+
+    @property
+    def group(self) -> str:
+        return stream_group(self.stream_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewSampled:
+    """The sums over a workspace's streams; sent every second, so that silence means that the numbers are stale."""
+
+    kind: ClassVar[str] = "overview_sampled"
+    workspace_id: int
+    at_ms: int
+    streams: int
+    messages: int
+    bytes: int
+    rate_in: float
+    bytes_in: float
+    last_ms: int | None
+
+    @property
+    def topic(self) -> str:
+        return OVERVIEW
+
+    @property
+    def group(self) -> str:
+        return workspace_group(self.workspace_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """A process as the page lists it; ``sentence`` tells what happened to it."""
+
+    name: str
+    state: str
+    restarts: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessesChanged:
+    """The processes that the supervisor keeps."""
+
+    kind: ClassVar[str] = "processes_changed"
+    at_ms: int
+    processes: tuple[Process, ...]
+
+    @property
+    def topic(self) -> str:
+        return PROCESSES
+
+    @property
+    def group(self) -> str:
+        return PROCESSES_GROUP
+
+
+Event = StreamSampled | OverviewSampled | ProcessesChanged
+PROCESSES_GROUP = "live.processes"
+
+
+def stream_group(stream_id: str) -> str:
+    """The group of one stream; ids are 12 characters from a-z and 2-7."""
+    return f"live.stream.{stream_id}"
+
+
+def workspace_group(workspace_id: int) -> str:
+    """The group of a workspace's sums."""
+    return f"live.workspace.{workspace_id}"
+
+
+def wire(event: Event) -> dict[str, Any]:
+    """The event as the browser gets it, with its kind."""
+    return {"kind": event.kind, **asdict(event)}
+
+
+async def send(event: Event) -> None:
+    """Send an event to the pages that show its topic."""
+    await get_channel_layer().group_send(
+        event.group, {"type": "live.event", "topic": event.topic, "event": wire(event)}
+    )
+
+
+async def send_many(events: Iterable[Event]) -> None:
+    """Send events, a bounded number at a time."""
+    waiting = list(events)
+    for first in range(0, len(waiting), SENT_AT_ONCE):
+        await asyncio.gather(*(send(event) for event in waiting[first : first + SENT_AT_ONCE]))
+
+
+def stream_sampled(view: StreamView, *, rate_in: float = 0.0, bytes_in: float = 0.0) -> StreamSampled:
+    """The event that tells how a stream stands now."""
+    state = view.state
+    return StreamSampled(
+        stream_id=view.stream.stream_id,
+        workspace_id=view.stream.workspace_id,
+        name=view.stream.name,
+        at_ms=int(time.time() * 1000),
+        offset=state.offset,
+        first_offset=state.first_offset,
+        messages=state.messages,
+        bytes=state.bytes,
+        committed=state.committed_offset,
+        lag=state.lag,
+        duplicates=state.duplicates,
+        rate_in=rate_in,
+        bytes_in=bytes_in,
+        first_ms=state.first_ms,
+        last_ms=state.last_ms,
+    )
+
+
+def sampled(sample: Sample) -> StreamSampled:
+    """The worker's sample as an event."""
+    return StreamSampled(**{name: getattr(sample, name) for name in StreamSampled.__dataclass_fields__})
+
+
+def processes_changed(processes: Iterable[ProcessStatus]) -> ProcessesChanged:
+    """The supervisor's list as an event."""
+    return ProcessesChanged(
+        at_ms=int(time.time() * 1000),
+        processes=tuple(
+            Process(name=each.name, state=each.state, restarts=each.restarts, sentence=each.sentence())
+            for each in processes
+        ),
+    )
+
+
+class Feed:
+    """Remembers how every stream stood last, so that the sums are there every second without asking again."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, StreamSampled] = {}
+        self._rows_at = 0.0
+        self._beat: asyncio.Task[None] | None = None
+
+    async def publish(self, samples: Sequence[Sample]) -> None:
+        """Tell the pages of these streams, and keep the sums beating from now on."""
+        if self._beat is None or self._beat.done():
+            self._beat = asyncio.create_task(self._keep_beating())
+        events = [sampled(sample) for sample in samples]
+        self._last.update({event.stream_id: event for event in events})
+        await send_many(events)
+
+    def sums(self, *, at_ms: int) -> list[OverviewSampled]:
+        """One event a workspace."""
+        by_workspace: dict[int, list[StreamSampled]] = {}
+        for event in self._last.values():
+            by_workspace.setdefault(event.workspace_id, []).append(event)
+        return [_sum(workspace_id, events, at_ms=at_ms) for workspace_id, events in by_workspace.items()]
+
+    async def _keep_beating(self) -> None:
+        """Send the sums every second, whether or not anything moved; ends with the worker's event loop."""
+        while True:
+            started = time.monotonic()
+            try:
+                if started - self._rows_at >= ROWS_EVERY_S:
+                    await self._look_at_rows()
+                    self._rows_at = started
+                await send_many(self.sums(at_ms=int(time.time() * 1000)))
+            except Exception:
+                # The pages say by themselves that their numbers are stale; the next beat may get through.
+                logger.exception("The live sums could not be sent.")
+            await asyncio.sleep(max(0.05, BEAT_S - (time.monotonic() - started)))
+
+    async def _look_at_rows(self) -> None:
+        """Ask how new streams stand and forget the deleted ones; those that are known cost nothing."""
+        rows = await _rows()
+        for gone in self._last.keys() - rows.keys():
+            del self._last[gone]
+        unknown = [stream for stream_id, stream in rows.items() if stream_id not in self._last]
+        for first in range(0, len(unknown), INSPECTED_AT_ONCE):
+            for view in await _views(unknown[first : first + INSPECTED_AT_ONCE]):
+                self._last.setdefault(view.stream.stream_id, stream_sampled(view))
+
+
+def _sum(workspace_id: int, events: Sequence[StreamSampled], *, at_ms: int) -> OverviewSampled:
+    moving = [event for event in events if at_ms - event.at_ms <= RATE_HOLDS_MS]
+    return OverviewSampled(
+        workspace_id=workspace_id,
+        at_ms=at_ms,
+        streams=len(events),
+        messages=sum(event.messages for event in events),
+        bytes=sum(event.bytes for event in events),
+        rate_in=sum(event.rate_in for event in moving),
+        bytes_in=sum(event.bytes_in for event in moving),
+        last_ms=max((event.last_ms for event in events if event.last_ms), default=None),
+    )
+
+
+@database_sync_to_async
+def _rows() -> dict[str, Stream]:
+    return {stream.stream_id: stream for stream in Stream.objects.filter(internal=False)}
+
+
+@database_sync_to_async
+def _views(streams: Sequence[Stream]) -> list[StreamView]:
+    return selectors.stream_views(streams)
+
+
+_feed = Feed()
+
+
+async def publish_samples(samples: Sequence[Sample]) -> None:
+    """What the worker calls with the samples of a second."""
+    await _feed.publish(samples)
+
+
+async def publish_processes(processes: Sequence[ProcessStatus]) -> None:
+    """What the worker calls when the supervisor's list has changed."""
+    await _feed.publish([])
+    await send(processes_changed(processes))

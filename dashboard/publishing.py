@@ -1,0 +1,45 @@
+"""One message from a form into a stream, through the same checks as the API's publish."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from streams import store
+from streams.dataplane.messages import read_publication
+from streams.dataplane.patterns import matches_any
+from streams.errors import Refusal, refusal_of
+from streams.log import stats
+from streams.log.append import append
+from streams.log.errors import LogError
+from streams.models import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Where the message stands, and whether it stood there before."""
+
+    offset: int
+    duplicate: bool
+
+
+def publish_one(stream: Stream, *, id: str, key: str, body: str) -> Outcome:
+    """Store one message.
+
+    Args:
+        body: JSON text; it is stored as it is, with every digit.
+
+    Raises:
+        Refusal: what the API would answer.
+    """
+    fields = {"id": id, **({"key": key} if key else {})}
+    request = msgspec.json.encode({**fields, "body": msgspec.Raw(body.encode())})
+    publication = read_publication(request)
+    if stream.keys and not (key and matches_any(key, stream.keys)):
+        message = f"The stream accepts {', '.join(stream.keys)}."
+        raise Refusal("validation_error", message, errors=[{"index": 0, "field": "key", "message": message}])
+    try:
+        (stored,) = store.log().run(append(stream.stream_id, publication.messages))
+        store.log().run(stats.touch([stream.stream_id]))
+    except LogError as error:
+        raise refusal_of(error, stream=stream.name) from None
+    return Outcome(stored.offset, stored.duplicate)

@@ -1,0 +1,62 @@
+"""What people type for times and sizes, read strictly: ``7 d``, ``10 GiB``, ``15 min ago``."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+_SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SIZES = {
+    "": 1,
+    "b": 1,
+    **{f"{u}{tail}": 1024**n for n, u in enumerate("kmgt", 1) for tail in ("", "b", "ib")},
+}
+_QUANTITY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,6})?)\s*([a-z]*)")
+# SQLite keeps 64-bit signed integers.
+LARGEST = 2**63 - 1
+
+
+def parse_duration(text: str) -> int:
+    """Whole seconds from ``90 s``, ``30 min``, ``12 h``, ``7 d``, ``2 w``; at least 1.
+
+    Raises:
+        ValueError: a sentence for the form.
+    """
+    match = _QUANTITY.fullmatch(text.strip().lower())
+    if match is None or match[2] not in _SECONDS:
+        raise ValueError("Write a number and a unit: 90 s, 30 min, 12 h, 7 d, 2 w.")
+    return _whole(float(match[1]) * _SECONDS[match[2]], "second")
+
+
+def parse_size(text: str) -> int:
+    """Bytes from ``500``, ``64 KiB``, ``10 GiB``; units count in 1024s; at least 1.
+
+    Raises:
+        ValueError: a sentence for the form.
+    """
+    match = _QUANTITY.fullmatch(text.strip().lower())
+    if match is None or match[2] not in _SIZES:
+        raise ValueError("Write a number and a unit: 64 KiB, 500 MiB, 10 GiB.")
+    return _whole(float(match[1]) * _SIZES[match[2]], "byte")
+
+
+def parse_moment(text: str, *, now: datetime) -> datetime:
+    """A moment in UTC from ``15 min ago``, ``2026-11-21 07:05`` (UTC when it names no zone) or unix milliseconds.
+
+    Raises:
+        ValueError: a sentence for the form.
+    """
+    wanted = text.strip()
+    try:
+        if wanted.lower().endswith("ago"):
+            return now - timedelta(seconds=parse_duration(wanted[:-3]))
+        if wanted.isascii() and wanted.isdigit():
+            return datetime.fromtimestamp(int(wanted) / 1000, UTC)
+        given = datetime.fromisoformat(wanted)
+        return (given if given.tzinfo else given.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        raise ValueError("Write a time such as 15 min ago, 2026-11-21 07:05 or 1795244753123.") from None
+
+
+def _whole(value: float, unit: str) -> int:
+    if not 1 <= value <= LARGEST:
+        raise ValueError(f"At least 1 {unit}." if value < 1 else "That is too much.")
+    return int(value)

@@ -1,0 +1,185 @@
+"""How fast streams move, from the samples that the worker writes into the system's own stream ``_metrics``.
+
+A second without a sample is a second in which nothing moved: the worker samples what changed.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dashboard.stream_rows import Rates, StreamRow
+from streams import selectors
+from streams.models import Stream, Workspace
+from streams.services.installation import METRICS_STREAM
+
+LIVE_CHART_S = 15 * 60
+SPARK_S = 60
+# Ticks are a second apart and a little late: up to here the rate is taken to go on, beyond it was nought.
+CARRY_S = 3.0
+MOST_RECORDS = LIVE_CHART_S + 60
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One stream in one sample: unix seconds, messages and bytes a second."""
+
+    stream_id: str
+    at_s: float
+    rate_in: float
+    bytes_in: float
+
+
+@dataclass(frozen=True, slots=True)
+class Minute:
+    """A minute of a workspace: its label (UTC) and its average rates."""
+
+    label: str
+    rate_in: float
+    bytes_in: float
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A workspace's rates over the last quarter of an hour; times are unix seconds."""
+
+    times: list[float]
+    rate_in: list[float]
+    bytes_in: list[float]
+
+    @property
+    def seed(self) -> dict[str, list[float]]:
+        return {"times": self.times, "rate_in": self.rate_in, "bytes_in": self.bytes_in}
+
+    @property
+    def by_minute(self) -> list[Minute]:
+        """The newest minute first; each second counts once."""
+        if not self.times:
+            return []
+        minutes = []
+        last = int(self.times[-1])
+        rates = per_second(
+            list(zip(self.times, self.rate_in, strict=True)), until_s=last, seconds=LIVE_CHART_S
+        )
+        sizes = per_second(
+            list(zip(self.times, self.bytes_in, strict=True)), until_s=last, seconds=LIVE_CHART_S
+        )
+        first = last - LIVE_CHART_S + 1
+        for start in range(last // 60 * 60, first, -60):
+            inside = slice(max(0, start - first), start - first + 60)
+            seconds = len(rates[inside])
+            label = time.strftime("%H:%M", time.gmtime(start))
+            minutes.append(Minute(label, sum(rates[inside]) / seconds, sum(sizes[inside]) / seconds))
+        return minutes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """A workspace in figures; the names are those of ``live.OverviewSampled``."""
+
+    at_ms: int
+    streams: int
+    messages: int
+    bytes: int
+    rate_in: float
+    bytes_in: float
+    last_ms: int | None
+
+
+def moved(*, since_s: float) -> list[Moved]:
+    """What moved since then, oldest first."""
+    metrics = Stream.objects.filter(name=METRICS_STREAM, internal=True).first()
+    if metrics is None:
+        return []
+    records = max(1, min(MOST_RECORDS, int(time.time() - since_s) + 10))
+    found = []
+    for message in selectors.messages_before(metrics, offset=None, limit=records):
+        sample = json.loads(message.body)
+        at_s = sample["at"] / 1000
+        if at_s >= since_s:
+            found.extend(
+                Moved(stream_id, at_s, figures["in"], figures["bytes_in"])
+                for stream_id, figures in sample["streams"].items()
+            )
+    return found
+
+
+def per_second(points: Sequence[tuple[float, float]], *, until_s: int, seconds: int) -> list[float]:
+    """One value a second up to ``until_s`` (included) from (unix seconds, rate); short gaps carry the last rate on."""
+    values = [0.0] * seconds
+    first = until_s - seconds + 1
+    for index, (at_s, rate) in enumerate(points):
+        following = points[index + 1][0] if index + 1 < len(points) else at_s + 1
+        begin = int(at_s)
+        end = int(following) if following - at_s <= CARRY_S else begin + 1
+        for second in range(begin, max(end, begin + 1)):
+            if first <= second <= until_s:
+                values[second - first] = rate
+    return values
+
+
+def workspace_series(workspace: Workspace, *, now_s: float | None = None) -> Series:
+    """The sum over a workspace's streams; silence is drawn as nought."""
+    now_s = time.time() if now_s is None else now_s
+    since_s = now_s - LIVE_CHART_S
+    mine = set(Stream.objects.filter(workspace=workspace).values_list("stream_id", flat=True))
+    sums: dict[float, list[float]] = {}
+    for each in moved(since_s=since_s):
+        if each.stream_id in mine:
+            held = sums.setdefault(each.at_s, [0.0, 0.0])
+            held[0] += each.rate_in
+            held[1] += each.bytes_in
+    series = Series([], [], [])
+
+    def add(at_s: float, rate_in: float, bytes_in: float) -> None:
+        series.times.append(at_s)
+        series.rate_in.append(rate_in)
+        series.bytes_in.append(bytes_in)
+
+    add(since_s, 0.0, 0.0)
+    for at_s, (rate_in, bytes_in) in sorted(sums.items()):
+        if at_s - series.times[-1] > CARRY_S:
+            add(series.times[-1] + 1, 0.0, 0.0)
+            add(at_s - 1, 0.0, 0.0)
+        add(at_s, rate_in, bytes_in)
+    if now_s - series.times[-1] > CARRY_S:
+        add(series.times[-1] + 1, 0.0, 0.0)
+        add(now_s, 0.0, 0.0)
+    return series
+
+
+def rows(streams: Sequence[Stream]) -> list[StreamRow]:
+    """Streams as the pages show them, with the rates of the last minute."""
+    now = time.time()
+    points: dict[str, list[Moved]] = {}
+    for each in moved(since_s=now - SPARK_S):
+        points.setdefault(each.stream_id, []).append(each)
+    return [
+        StreamRow(view, _rates(points.get(view.stream.stream_id, []), now_s=now))
+        for view in selectors.stream_views(streams)
+    ]
+
+
+def _rates(points: Sequence[Moved], *, now_s: float) -> Rates:
+    if not points:
+        return Rates()
+    last_minute = per_second(
+        [(point.at_s, point.rate_in) for point in points], until_s=int(now_s), seconds=SPARK_S
+    )
+    if now_s - points[-1].at_s > CARRY_S:
+        return Rates(last_minute=last_minute)
+    return Rates(rate_in=points[-1].rate_in, bytes_in=points[-1].bytes_in, last_minute=last_minute)
+
+
+def totals(rows: Iterable[StreamRow]) -> Totals:
+    """The sums over rows, now."""
+    each = list(rows)
+    return Totals(
+        at_ms=int(time.time() * 1000),
+        streams=len(each),
+        messages=sum(row.messages for row in each),
+        bytes=sum(row.bytes for row in each),
+        rate_in=sum(row.rates.rate_in for row in each),
+        bytes_in=sum(row.rates.bytes_in for row in each),
+        last_ms=max((row.last_ms for row in each if row.last_ms), default=None),
+    )

@@ -1,0 +1,91 @@
+"""The one socket of a page: it asks for topics and is told of them as they change.
+
+    browser  {"type": "subscribe", "topics": ["overview", "stream:flights"]}   all that the page shows from now on
+    server   {"topic": "stream:flights", "seq": 7, "event": {"kind": "stream_sampled", …}}
+
+Each new topic is answered at once with how it stands, so that a page is right without waiting for a change.
+``seq`` counts the events of a connection; a gap makes the browser ask again.
+"""
+
+import json
+from typing import Any
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from dashboard import live, topics
+from dashboard.topics import Topic
+from streams.access import Caller, caller_for_user
+from streams.errors import Refusal
+
+MOST_FRAME_CHARACTERS = 64 * 1024
+MALFORMED = 4400
+NOT_LOGGED_IN = 4401
+
+
+class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """A logged-in person's page; sees its own workspace only."""
+
+    caller: Caller
+
+    async def connect(self) -> None:
+        self.topics: dict[str, Topic] = {}
+        self.sequence = 0
+        user = self.scope.get("user")
+        if user is None or not user.is_authenticated:
+            await self.close(code=NOT_LOGGED_IN)
+            return
+        try:
+            self.caller = await database_sync_to_async(caller_for_user)(user)
+        except Refusal:
+            await self.close(code=NOT_LOGGED_IN)
+            return
+        await self.accept()
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        wanted = _topics_asked_for(text_data)
+        if wanted is None:
+            await self.close(code=MALFORMED)
+            return
+        found = await database_sync_to_async(topics.resolve)(self.caller, wanted)
+        layer = self.channel_layer
+        for name in self.topics.keys() - found.keys():
+            await layer.group_discard(self.topics.pop(name).group, self.channel_name)
+        for name, topic in found.items():
+            held = self.topics.get(name)
+            if held is not None and held.group != topic.group:  # deleted and made again under its name
+                await layer.group_discard(held.group, self.channel_name)
+            self.topics[name] = topic
+            # Joined before the snapshot: what changes in between arrives after it, not never.
+            await layer.group_add(topic.group, self.channel_name)
+        for topic, event in await database_sync_to_async(topics.snapshots)(found.values()):
+            await self._tell(topic.name, live.wire(event))
+
+    async def disconnect(self, code: int) -> None:
+        for topic in getattr(self, "topics", {}).values():
+            await self.channel_layer.group_discard(topic.group, self.channel_name)
+
+    async def live_event(self, message: dict[str, Any]) -> None:
+        """An event of a group that this socket joined."""
+        if message["topic"] in self.topics:
+            await self._tell(message["topic"], message["event"])
+
+    async def _tell(self, topic: str, event: dict[str, Any]) -> None:
+        self.sequence += 1
+        await self.send(text_data=json.dumps({"topic": topic, "seq": self.sequence, "event": event}))
+
+
+def _topics_asked_for(text: str | None) -> list[str] | None:
+    """The topics of a subscription; None where it is not one."""
+    if text is None or len(text) > MOST_FRAME_CHARACTERS:
+        return None
+    try:
+        frame = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(frame, dict) or frame.get("type") != "subscribe":
+        return None
+    names = frame.get("topics")
+    if not isinstance(names, list) or len(names) > topics.MOST_TOPICS:
+        return None
+    return names if all(isinstance(name, str) for name in names) else None

@@ -1,0 +1,103 @@
+// Charts (uPlot). A live one is seeded from the page and goes on with the socket; a history one is drawn once.
+// <div data-chart="id of a JSON script" data-series="rate_in" data-format="rate" data-kind="live|bars">
+
+import { FORMATS } from "./format.js";
+
+const WINDOW_S = 15 * 60;
+const GAP_S = 5;
+const utc = (seconds) => new Date(seconds * 1000).toISOString();
+
+/** Add a sample to [times, values]: what is older than the window goes, a gap stays a gap. */
+export function appended([times, values], time, value, windowS = WINDOW_S) {
+  const last = times.at(-1);
+  if (last !== undefined && time <= last) return [times, values];
+  const gap = last !== undefined && time - last > GAP_S;
+  const allTimes = [...times, ...(gap ? [last + 1] : []), time];
+  const allValues = [...values, ...(gap ? [null] : []), value];
+  const from = allTimes.findIndex((at) => at >= time - windowS);
+  return [allTimes.slice(from), allValues.slice(from)];
+}
+
+/** How a moment is said under a chart: the clock within a day, the date beyond. */
+export function axisLabel(seconds, stepS) {
+  const text = utc(seconds);
+  if (stepS >= 86_400) return text.slice(5, 10);
+  return stepS < 60 ? text.slice(11, 19) : text.slice(11, 16);
+}
+
+/** A token's colour, resolved for the theme of the moment. */
+function colour(name) {
+  const probe = document.createElement("i");
+  probe.hidden = true;
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const resolved = getComputedStyle(probe).color;
+  probe.remove();
+  return resolved;
+}
+
+function options(box, { format, bars, series, stepS }) {
+  const say = FORMATS[format];
+  const faint = colour("--ink-faint");
+  const grid = { stroke: colour("--line"), width: 1 };
+  const axis = { stroke: faint, grid, ticks: { show: false }, font: "11px system-ui, sans-serif" };
+  const readout = box.closest("figure").querySelector("[data-readout]");
+  const resting = readout.textContent;
+  return {
+    width: box.clientWidth,
+    height: box.clientHeight,
+    legend: { show: false },
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+    cursor: { sync: { key: "okmq" }, drag: { x: false, y: false }, points: { size: 6 } },
+    padding: [8, 8, 0, 0],
+    scales: { y: { range: (_, __, top) => [0, top > 0 ? top * 1.1 : 1] } },
+    axes: [
+      { ...axis, grid: { show: false }, values: (_, splits, __, ___, step) => splits.map((at) => axisLabel(at, step)), space: 70 },
+      { ...axis, values: (_, splits) => splits.map((value) => say(value)), size: 76, space: 36 },
+    ],
+    series: [
+      {},
+      {
+        stroke: colour(`--${series}`),
+        fill: bars ? colour(`--${series}`) : colour(`--${series}-fill`),
+        width: bars ? 0 : 1.5,
+        points: { show: false },
+        ...(bars && { paths: uPlot.paths.bars({ size: [0.75, 60], align: 1 }) }),
+      },
+    ],
+    hooks: {
+      setCursor: [
+        (plot) => {
+          const at = plot.cursor.idx;
+          const value = at === null || at === undefined ? undefined : plot.data[1][at];
+          readout.textContent =
+            value === undefined || value === null
+              ? (box.dataset.resting ?? resting)
+              : `${utc(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS ? 16 : 19).replace("T", " ")} · ${say(value)}`;
+        },
+      ],
+    },
+  };
+}
+
+function draw(box) {
+  const seed = JSON.parse(document.getElementById(box.dataset.chart).textContent);
+  const { series: field, format, kind, live: topic } = { ...box.dataset, live: box.dataset.liveChart };
+  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0 };
+  let data = [seed.times, seed[field]];
+  let plot = new uPlot(options(box, look), data, box);
+  const redraw = () => {
+    plot.destroy();
+    plot = new uPlot(options(box, look), data, box);
+  };
+  new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: box.clientHeight })).observe(box);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  if (!topic) return;
+  document.addEventListener("okmq:live", ({ detail }) => {
+    if (detail.topic !== topic || detail.event[field] === undefined) return;
+    data = appended(data, Math.round(detail.event.at_ms / 1000), detail.event[field]);
+    plot.setData(data);
+  });
+}
+
+if (typeof document !== "undefined") document.querySelectorAll("[data-chart]").forEach(draw);

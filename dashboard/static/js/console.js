@@ -1,0 +1,40 @@
+// Every page's start: live numbers, growing ages, copy buttons, keys. Charts add themselves (charts.js).
+
+import { growOlder, paint, topicsOf } from "./bind.js";
+import { startCopying } from "./copy.js";
+import { startKeys } from "./keys.js";
+import { Live } from "./live.js";
+import { startMessages } from "./messages.js";
+import { paintProcesses } from "./processes.js";
+import { advance, rememberRate } from "./spark.js";
+
+const status = document.querySelector("[data-live-status]");
+
+function showStatus({ state, word, age }) {
+  document.body.dataset.liveState = state;
+  status.dataset.state = state;
+  const said = status.querySelector("[data-live-word]");
+  if (said.textContent !== word) said.textContent = word; // a polite region speaks at every change
+  status.querySelector("[data-live-age]").textContent = age;
+}
+
+function paintAll(events) {
+  for (const [topic, event] of events) {
+    if (event.kind === "processes_changed") paintProcesses(document, event);
+    else paint(document, topic, event);
+    rememberRate(topic, event);
+    if (event.kind === "overview_sampled") advance(document);
+    document.dispatchEvent(new CustomEvent("okmq:live", { detail: { topic, event } }));
+  }
+}
+
+if (status) {
+  const live = new Live({ paint: paintAll, showStatus });
+  live.subscribe(topicsOf(document));
+  live.start();
+  document.addEventListener("htmx:afterSettle", () => live.subscribe(topicsOf(document)));
+}
+setInterval(() => document.hidden || growOlder(document), 1000);
+startCopying(document);
+startKeys(document);
+startMessages(document);

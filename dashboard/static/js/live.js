@@ -1,0 +1,184 @@
+// The one owner of the page's one socket. Pages ask for topics; what arrives is painted once a frame, the latest
+// value of a topic wins. The socket comes back by itself, rests while the page is hidden, and is replaced by
+// polling while it cannot be had. Whoever looks at the page always sees how fresh it is.
+
+import { duration } from "./format.js";
+
+const SHORTEST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 5000;
+const STALE_AFTER_MS = 4000;
+const POLL_EVERY_MS = 2000;
+const POLL_AFTER_FAILURES = 3;
+const BEAT = "overview"; // sampled every second even when nothing happens, so silence means that it is stale
+
+/** How long to wait before try number `attempt` (from 0): 0.5 s to 5 s, jittered so that browsers spread. */
+export function retryDelay(attempt, random = Math.random) {
+  const ceiling = Math.min(LONGEST_RETRY_MS, SHORTEST_RETRY_MS * 2 ** (attempt + 1));
+  return SHORTEST_RETRY_MS + random() * (ceiling - SHORTEST_RETRY_MS);
+}
+
+/** The dot, the word and the age that say how fresh the page is. */
+export function statusOf({ connection, hidden, silentMs }) {
+  if (connection === "gone") return { state: "gone", word: "Logged out", age: "" };
+  if (hidden) return { state: "paused", word: "Paused", age: "" };
+  if (connection === "closed") return { state: "reconnecting", word: "Reconnecting", age: "" };
+  if (silentMs > STALE_AFTER_MS) return { state: "stale", word: "Stale", age: duration(silentMs / 1000) };
+  return { state: "live", word: connection === "polling" ? "Live, polling" : "Live", age: "" };
+}
+
+/** What has arrived and is not painted yet: the latest event of each topic, never an older one over a newer. */
+export class Inbox {
+  #newest = new Map();
+  #waiting = new Map();
+
+  /** Take an event; false when a newer one of its topic is here already. */
+  put(topic, event) {
+    if ((this.#newest.get(topic)?.at_ms ?? -Infinity) > event.at_ms) return false;
+    this.#newest.set(topic, event);
+    this.#waiting.set(topic, event);
+    return true;
+  }
+
+  /** The events since the last call, one a topic. */
+  drain() {
+    const events = [...this.#waiting];
+    this.#waiting.clear();
+    return events;
+  }
+
+  /** Forget the topics that nobody shows any more. */
+  keep(topics) {
+    for (const topic of this.#newest.keys()) if (!topics.has(topic)) this.#newest.delete(topic);
+  }
+}
+
+/** The socket of a page. `paint(events)` is called at most once a frame with [[topic, event], …]. */
+export class Live {
+  #socket = null;
+  #inbox = new Inbox();
+  #topics = new Set([BEAT]);
+  #attempt = 0;
+  #sequence = 0;
+  #connection = "closed";
+  #heardAt = performance.now();
+  #frame = 0;
+  #retry = 0;
+  #poll = 0;
+
+  constructor({ paint, showStatus }) {
+    this.paint = paint;
+    this.showStatus = showStatus;
+  }
+
+  start() {
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.#rest() : this.#connect()));
+    setInterval(() => this.#status(), 1000);
+    if (!document.hidden) this.#connect();
+  }
+
+  /** Show these topics from now on; the server answers each with how it stands. */
+  subscribe(topics) {
+    const wanted = new Set([BEAT, ...topics]);
+    if (wanted.size === this.#topics.size && [...wanted].every((topic) => this.#topics.has(topic))) return;
+    this.#topics = wanted;
+    this.#inbox.keep(wanted);
+    this.#ask();
+  }
+
+  #ask() {
+    if (this.#socket?.readyState !== WebSocket.OPEN) return;
+    this.#socket.send(JSON.stringify({ type: "subscribe", topics: [...this.#topics] }));
+  }
+
+  #connect() {
+    clearTimeout(this.#retry);
+    if (this.#socket || this.#connection === "gone") return;
+    const url = new URL("/live/", location.href);
+    url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+    const socket = new WebSocket(url);
+    this.#socket = socket;
+    socket.onopen = () => {
+      this.#attempt = 0;
+      this.#sequence = 0;
+      this.#become("open");
+      this.#stopPolling();
+      this.#ask();
+    };
+    socket.onmessage = (message) => this.#receive(JSON.parse(message.data));
+    socket.onclose = () => {
+      if (this.#socket !== socket) return;
+      this.#socket = null;
+      if (document.hidden) return;
+      if (this.#connection === "open") this.#become("closed");
+      this.#retry = setTimeout(() => this.#connect(), retryDelay(this.#attempt));
+      this.#attempt += 1;
+      if (this.#attempt >= POLL_AFTER_FAILURES && !this.#poll) this.#pollNow();
+    };
+  }
+
+  /** A hidden page costs nothing: no socket, no polling, no frames. */
+  #rest() {
+    clearTimeout(this.#retry);
+    this.#stopPolling();
+    const socket = this.#socket;
+    this.#socket = null;
+    socket?.close();
+    if (this.#connection !== "gone") this.#become("closed");
+  }
+
+  #receive({ topic, seq, event }) {
+    if (!event) return;
+    if (seq !== this.#sequence + 1) this.#ask(); // something was lost on the way: ask how everything stands
+    this.#sequence = seq;
+    this.#take(topic, event);
+  }
+
+  #take(topic, event) {
+    if (topic === BEAT && event.kind === "overview_sampled" && event.at_ms) this.#heardAt = performance.now();
+    if (!this.#inbox.put(`${topic} ${event.kind}`, event) || this.#frame) return;
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.paint(this.#inbox.drain().map(([key, value]) => [key.split(" ")[0], value]));
+      this.#status();
+    });
+  }
+
+  async #pollNow() {
+    this.#poll = setTimeout(() => this.#pollNow(), POLL_EVERY_MS);
+    try {
+      const query = [...this.#topics].map((topic) => `topic=${encodeURIComponent(topic)}`).join("&");
+      const answer = await fetch(`/live/now/?${query}`, { headers: { Accept: "application/json" } });
+      if (answer.status === 401) {
+        this.#stopPolling();
+        clearTimeout(this.#retry);
+        return this.#become("gone");
+      }
+      if (!answer.ok) return this.#become("closed");
+      for (const { topic, event } of (await answer.json()).events) this.#take(topic, event);
+      if (this.#connection !== "open") this.#become("polling");
+    } catch {
+      this.#become("closed"); // the server is away; the next poll or the socket will say when it is back
+    }
+  }
+
+  #stopPolling() {
+    clearTimeout(this.#poll);
+    this.#poll = 0;
+  }
+
+  #become(connection) {
+    if (connection === "open") this.#heardAt = performance.now();
+    this.#connection = connection;
+    this.#status();
+  }
+
+  #status() {
+    this.showStatus(
+      statusOf({
+        connection: this.#connection,
+        hidden: document.hidden,
+        silentMs: performance.now() - this.#heardAt,
+      }),
+    );
+  }
+}

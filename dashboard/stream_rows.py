@@ -1,0 +1,145 @@
+"""A stream as the pages show it: its row, how it stands, how fast it moves, what it keeps.
+
+The fields that move have the names of ``live.StreamSampled``, so that a template can bind them to the socket.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from dashboard import formats
+from streams.models import Stream
+from streams.selectors import StreamView
+
+ACTIVE_WITHIN_MS = 60_000
+FULL_FROM = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What a stream keeps, in short, and how much of its tightest countable limit is used (None: no such limit)."""
+
+    text: str
+    used: float | None
+
+    @property
+    def is_nearly_full(self) -> bool:
+        return self.used is not None and self.used >= FULL_FROM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """What the samples of the last minute tell: messages and bytes a second now, and the last minute's rates."""
+
+    rate_in: float = 0.0
+    bytes_in: float = 0.0
+    last_minute: Sequence[float] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRow:
+    """One stream on a page."""
+
+    view: StreamView
+    rates: Rates
+
+    @property
+    def stream(self) -> Stream:
+        return self.view.stream
+
+    @property
+    def name(self) -> str:
+        return self.stream.name
+
+    @property
+    def topic(self) -> str:
+        return f"stream:{self.name}"
+
+    @property
+    def messages(self) -> int:
+        return self.view.state.messages
+
+    @property
+    def bytes(self) -> int:
+        return self.view.state.bytes
+
+    @property
+    def offset(self) -> int:
+        return self.view.state.offset
+
+    @property
+    def first_offset(self) -> int:
+        return self.view.state.first_offset
+
+    @property
+    def committed(self) -> int:
+        return self.view.state.committed_offset
+
+    @property
+    def lag(self) -> int:
+        return self.view.state.lag
+
+    @property
+    def duplicates(self) -> int:
+        return self.view.state.duplicates
+
+    @property
+    def first_ms(self) -> int | None:
+        return self.view.state.first_ms
+
+    @property
+    def last_ms(self) -> int | None:
+        return self.view.state.last_ms
+
+    @property
+    def span_s(self) -> float | None:
+        """Seconds between the first and the last message."""
+        if self.first_ms is None or self.last_ms is None:
+            return None
+        return (self.last_ms - self.first_ms) / 1000
+
+    @property
+    def health(self) -> str:
+        return health(messages=self.messages, last_ms=self.last_ms, now_ms=time.time() * 1000)
+
+    @property
+    def retention(self) -> Retention:
+        return retention_of(self.stream, messages=self.messages, size_bytes=self.bytes)
+
+
+def health(*, messages: int, last_ms: int | None, now_ms: float) -> str:
+    """``active`` (written to within a minute), ``idle`` or ``empty``; ``static/js/bind.js`` says the same."""
+    if last_ms is not None and now_ms - last_ms < ACTIVE_WITHIN_MS:
+        return "active"
+    return "idle" if messages else "empty"
+
+
+def retention_of(stream: Stream, *, messages: int, size_bytes: int) -> Retention:
+    """``7 d · 10.0 GiB`` and the used part of the tighter of its count and size limits."""
+    parts, used = [], []
+    if stream.ttl is not None:
+        parts.append(formats.duration(stream.ttl))
+    if stream.max_bytes is not None:
+        parts.append(formats.size(stream.max_bytes))
+        used.append(size_bytes / stream.max_bytes)
+    if stream.max_messages is not None:
+        parts.append(f"{formats.short_count(stream.max_messages)} messages")
+        used.append(messages / stream.max_messages)
+    return Retention(" · ".join(parts) or "no limit", max(used, default=None))
+
+
+SORTS = ("name", "messages", "bytes", "rate", "last", "lag")
+
+
+def sorted_rows(rows: Iterable[StreamRow], *, sort: str) -> list[StreamRow]:
+    """Rows by one of ``SORTS``, descending with a leading ``-``; equal ones by name."""
+    value = {
+        "name": lambda row: 0,
+        "messages": lambda row: row.messages,
+        "bytes": lambda row: row.bytes,
+        "rate": lambda row: row.rates.rate_in,
+        "last": lambda row: row.last_ms or 0,
+        "lag": lambda row: row.lag,
+    }[sort.removeprefix("-")]
+    by_name = sorted(rows, key=lambda row: row.name, reverse=sort == "-name")
+    return sorted(by_name, key=value, reverse=sort.startswith("-") and sort != "-name")

@@ -1,0 +1,64 @@
+"""Numbers in templates: painted by the server, then kept fresh by ``static/js/bind.js`` under the same names."""
+
+import time
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from dashboard import formats
+from streams.models import Run
+
+register = template.Library()
+
+for _name, _format in formats.FORMATS.items():
+    register.filter(_name, _format)
+
+
+@register.simple_tag
+def live(topic: str, field: str, value: Any, style: str) -> SafeString:
+    """A value that the socket replaces: ``{% live row.topic "messages" row.messages "count" %}``."""
+    attributes = {"data-live": topic, "data-field": field, "data-format": style}
+    if style in {"size", "size_rate"} and value is not None:
+        attributes["title"] = exact_size(value, style)
+    return format_html(
+        "<span{}>{}</span>",
+        format_html_join("", ' {}="{}"', attributes.items()),
+        formats.FORMATS[style](value),
+    )
+
+
+@register.simple_tag
+def ago(ms: int | None, topic: str = "", field: str = "") -> SafeString:
+    """``3 s ago``, with the exact time on hover; grows older by itself, and follows the socket if it has a topic."""
+    attributes = {"data-age": ""}
+    if topic:
+        attributes |= {"data-live": topic, "data-field": field, "data-format": "age"}
+    if ms is not None:
+        attributes |= {"datetime": formats.iso(ms), "data-ms": str(ms), "title": formats.moment(ms)}
+    seconds = None if ms is None else time.time() - ms / 1000
+    return format_html(
+        "<time{}>{}</time>", format_html_join("", ' {}="{}"', attributes.items()), formats.age(seconds)
+    )
+
+
+def exact_size(value: float, style: str) -> str:
+    """What a rounded size is exactly."""
+    return f"{formats.count(round(value))} bytes" + ("/s" if style == "size_rate" else "")
+
+
+@register.filter
+def unix_ms(moment: datetime | None) -> int | None:
+    """A time as unix milliseconds."""
+    return None if moment is None else int(moment.timestamp() * 1000)
+
+
+@register.simple_tag
+def took(run: Run) -> str:
+    """How long a run took, or has been going."""
+    if run.started_at is None:
+        return formats.UNKNOWN
+    ended = run.finished_at.timestamp() if run.finished_at else time.time()
+    return formats.duration(ended - run.started_at.timestamp())

@@ -1,0 +1,58 @@
+"""What a page may subscribe to: found through the access door, so nobody hears of another workspace."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from dashboard import live, rates
+from dashboard.live import OVERVIEW, PROCESSES, STREAM_PREFIX, Event
+from streams import selectors
+from streams.access import Caller
+from streams.models import Stream
+from streams.upkeep import processes
+
+MOST_TOPICS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that may be heard: its name on the page and its group in the channel layer."""
+
+    name: str
+    group: str
+    stream: Stream | None = None
+
+
+def resolve(caller: Caller, names: Iterable[str]) -> dict[str, Topic]:
+    """The topics of these names that the caller may hear; unknown ones are passed over."""
+    wanted = set(names)
+    found = {}
+    if OVERVIEW in wanted:
+        found[OVERVIEW] = Topic(OVERVIEW, live.workspace_group(caller.workspace.pk))
+    if PROCESSES in wanted:
+        found[PROCESSES] = Topic(PROCESSES, live.PROCESSES_GROUP)
+    stream_names = {name.removeprefix(STREAM_PREFIX) for name in wanted if name.startswith(STREAM_PREFIX)}
+    if stream_names and caller.may("read"):
+        for stream in selectors.streams_of(caller).filter(name__in=stream_names):
+            name = f"{STREAM_PREFIX}{stream.name}"
+            found[name] = Topic(name, live.stream_group(stream.stream_id), stream)
+    return found
+
+
+def snapshots(topics: Iterable[Topic]) -> list[tuple[Topic, Event]]:
+    """How the topics stand now. The overview has none: its next beat is less than a second away, or it is stale."""
+    by_stream = {topic.stream.stream_id: topic for topic in topics if topic.stream is not None}
+    found: list[tuple[Topic, Event]] = [
+        (
+            by_stream[row.stream.stream_id],
+            live.stream_sampled(row.view, rate_in=row.rates.rate_in, bytes_in=row.rates.bytes_in),
+        )
+        for row in rates.rows([topic.stream for topic in by_stream.values() if topic.stream is not None])
+    ]
+    found += [
+        (topic, live.processes_changed(processes.read(settings.ENV.processes_file)))
+        for topic in topics
+        if topic.name == PROCESSES
+    ]
+    return found

@@ -1,0 +1,1 @@
+"""Pages: a request in, one selector or service, a template out."""

@@ -1,0 +1,88 @@
+"""What every page behind the login has in common: who is calling, and how a refusal looks."""
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render, resolve_url
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from streams.access import Caller, caller_for_user
+from streams.errors import Refusal, refusal_of
+from streams.log.errors import LogError
+
+P = ParamSpec("P")
+Page = Callable[Concatenate[HttpRequest, Caller, P], HttpResponse]
+
+logger = logging.getLogger(__name__)
+
+
+def console_page(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """A page for someone who is logged in; the view is given the caller. Refusals become pages."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if not request.user.is_authenticated:
+            return _to_login(request)
+        try:
+            caller = caller_for_user(request.user, address=request.META.get("REMOTE_ADDR", ""))
+            return view(request, caller, *args, **kwargs)
+        except Refusal as refusal:
+            return refused(request, refusal)
+        except LogError as error:
+            logger.warning("A page was refused by the log.", extra={"path": request.path}, exc_info=error)
+            return refused(request, refusal_of(error))
+
+    return guarded
+
+
+def refused(request: HttpRequest, refusal: Refusal) -> HttpResponse:
+    """The page for a refusal, with its status; the same sentence as the API's."""
+    if wants_json(request):
+        return JsonResponse(refusal.body(), status=refusal.status)
+    return render(request, "dashboard/refused.html", {"refusal": refusal}, status=refusal.status)
+
+
+def wants_json(request: HttpRequest) -> bool:
+    return request.headers.get("Accept") == "application/json"
+
+
+def is_part(request: HttpRequest) -> bool:
+    """Whether htmx (or our own script) asks for the moving part of a page only."""
+    return request.headers.get("HX-Request") == "true"
+
+
+def safe_next(request: HttpRequest, *, default: str) -> str:
+    """The address to go back to, if it is one of ours."""
+    wanted = request.POST.get("next", "")
+    if url_has_allowed_host_and_scheme(
+        wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    ):
+        return wanted
+    return resolve_url(default)
+
+
+def base_url(request: HttpRequest) -> str:
+    """Where this server is, for commands to copy: ``http://127.0.0.1:8000``."""
+    return request.build_absolute_uri("/").rstrip("/")
+
+
+def _to_login(request: HttpRequest) -> HttpResponse:
+    if wants_json(request):
+        return JsonResponse(Refusal("unauthorized", "Log in again.").body(), status=401)
+    if is_part(request):
+        answer = HttpResponse(status=401)
+        answer["HX-Redirect"] = resolve_url("dashboard:login")
+        return answer
+    return redirect_to_login(request.get_full_path())
+
+
+def number_of(text: Any, *, default: int, low: int, high: int) -> int:
+    """A whole number from a query string, brought into its bounds; what is not one is the default."""
+    written = str(text or "")
+    if not (written.isascii() and written.isdigit() and len(written) < 19):
+        return default
+    return min(high, max(low, int(written)))

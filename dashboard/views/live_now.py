@@ -1,0 +1,34 @@
+"""What a page polls while its socket cannot be had."""
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from dashboard import live, rates, topics
+from dashboard.views.door import console_page
+from streams import selectors
+from streams.access import Caller
+
+
+@never_cache
+@require_GET
+@console_page
+def now(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """The events that the socket would send for these topics, as they stand now."""
+    names = request.GET.getlist("topic")[: topics.MOST_TOPICS]
+    found = topics.resolve(caller, names)
+    events = [(topic.name, live.wire(event)) for topic, event in topics.snapshots(list(found.values()))]
+    if live.OVERVIEW in found:
+        totals = rates.totals(rates.rows(list(selectors.streams_of(caller))))
+        overview = live.OverviewSampled(
+            workspace_id=caller.workspace.pk,
+            at_ms=totals.at_ms,
+            streams=totals.streams,
+            messages=totals.messages,
+            bytes=totals.bytes,
+            rate_in=totals.rate_in,
+            bytes_in=totals.bytes_in,
+            last_ms=totals.last_ms,
+        )
+        events.append((live.OVERVIEW, live.wire(overview)))
+    return JsonResponse({"events": [{"topic": topic, "event": event} for topic, event in events]})

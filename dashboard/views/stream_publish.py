@@ -1,0 +1,50 @@
+"""Publishing one message by hand; checked and stored as the API would."""
+
+import secrets
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods
+
+from dashboard.forms import PublishForm
+from dashboard.publishing import Outcome, publish_one
+from dashboard.views.door import console_page
+from dashboard.views.stream_page import stream_context
+from streams.access import Caller, stream_for
+from streams.errors import Refusal
+
+EXAMPLE = '{\n  "hello": "world"\n}'
+
+
+@require_http_methods(["GET", "POST"])
+@console_page
+def publish(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """The form. After a success it keeps the body and offers a fresh id; sending it again is a duplicate."""
+    outcome: Outcome | None = None
+    if request.method == "POST":
+        stream = stream_for(caller, name, may="publish")
+        form = PublishForm(request.POST)
+        if form.is_valid():
+            try:
+                outcome = publish_one(stream, **form.cleaned_data)
+            except Refusal as refusal:
+                _show(refusal, form)
+            else:
+                form = PublishForm(initial={**form.cleaned_data, "id": fresh_id()})
+    else:
+        form = PublishForm(initial={"id": fresh_id(), "body": EXAMPLE})
+    context = stream_context(request, caller, name, tab="publish")
+    context |= {"form": form, "outcome": outcome, "may_publish": caller.may("publish")}
+    return render(request, "dashboard/stream/publish.html", context, status=422 if form.errors else 200)
+
+
+def fresh_id() -> str:
+    """An id that no other message has."""
+    return f"console-{secrets.token_hex(6)}"
+
+
+def _show(refusal: Refusal, form: PublishForm) -> None:
+    """Put a refusal where the person can mend it."""
+    errors = refusal.details.get("errors") or [{"field": None, "message": refusal.message}]
+    for error in errors:
+        form.add_error(error["field"] if error["field"] in form.fields else None, error["message"])

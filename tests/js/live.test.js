@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { Inbox, retryDelay, statusOf } from "../../dashboard/static/js/live.js";
+
+test("a retry waits half a second at least and five at most", () => {
+  for (let attempt = 0; attempt < 40; attempt += 1) {
+    assert.equal(retryDelay(attempt, () => 0), 500);
+    assert.ok(retryDelay(attempt, () => 1) <= 5000);
+  }
+  assert.equal(retryDelay(0, () => 1), 1000);
+  assert.equal(retryDelay(9, () => 1), 5000);
+});
+
+test("the latest event of a topic wins, and is given once", () => {
+  const inbox = new Inbox();
+  inbox.put("stream:a", { at_ms: 1, messages: 1 });
+  inbox.put("stream:a", { at_ms: 2, messages: 2 });
+  inbox.put("stream:b", { at_ms: 1, messages: 7 });
+  assert.deepEqual(inbox.drain(), [["stream:a", { at_ms: 2, messages: 2 }], ["stream:b", { at_ms: 1, messages: 7 }]]);
+  assert.deepEqual(inbox.drain(), []);
+});
+
+test("a snapshot older than what was heard already is passed over", () => {
+  const inbox = new Inbox();
+  assert.equal(inbox.put("stream:a", { at_ms: 5, messages: 9 }), true);
+  assert.equal(inbox.put("stream:a", { at_ms: 4, messages: 8 }), false);
+  assert.deepEqual(inbox.drain(), [["stream:a", { at_ms: 5, messages: 9 }]]);
+});
+
+test("a topic that was let go may start again", () => {
+  const inbox = new Inbox();
+  inbox.put("stream:a", { at_ms: 5 });
+  inbox.keep(new Set(["overview"]));
+  assert.equal(inbox.put("stream:a", { at_ms: 4 }), true);
+});
+
+for (const [given, state, word, age] of [
+  [{ connection: "open", hidden: false, silentMs: 900 }, "live", "Live", ""],
+  [{ connection: "polling", hidden: false, silentMs: 900 }, "live", "Live, polling", ""],
+  [{ connection: "open", hidden: false, silentMs: 14_300 }, "stale", "Stale", "14 s"],
+  [{ connection: "open", hidden: true, silentMs: 0 }, "paused", "Paused", ""],
+  [{ connection: "closed", hidden: false, silentMs: 0 }, "reconnecting", "Reconnecting", ""],
+  [{ connection: "gone", hidden: false, silentMs: 0 }, "gone", "Logged out", ""],
+]) {
+  test(`${JSON.stringify(given)} is said as ${word} ${age}`, () => {
+    assert.deepEqual(statusOf(given), { state, word, age });
+  });
+}

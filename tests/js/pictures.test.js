@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { healthOf, said } from "../../dashboard/static/js/bind.js";
+import { appended, axisLabel } from "../../dashboard/static/js/charts.js";
+import { sparkPoints } from "../../dashboard/static/js/spark.js";
+
+test("a sparkline ends at the right edge and peaks at the top", () => {
+  assert.equal(sparkPoints([0, 2, 1]), "77.3,19.0 78.6,1.0 80.0,10.0");
+});
+
+test("a sparkline of silence lies on the ground", () => {
+  assert.equal(sparkPoints([0, 0]), "78.6,19.0 80.0,19.0");
+});
+
+test("a live chart drops what is older than its window", () => {
+  assert.deepEqual(appended([[0, 1, 2], [5, 6, 7]], 3, 8, 2), [[1, 2, 3], [6, 7, 8]]);
+});
+
+test("a gap stays a gap", () => {
+  assert.deepEqual(appended([[0], [5]], 60, 8, 900), [[0, 1, 60], [5, null, 8]]);
+});
+
+test("a sample that was drawn already is not drawn again", () => {
+  assert.deepEqual(appended([[0, 1], [5, 6]], 1, 9, 900), [[0, 1], [5, 6]]);
+});
+
+test("an axis says the clock within a day and the date beyond", () => {
+  assert.equal(axisLabel(1795244753, 30), "07:05:53");
+  assert.equal(axisLabel(1795244753, 3600), "07:05");
+  assert.equal(axisLabel(1795244753, 86_400), "11-21");
+});
+
+test("a rounded size tells its bytes", () => {
+  assert.deepEqual(said(2048, "size"), { text: "2.00 KiB", title: "2,048 bytes" });
+});
+
+test("a stream is active for a minute after a write", () => {
+  assert.equal(healthOf({ messages: 3, last_ms: 100_000 }, 159_000), "active");
+  assert.equal(healthOf({ messages: 3, last_ms: 100_000 }, 161_000), "idle");
+  assert.equal(healthOf({ messages: 0, last_ms: null }, 161_000), "empty");
+});
