@@ -1,8 +1,14 @@
 """Where requests go that the data plane does not take."""
 
-from django.urls import include, path
+from django.urls import include, path, re_path
+from django.views.decorators.csrf import csrf_exempt
+
+from streams.api.errors import not_found
+from streams.api.urls import service_urls
 
 urlpatterns = [
     path("api/v1/", include("streams.api.urls")),
+    re_path(r"^api(/|\Z)", csrf_exempt(not_found)),
+    *service_urls,
     path("", include("dashboard.urls")),
 ]

@@ -1,10 +1,11 @@
 """The one door from a caller to an object: who is calling, what they may, and whether they may see it at all."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
-from streams import bearer
+from streams import bearer, naming
 from streams.errors import Refusal, stream_not_found
 from streams.models import DEFAULT_WORKSPACE, Membership, Role, Stream, Token, Workspace
 
@@ -57,6 +58,33 @@ class Caller:
         if not bearer.streams_cover(self.streams, name):
             raise Refusal("forbidden", f"This token is not for stream {name!r}.", stream=name)
 
+    def demand_patterns(self, patterns: Iterable[str]) -> None:
+        """Raises Refusal ``forbidden`` unless name patterns reach no further than those that narrow this caller.
+
+        A pattern lies inside another one exactly when the other matches it read as a name: ``*`` stands only for
+        what the other's ``*`` takes.
+        """
+        wanted = list(patterns)
+        inside = all(bearer.streams_cover(self.streams, pattern) for pattern in wanted)
+        if self.streams and not (wanted and inside):
+            raise Refusal(
+                "forbidden",
+                "This token is narrowed to streams, so it rules only tokens that are narrowed as far.",
+                streams=list(self.streams),
+            )
+
+    @property
+    def rules_all(self) -> bool:
+        """Whether this is an admin of the default workspace, who rules the others too."""
+        return self.workspace.name == DEFAULT_WORKSPACE and self.may("admin") and not self.streams
+
+    def demand_rule(self) -> None:
+        """Raises Refusal ``forbidden`` unless the caller rules all workspaces."""
+        if not self.rules_all:
+            raise Refusal(
+                "forbidden", "This needs the scope 'admin' in the workspace 'default'.", scope="admin"
+            )
+
 
 def caller_for_token(token: Token, *, address: str) -> Caller:
     """The caller behind a token that is known and has not expired."""
@@ -108,7 +136,22 @@ def stream_for(caller: Caller, name: str, *, may: str) -> Stream:
     """
     caller.demand(may)
     caller.demand_stream(name)
-    stream = Stream.objects.filter(workspace=caller.workspace, name=name, internal=False).first()
+    found = Stream.objects.select_related("workspace").filter(workspace=caller.workspace, internal=False)
+    stream = found.filter(name=name).first() if naming.is_name(name) else None
     if stream is None:
         raise stream_not_found(name)
     return stream
+
+
+def workspace_for(caller: Caller, name: str | None) -> Workspace:
+    """The caller's workspace, or the one that an admin of the default workspace names.
+
+    Raises:
+        Refusal: ``workspace_not_found`` for one that is not there or not theirs to see.
+    """
+    if name is None or name == caller.workspace.name:
+        return caller.workspace
+    found = Workspace.objects.filter(name=name).first() if caller.rules_all and naming.is_name(name) else None
+    if found is None:
+        raise Refusal("workspace_not_found", "There is no such workspace.", workspace=name)
+    return found

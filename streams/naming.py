@@ -50,4 +50,6 @@ def matches_any(key: str, patterns: Iterable[str]) -> bool:
 @lru_cache(maxsize=4096)
 def _compiled(pattern: str) -> re.Pattern[str]:
     parts = {"*": r"[^.]+", ">": r".+"}
-    return re.compile(r"\.".join(parts.get(token) or re.escape(token) for token in pattern.split(".")), re.DOTALL)
+    return re.compile(
+        r"\.".join(parts.get(token) or re.escape(token) for token in pattern.split(".")), re.DOTALL
+    )

@@ -1,18 +1,25 @@
 """Reading: rows together with how they stand in the log."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet, Sum
+import msgspec
+from django.db.models import Count, Q, QuerySet, Sum, Value
+from django.db.models.fields.json import KeyTransform
+from django.db.models.functions import StrIndex
 
-from streams import store
+from streams import naming, store
 from streams.access import Caller
+from streams.errors import Refusal
 from streams.log import entries, read, stats
 from streams.log.entries import Message
 from streams.log.stats import State
-from streams.models import Event, Rollup, RollupPosition, Run, Stream, Workspace
+from streams.models import DEFAULT_WORKSPACE, Event, Rollup, RollupPosition, Run, Stream, Token, Workspace
+
+METRICS_STREAM = "_metrics"
+"""The internal stream that the worker appends a sample of all streams to, every second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +80,14 @@ def streams_of(
     if not internal:
         found = found.filter(internal=False)
     if name:
-        found = found.filter(name__contains=name)
-    for label, value in labels:
-        found = found.filter(**{f"labels__{label}": value})
+        # LIKE is blind to case on SQLite; names are not.
+        found = found.alias(at=StrIndex("name", Value(name))).filter(at__gt=0)
+    for number, (label, value) in enumerate(labels):
+        # Not as a keyword: a label's name may look like a look-up.
+        found = found.alias(**{f"label_{number}": KeyTransform(label, "labels")})
+        found = found.filter(**{f"label_{number}": value})
     if caller.streams:
-        inside = Q(pk__in=[])
-        for pattern in caller.streams:
-            inside |= Q(name__regex="^" + ".*".join(_literal(part) for part in pattern.split("*")) + "$")
-        found = found.filter(inside)
+        found = found.filter(_inside(caller.streams, "name"))
     return found
 
 
@@ -93,6 +100,12 @@ def streams_page(
         found = found.filter(name__gt=after)
     rows = list(found[: limit + 1])
     return stream_views(rows[:limit]), len(rows) > limit
+
+
+def streams_matching(caller: Caller, key: str) -> list[StreamView]:
+    """The streams whose key patterns match a key; a stream without patterns matches none."""
+    rows = streams_of(caller).exclude(keys=[])
+    return stream_views([stream for stream in rows if naming.matches_any(key, stream.keys)])
 
 
 def overview(caller: Caller) -> Overview:
@@ -176,9 +189,177 @@ def events_latest(workspace: Workspace, *, stream: str = "", kind: str = "", lim
     return list(found.order_by("-id")[:limit])
 
 
+def events_page(
+    caller: Caller, *, after: int | None, limit: int, stream: str = "", kind: str = ""
+) -> tuple[list[Event], bool]:
+    """Events that a caller may see, ascending by id: those after an id, or the newest; and whether more came later.
+
+    Events of no workspace are shown in the default one. A narrowed caller sees those of its streams only.
+    """
+    mine = Q(workspace=caller.workspace)
+    if caller.workspace.name == DEFAULT_WORKSPACE:
+        mine |= Q(workspace=None)
+    found = Event.objects.select_related("workspace").filter(mine)
+    if stream:
+        found = found.filter(stream=stream)
+    if kind:
+        found = found.filter(kind=kind)
+    if caller.streams:
+        found = found.filter(_inside(caller.streams, "stream")).exclude(stream="")
+    if after is None:
+        return list(found.order_by("-id")[:limit])[::-1], False
+    rows = list(found.filter(id__gt=after).order_by("id")[: limit + 1])
+    return rows[:limit], len(rows) > limit
+
+
+def tokens_page(workspace: Workspace, *, after: int, limit: int) -> tuple[list[Token], bool]:
+    """A page of a workspace's tokens, oldest first, and whether there are more."""
+    found = Token.objects.select_related("workspace").filter(workspace=workspace, id__gt=after)
+    rows = list(found.order_by("id")[: limit + 1])
+    return rows[:limit], len(rows) > limit
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceView:
+    """A workspace and how many streams it has."""
+
+    name: str
+    plan: str
+    streams: int
+    created_at: datetime
+
+
+def workspaces_page(*, after: str, limit: int) -> tuple[list[WorkspaceView], bool]:
+    """A page of all workspaces by name, and whether there are more."""
+    rows = list(_workspaces_counted().filter(name__gt=after)[: limit + 1])
+    return [_workspace_view(row) for row in rows[:limit]], len(rows) > limit
+
+
+def workspace_view(workspace: Workspace) -> WorkspaceView:
+    """One workspace with its count of streams."""
+    return _workspace_view(_workspaces_counted().get(pk=workspace.pk))
+
+
+def workspace_named(name: str) -> Workspace:
+    """Raises Refusal ``workspace_not_found``."""
+    found = Workspace.objects.filter(name=name).first() if naming.is_name(name) else None
+    if found is None:
+        raise Refusal("workspace_not_found", "There is no such workspace.", workspace=name)
+    return found
+
+
+def _workspaces_counted() -> QuerySet[Any]:
+    return (
+        Workspace.objects.alias()
+        .annotate(stream_count=Count("streams", filter=Q(streams__internal=False)))
+        .order_by("name")
+    )
+
+
+def _workspace_view(row: Any) -> WorkspaceView:
+    return WorkspaceView(row.name, row.plan, row.stream_count, row.created_at)
+
+
+def runs_page(*, before: int | None, limit: int) -> tuple[list[Run], bool]:
+    """A page of runs, newest first, those before an id, and whether there are more."""
+    found = Run.objects.order_by("-id")
+    if before is not None:
+        found = found.filter(id__lt=before)
+    rows = list(found[: limit + 1])
+    return rows[:limit], len(rows) > limit
+
+
 def runs_latest(*, limit: int = 20) -> list[Run]:
     """The newest runs of the history jobs, newest first."""
     return list(Run.objects.order_by("-id")[:limit])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """How a stream stood at a moment (unix ms), and its rates a second since the sample before."""
+
+    at_ms: int
+    offset: int
+    messages: int
+    bytes: int
+    lag: int
+    messages_in: float
+    bytes_in: float
+
+
+class _SampledStream(msgspec.Struct):
+    offset: int
+    messages: int
+    bytes: int
+    lag: int
+    messages_in: float = msgspec.field(name="in", default=0.0)
+    bytes_in: float = 0.0
+
+
+class _SampledSecond(msgspec.Struct):
+    at: int
+    streams: dict[str, msgspec.Raw]
+
+
+_decode_second = msgspec.json.Decoder(_SampledSecond).decode
+_decode_sampled = msgspec.json.Decoder(_SampledStream).decode
+
+
+def recent_samples(stream: Stream, since_ms: int) -> list[Sample]:
+    """The worker's samples of a stream since a moment (unix ms), oldest first, from the internal stream of samples.
+
+    A second in which the stream did not change may have no sample.
+    """
+    held = Stream.objects.filter(name=METRICS_STREAM, internal=True).first()
+    if held is None:
+        return []
+    log, wanted = store.log(), stream.stream_id.encode()
+    samples = []
+    offset = log.run(read.offset_at(held.stream_id, since_ms))
+    while page := messages_from(held, offset=offset, limit=read.PAGE):
+        offset = page[-1].offset + 1
+        for message in page:
+            if wanted in message.body:
+                second = _decode_second(message.body)
+                found = second.streams.get(stream.stream_id)
+                if found is not None:
+                    samples.append(Sample(at_ms=second.at, **msgspec.structs.asdict(_decode_sampled(found))))
+    return samples
+
+
+def metrics_points(stream: Stream, *, since_ms: int, now_ms: int, step_s: int) -> list[Sample]:
+    """One sample a step, from the first that is known until now: how the stream stood at its end, mean rates in it.
+
+    A step in which nothing moved has no sample of its own: the stream stood as before, at rest.
+    """
+    step_ms = step_s * 1000
+    steps: dict[int, list[Sample]] = {}
+    for sample in recent_samples(stream, since_ms):
+        steps.setdefault(sample.at_ms // step_ms, []).append(sample)
+    points: list[Sample] = []
+    for number in range(min(steps, default=0), now_ms // step_ms + 1) if steps else ():
+        inside = steps.get(number, [])
+        last = inside[-1] if inside else points[-1]
+        in_messages = sum(sample.messages_in for sample in inside) / step_s
+        in_bytes = sum(sample.bytes_in for sample in inside) / step_s
+        points.append(
+            replace(
+                last,
+                at_ms=number * step_ms,
+                messages_in=round(in_messages, 3),
+                bytes_in=round(in_bytes, 3),
+            )
+        )
+    return points
+
+
+def _inside(patterns: Iterable[str], column: str) -> Q:
+    """The rows whose column matches one of the patterns that narrow a caller."""
+    inside = Q(pk__in=[])
+    for pattern in patterns:
+        regex = "^" + ".*".join(_literal(part) for part in pattern.split("*")) + "$"
+        inside |= Q(**{f"{column}__regex": regex})
+    return inside
 
 
 def _literal(text: str) -> str:

@@ -52,9 +52,7 @@ def refusal_for(error: Exception, *, stream: str = "") -> Refusal | None:
         case RequestDataTooBig():
             return Refusal("payload_too_large", "The body is too large.")
         case DisallowedHost():
-            return Refusal(
-                "invalid_host", "This host name is not served here; see OKMQ_ALLOWED_HOSTS."
-            )
+            return Refusal("invalid_host", "This host name is not served here; see OKMQ_ALLOWED_HOSTS.")
         case SuspiciousOperation() | BadRequest() | UnreadablePostError() | exceptions.ParseError():
             return Refusal("validation_error", "The request cannot be read.", fields=[])
         case DatabaseError():
@@ -99,9 +97,7 @@ def sentences(detail: Any) -> list[str]:
 
 def invalid(field: str, sentence: str) -> Refusal:
     """One refused field or parameter."""
-    return Refusal(
-        "validation_error", f"{field}: {sentence}", fields=[field], errors={field: [sentence]}
-    )
+    return Refusal("validation_error", f"{field}: {sentence}", fields=[field], errors={field: [sentence]})
 
 
 def nothing_here() -> Refusal:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.fields import empty
 
 from streams import naming
 from streams.log.entries import timestamp
@@ -185,18 +186,30 @@ class AnyJSON(serializers.Field):  # type: ignore[type-arg]
         return value
 
 
-class NothingElse:
-    """For serializers: a field that is not declared is refused by name."""
+class Strict(serializers.Serializer):  # type: ignore[type-arg]
+    """An object that comes in; a field that is not declared is refused by name.
 
-    def to_internal_value(self, data: Any) -> Any:
+    Attributes:
+        not_taken: fields that people may expect here, each with the sentence that says why it is refused.
+    """
+
+    not_taken: ClassVar[Mapping[str, str]] = {}
+
+    def run_validation(self, data: Any = empty) -> Any:
         if not isinstance(data, Mapping):
             raise serializers.ValidationError({"body": ["Expected an object."]})
-        unknown = [name for name in data if name not in self.fields]  # type: ignore[attr-defined]
-        errors: dict[str, Any] = {shown(name): ["This field is not known here."] for name in unknown}
+        return super().run_validation(data)
+
+    def to_internal_value(self, data: Any) -> Any:
+        errors: dict[str, Any] = {
+            shown(name): [self.not_taken.get(name, "This field is not known here.")]
+            for name in data
+            if name not in self.fields
+        }
         try:
-            value = super().to_internal_value(data)  # type: ignore[misc]
+            value = super().to_internal_value(data)
         except serializers.ValidationError as error:
-            errors = {**errors, **error.detail} if isinstance(error.detail, dict) else errors
+            errors |= error.detail if isinstance(error.detail, dict) else {"body": error.detail}
         if errors:
             raise serializers.ValidationError(errors)
         return value

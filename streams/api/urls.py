@@ -1,1 +1,45 @@
-urlpatterns: list[object] = []
+"""The paths of the control plane; each with and without the slash at its end, without a redirect."""
+
+from typing import Any
+
+from django.urls import URLPattern, re_path
+from django.views.decorators.csrf import csrf_exempt
+
+from streams.api.errors import not_found
+from streams.api.events import EventsView
+from streams.api.history import HistoryView, MetricsView
+from streams.api.runs import RunsView, RunView
+from streams.api.service import healthz, readyz
+from streams.api.streams import StreamsFindView, StreamsView, StreamView
+from streams.api.tokens import TokensView, TokenView
+from streams.api.workspaces import AccountView, WorkspacesView, WorkspaceView
+
+
+def at(path: str, view: Any, name: str) -> URLPattern:
+    """A path in both slash forms; ``<name>`` in it is one segment."""
+    pattern = path.replace("<", "(?P<").replace(">", ">[^/]+)")
+    return re_path(rf"^{pattern}/?\Z", view, name=name)
+
+
+app_name = "api"
+urlpatterns = [
+    at("streams", StreamsView.as_view(), "streams"),
+    at("streams/find", StreamsFindView.as_view(), "streams-find"),
+    at("streams/<name>", StreamView.as_view(), "stream"),
+    at("streams/<name>/history", HistoryView.as_view(), "stream-history"),
+    at("streams/<name>/metrics", MetricsView.as_view(), "stream-metrics"),
+    at("tokens", TokensView.as_view(), "tokens"),
+    at("tokens/<token_id>", TokenView.as_view(), "token"),
+    at("workspaces", WorkspacesView.as_view(), "workspaces"),
+    at("workspaces/<name>", WorkspaceView.as_view(), "workspace"),
+    at("account", AccountView.as_view(), "account"),
+    at("events", EventsView.as_view(), "events"),
+    at("analytics/runs", RunsView.as_view(), "runs"),
+    at("analytics/runs/<run_id>", RunView.as_view(), "run"),
+    re_path("", csrf_exempt(not_found), name="not-found"),
+]
+
+service_urls = [
+    at("healthz", healthz, "healthz"),
+    at("readyz", readyz, "readyz"),
+]

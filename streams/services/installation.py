@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
-from streams import bearer, store
+from streams import bearer, selectors, store
 from streams.access import SYSTEM
 from streams.log import config
 from streams.models import DEFAULT_WORKSPACE, Membership, Role, Stream, Token, Workspace
@@ -15,7 +15,7 @@ from streams.services.streams import internal_stream, streams_publish
 from streams.services.tokens import token_create, token_publish
 
 ADMIN_NAME = "admin"
-METRICS_STREAM = "_metrics"
+METRICS_STREAM = selectors.METRICS_STREAM
 METRICS_TTL_S = 7 * 3600
 
 

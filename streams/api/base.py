@@ -1,0 +1,106 @@
+"""What every view of the API has."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from streams.access import Caller
+from streams.api.fields import Strict
+from streams.api.operation import Operation
+from streams.api.parsing import NoBody, StrictRequest
+from streams.api.queries import asked
+from streams.api.schema import OperationSchema
+from streams.errors import Refusal
+
+
+class ApiView(APIView):
+    """A view that declares its operations; scope and query are checked before the handler runs.
+
+    Attributes:
+        operations: method → what it takes and gives.
+        asked: the checked query parameters of this request.
+    """
+
+    http_method_names: ClassVar = ["get", "head", "post", "patch", "delete"]
+    operations: ClassVar[Mapping[str, Operation]] = {}
+    schema = OperationSchema()
+    asked: dict[str, Any]
+
+    @property
+    def caller(self) -> Caller:
+        return cast(Caller, self.request.user)
+
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        return {"Cache-Control": "no-store"}
+
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        return StrictRequest(
+            request,
+            parsers=self.get_parsers(),
+            authenticators=self.get_authenticators(),
+            negotiator=self.get_content_negotiator(),
+            parser_context=self.get_parser_context(request),
+        )
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        operation = self.operations.get(request.method or "") or (
+            self.operations.get("GET") if request.method == "HEAD" else None
+        )
+        if operation is None:
+            raise self.refuse_method()
+        if operation.scope is not None:
+            self.caller.demand(operation.scope)
+        self.asked = asked(request.query_params, operation.query)
+
+    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        raise self.refuse_method()
+
+    def refuse_method(self) -> Refusal:
+        """405, with what is allowed."""
+        allowed = sorted({*self.operations, *({"HEAD"} if "GET" in self.operations else ())})
+        return Refusal(
+            "method_not_allowed",
+            f"This path takes {', '.join(allowed)}.",
+            headers={"Allow": ", ".join(allowed)},
+            allowed=allowed,
+        )
+
+    def sent(self, schema: type[Strict]) -> dict[str, Any]:
+        """The checked object in the body.
+
+        Raises:
+            ValidationError, Refusal: it is not as the schema says, or there is none.
+        """
+        found: dict[str, Any] = schema().run_validation(self.body())
+        return found
+
+    def body(self) -> Any:
+        """The decoded body; nothing sent is ``{}`` only where the operation says so."""
+        data = self.request.data
+        if not isinstance(data, NoBody):
+            return data
+        if self.operations[self.request.method or ""].body_optional:
+            return {}
+        raise Refusal("validation_error", "The body is empty; send a JSON object.", fields=[], errors={})
+
+    def page(self, rows: list[Any], *, next_after: str | int | None) -> Response:
+        """A bare array, with a link to the next page where there is one."""
+        headers = {}
+        if next_after is not None:
+            parameters = [
+                (name, value)
+                for name, values in self.request.query_params.lists()
+                if name != "after"
+                for value in values
+            ]
+            query = urlencode([*parameters, ("after", next_after)])
+            url = self.request._request.build_absolute_uri(self.request.path)
+            headers["Link"] = f'<{url}?{query}>; rel="next"'
+        return Response(rows, headers=headers)

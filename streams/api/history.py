@@ -1,0 +1,150 @@
+"""A stream over time: what Spark computed of all of it, and the live samples of the last hours."""
+
+import time
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from streams import selectors
+from streams.access import stream_for
+from streams.api.base import ApiView
+from streams.api.errors import invalid
+from streams.api.fields import Moment
+from streams.api.operation import Operation
+from streams.api.queries import HistoryAsked, MetricsAsked
+from streams.api.runs import run_url
+from streams.log.entries import timestamp
+from streams.models import Rollup
+
+WIDTHS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
+RANGES_S = {"15m": (900, 1), "1h": (3600, 5), "6h": (21_600, 30)}
+"""What may be asked for: seconds back, seconds a point."""
+
+
+class HistoryPoint(serializers.Serializer):  # type: ignore[type-arg]
+    """What was published in one step."""
+
+    start = Moment()
+    messages = serializers.IntegerField()
+    bytes = serializers.IntegerField()
+
+
+class HistoryRun(serializers.Serializer):  # type: ignore[type-arg]
+    """The run that computed it last."""
+
+    id = serializers.IntegerField()
+    url = serializers.CharField()
+    finished_at = Moment(allow_null=True)
+
+
+class HistoryObject(serializers.Serializer):  # type: ignore[type-arg]
+    """Messages and bytes by time; the points of all time sum to everything that was archived."""
+
+    step = serializers.ChoiceField(choices=list(WIDTHS))
+    to = Moment(
+        allow_null=True, help_text="Exclusive; null where nothing was asked for and nothing is there."
+    )
+    fresh_to = Moment(allow_null=True, help_text="Time of the last message that was counted.")
+    run = HistoryRun(allow_null=True)
+    points = HistoryPoint(many=True)
+
+
+HistoryObject._declared_fields["from"] = Moment(allow_null=True)
+
+
+class MetricsPoint(serializers.Serializer):  # type: ignore[type-arg]
+    """How the stream stood at the end of a step, and the rates in it."""
+
+    time = serializers.SerializerMethodField(help_text="Where the step begins.")
+    offset = serializers.IntegerField()
+    messages = serializers.IntegerField()
+    bytes = serializers.IntegerField()
+    lag = serializers.IntegerField()
+    bytes_in = serializers.FloatField(help_text="Bytes a second.")
+
+    def get_time(self, sample: selectors.Sample) -> str:
+        return timestamp(sample.at_ms)
+
+
+MetricsPoint._declared_fields["in"] = serializers.FloatField(
+    source="messages_in", help_text="Messages a second."
+)
+
+
+class MetricsObject(serializers.Serializer):  # type: ignore[type-arg]
+    """Live samples."""
+
+    step = serializers.IntegerField(help_text="Seconds a point.")
+    points = MetricsPoint(many=True)
+
+
+class HistoryView(ApiView):
+    """``/streams/{name}/history``"""
+
+    operations: ClassVar = {
+        "GET": Operation(
+            id="stream_history",
+            summary="What was published, by minute, hour or day",
+            scope="read",
+            query=HistoryAsked,
+            answer=HistoryObject,
+            refusals=("stream_not_found",),
+        ),
+    }
+
+    def get(self, request: Request, name: str) -> Response:
+        stream = stream_for(self.caller, name, may="read")
+        step, since, until = self.asked["step"], self.asked.get("from"), self.asked.get("to")
+        if since is not None and until is not None and since > until:
+            raise invalid("from", "Expected a time that is not after to.")
+        since = None if since is None else floor(since, step)
+        points = selectors.history_points(stream, step=step, since=since, until=until)
+        position = selectors.history_position(stream)
+        run = position.run if position else None
+        answer: dict[str, Any] = {
+            "step": step,
+            "from": since or (points[0].start if points else None),
+            "to": until or (end_of(points[-1], step) if points else None),
+            "fresh_to": position.fresh_to if position else None,
+            "run": run and {"id": run.pk, "url": run_url(run, request), "finished_at": run.finished_at},
+            "points": points,
+        }
+        return Response(HistoryObject(answer).data)
+
+
+class MetricsView(ApiView):
+    """``/streams/{name}/metrics``"""
+
+    operations: ClassVar = {
+        "GET": Operation(
+            id="stream_metrics",
+            summary="Live samples of the last hours",
+            scope="read",
+            query=MetricsAsked,
+            answer=MetricsObject,
+            refusals=("stream_not_found",),
+        ),
+    }
+
+    def get(self, request: Request, name: str) -> Response:
+        stream = stream_for(self.caller, name, may="read")
+        seconds, step = RANGES_S[self.asked["range"]]
+        now_ms = int(time.time() * 1000)
+        points = selectors.metrics_points(
+            stream, since_ms=now_ms - seconds * 1000, now_ms=now_ms, step_s=step
+        )
+        return Response(MetricsObject({"step": step, "points": points}).data)
+
+
+def floor(moment: datetime, step: str) -> datetime:
+    """Where the point begins that a time lies in."""
+    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    return midnight + (moment - midnight) // WIDTHS[step] * WIDTHS[step]
+
+
+def end_of(point: Rollup, step: str) -> datetime:
+    """Where a point ends."""
+    return point.start + WIDTHS[step]

@@ -1,0 +1,152 @@
+"""Query parameters: text that is read as strictly as a body, unknown ones refused by name."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+from django.http import QueryDict
+from rest_framework import serializers
+
+from streams.api.fields import Moment, OneOf, Strict, Text, WholeNumber, shown
+
+MOST_LABELS_ASKED = 20
+LABEL = re.compile(r"[^:]+:.*", re.DOTALL)
+
+
+class AskedNumber(WholeNumber):
+    """A whole number in digits."""
+
+    def to_internal_value(self, data: Any) -> int:
+        is_digits = isinstance(data, str) and re.fullmatch(r"[0-9]{1,16}", data) is not None
+        return super().to_internal_value(int(data) if is_digits else data)
+
+
+class AskedMoment(Moment):
+    """A time; a blank stands for the plus sign that a query string turns into one."""
+
+    def to_internal_value(self, value: Any) -> datetime:
+        return super().to_internal_value(value.replace(" ", "+") if isinstance(value, str) else value)
+
+
+class AskedLabel(Text):
+    """``name:value``."""
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if not LABEL.fullmatch(text):
+            raise serializers.ValidationError("Expected name:value.")
+        return text
+
+
+class NothingAsked(Strict):
+    """No query parameter at all."""
+
+    class Meta:
+        ref_name = None
+
+
+class PageAsked(Strict):
+    """One page of a list by name."""
+
+    limit = AskedNumber(max_value=1000, default=100, help_text="How many at most.")
+    after = Text(
+        max_length=200, default="", allow_blank=True, help_text="The name that the page begins after."
+    )
+
+
+class StreamsAsked(PageAsked):
+    """Which streams."""
+
+    name = Text(max_length=200, default="", allow_blank=True, help_text="A part of the name, as written.")
+    label = serializers.ListField(
+        child=AskedLabel(max_length=400),
+        default=list,
+        max_length=MOST_LABELS_ASKED,
+        help_text="`name:value`; may be repeated, all must hold.",
+    )
+
+
+class KeyAsked(Strict):
+    """A message key."""
+
+    key = Text(max_length=255, help_text="A message key, such as `orders.eu.7`.")
+
+
+class EventsAsked(Strict):
+    """Which events."""
+
+    stream = Text(max_length=200, default="", allow_blank=True, help_text="Those of one stream.")
+    kind = Text(
+        max_length=200, default="", allow_blank=True, help_text="Those of one kind, such as `stream.created`."
+    )
+    after = AskedNumber(
+        min_value=0, required=False, help_text="An event's id: those that came later. Without it, the newest."
+    )
+    limit = AskedNumber(max_value=1000, default=100, help_text="How many at most.")
+
+
+class RunsAsked(Strict):
+    """Which runs."""
+
+    after = AskedNumber(required=False, help_text="A run's id: those before it.")
+    limit = AskedNumber(max_value=1000, default=100, help_text="How many at most.")
+
+
+class WorkspaceAsked(Strict):
+    """Another workspace than the token's own."""
+
+    workspace = Text(max_length=50, required=False, help_text="For `admin` of `default`: another workspace.")
+
+
+class TokensAsked(WorkspaceAsked):
+    """Which tokens."""
+
+    after = AskedNumber(required=False, help_text="A token's id: those made later.")
+    limit = AskedNumber(max_value=1000, default=1000, help_text="How many at most.")
+
+
+class HistoryAsked(Strict):
+    """Which part of the history."""
+
+    step = OneOf(choices=["minute", "hour", "day"], default="hour", help_text="The width of a point.")
+    to = AskedMoment(required=False, help_text="Up to this time, exclusive.")
+
+
+# "from" is a word of Python's, so it cannot be written in the class.
+HistoryAsked._declared_fields["from"] = AskedMoment(
+    required=False, help_text="From this time on, whole points."
+)
+
+
+class MetricsAsked(Strict):
+    """How far back."""
+
+    range = OneOf(choices=["15m", "1h", "6h"], default="15m", help_text="How far back.")
+
+
+def asked(query: QueryDict, schema: type[Strict]) -> dict[str, Any]:
+    """The checked query parameters.
+
+    Raises:
+        ValidationError: naming each one that is unknown, malformed, or sent more than once without being a list.
+    """
+    reader = schema()
+    given: dict[str, Any] = {}
+    errors: dict[str, Any] = {}
+    for name, values in query.lists():
+        field = reader.fields.get(name)
+        if field is None:
+            errors[shown(name)] = ["This parameter is not known here."]
+        elif isinstance(field, serializers.ListField):
+            given[name] = values
+        elif len(values) > 1:
+            errors[name] = ["This parameter may be sent once."]
+        else:
+            given[name] = values[0]
+    try:
+        found: dict[str, Any] = reader.run_validation(given)
+    except serializers.ValidationError as error:
+        errors |= error.detail if isinstance(error.detail, dict) else {"query": error.detail}
+    if errors:
+        raise serializers.ValidationError(errors)
+    return found

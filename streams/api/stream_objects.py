@@ -1,0 +1,167 @@
+"""A stream as it comes in and as it goes out."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from rest_framework import serializers
+
+from streams.api.fields import KeyPatterns, Labels, Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
+from streams.services.streams import RESERVED_NAMES, SETTINGS
+
+LARGEST_MESSAGE_BYTES = 16 * 1024 * 1024
+LONGEST_DESCRIPTION_BYTES = 4096
+LONGEST_DEDUP_WINDOW_S = 604_800
+LONGEST_TTL_S = 100 * 365 * 86_400
+
+READ_ONLY = (
+    "created_at",
+    "updated_at",
+    "offset",
+    "first_offset",
+    "messages",
+    "bytes",
+    "committed_offset",
+    "lag",
+    "first_timestamp",
+    "last_timestamp",
+    "groups",
+    "keys_count",
+    "duplicates",
+)
+
+
+class OnlyLimits(OneOf):
+    """``retention``, as far as this build has it."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if data == "interest":
+            raise serializers.ValidationError(
+                "This build keeps messages by limits only; interest is not offered yet."
+            )
+        return super().to_internal_value(data)
+
+
+class OnlyDurable(OneOf):
+    """``storage``, as far as this build has it."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if data == "memory":
+            raise serializers.ValidationError("This build stores durably only; memory is not offered yet.")
+        return super().to_internal_value(data)
+
+
+class OnlyNull(serializers.Field):  # type: ignore[type-arg]
+    """``max_messages_per_key``, as far as this build has it."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        raise serializers.ValidationError(
+            "This build keeps no number of messages a key; only null is offered yet."
+        )
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class StreamSettings(Strict):
+    """What can be set. Times are whole seconds, sizes bytes; a limit is null or at least 1."""
+
+    ttl = WholeNumber(
+        required=False,
+        allow_null=True,
+        max_value=LONGEST_TTL_S,
+        help_text="Age limit of messages in seconds.",
+    )
+    max_messages = WholeNumber(required=False, allow_null=True, help_text="Count limit; the oldest go first.")
+    max_bytes = WholeNumber(required=False, allow_null=True, help_text="Size limit; the oldest go first.")
+    max_messages_per_key = OnlyNull(
+        required=False, allow_null=True, help_text="The newest N of each key; not offered by this build yet."
+    )
+    retention = OnlyLimits(choices=["limits"], required=False, help_text="What lets messages go.")
+    discard = OneOf(
+        choices=["old", "new"],
+        required=False,
+        help_text="At a limit: drop the oldest, or refuse the publish.",
+    )
+    max_message_bytes = WholeNumber(
+        required=False, max_value=LARGEST_MESSAGE_BYTES, help_text="Largest body of one message, as sent."
+    )
+    dedup_window = WholeNumber(
+        required=False,
+        max_value=LONGEST_DEDUP_WINDOW_S,
+        help_text="Seconds that a message's id is remembered.",
+    )
+    archive = Switch(required=False, help_text="Copy messages to the history before they go.")
+    deny_delete = Switch(required=False, help_text="One-way: no single message can be deleted.")
+    deny_purge = Switch(required=False, help_text="One-way: the stream cannot be purged.")
+    sealed = Switch(required=False, help_text="One-way: the stream is read-only.")
+    storage = OnlyDurable(choices=["durable"], required=False, help_text="How messages are stored.")
+    description = Text(required=False, allow_blank=True, help_text="At most 4 KiB.")
+    labels = Labels(required=False, help_text="A flat map of strings.")
+    keys = KeyPatterns(required=False, help_text="Key patterns that the stream accepts; none is any key.")
+
+    def validate_description(self, value: str) -> str:
+        if len(value.encode()) > LONGEST_DESCRIPTION_BYTES:
+            raise serializers.ValidationError(f"Expected at most {LONGEST_DESCRIPTION_BYTES} bytes.")
+        return value
+
+
+class StreamWanted(StreamSettings):
+    """A stream to make."""
+
+    not_taken: ClassVar = dict.fromkeys(READ_ONLY, "This field cannot be set.")
+
+    name = Name()
+
+    def validate_name(self, value: str) -> str:
+        if value in RESERVED_NAMES:
+            raise serializers.ValidationError("This name is reserved.")
+        return value
+
+
+class StreamChanges(StreamSettings):
+    """Settings to change; what is not sent keeps its value."""
+
+    not_taken: ClassVar = dict.fromkeys((*READ_ONLY, "name", "storage"), "This field cannot be changed.")
+    storage = None
+
+
+def settings_in(checked: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that the service takes, of a checked object."""
+    return {field: checked[field] for field in SETTINGS if field in checked}
+
+
+class StreamObject(serializers.Serializer):  # type: ignore[type-arg]
+    """A stream: its settings and how it stands."""
+
+    name = serializers.CharField(source="stream.name")
+    ttl = serializers.IntegerField(source="stream.ttl", allow_null=True)
+    max_messages = serializers.IntegerField(source="stream.max_messages", allow_null=True)
+    max_bytes = serializers.IntegerField(source="stream.max_bytes", allow_null=True)
+    max_messages_per_key = serializers.IntegerField(default=None, allow_null=True)
+    retention = serializers.CharField(default="limits")
+    discard = serializers.CharField(source="stream.discard")
+    max_message_bytes = serializers.IntegerField(source="stream.max_message_bytes")
+    dedup_window = serializers.IntegerField(source="stream.dedup_window")
+    archive = serializers.BooleanField(source="stream.archive")
+    deny_delete = serializers.BooleanField(source="stream.deny_delete")
+    deny_purge = serializers.BooleanField(source="stream.deny_purge")
+    sealed = serializers.BooleanField(source="stream.sealed")
+    storage = serializers.CharField(default="durable")
+    description = serializers.CharField(source="stream.description")
+    labels = Labels(source="stream.labels")
+    keys = KeyPatterns(source="stream.keys")
+    created_at = Moment(source="stream.created_at")
+    updated_at = Moment(source="stream.updated_at")
+    offset = serializers.IntegerField(source="state.offset", help_text="Last assigned; 0 if none ever was.")
+    first_offset = serializers.IntegerField(
+        source="state.first_offset", help_text="Lowest stored; offset + 1 when the stream is empty."
+    )
+    messages = serializers.IntegerField(source="state.messages")
+    bytes = serializers.IntegerField(source="state.bytes")
+    committed_offset = serializers.IntegerField(source="state.committed_offset")
+    lag = serializers.IntegerField(source="state.lag")
+    first_timestamp = Moment(allow_null=True)
+    last_timestamp = Moment(allow_null=True)
+    groups = serializers.IntegerField(default=0, help_text="How many consumer groups.")
+    keys_count = serializers.IntegerField(source="state.keys_count")
+    duplicates = serializers.IntegerField(source="state.duplicates", help_text="Publishes refused as known.")
