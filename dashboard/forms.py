@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
-from streams.models import Stream, Token
+from streams.models import Stream
 from streams.models.stream import Discard
 from streams.models.token import Scope
 
@@ -262,10 +262,15 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON.")
 
 
-class TokenForm(BootstrapMixin, forms.ModelForm[Token]):
+class TokenForm(BootstrapMixin, forms.Form):
     """A new token."""
 
     EXPIRY_DAYS = (("", _("Never")), ("1", _("In a day")), ("30", _("In 30 days")), ("365", _("In a year")))
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=100,
+        widget=forms.TextInput(attrs={"placeholder": "shop-api", "autocomplete": "off"}),
+    )
     scopes = forms.MultipleChoiceField(
         label=_("May"),
         choices=[
@@ -286,11 +291,6 @@ class TokenForm(BootstrapMixin, forms.ModelForm[Token]):
         help_text=_("Names or patterns with *, separated by commas."),
     )
     expires = forms.ChoiceField(label=_("Expires"), choices=EXPIRY_DAYS, required=False)
-
-    class Meta:
-        model = Token
-        fields = ("name",)
-        widgets = {"name": forms.TextInput(attrs={"placeholder": "shop-api", "autocomplete": "off"})}
 
     def clean_streams(self) -> list[str]:
         return [pattern for pattern in self.cleaned_data["streams"].replace(",", " ").split() if pattern]

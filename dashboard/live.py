@@ -224,12 +224,12 @@ class Feed:
 
     async def _look_at_rows(self) -> None:
         """Ask how new streams stand and forget the deleted ones; those that are known cost nothing."""
-        rows = await _rows()
+        rows = await database_sync_to_async(_rows)()
         for gone in self._last.keys() - rows.keys():
             del self._last[gone]
         unknown = [stream for stream_id, stream in rows.items() if stream_id not in self._last]
         for first in range(0, len(unknown), INSPECTED_AT_ONCE):
-            for view in await _views(unknown[first : first + INSPECTED_AT_ONCE]):
+            for view in await database_sync_to_async(_views)(unknown[first : first + INSPECTED_AT_ONCE]):
                 self._last.setdefault(view.stream.stream_id, stream_sampled(view))
 
 
@@ -247,12 +247,10 @@ def _sum(workspace_id: int, events: Sequence[StreamSampled], *, at_ms: int) -> O
     )
 
 
-@database_sync_to_async
 def _rows() -> dict[str, Stream]:
     return {stream.stream_id: stream for stream in Stream.objects.filter(internal=False)}
 
 
-@database_sync_to_async
 def _views(streams: Sequence[Stream]) -> list[StreamView]:
     return selectors.stream_views(streams)
 

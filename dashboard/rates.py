@@ -3,15 +3,16 @@
 A second without a sample is a second in which nothing moved: the worker samples what changed.
 """
 
-import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from dashboard.stream_rows import Rates, StreamRow
 from streams import selectors
 from streams.models import Stream, Workspace
-from streams.services.installation import METRICS_STREAM
+from streams.selectors import METRICS_STREAM
 
 LIVE_CHART_S = 15 * 60
 SPARK_S = 60
@@ -86,20 +87,34 @@ class Totals:
     last_ms: int | None
 
 
+class _Figures(msgspec.Struct):
+    rate_in: float = msgspec.field(name="in", default=0.0)
+    bytes_in: float = 0.0
+
+
+class _Second(msgspec.Struct):
+    """One record of the internal stream, as far as the rates are concerned; ``at`` is unix ms."""
+
+    at: int
+    streams: dict[str, _Figures]
+
+
+_decode_second = msgspec.json.Decoder(_Second).decode
+
+
 def moved(*, since_s: float) -> list[Moved]:
     """What moved since then, oldest first."""
     metrics = Stream.objects.filter(name=METRICS_STREAM, internal=True).first()
     if metrics is None:
         return []
     records = max(1, min(MOST_RECORDS, int(time.time() - since_s) + 10))
-    found = []
+    found: list[Moved] = []
     for message in selectors.messages_before(metrics, offset=None, limit=records):
-        sample = json.loads(message.body)
-        at_s = sample["at"] / 1000
-        if at_s >= since_s:
+        second = _decode_second(message.body)
+        if second.at / 1000 >= since_s:
             found.extend(
-                Moved(stream_id, at_s, figures["in"], figures["bytes_in"])
-                for stream_id, figures in sample["streams"].items()
+                Moved(stream_id, second.at / 1000, figures.rate_in, figures.bytes_in)
+                for stream_id, figures in second.streams.items()
             )
     return found
 

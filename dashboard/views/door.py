@@ -24,7 +24,7 @@ def console_page(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpRes
     """A page for someone who is logged in; the view is given the caller. Refusals become pages."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         if not request.user.is_authenticated:
             return _to_login(request)
         try:

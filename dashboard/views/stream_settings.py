@@ -11,7 +11,8 @@ from dashboard.forms import DeleteForm
 from dashboard.views.door import console_page
 from dashboard.views.stream_page import stream_context
 from streams.access import Caller, stream_for
-from streams.models import Discard, Stream
+from streams.models import Stream
+from streams.models.stream import Discard
 from streams.services.streams import stream_delete
 
 
