@@ -1,0 +1,128 @@
+import pytest
+
+from streams.log import config, errors, keys, stats, trim
+from streams.log.append import append
+from streams.log.client import Log
+from streams.log.read import after_committed
+from tests.streams.log.conftest import MakeStream
+from tests.streams.log.messages import browse, fill, message, offsets
+from tests.waiting import until
+
+
+def test_a_purge_of_everything_keeps_the_next_offset(log: Log, stream: str) -> None:
+    fill(log, stream, 5)
+    assert log.run(trim.purge(stream)).messages == 5
+    assert fill(log, stream, 1, first=6)[0].offset == 6
+
+
+@pytest.mark.parametrize(("below", "left"), [(0, [1, 2, 3]), (1, [1, 2, 3]), (3, [3]), (4, []), (99, [])])
+def test_below_is_exclusive_and_never_moves_the_next_offset(
+    log: Log, stream: str, below: int, left: list[int]
+) -> None:
+    fill(log, stream, 3)
+    assert log.run(trim.purge(stream, below=below)).messages == 3 - len(left)
+    assert offsets(log, stream) == left
+    assert fill(log, stream, 1, first=4)[0].offset == 4
+
+
+@pytest.mark.parametrize(("keep", "left"), [(0, []), (2, [4, 5]), (9, [1, 2, 4, 5])])
+def test_keep_counts_messages_not_offsets(log: Log, stream: str, keep: int, left: list[int]) -> None:
+    fill(log, stream, 5)
+    log.run(trim.delete(stream, [3]))
+    log.run(trim.purge(stream, keep=keep))
+    assert offsets(log, stream) == left
+
+
+def test_a_deleted_message_leaves_a_gap_and_its_bytes_are_taken_off(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(1), message(2, body=b"12345"), message(3)]))
+    assert log.run(trim.delete(stream, [2, 2, 77])) == trim.Removed(1, 5)
+    state = log.run(stats.inspect(stream))
+    assert (state.messages, state.bytes, state.lag, offsets(log, stream)) == (2, 2, 2, [1, 3])
+
+
+def test_a_key_pattern_purges_what_matches(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(n, key="odd" if n % 2 else "even") for n in range(1, 8)]))
+
+    def odd(entry: object) -> bool:
+        return b"odd" in entry[1]  # type: ignore[index]
+
+    assert log.run(trim.purge_matching(stream, odd, keep=1)).messages == 3
+    assert offsets(log, stream) == [2, 4, 6, 7]
+
+
+@pytest.mark.parametrize("switch", ["deny_purge", "sealed"])
+def test_a_forbidden_purge_removes_nothing(log: Log, make_stream: MakeStream, switch: str) -> None:
+    stream = make_stream()
+    fill(log, stream, 3)
+    registered = config.Registered(
+        stream_id=stream, name="n", workspace="default", workspace_id=1, archive=False
+    )
+    log.run(
+        config.stream_publish(
+            registered, {"dedup_window": 60, "max_message_bytes": 100, "discard": "old", switch: True}
+        )
+    )
+    with pytest.raises((errors.OperationDenied, errors.StreamSealed)):
+        log.run(trim.purge(stream))
+    assert offsets(log, stream) == [1, 2, 3]
+
+
+def test_what_is_too_old_is_hidden_at_once_from_reads_and_counts(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(ttl=1)
+    fill(log, stream, 3)
+    until(lambda: not offsets(log, stream), within_s=5)
+    state = log.run(stats.inspect(stream))
+    assert (state.messages, state.bytes, state.lag, state.first_offset) == (0, 0, 0, 4)
+    assert log.run(after_committed(stream, 10)) == []
+
+
+def test_a_message_with_its_own_time_to_live_goes_alone(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(1), message(2, ttl_s=1), message(3)]))
+    until(lambda: offsets(log, stream) == [1, 3], within_s=5)
+    assert log.run(trim.expire(stream)) == 1
+    assert log.run(stats.inspect(stream)).messages == 2
+    assert log.client.execute_command("XLEN", keys.log(stream)) == 2
+
+
+def test_what_a_limit_hides_is_kept_for_the_history_until_it_has_it(
+    log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream(max_messages=1, archive=True)
+    fill(log, stream, 5)
+    assert log.run(trim.drop(stream)).entries == 0
+    log.run(config.archived_set(stream, 2))
+    assert log.run(trim.drop(stream)).entries == 2
+    assert offsets(log, stream) == [5]
+    assert log.run(trim.drop(stream, hold_ms=0)) == trim.Dropped(entries=2, missed=2)
+
+
+def test_what_a_person_purged_is_not_kept_for_the_history(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(archive=True)
+    fill(log, stream, 5)
+    log.run(trim.purge(stream, below=4))
+    assert log.client.execute_command("XLEN", keys.log(stream)) == 2
+
+
+def test_a_key_is_forgotten_with_its_last_message(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(1, key="a"), message(2, key="b"), message(3, key="a")]))
+    log.run(trim.purge(stream, below=3))
+    assert log.run(stats.inspect(stream)).keys_count == 1
+
+
+def test_many_single_deletions_do_not_stop_the_floor(log: Log, stream: str) -> None:
+    fill(log, stream, 5000, body=b"12")
+    log.run(trim.delete(stream, list(range(2, 5000, 2))))
+    assert log.run(trim.purge(stream, below=4999)) == trim.Removed(2499, 4998)
+    state = log.run(stats.inspect(stream))
+    assert (state.messages, state.bytes) == (2, 4)
+    assert log.client.execute_command("ZCARD", keys.gone(stream)) == 0
+
+
+def test_the_bytes_of_what_is_left_are_the_bytes_counted(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages=7)
+    for n in range(1, 30):
+        log.run(append(stream, [message(n, body=b"x" * n)]))
+        if n % 3 == 0:
+            log.run(trim.delete(stream, [n - 1]))
+    state, held = log.run(stats.inspect(stream)), browse(log, stream)
+    assert (state.messages, state.bytes) == (len(held), sum(len(each.body) for each in held))
