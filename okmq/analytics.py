@@ -38,11 +38,14 @@ POLL_S = 0.5
 RETRY_S = 5.0
 """How long the database or the store is left alone after it did not answer."""
 
-# SIGTERM to the end takes at most the sum of these.
-FINISH_S, JVM_END_S = 1.5, 2.5
+FINISH_S = 1.5
+"""How long a run may take to end by itself when the process is told to: time for a transaction, not for Spark."""
+
 ERROR_LENGTH = 500
 
 log = logging.getLogger(__name__)
+# What fails in the JVM is raised here too and said once, in a sentence.
+logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
 
 class Analytics:
@@ -134,7 +137,7 @@ class Analytics:
         def counts(progress: ArchiveProgress) -> dict[str, int]:
             return {"messages": progress.messages, "bytes": progress.bytes, "batches": progress.batches}
 
-        return counts(archive(self._session(), self._settings(), on_progress=note, stop=self.stop))
+        return counts(archive(self._session(), self._settings(), on_progress=note))
 
     def _rollup(self, run: Run) -> dict[str, int]:
         archived = store.log().run(archived_offsets())
@@ -247,10 +250,11 @@ def run(env: Env) -> int:
         stop.wait(1.0)
     crashed = not stop.is_set()
     working.join(FINISH_S)
+    logging.disable(logging.CRITICAL)  # the cries of calls whose JVM goes
     if _spark_was_started():
         from spark import session
 
-        session.end(within_s=JVM_END_S)
+        session.end()
     for pid in _children():
         os.kill(pid, signal.SIGKILL)  # a JVM that was only just being started
     return 1 if crashed else 0

@@ -18,6 +18,9 @@ PROJECT = Path(__file__).resolve().parent.parent
 DEFAULT_MASTER = "local[*]"
 DEFAULT_MEMORY = "1g"
 
+_folders: list[Path] = []
+"""What this process's JVM fills with temporary files."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SessionSettings:
@@ -88,22 +91,21 @@ def lives() -> bool:
     return process is not None and process.poll() is None
 
 
-def end(*, within_s: float = 5.0) -> None:
-    """End the session and its JVM, so that the memory is given back; a next ``build`` starts anew.
+def end() -> None:
+    """End the session and its JVM at once, so that the memory is given back; a next ``build`` starts anew.
 
-    ``SparkSession.stop`` leaves the JVM running. One that does not end by itself in time is killed: whatever it was
-    writing does not count until it is whole.
+    ``SparkSession.stop`` leaves the JVM running. It is killed rather than asked: that takes no time, says nothing
+    alarming, and what was being written does not count until it is whole. Its workers end with it.
     """
     process = _jvm_process()
+    _hush_accumulators()
     if process is not None:
-        process.terminate()  # its own shutdown hooks stop Spark and clear its folders
-        try:
-            process.wait(within_s)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        process.kill()
+        process.wait()
         if process.stdin is not None:
             process.stdin.close()
+    while _folders:
+        shutil.rmtree(_folders.pop(), ignore_errors=True)
     _forget_session()
 
 
@@ -111,14 +113,17 @@ def _jvm_process() -> "subprocess.Popen[bytes] | None":
     return getattr(SparkContext._gateway, "proc", None)
 
 
+def _hush_accumulators() -> None:
+    """End the server to which workers report counters; the JVM's end would reach it as an error and be printed."""
+    accumulators: Any = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    if accumulators is not None:
+        accumulators.handle_error = lambda request, address: None
+        accumulators.shutdown()
+
+
 def _forget_session() -> None:
     """Take back what PySpark keeps in its classes about a JVM that has ended (it has no call for this)."""
     gateway: Any = SparkContext._gateway
-    context = SparkContext._active_spark_context
-    if context is not None:
-        accumulators: Any = getattr(context, "_accumulatorServer", None)
-        if accumulators is not None:
-            accumulators.shutdown()
     SparkSession._instantiatedSession = None
     SparkSession._activeSession = None
     SparkContext._active_spark_context = None
@@ -140,6 +145,7 @@ def _private_folder(parent: Path) -> Path:
     number = 1 + len(list(parent.glob(f"{os.getpid()}-*")))
     folder = parent / f"{os.getpid()}-{number}"
     folder.mkdir()
+    _folders.append(folder)
     return folder
 
 

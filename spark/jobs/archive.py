@@ -4,7 +4,6 @@ python -m spark.jobs.archive
 """
 
 import json
-import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -57,13 +56,11 @@ def archive(
     settings: JobSettings,
     *,
     on_progress: Callable[[ArchiveProgress], None] = lambda progress: None,
-    stop: threading.Event | None = None,
 ) -> ArchiveProgress:
     """Archive everything that stands in the log now, and tell the log how far the history has come.
 
     Args:
         on_progress: called from this thread when there is news, about once a second at most.
-        stop: ends the run early; what was done stays done.
 
     Raises:
         Exception: as Spark reports it, when a micro-batch fails; the next run does it again.
@@ -85,9 +82,6 @@ def archive(
         )
         reported = run.progress
         while not query.awaitTermination(POLL_S):
-            if stop is not None and stop.is_set():
-                query.stop()
-                break
             if run.progress != reported:
                 reported = run.progress
                 on_progress(reported)
