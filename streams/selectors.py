@@ -104,17 +104,25 @@ def streams_page(
 
 def streams_matching(caller: Caller, key: str) -> list[StreamView]:
     """The streams whose key patterns match a key; a stream without patterns matches none."""
-    rows = streams_of(caller).exclude(keys=[])
-    return stream_views([stream for stream in rows if naming.matches_any(key, stream.keys)])
+    patterns = streams_of(caller).exclude(keys=[]).values_list("pk", "keys")
+    found = [pk for pk, its_patterns in patterns if naming.matches_any(key, its_patterns)]
+    # In slices: a database bounds how many values one statement takes.
+    rows = [
+        stream
+        for n in range(0, len(found), 500)
+        for stream in streams_of(caller).filter(pk__in=found[n : n + 500])
+    ]
+    return stream_views(sorted(rows, key=lambda stream: stream.name))
 
 
 def overview(caller: Caller) -> Overview:
     """Totals over the streams that a caller may see."""
-    views = stream_views(list(streams_of(caller)))
+    ids = list(streams_of(caller).values_list("stream_id", flat=True))
+    states = store.log().run(stats.inspect_many(ids)).values()
     return Overview(
-        streams=len(views),
-        messages=sum(view.state.messages for view in views),
-        bytes=sum(view.state.bytes for view in views),
+        streams=len(ids),
+        messages=sum(state.messages for state in states),
+        bytes=sum(state.bytes for state in states),
     )
 
 

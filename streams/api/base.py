@@ -1,12 +1,13 @@
 """What every view of the API has."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from streams.access import Caller
@@ -26,7 +27,7 @@ class ApiView(APIView):
         asked: the checked query parameters of this request.
     """
 
-    http_method_names: ClassVar = ["get", "head", "post", "patch", "delete"]
+    http_method_names = ["get", "head", "post", "patch", "delete"]
     operations: ClassVar[Mapping[str, Operation]] = {}
     schema = OperationSchema()
     asked: dict[str, Any]
@@ -59,7 +60,7 @@ class ApiView(APIView):
             self.caller.demand(operation.scope)
         self.asked = asked(request.query_params, operation.query)
 
-    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
         raise self.refuse_method()
 
     def refuse_method(self) -> Refusal:
@@ -89,6 +90,10 @@ class ApiView(APIView):
         if self.operations[self.request.method or ""].body_optional:
             return {}
         raise Refusal("validation_error", "The body is empty; send a JSON object.", fields=[], errors={})
+
+    def rows(self, schema: type[Serializer[Any]], objects: Sequence[Any]) -> list[Any]:
+        """Objects as they go out."""
+        return list(schema(objects, many=True, context={"request": self.request}).data)
 
     def page(self, rows: list[Any], *, next_after: str | int | None) -> Response:
         """A bare array, with a link to the next page where there is one."""

@@ -62,5 +62,4 @@ class EventsView(ApiView):
             stream=self.asked["stream"],
             kind=self.asked["kind"],
         )
-        rows = EventObject(events, many=True).data
-        return self.page(rows, next_after=events[-1].pk if more else None)
+        return self.page(self.rows(EventObject, events), next_after=events[-1].pk if more else None)

@@ -38,11 +38,12 @@ class Text(serializers.CharField):
 class WholeNumber(serializers.IntegerField):
     """A whole number, by default from 1 to the largest that every client can read back."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{"min_value": 1, "max_value": LARGEST_INTEGER, **options})
+    def __init__(self, *, min_value: int = 1, max_value: int = LARGEST_INTEGER, **options: Any) -> None:
+        super().__init__(min_value=min_value, max_value=max_value, **options)
+        self._bounds = min_value, max_value
 
     def to_internal_value(self, data: Any) -> int:
-        low, high = self.min_value, self.max_value
+        low, high = self._bounds
         if type(data) is not int or not low <= data <= high:
             nullable = " or null" if self.allow_null else ""
             raise serializers.ValidationError(f"Expected a whole number from {low} to {high}{nullable}.")
@@ -90,8 +91,8 @@ class Moment(serializers.DateTimeField):
             raise serializers.ValidationError("Expected a time such as 2026-11-21T06:00:00Z, with its zone.")
         return time
 
-    def to_representation(self, value: datetime | None) -> str | None:
-        return None if value is None else timestamp(int(value.timestamp() * 1000))
+    def to_representation(self, value: datetime) -> str:
+        return timestamp(int(value.timestamp() * 1000))
 
 
 def parse_time(text: str) -> datetime | None:

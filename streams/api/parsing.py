@@ -1,7 +1,7 @@
 """Reading a request's body: strict JSON, whole, chunked or not, with a bound."""
 
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import msgspec
 from django.http import HttpRequest, UnreadablePostError
@@ -50,23 +50,19 @@ class StrictJSONParser(BaseParser):
 class StrictRequest(Request):
     """DRF's request, but that a body without Content-Length is read: DRF takes it for an empty one."""
 
-    def _load_stream(self) -> None:
-        self._stream = self._request
-
     def _parse(self) -> tuple[Any, Mapping[str, Any]]:
         encoding = self._request.META.get("HTTP_CONTENT_ENCODING", "identity")
         if encoding.strip().lower() not in {"", "identity"}:
             raise Refusal("unsupported_media_type", "Send the body without Content-Encoding.")
-        too_long = declared_length(self._request) > BODY_LIMIT_BYTES
-        if too_long:
+        if declared_length(self._request) > BODY_LIMIT_BYTES:
             raise Refusal(
                 "payload_too_large",
                 f"The body is larger than {BODY_LIMIT_BYTES} bytes.",
                 limit=BODY_LIMIT_BYTES,
             )
-        parser = self.parsers[0]
+        body = cast(IO[Any], self._request)  # HttpRequest reads like a file
         try:
-            return parser.parse(self._request, self.content_type, self.parser_context), {}
+            return StrictJSONParser().parse(body, self.content_type), {}
         except UnreadablePostError:
             raise Refusal("request_timeout", "The body did not arrive whole.") from None
 

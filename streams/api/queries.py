@@ -58,7 +58,7 @@ class StreamsAsked(PageAsked):
     """Which streams."""
 
     name = Text(max_length=200, default="", allow_blank=True, help_text="A part of the name, as written.")
-    label = serializers.ListField(
+    label = serializers.ListField(  # type: ignore[assignment]
         child=AskedLabel(max_length=400),
         default=list,
         max_length=MOST_LABELS_ASKED,

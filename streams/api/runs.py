@@ -1,7 +1,7 @@
 """Runs of the history jobs over HTTP."""
 
 import re
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -84,14 +84,13 @@ class RunsView(ApiView):
 
     def get(self, request: Request) -> Response:
         runs, more = selectors.runs_page(before=self.asked.get("after"), limit=self.asked["limit"])
-        rows = RunObject(runs, many=True, context={"request": request}).data
-        return self.page(rows, next_after=runs[-1].pk if more else None)
+        return self.page(self.rows(RunObject, runs), next_after=runs[-1].pk if more else None)
 
     def post(self, request: Request) -> Response:
         wanted = self.sent(RunWanted)
         jobs = [wanted["job"]] if "job" in wanted else [Job.ARCHIVE, Job.ROLLUP]
         runs = run_request(jobs=jobs, requested_by=self.caller.actor.name)
-        rows: list[dict[str, Any]] = RunObject(runs, many=True, context={"request": request}).data
+        rows = self.rows(RunObject, runs)
         return Response({**rows[-1], "runs": rows}, status=202, headers={"Location": rows[-1]["url"]})
 
 

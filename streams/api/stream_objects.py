@@ -122,7 +122,7 @@ class StreamChanges(StreamSettings):
     """Settings to change; what is not sent keeps its value."""
 
     not_taken: ClassVar = dict.fromkeys((*READ_ONLY, "name", "storage"), "This field cannot be changed.")
-    storage = None
+    storage = None  # type: ignore[assignment]
 
 
 def settings_in(checked: Mapping[str, Any]) -> dict[str, Any]:

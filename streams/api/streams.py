@@ -51,8 +51,7 @@ class StreamsView(ApiView):
             name=self.asked["name"],
             labels=labels,
         )
-        rows = [StreamObject(view).data for view in views]
-        return self.page(rows, next_after=views[-1].stream.name if more else None)
+        return self.page(self.rows(StreamObject, views), next_after=views[-1].stream.name if more else None)
 
     def post(self, request: Request) -> Response:
         data = self.body()
@@ -81,7 +80,7 @@ class StreamsView(ApiView):
             self.caller.demand_stream(name)
         made = streams_create(self.caller.workspace, wanted=wanted, actor=self.caller.actor)
         views = selectors.stream_views([stream for stream, _ in made])
-        rows = [StreamObject(view).data for view in views]
+        rows = self.rows(StreamObject, views)
         return Response(rows, status=201 if any(is_new for _, is_new in made) else 200)
 
 
@@ -184,4 +183,4 @@ class StreamsFindView(ApiView):
         fault = naming.key_fault(key)
         if fault:
             raise invalid("key", fault)
-        return Response([StreamObject(view).data for view in selectors.streams_matching(self.caller, key)])
+        return Response(self.rows(StreamObject, selectors.streams_matching(self.caller, key)))

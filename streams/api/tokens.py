@@ -111,9 +111,7 @@ class TokensView(ApiView):
         tokens, more = selectors.tokens_page(
             workspace, after=self.asked.get("after", 0), limit=self.asked["limit"]
         )
-        return self.page(
-            [TokenObject(token).data for token in tokens], next_after=tokens[-1].pk if more else None
-        )
+        return self.page(self.rows(TokenObject, tokens), next_after=tokens[-1].pk if more else None)
 
     def post(self, request: Request) -> Response:
         wanted = self.sent(TokenWanted)

@@ -1,6 +1,6 @@
 """The paths of the control plane; each with and without the slash at its end, without a redirect."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.urls import URLPattern, re_path
 from django.views.decorators.csrf import csrf_exempt
@@ -18,7 +18,7 @@ from streams.api.workspaces import AccountView, WorkspacesView, WorkspaceView
 def at(path: str, view: Any, name: str) -> URLPattern:
     """A path in both slash forms; ``<name>`` in it is one segment."""
     pattern = path.replace("<", "(?P<").replace(">", ">[^/]+)")
-    return re_path(rf"^{pattern}/?\Z", view, name=name)
+    return cast(URLPattern, re_path(rf"^{pattern}/?\Z", view, name=name))
 
 
 app_name = "api"

@@ -8,9 +8,9 @@ from rest_framework.response import Response
 
 from streams import selectors
 from streams.api.base import ApiView
-from streams.api.fields import Moment, Name, OneOf, Strict
+from streams.api.fields import Moment, Name, OneOf, Strict, Text
 from streams.api.operation import Operation
-from streams.api.queries import AskedNumber, Text
+from streams.api.queries import AskedNumber
 from streams.models import Plan
 from streams.services.workspaces import workspace_create, workspace_delete
 
@@ -96,9 +96,7 @@ class WorkspacesView(ApiView):
     def get(self, request: Request) -> Response:
         self.caller.demand_rule()
         rows, more = selectors.workspaces_page(after=self.asked["after"], limit=self.asked["limit"])
-        return self.page(
-            [WorkspaceObject(row).data for row in rows], next_after=rows[-1].name if more else None
-        )
+        return self.page(self.rows(WorkspaceObject, rows), next_after=rows[-1].name if more else None)
 
     def post(self, request: Request) -> Response:
         self.caller.demand_rule()

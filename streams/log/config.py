@@ -1,12 +1,13 @@
 """What the SQL database decides and the log must know: streams, their names and settings, tokens."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from streams.log import keys
-from streams.log.client import Op, Pipeline, Script
+from streams.log.client import Op, Pipeline, Script, Scripts
+from streams.log.errors import LogError
 
 SETTINGS = (
     "ttl",
@@ -22,6 +23,9 @@ SETTINGS = (
     "keys",
 )
 """The settings that the scripts and the data plane act on."""
+
+PUBLISHED_AT_ONCE = 500
+"""Streams in one round trip: nobody else waits for more than that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,19 +62,46 @@ class TokenGrant:
 
 def stream_publish(stream: Registered, settings: Mapping[str, Any]) -> Op[bool]:
     """Publish a stream's name and settings (those of ``SETTINGS``); True when it is new to this store."""
+    new = yield _publication(stream, settings)
+    yield Pipeline([*_registrations([stream]), ("PUBLISH", keys.CHANGED, "stream")])
+    return bool(new)
+
+
+def streams_publish(streams: Sequence[tuple[Registered, Mapping[str, Any]]]) -> Op[None]:
+    """Publish many streams in a few round trips; the processes that remember streams are told once.
+
+    Raises:
+        StoreUnavailable: some may have been published; doing it again does no harm.
+    """
+    for first in range(0, len(streams), PUBLISHED_AT_ONCE):
+        part = streams[first : first + PUBLISHED_AT_ONCE]
+        # The first one alone: it makes the script known to the server, so that the others are sent only once.
+        yield _publication(*part[0])
+        replies = yield Scripts([_publication(*each) for each in part[1:]])
+        for reply in replies:
+            if isinstance(reply, LogError):
+                raise reply
+        yield Pipeline(_registrations([stream for stream, _ in part]))
+    if streams:
+        yield ("PUBLISH", keys.CHANGED, "stream")
+
+
+def _publication(stream: Registered, settings: Mapping[str, Any]) -> Script:
     pairs: list[Any] = ["name", stream.name, "workspace", stream.workspace_id]
     for field in SETTINGS:
         pairs += [field, _encode(settings.get(field))]
-    registered = {name: value for name, value in asdict(stream).items() if name != "stream_id"}
-    new = yield Script("publish", [keys.meta(stream.stream_id)], pairs)
-    yield Pipeline(
-        [
-            ("HSET", keys.REGISTRY, stream.stream_id, json.dumps(registered)),
+    return Script("publish", [keys.meta(stream.stream_id)], pairs)
+
+
+def _registrations(streams: Iterable[Registered]) -> list[tuple[Any, ...]]:
+    commands: list[tuple[Any, ...]] = []
+    for stream in streams:
+        entry = {name: value for name, value in asdict(stream).items() if name != "stream_id"}
+        commands += [
+            ("HSET", keys.REGISTRY, stream.stream_id, json.dumps(entry)),
             ("HSET", keys.names(stream.workspace_id), stream.name, stream.stream_id),
-            ("PUBLISH", keys.CHANGED, "stream"),
         ]
-    )
-    return bool(new)
+    return commands
 
 
 def stream_remove(stream_id: str, *, workspace_id: int, name: str) -> Op[None]:

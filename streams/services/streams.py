@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from streams import store
 from streams.access import Actor
-from streams.errors import Refusal
+from streams.errors import Refusal, stream_not_found
 from streams.log import config, keys, stats
-from streams.models import DEFAULT_WORKSPACE, Rollup, RollupPosition, Stream, Workspace
+from streams.models import DEFAULT_WORKSPACE, Event, Rollup, RollupPosition, Stream, Workspace
 from streams.services.events import event_record
 
 SETTINGS = (
@@ -55,48 +55,82 @@ def stream_create(
     return made[0]
 
 
-@transaction.atomic
 def streams_create(
     workspace: Workspace,
     *,
     wanted: Sequence[tuple[str, Mapping[str, Any]]],
     actor: Actor,
 ) -> list[tuple[Stream, bool]]:
-    """Make several streams, all or none; see ``stream_create``."""
+    """Make several streams, all or none; see ``stream_create``. Refusals tell of each in ``details.errors``."""
+    try:
+        return _streams_create(workspace, wanted=wanted, actor=actor)
+    except IntegrityError:
+        # Somebody else made one of them after we looked: now it is there, so it is answered or refused.
+        return _streams_create(workspace, wanted=wanted, actor=actor)
+
+
+@transaction.atomic
+def _streams_create(
+    workspace: Workspace, *, wanted: Sequence[tuple[str, Mapping[str, Any]]], actor: Actor
+) -> list[tuple[Stream, bool]]:
     there = {
         stream.name: stream
-        for stream in Stream.objects.filter(workspace=workspace, name__in=[name for name, _ in wanted])
+        for stream in Stream.objects.select_related("workspace").filter(
+            workspace=workspace, name__in=[name for name, _ in wanted]
+        )
     }
     made: list[tuple[Stream, bool]] = []
-    for name, settings in wanted:
-        fresh = Stream(workspace=workspace, name=name, **_within_plan(workspace, settings))
-        held = there.get(name)
-        if held is None:
-            made.append((fresh, True))
-        elif settings_of(held) == settings_of(fresh):
-            made.append((held, False))
-        else:
-            raise Refusal(
-                "stream_exists",
-                f"Stream {name!r} exists with other settings.",
-                stream=name,
-                differs=sorted(field for field in SETTINGS if getattr(held, field) != getattr(fresh, field)),
-                err_code=10058,
-            )
-    for stream, is_new in made:
-        if is_new:
-            stream.save(force_insert=True)
-            event_record(
-                workspace,
-                kind="stream.created",
-                actor=actor,
-                stream=stream.name,
-                after=settings_of(stream),
-                summary=f"Stream {stream.name} was created.",
-            )
+    refusals: list[tuple[int, Refusal]] = []
+    for index, (name, settings) in enumerate(wanted):
+        try:
+            fresh = Stream(workspace=workspace, name=name, **_within_plan(workspace, settings))
+            made.append(_held_or_fresh(there.get(name), fresh))
+        except Refusal as refusal:
+            refusals.append((index, refusal))
+    if refusals:
+        raise _first_of(refusals, many=len(wanted) > 1)
     created = [stream for stream, is_new in made if is_new]
-    transaction.on_commit(lambda: streams_publish(created))
+    Stream.objects.bulk_create(created)
+    Event.objects.bulk_create(
+        Event(
+            workspace=workspace,
+            kind="stream.created",
+            actor=actor.name,
+            address=actor.address,
+            stream=stream.name,
+            after=settings_of(stream),
+            summary=f"Stream {stream.name} was created.",
+        )
+        for stream in created
+    )
+    # Those that were there are told again too: had the log not answered the first time, this call mends it.
+    transaction.on_commit(lambda: streams_publish([stream for stream, _ in made]))
     return made
+
+
+def _held_or_fresh(held: Stream | None, fresh: Stream) -> tuple[Stream, bool]:
+    if held is None:
+        return fresh, True
+    if settings_of(held) == settings_of(fresh):
+        return held, False
+    raise Refusal(
+        "stream_exists",
+        f"Stream {held.name!r} exists with other settings.",
+        stream=held.name,
+        differs=sorted(field for field in SETTINGS if getattr(held, field) != getattr(fresh, field)),
+        err_code=10058,
+    )
+
+
+def _first_of(refusals: Sequence[tuple[int, Refusal]], *, many: bool) -> Refusal:
+    """The first refusal of a call; where several streams were wanted, each one's place and reason in it."""
+    _, first = refusals[0]
+    if many:
+        first.details["errors"] = [
+            {"index": index, "field": refusal.details.get("cap", "name"), "message": str(refusal)}
+            for index, refusal in refusals
+        ]
+    return first
 
 
 @transaction.atomic
@@ -105,11 +139,20 @@ def stream_change(stream: Stream, *, changes: Mapping[str, Any], actor: Actor) -
 
     Raises:
         Refusal: ``operation_denied`` for switching a one-way switch off or changing a sealed stream,
-            ``quota_exceeded`` above the plan's cap.
+            ``quota_exceeded`` above the plan's cap, ``stream_not_found`` when it has been deleted meanwhile.
     """
-    stream = Stream.objects.select_for_update().select_related("workspace").get(pk=stream.pk)
-    before = settings_of(stream)
-    changed = {field: value for field, value in changes.items() if before[field] != value}
+    name = stream.name
+    held = (
+        Stream.objects.select_for_update(of=("self",))
+        .select_related("workspace")
+        .filter(pk=stream.pk)
+        .first()
+    )
+    if held is None:
+        raise stream_not_found(name)
+    stream, before = held, settings_of(held)
+    wanted = _within_plan(stream.workspace, changes, new=False)
+    changed = {field: value for field, value in wanted.items() if before[field] != value}
     for switch in ONE_WAY:
         if before[switch] and changed.get(switch) is False:
             raise Refusal(
@@ -124,17 +167,17 @@ def stream_change(stream: Stream, *, changes: Mapping[str, Any], actor: Actor) -
             f"Stream {stream.name!r} is sealed: it is read-only.",
             err_code=10109,
         )
-    for field, value in _within_plan(stream.workspace, changed, new=False).items():
+    for field, value in changed.items():
         setattr(stream, field, value)
-    stream.save()
     if changed:
+        stream.save()
         event_record(
             stream.workspace,
             kind="stream.changed",
             actor=actor,
             stream=stream.name,
             before={field: before[field] for field in changed},
-            after={field: getattr(stream, field) for field in changed},
+            after=changed,
             summary=f"Stream {stream.name}: {', '.join(sorted(changed))} changed.",
         )
     transaction.on_commit(lambda: streams_publish([stream]))
@@ -163,8 +206,7 @@ def stream_delete(stream: Stream, *, actor: Actor) -> None:
 
 def streams_publish(streams: Sequence[Stream]) -> None:
     """Tell the log of these streams and their settings; the worker then applies limits that became tighter."""
-    for stream in streams:
-        store.log().run(config.stream_publish(registered(stream), settings_of(stream)))
+    store.log().run(config.streams_publish([(registered(each), settings_of(each)) for each in streams]))
     if streams:
         store.log().run(stats.touch([stream.stream_id for stream in streams]))
 

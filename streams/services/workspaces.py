@@ -19,9 +19,9 @@ def workspace_create(*, name: str, actor: Actor, plan: str = Plan.UNLIMITED) -> 
     Raises:
         Refusal: ``workspace_exists``.
     """
-    if Workspace.objects.filter(name=name).exists():
+    workspace, is_new = Workspace.objects.get_or_create(name=name, defaults={"plan": plan})
+    if not is_new:
         raise Refusal("workspace_exists", f"Workspace {name!r} exists.", workspace=name)
-    workspace = Workspace.objects.create(name=name, plan=plan)
     event_record(
         workspace,
         kind="workspace.created",
