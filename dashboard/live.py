@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 from channels.db import database_sync_to_async
@@ -171,7 +171,7 @@ def stream_sampled(view: StreamView, *, rate_in: float = 0.0, bytes_in: float = 
 
 def sampled(sample: Sample) -> StreamSampled:
     """The worker's sample as an event."""
-    return StreamSampled(**{name: getattr(sample, name) for name in StreamSampled.__dataclass_fields__})
+    return StreamSampled(**{field.name: getattr(sample, field.name) for field in fields(StreamSampled)})
 
 
 def processes_changed(processes: Iterable[ProcessStatus]) -> ProcessesChanged:

@@ -36,7 +36,7 @@ function colour(name) {
   return resolved;
 }
 
-function options(box, { format, bars, series, stepS }) {
+function options(box, { format, bars, series, stepS, live }) {
   const say = FORMATS[format];
   const faint = colour("--ink-faint");
   const grid = { stroke: colour("--line"), width: 1 };
@@ -50,7 +50,7 @@ function options(box, { format, bars, series, stepS }) {
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     cursor: { sync: { key: "okmq" }, drag: { x: false, y: false }, points: { size: 6 } },
     padding: [8, 8, 0, 0],
-    scales: { y: { range: (_, __, top) => [0, top > 0 ? top * 1.1 : 1] } },
+    scales: { x: live ? { range: (_, __, last) => [last - WINDOW_S, last] } : {}, y: { range: (_, __, top) => [0, top > 0 ? top * 1.1 : 1] } },
     axes: [
       { ...axis, grid: { show: false }, values: (_, splits, __, ___, step) => splits.map((at) => axisLabel(at, step)), space: 70 },
       { ...axis, values: (_, splits) => splits.map((value) => say(value)), size: 76, space: 36 },
@@ -82,8 +82,8 @@ function options(box, { format, bars, series, stepS }) {
 
 function draw(box) {
   const seed = JSON.parse(document.getElementById(box.dataset.chart).textContent);
-  const { series: field, format, kind, live: topic } = { ...box.dataset, live: box.dataset.liveChart };
-  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0 };
+  const { series: field, format, kind, liveChart: topic } = box.dataset;
+  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, live: kind === "live" };
   let data = [seed.times, seed[field]];
   let plot = new uPlot(options(box, look), data, box);
   const redraw = () => {
