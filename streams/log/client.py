@@ -160,6 +160,7 @@ class AsyncLog:
     async def close(self) -> None:
         """Give the connections back."""
         await self.client.aclose()
+        await self.client.connection_pool.disconnect()
 
     async def _send(self, command: Command) -> Any:
         if isinstance(command, Script):

@@ -1,0 +1,135 @@
+"""The data plane behind a real HTTP server on loopback, with tokens and streams published straight to the log."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+
+from streams import bearer
+from streams.dataplane.app import DataPlane
+from streams.log import config, keys
+from streams.log.client import Log
+from tests.waiting import until
+
+WORKSPACE_ID = 7
+OTHER_WORKSPACE_ID = 8
+
+
+class Server:
+    """A uvicorn that serves one DataPlane from a thread."""
+
+    def __init__(self, store_url: str) -> None:
+        plane = DataPlane(store_url, allowed_hosts=["127.0.0.1"])
+
+        async def application(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] == "lifespan":
+                await receive()
+                plane.start()
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+                await plane.stop()
+                await send({"type": "lifespan.shutdown.complete"})
+            else:
+                await plane(scope, receive, send)
+
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._socket.getsockname()[1]
+        self._server = uvicorn.Server(uvicorn.Config(application, log_level="error", lifespan="on"))
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
+        self._thread.start()
+        until(lambda: self._server.started)
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(10)
+
+
+@pytest.fixture(scope="session")
+def log(valkey: str) -> Iterator[Log]:
+    client = Log(valkey)
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def server(valkey: str) -> Iterator[Server]:
+    server = Server(valkey)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def token_for(log: Log) -> Callable[..., str]:
+    """Makes tokens known: scopes, and optionally workspace, patterns, expiry."""
+
+    def make(*scopes: str, workspace_id: int = WORKSPACE_ID, **grant: Any) -> str:
+        secret = bearer.make()
+        log.run(
+            config.token_publish(
+                bearer.digest(secret),
+                config.TokenGrant(
+                    id=1, workspace=f"w{workspace_id}", workspace_id=workspace_id, scopes=scopes, **grant
+                ),
+            )
+        )
+        return secret
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def client(server: Server, token_for: Callable[..., str]) -> Iterator[httpx.Client]:
+    """A client with a token that may do everything."""
+    with httpx.Client(
+        base_url=f"http://127.0.0.1:{server.port}/api/v1/streams",
+        headers={"authorization": f"Bearer {token_for('admin')}"},
+        timeout=35,
+    ) as client:
+        yield client
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream of one test's own: its path under /api/v1/streams, and its internal id."""
+
+    name: str
+    stream_id: str
+
+    @property
+    def messages(self) -> str:
+        return f"/{self.name}/messages"
+
+
+@pytest.fixture
+def make_stream(log: Log, unique: str) -> Callable[..., Stream]:
+    def make(*, name: str = unique, workspace_id: int = WORKSPACE_ID, **settings: Any) -> Stream:
+        stream = config.Registered(
+            stream_id=keys.stream_id(),
+            name=name,
+            workspace=f"w{workspace_id}",
+            workspace_id=workspace_id,
+            archive=False,
+        )
+        defaults = {"dedup_window": 86_400, "max_message_bytes": 1_048_576, "discard": "old"}
+        log.run(config.stream_publish(stream, {**defaults, **settings}))
+        return Stream(name, stream.stream_id)
+
+    return make
+
+
+@pytest.fixture
+def stream(make_stream: Callable[..., Stream]) -> Stream:
+    return make_stream()
+
+
+def refusal(response: httpx.Response) -> tuple[int, str]:
+    """Status and code of a refusal; its shape is checked on the way."""
+    error = response.json()["error"]
+    assert set(error) == {"code", "message", "details"}
+    assert error["message"]
+    return response.status_code, error["code"]

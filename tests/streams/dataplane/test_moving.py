@@ -1,0 +1,115 @@
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from tests.streams.dataplane.conftest import Stream, refusal
+from tests.streams.dataplane.test_reading import fill, offsets
+
+
+def left(client: httpx.Client, stream: Stream) -> list[int]:
+    return offsets(client.get(stream.messages, params={"offset": 0, "limit": 100}))
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("{", "invalid_json"),
+        ("", "invalid_json"),
+        ("[" * 100_000, "invalid_json"),
+        ("[]", "validation_error"),
+        ("{}", "validation_error"),
+        ('{"offset":-1}', "validation_error"),
+        ('{"offset":1.5}', "validation_error"),
+        ('{"offset":"1"}', "validation_error"),
+        ('{"offset":true}', "validation_error"),
+        ('{"offset":null}', "validation_error"),
+        ('{"offset":' + "9" * 400 + "}", "validation_error"),
+        ('{"offset":1,"force":true}', "validation_error"),
+        ('{"offset":4}', "offset_out_of_range"),
+    ],
+)
+def test_a_wrong_commit_is_refused_and_moves_nothing(
+    client: httpx.Client, stream: Stream, body: str, code: str
+) -> None:
+    fill(client, stream, 3)
+    assert refusal(client.post(f"/{stream.name}/commit", content=body)) == (400, code)
+    assert offsets(client.get(stream.messages)) == [1, 2, 3]
+
+
+def test_a_commit_may_rewind(client: httpx.Client, stream: Stream) -> None:
+    fill(client, stream, 3)
+    client.post(f"/{stream.name}/commit", json={"offset": 3})
+    assert client.post(f"/{stream.name}/commit", json={"offset": 0}).json() == {"offset": 0, "previous": 3}
+
+
+@pytest.mark.parametrize(
+    ("query", "deleted", "remaining"),
+    [
+        ("", 5, []),
+        ("?offset=0", 0, [1, 2, 3, 4, 5]),
+        ("?offset=1", 0, [1, 2, 3, 4, 5]),
+        ("?offset=3", 2, [3, 4, 5]),
+        ("?offset=999", 5, []),
+        ("?keep=2", 3, [4, 5]),
+        ("?keep=0", 5, []),
+        ("?keep=99", 0, [1, 2, 3, 4, 5]),
+        ("?key=k.1", 3, [2, 4]),
+        ("?key=k.1&offset=4", 2, [2, 4, 5]),
+        ("?key=k.1&keep=1", 2, [2, 4, 5]),
+        ("?key=k.1&keep=0", 3, [2, 4]),
+    ],
+)
+def test_a_purge_takes_what_it_names_and_never_moves_the_next_offset(
+    client: httpx.Client, stream: Stream, query: str, deleted: int, remaining: list[int]
+) -> None:
+    fill(client, stream, 5)
+    client.post(f"/{stream.name}/commit", json={"offset": 1})
+    assert client.delete(stream.messages + query).json() == {"deleted": deleted}
+    assert left(client, stream) == remaining
+    assert client.post(stream.messages, json={"id": "next", "body": 1}).json()[0]["offset"] == 6
+    assert client.post(f"/{stream.name}/commit", json={"offset": 0}).json()["previous"] == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?offset=",
+        "?offset=x",
+        "?offset=-1",
+        "?keep=",
+        "?keep=1.5",
+        "?key=",
+        "?ofset=4",
+        "?offset=2&keep=1",
+        "?offset",
+    ],
+)
+def test_a_malformed_purge_deletes_nothing(client: httpx.Client, stream: Stream, query: str) -> None:
+    fill(client, stream, 3)
+    assert refusal(client.delete(stream.messages + query)) == (400, "validation_error")
+    assert left(client, stream) == [1, 2, 3]
+
+
+def test_one_message_is_deleted_once(client: httpx.Client, stream: Stream) -> None:
+    fill(client, stream, 3)
+    assert client.delete(f"{stream.messages}/2").json() == {"deleted": 1}
+    assert refusal(client.delete(f"{stream.messages}/2")) == (404, "message_not_found")
+    assert refusal(client.get(f"{stream.messages}/2")) == (404, "message_not_found")
+    assert left(client, stream) == [1, 3]
+
+
+@pytest.mark.parametrize("switch", ["deny_purge", "sealed"])
+def test_a_forbidden_purge_is_named(
+    client: httpx.Client, make_stream: Callable[..., Stream], switch: str
+) -> None:
+    stream = make_stream(**{switch: True})
+    for query in ("", "?key=a"):
+        assert refusal(client.delete(stream.messages + query)) == (403, "operation_denied")
+
+
+def test_a_forbidden_delete_is_named(client: httpx.Client, make_stream: Callable[..., Stream]) -> None:
+    stream = make_stream(deny_delete=True)
+    fill(client, stream, 1)
+    assert refusal(client.delete(f"{stream.messages}/1")) == (403, "operation_denied")
+    assert left(client, stream) == [1]

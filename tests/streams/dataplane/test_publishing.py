@@ -1,0 +1,229 @@
+import json
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from tests.streams.dataplane.conftest import Stream, refusal
+
+
+def publish(client: httpx.Client, stream: Stream, body: str | bytes) -> httpx.Response:
+    return client.post(stream.messages, content=body, headers={"content-type": "application/json"})
+
+
+def stored(client: httpx.Client, stream: Stream) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = client.get(stream.messages, params={"offset": 0, "limit": 10_000}).json()
+    return found
+
+
+def test_a_batch_is_answered_in_input_order(client: httpx.Client, stream: Stream) -> None:
+    answer = client.post(stream.messages, json=[{"id": "a", "body": 1}, {"id": "b", "body": None}])
+    assert answer.status_code == 201
+    assert answer.headers["okmq-durability"] == "fsync"
+    assert answer.json() == [
+        {"id": "a", "offset": 1, "duplicate": False},
+        {"id": "b", "offset": 2, "duplicate": False},
+    ]
+
+
+def test_one_message_and_an_empty_array_are_taken(client: httpx.Client, stream: Stream) -> None:
+    assert client.post(stream.messages, json={"id": "a", "body": ""}).json()[0]["offset"] == 1
+    empty = client.post(stream.messages, json=[])
+    assert (empty.status_code, empty.json()) == (200, [])
+
+
+def test_an_empty_array_for_no_stream_is_404(client: httpx.Client) -> None:
+    assert refusal(client.post("/nowhere/messages", json=[])) == (404, "stream_not_found")
+
+
+def test_all_duplicates_is_still_201(client: httpx.Client, stream: Stream) -> None:
+    client.post(stream.messages, json=[{"id": "a", "body": 1}])
+    again = client.post(stream.messages, json=[{"id": "a", "body": 2}])
+    assert (again.status_code, again.json()) == (201, [{"id": "a", "offset": 1, "duplicate": True}])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "1.0",
+        "1.50",
+        "1e400",
+        "-0",
+        "123456789012345678901234567890",
+        "9" * 5000,
+        "null",
+        '""',
+        '"{\\"a\\":1}"',
+        '"\\u00e9\\n\\/"',
+        '"é\\u0000"',
+        '"\\ud800"',
+        '{"a": 1,  "a": 2, "\\udfff": []}',
+        "[" * 126 + "]" * 126,
+    ],
+)
+def test_a_body_comes_back_as_it_was_sent(client: httpx.Client, stream: Stream, body: str) -> None:
+    answer = publish(client, stream, f'[ {{"id":"x", "body" : {body} }} ]')
+    assert answer.status_code == 201, answer.text
+    text = client.get(f"{stream.messages}/1").text
+    assert text[text.index('"body":') + 7 : -1] == body
+
+
+def test_a_body_of_1_mb_exactly_is_taken_and_a_byte_more_is_not(client: httpx.Client, stream: Stream) -> None:
+    fits = '"' + "x" * (1_048_576 - 2) + '"'
+    assert publish(client, stream, f'{{"id":"a","body":{fits}}}').status_code == 201
+    over = publish(client, stream, f'{{"id":"b","body":"y{fits[1:]}}}')
+    assert refusal(over) == (413, "message_too_large")
+    assert len(stored(client, stream)) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("", "invalid_json"),
+        ("{", "invalid_json"),
+        ("nope", "invalid_json"),
+        ('[{"id":"a","body":NaN}]', "invalid_json"),
+        ('[{"id":"a","body":-Infinity}]', "invalid_json"),
+        ('\ufeff[{"id":"a","body":1}]', "invalid_json"),
+        ('[{"id":"a","body":1}] x', "invalid_json"),
+        ('[{"id":"a","body":' + "[" * 127 + "]" * 127 + "}]", "invalid_json"),
+        ("[" * 100_000, "invalid_json"),
+        ('{"id":"a","body":' + '{"a":' * 50_000 + "1" + "}" * 50_000 + "}", "invalid_json"),
+        (b'[{"id":"a","body":"\xff"}]', "invalid_json"),
+        (b'[{"id":"a","body":"\xed\xa0\x80"}]', "invalid_json"),
+        ('[{"id":"a","body":"\x00"}]', "invalid_json"),
+        ('[{"id":"a","body":01}]', "invalid_json"),
+        ("1", "validation_error"),
+        ('"x"', "validation_error"),
+        ("{}", "validation_error"),
+        ("[1]", "validation_error"),
+        ("[[]]", "validation_error"),
+        ('[{"id":"a"}]', "validation_error"),
+        ('[{"body":1}]', "validation_error"),
+        ('[{"id":1,"body":1}]', "validation_error"),
+        ('[{"id":"","body":1}]', "validation_error"),
+        ('[{"id":"' + "x" * 51 + '","body":1}]', "validation_error"),
+        ('[{"id":"\\ud800","body":1}]', "validation_error"),
+        ('[{"id":"a","body":1,"tag":"x"}]', "validation_error"),
+        ('[{"id":"a","body":1,"key":"a..b"}]', "validation_error"),
+        ('[{"id":"a","body":1,"key":"a.*"}]', "validation_error"),
+        ('[{"id":"a","body":1,"key":"a b"}]', "validation_error"),
+        ('[{"id":"a","body":1,"key":"\\udc00"}]', "validation_error"),
+        ('[{"id":"a","body":1,"key":7}]', "validation_error"),
+        ('[{"id":"a","body":1,"headers":{"a":1}}]', "validation_error"),
+        ('[{"id":"a","body":1,"headers":[]}]', "validation_error"),
+        ('[{"id":"a","body":1,"ttl":0}]', "validation_error"),
+        ('[{"id":"a","body":1,"ttl":1.5}]', "validation_error"),
+        ('[{"id":"a","body":1,"ttl":1e999}]', "validation_error"),
+        ('[{"id":"a","body":1,"ttl":%s}]' % ("9" * 5000), "validation_error"),
+        ('{"messages":[],"expect":{"lastoffset":1}}', "validation_error"),
+        ('{"messages":[],"expect":{"last_offset":-1}}', "validation_error"),
+        ('{"messages":[],"expect":{"last_key_offset":{"a":"1"}}}', "validation_error"),
+        ('{"messages":{},"expect":{}}', "validation_error"),
+        ('{"messages":[],"extra":1}', "validation_error"),
+    ],
+)
+def test_a_wrong_body_is_refused_and_stores_nothing(
+    client: httpx.Client, stream: Stream, body: str | bytes, code: str
+) -> None:
+    good = publish(client, stream, body)
+    assert refusal(good) == (400, code)
+    assert stored(client, stream) == []
+
+
+def test_every_wrong_field_of_every_message_is_named(client: httpx.Client, stream: Stream) -> None:
+    answer = client.post(
+        stream.messages, json=[{"id": "a", "body": 1}, {"id": "", "ttl": 0}, {"id": "c", "bdy": 1}]
+    )
+    named = {(error["index"], error["field"]) for error in answer.json()["error"]["details"]["errors"]}
+    assert named == {(1, "id"), (1, "body"), (1, "ttl"), (2, "body"), (2, "bdy")}
+
+
+def test_of_a_name_twice_the_last_counts(client: httpx.Client, stream: Stream) -> None:
+    publish(client, stream, '[{"id":"a","body":1,"body":"\\ud800","id":"b","body":2}]')
+    assert [(held["id"], held["body"]) for held in stored(client, stream)] == [("b", 2)]
+
+
+def test_a_thousand_messages_are_a_batch_and_one_more_is_not(client: httpx.Client, stream: Stream) -> None:
+    batch = [{"id": str(n), "body": n} for n in range(1001)]
+    assert refusal(client.post(stream.messages, json=batch)) == (400, "batch_too_large")
+    assert client.post(stream.messages, json=batch[:1000]).status_code == 201
+    assert [held["offset"] for held in stored(client, stream)] == list(range(1, 1001))
+
+
+def test_expectations_tell_what_is_there(client: httpx.Client, stream: Stream) -> None:
+    client.post(stream.messages, json=[{"id": "a", "body": 1, "key": "k"}])
+    new = [{"id": "b", "body": 1}]
+    for expect, code, told in (
+        ({"last_offset": 0}, "wrong_last_offset", {"last_offset": 1}),
+        ({"last_id": "z"}, "wrong_last_id", {"last_id": "a"}),
+        ({"last_key_offset": {"k": 0}}, "wrong_last_key_offset", {"last_key_offset": {"k": 1}}),
+    ):
+        answer = client.post(stream.messages, json={"messages": new, "expect": expect})
+        assert refusal(answer) == (409, code)
+        assert told.items() <= answer.json()["error"]["details"].items()
+    held = {"last_offset": 1, "last_id": "a", "last_key_offset": {"k": 1, "other": 0}}
+    assert client.post(stream.messages, json={"messages": new, "expect": held}).status_code == 201
+
+
+def test_a_key_outside_the_streams_patterns_is_refused(
+    client: httpx.Client, make_stream: Callable[..., Stream]
+) -> None:
+    stream = make_stream(keys=["orders.*.>"])
+    for key in ("orders.eu", "other.eu.1", None):
+        answer = client.post(stream.messages, json=[{"id": "a", "body": 1, "key": key}])
+        assert refusal(answer) == (400, "validation_error")
+    assert (
+        client.post(stream.messages, json=[{"id": "a", "body": 1, "key": "orders.eu.1.x"}]).status_code == 201
+    )
+
+
+def test_a_body_without_content_length_is_read(client: httpx.Client, stream: Stream) -> None:
+    def chunks() -> object:
+        yield b'[{"id":"a",'
+        yield b'"body":1}]'
+
+    answer = client.post(stream.messages, content=chunks(), headers={"content-type": "application/json"})
+    assert answer.status_code == 201
+    assert len(stored(client, stream)) == 1
+
+
+def test_too_large_a_request_is_refused_before_it_is_read(client: httpx.Client, stream: Stream) -> None:
+    def chunks() -> object:
+        for _ in range(20):
+            yield b" " * 1_000_000
+
+    assert refusal(publish(client, stream, b" " * 17_000_000)) == (413, "payload_too_large")
+    answer = client.post(stream.messages, content=chunks(), headers={"content-type": "application/json"})
+    assert refusal(answer) == (413, "payload_too_large")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"content-type": "text/plain"},
+        {"content-type": "application/x-www-form-urlencoded"},
+        {"content-type": "application/json; charset=latin-1"},
+        {"content-type": "application/json", "content-encoding": "gzip"},
+    ],
+)
+def test_another_media_type_is_refused(client: httpx.Client, stream: Stream, headers: dict[str, str]) -> None:
+    answer = client.post(stream.messages, content=b'[{"id":"a","body":1}]', headers=headers)
+    assert refusal(answer) == (415, "unsupported_media_type")
+
+
+def test_no_media_type_is_taken_as_json(client: httpx.Client, stream: Stream) -> None:
+    assert client.post(stream.messages, content=b'[{"id":"a","body":1}]').status_code == 201
+
+
+def test_unknown_parameters_are_refused(client: httpx.Client, stream: Stream) -> None:
+    answer = client.post(stream.messages, params={"dry": "1"}, json=[{"id": "a", "body": 1}])
+    assert refusal(answer) == (400, "validation_error")
+    assert stored(client, stream) == []
+
+
+def test_headers_and_key_come_back(client: httpx.Client, stream: Stream) -> None:
+    sent = {"id": "ü", "body": {"a": [1, 2.5]}, "key": "a.b", "headers": {"trace": 'x"y\n'}}
+    client.post(stream.messages, content=json.dumps([sent]))
+    (held,) = stored(client, stream)
+    assert {name: held[name] for name in sent} == sent

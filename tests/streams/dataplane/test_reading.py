@@ -1,0 +1,280 @@
+import threading
+import time
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from streams.log import config
+from streams.log.client import Log
+from tests.streams.dataplane.conftest import OTHER_WORKSPACE_ID, WORKSPACE_ID, Server, Stream, refusal
+from tests.waiting import until
+
+
+def fill(client: httpx.Client, stream: Stream, count: int, *, first: int = 1) -> None:
+    batch = [{"id": f"id-{n}", "body": n, "key": f"k.{n % 2}"} for n in range(first, first + count)]
+    assert client.post(stream.messages, json=batch).status_code == 201
+
+
+def offsets(response: httpx.Response) -> list[int]:
+    assert response.status_code == 200, response.text
+    return [message["offset"] for message in response.json()]
+
+
+class Poll(threading.Thread):
+    """A long poll in a thread of its own; ``answer`` and ``took_s`` when it is joined."""
+
+    def __init__(self, client: httpx.Client, stream: Stream, **params: object) -> None:
+        super().__init__()
+        self.client, self.stream, self.params = client, stream, params
+        self.answer: httpx.Response
+        self.took_s = 0.0
+        self.start()
+
+    def run(self) -> None:
+        started = time.monotonic()
+        self.answer = self.client.get(self.stream.messages, params=self.params)  # type: ignore[arg-type]
+        self.took_s = time.monotonic() - started
+
+
+def test_the_default_limit_is_10_from_the_committed_offset(client: httpx.Client, stream: Stream) -> None:
+    fill(client, stream, 15)
+    assert offsets(client.get(stream.messages)) == list(range(1, 11))
+    assert client.post(f"/{stream.name}/commit", json={"offset": 10}).json() == {"offset": 10, "previous": 0}
+    assert offsets(client.get(stream.messages)) == list(range(11, 16))
+
+
+def test_both_slash_forms_are_the_same(client: httpx.Client, stream: Stream) -> None:
+    fill(client, stream, 2)
+    for path in (stream.messages, stream.messages + "/"):
+        assert offsets(client.get(path)) == [1, 2]
+    for path in (f"{stream.messages}/2", f"{stream.messages}/2/"):
+        assert client.get(path).json()["offset"] == 2
+    for path in (f"/{stream.name}/commit", f"/{stream.name}/commit/"):
+        assert client.post(path, json={"offset": 1}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ({"offset": 0}, [1, 2, 3, 4, 5]),
+        ({"offset": 4}, [4, 5]),
+        ({"offset": 6}, []),
+        ({"offset": 9007199254740991}, []),
+        ({"before": 4}, [1, 2, 3]),
+        ({"before": 4, "limit": 2}, [2, 3]),
+        ({"before": 0}, []),
+        ({"offset": 2, "before": 5}, [2, 3, 4]),
+        ({"key": "k.*"}, [1, 2, 3, 4, 5]),
+        ({"key": "k.1"}, [1, 3, 5]),
+        ({"key": ">", "offset": 3}, [3, 4, 5]),
+        ({"key": "other"}, []),
+        ({"key": "k.0", "before": 5, "limit": 1}, [4]),
+        ({"id": "id-3"}, [3]),
+        ({"id": "id-3", "key": "k.0"}, []),
+        ({"id": "id-3", "offset": 4}, []),
+        ({"id": "id-3", "before": 3}, []),
+        ({"id": "nobody"}, []),
+        ({"from": "2001-01-01T00:00:00Z"}, [1, 2, 3, 4, 5]),
+        ({"from": "2999-01-01T00:00:00+02:00"}, []),
+    ],
+)
+def test_browsing(
+    client: httpx.Client, stream: Stream, params: dict[str, str | int], expected: list[int]
+) -> None:
+    fill(client, stream, 5)
+    started = time.monotonic()
+    assert offsets(client.get(stream.messages, params=params)) == expected
+    assert time.monotonic() - started < 5, "browsing does not wait"
+
+
+def test_browsing_does_not_move_the_committed_offset(client: httpx.Client, stream: Stream) -> None:
+    fill(client, stream, 3)
+    client.get(stream.messages, params={"offset": 3})
+    assert offsets(client.get(stream.messages)) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("limit", bad) for bad in ("0", "10001", "-1", "", "x", "1.5", "9" * 400, "１")],
+        *[("wait", bad) for bad in ("31", "-1", "x", "", "1e3", "nan", "inf")],
+        *[("offset", bad) for bad in ("-1", "", "x", "1.0", "9007199254740992", "9" * 400)],
+        *[("before", bad) for bad in ("-1", "", "9" * 400)],
+        *[("from", bad) for bad in ("", "yesterday", "2026-01-01", "2026-01-01T00:00:00", "1" * 400)],
+        *[("key", bad) for bad in ("", "a..b", "a.>.b", "a*", ">.a", "a" * 256)],
+        *[("id", bad) for bad in ("", "x" * 51)],
+        ("ofset", "4"),
+        ("offset", "%ff"),
+    ],
+)
+def test_a_wrong_parameter_is_refused(client: httpx.Client, stream: Stream, name: str, value: str) -> None:
+    query = f"?{name}={value}" if "%" in value else "?" + str(httpx.QueryParams({name: value}))
+    assert refusal(client.get(stream.messages + query)) == (400, "validation_error")
+
+
+def test_a_poll_on_nothing_returns_an_empty_array_after_its_wait(
+    client: httpx.Client, stream: Stream
+) -> None:
+    poll = Poll(client, stream, wait=0.4)
+    poll.join()
+    assert offsets(poll.answer) == []
+    assert 0.4 <= poll.took_s < 3
+
+
+def test_a_poll_wakes_at_once_and_returns_what_is_there(
+    server: Server, client: httpx.Client, stream: Stream, log: Log
+) -> None:
+    poll = Poll(client, stream, wait=20, limit=100)
+    _until_parked(log, stream)
+    fill(client, stream, 3)
+    poll.join()
+    assert offsets(poll.answer) == [1, 2, 3]
+    assert poll.took_s < 10
+
+
+def test_another_stream_does_not_end_a_poll(
+    client: httpx.Client, make_stream: Callable[..., Stream], unique: str, log: Log
+) -> None:
+    waited, other = make_stream(), make_stream(name=f"{unique}-b")
+    poll = Poll(client, waited, wait=1)
+    _until_parked(log, waited)
+    fill(client, other, 3)
+    poll.join()
+    assert offsets(poll.answer) == []
+    assert poll.took_s >= 1
+
+
+def test_a_poll_ends_with_404_when_the_stream_goes(client: httpx.Client, stream: Stream, log: Log) -> None:
+    poll = Poll(client, stream, wait=20)
+    _until_parked(log, stream)
+    log.run(config.stream_remove(stream.stream_id, workspace_id=WORKSPACE_ID, name=stream.name))
+    poll.join()
+    assert refusal(poll.answer) == (404, "stream_not_found")
+    assert poll.took_s < 5
+
+
+def test_a_stream_made_again_never_serves_the_old_one(
+    client: httpx.Client, make_stream: Callable[..., Stream], log: Log
+) -> None:
+    old = make_stream()
+    fill(client, old, 3)
+    log.run(config.stream_remove(old.stream_id, workspace_id=WORKSPACE_ID, name=old.name))
+    new = make_stream()
+    assert offsets(client.get(new.messages, params={"offset": 0})) == []
+    fill(client, new, 1, first=9)
+    assert [held["id"] for held in client.get(new.messages).json()] == ["id-9"]
+
+
+def test_many_polls_on_one_stream_all_wake(
+    server: Server, client: httpx.Client, stream: Stream, log: Log
+) -> None:
+    polls = [Poll(client, stream, wait=20) for _ in range(20)]
+    _until_parked(log, stream)
+    fill(client, stream, 1)
+    for poll in polls:
+        poll.join()
+        assert offsets(poll.answer) == [1]
+
+
+def test_a_token_without_the_scope_is_forbidden(
+    server: Server, client: httpx.Client, stream: Stream, token_for: Callable[..., str]
+) -> None:
+    publisher = {"authorization": token_for("publish")}
+    assert client.post(stream.messages, json=[{"id": "a", "body": 1}], headers=publisher).status_code == 201
+    assert refusal(client.get(stream.messages, headers=publisher)) == (403, "forbidden")
+    assert refusal(client.delete(stream.messages, headers=publisher)) == (403, "forbidden")
+    assert refusal(client.post(f"/{stream.name}/commit", json={"offset": 0}, headers=publisher)) == (
+        403,
+        "forbidden",
+    )
+
+
+@pytest.mark.parametrize("form", ["{}", "Bearer {}", "bearer {}", "BEARER  {}"])
+def test_bearer_and_bare_tokens_are_taken(
+    client: httpx.Client, stream: Stream, token_for: Callable[..., str], form: str
+) -> None:
+    headers = {"Authorization": form.format(token_for("read"))}
+    assert client.get(stream.messages, params={"offset": 0}, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("value", ["", "Bearer", "Basic abc", "okmq_unknown", "Bearer a b", "\xff"])
+def test_no_or_an_unknown_token_is_401(server: Server, stream: Stream, value: str) -> None:
+    answer = httpx.get(
+        f"http://127.0.0.1:{server.port}/api/v1/streams{stream.messages}",
+        headers=[(b"authorization", value.encode("latin-1"))] if value else [],
+    )
+    assert refusal(answer) == (401, "unauthorized")
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_an_expired_token_is_401(client: httpx.Client, stream: Stream, token_for: Callable[..., str]) -> None:
+    headers = {"authorization": token_for("read", expires_ms=1)}
+    assert refusal(client.get(stream.messages, headers=headers)) == (401, "unauthorized")
+
+
+def test_a_revoked_token_is_401_within_2_s(
+    client: httpx.Client, stream: Stream, token_for: Callable[..., str], log: Log
+) -> None:
+    from streams import bearer
+
+    secret = token_for("read")
+    ask = {"params": {"offset": "0"}, "headers": {"authorization": secret}}
+    assert client.get(stream.messages, **ask).status_code == 200  # type: ignore[arg-type]
+    log.run(config.token_remove(bearer.digest(secret)))
+    until(lambda: client.get(stream.messages, **ask).status_code == 401, within_s=2)  # type: ignore[arg-type]
+
+
+def test_a_stream_of_another_workspace_is_404(
+    client: httpx.Client, stream: Stream, token_for: Callable[..., str]
+) -> None:
+    stranger = {"authorization": token_for("admin", workspace_id=OTHER_WORKSPACE_ID)}
+    assert refusal(client.get(stream.messages, headers=stranger)) == (404, "stream_not_found")
+    assert refusal(client.post(stream.messages, json=[], headers=stranger)) == (404, "stream_not_found")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "inside"),
+    [("t*", True), ("*", True), ("T*", False), ("t", False), ("x*", False), ("", False)],
+)
+def test_a_narrowed_token_is_kept_to_its_patterns(
+    client: httpx.Client, stream: Stream, token_for: Callable[..., str], pattern: str, inside: bool
+) -> None:
+    headers = {"authorization": token_for("read", streams=(pattern,))}
+    answer = client.get(stream.messages, params={"offset": 0}, headers=headers)
+    assert answer.status_code == (200 if inside else 403)
+
+
+@pytest.mark.parametrize(
+    "name", ["..", "a%2Fb", "%00", "a%0d%0ab", "%ff", "x" * 51, "_metrics", "é", "{tag}", "*", "-"]
+)
+def test_no_name_can_be_anything_but_a_name(client: httpx.Client, name: str) -> None:
+    assert client.get(f"/{name}/messages?offset=0").status_code == 404
+
+
+def test_another_method_is_405_with_allow(client: httpx.Client, stream: Stream) -> None:
+    answer = client.put(stream.messages)
+    assert refusal(answer) == (405, "method_not_allowed")
+    assert answer.headers["allow"] == "DELETE, GET, POST"
+
+
+def test_another_host_is_refused(client: httpx.Client, stream: Stream) -> None:
+    assert refusal(client.get(stream.messages, headers={"host": "evil.example"})) == (400, "invalid_host")
+
+
+def test_every_answer_has_a_request_id(client: httpx.Client, stream: Stream) -> None:
+    assert client.get(f"{stream.messages}/1").headers["x-request-id"]
+    given = client.get(f"{stream.messages}/1", headers={"x-request-id": "abc-1"})
+    assert given.headers["x-request-id"] == "abc-1"
+    forged = client.get(f"{stream.messages}/1", headers={"x-request-id": "a b"})
+    assert forged.headers["x-request-id"] != "a b"
+
+
+def _until_parked(log: Log, stream: Stream) -> None:
+    from streams.log import keys
+
+    def listening() -> bool:
+        _, count = log.client.execute_command("PUBSUB", "NUMSUB", keys.wake(stream.stream_id))
+        return bool(count)
+
+    until(listening)
