@@ -53,6 +53,13 @@ def test_a_port_serves_on_ipv6_too() -> None:
         assert listener.family == socket.AF_INET6
 
 
+def test_answers_on_the_port_are_sent_without_delay() -> None:
+    with take_port("127.0.0.1", port=0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_what_an_earlier_instance_left_running_is_ended(tmp_path: Path) -> None:
     deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); signal.pause()"
     environ = {**os.environ, proctable.MARK: str(tmp_path)}
