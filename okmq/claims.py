@@ -75,6 +75,9 @@ def take_port(host: str, *, port: int) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Accepted connections inherit it. Uvicorn takes a socket that it is given for a unix socket and does not
+        # set it: the second half of each answer then waited 40 ms for the client's delayed acknowledgement.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.bind(address)
         listener.listen(QUEUE)
     except OSError as error:
