@@ -105,7 +105,9 @@ def caller_for_user(
         Refusal: ``workspace_not_found`` when they belong to no such workspace.
     """
     memberships = (
-        Membership.objects.select_related("workspace").filter(user_id=user.pk).order_by("workspace__name")
+        Membership.objects.select_related("workspace")
+        .filter(user__username=user.get_username())
+        .order_by("workspace__name")
     )
     if workspace:
         memberships = memberships.filter(workspace__name=workspace)

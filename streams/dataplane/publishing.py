@@ -11,7 +11,7 @@ from streams.dataplane.request import Request
 from streams.dataplane.response import Response
 from streams.errors import Refusal, refusal_of
 from streams.log import stats
-from streams.log.append import append
+from streams.log.append import Appended, append
 from streams.log.errors import LogError, StreamNotFound
 
 DURABILITY_AGE_S = 1.0
@@ -65,14 +65,17 @@ async def publish(context: Context, request: Request, name: str) -> Response:
     return Response(msgspec.json.encode(receipts), 201 if receipts else 200, {"Okmq-Durability": durability})
 
 
-async def _append(context: Context, stream_id: str, publication: Publication, name: str):  # type: ignore[no-untyped-def]
+async def _append(
+    context: Context, stream_id: str, publication: Publication, name: str
+) -> tuple[str, list[Appended]]:
     try:
-        appended = await context.log.run(append(stream_id, publication.messages, expect=publication.expect))
+        return stream_id, await context.log.run(
+            append(stream_id, publication.messages, expect=publication.expect)
+        )
     except StreamNotFound:
         raise
     except LogError as error:
         raise refusal_of(error, stream=name) from None
-    return stream_id, appended
 
 
 def _check_keys(publication: Publication, patterns: tuple[str, ...]) -> None:

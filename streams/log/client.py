@@ -4,7 +4,7 @@ An operation is a generator: it yields commands, is sent their replies and retur
 retry a command that may have been executed: redis-py's default of ten silent retries stores a message twice.
 """
 
-from collections.abc import Awaitable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -63,7 +63,8 @@ class Log:
     """
 
     def __init__(self, url: str) -> None:
-        self.client = redis.Redis.from_url(
+        # redis-py does not type the raw command calls that are all this uses.
+        self.client: Any = redis.Redis.from_url(
             url,
             retry=Retry(NoBackoff(), 0),
             socket_connect_timeout=CONNECT_TIMEOUT_S,
@@ -130,7 +131,7 @@ class AsyncLog:
     """Runs operations on asynchronous connections; belongs to the event loop that it was made in."""
 
     def __init__(self, url: str, *, connections: int = 64) -> None:
-        self.client = redis.asyncio.Redis(
+        self.client: Any = redis.asyncio.Redis(
             connection_pool=redis.asyncio.BlockingConnectionPool.from_url(
                 url,
                 max_connections=connections,
@@ -178,14 +179,14 @@ class AsyncLog:
             for each in command.commands:
                 pipe.execute_command(*each)
             return await pipe.execute()
-        return await cast(Awaitable[Any], self.client.execute_command(*command))
+        return await self.client.execute_command(*command)
 
     async def _script(self, call: Script) -> Any:
         source, arguments = scripts.load(call.name), _arguments(call)
         try:
-            return await cast(Awaitable[Any], self.client.execute_command("EVALSHA", source.sha, *arguments))
+            return await self.client.execute_command("EVALSHA", source.sha, *arguments)
         except NoScriptError:
-            return await cast(Awaitable[Any], self.client.execute_command("EVAL", source.text, *arguments))
+            return await self.client.execute_command("EVAL", source.text, *arguments)
 
     async def _settled(self, call: Script, reply: Any) -> Any:
         if isinstance(reply, NoScriptError):

@@ -78,7 +78,7 @@ def drop(stream_id: str, *, hold_ms: int = HOLD_FOR_HISTORY_MS) -> Op[Dropped]:
 
 def expire(stream_id: str) -> Op[int]:
     """Take away messages whose own time to live is over; returns how many expired now."""
-    total = 0
+    total: int = 0
     while True:
         expired, done = yield Script(
             "expire",
