@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,10 @@ def plan(tmp_path: Path, *, name: str = "child", code: str = LIVES) -> Plan:
 def running_pid(child: Child) -> int:
     assert child.pid is not None
     return child.pid
+
+
+def told(child: Child, word: str) -> bool:
+    return word in child.last_words()
 
 
 def test_a_child_that_dies_is_started_again_and_the_file_says_so(
@@ -109,7 +114,7 @@ def test_a_child_that_ignores_the_wish_is_killed_in_time(
 ) -> None:
     monkeypatch.setattr("okmq.supervisor.FIRST_WAVE_S", 0.3)
     child = supervisor.start(plan(tmp_path, code=DEAF))
-    until(lambda: "deaf" in child.last_words())
+    until(partial(told, child, "deaf"))
     supervisor.stop()
     assert not proctable.marked(tmp_path)
     assert processes.read(supervisor.status_file)[0].state == "stopped"
@@ -129,7 +134,7 @@ def test_the_last_child_outlives_the_others(supervisor: Supervisor, tmp_path: Pa
         teller = plan(tmp_path, name=name, code=tell)
         spoken = Plan(name=name, command=(*teller.command, name), environ=teller.environ, log=teller.log)
         child = supervisor.start(spoken, last=name == "store")
-        until(lambda told=child: "listening" in told.last_words())
+        until(partial(told, child, "listening"))
     supervisor.stop()
     assert story.read_text().split() == ["web", "store"]
 
@@ -180,9 +185,9 @@ def test_an_error_in_a_log_is_shown_and_the_rest_is_not(
     supervisor.start(plan(tmp_path, code=code))
     shown: list[str] = []
 
-    def told() -> bool:
+    def seen() -> bool:
         shown.append(capsys.readouterr().out)
         return "child: the disk is full" in "".join(shown)
 
-    supervisor.wait_until(told)
+    supervisor.wait_until(seen)
     assert "all is well" not in "".join(shown)
