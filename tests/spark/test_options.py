@@ -1,0 +1,77 @@
+"""The source's options: what is taken, what is refused, in words that help."""
+
+import pytest
+
+from spark.options import KNOWN, OptionError, parse
+from spark.source import OkmqDataSource
+
+GOOD = {"url": "unix:///run/s", "stream": "orders"}
+
+
+def test_defaults() -> None:
+    options = parse(GOOD)
+    assert (options.workspace, options.streams) == ("default", ("orders",))
+    assert (options.starting, options.ending, options.max_offsets) == (None, None, None)
+    assert options.fail_on_data_loss
+    assert not options.archive
+
+
+def test_names_of_options_are_case_insensitive() -> None:
+    options = parse({**GOOD, "STARTINGOFFSETS": "Earliest", "maxoffsetspertrigger": "7"})
+    assert (options.starting, options.max_offsets) == ("earliest", 7)
+
+
+def test_several_names_lose_their_blanks_and_doubles() -> None:
+    assert parse({**GOOD, "stream": "a, b,a,c*"}).streams == ("a", "b", "c*")
+
+
+def test_a_map_of_offsets() -> None:
+    assert parse({**GOOD, "startingOffsets": '{"orders": 42, "x": -2}'}).starting == {"orders": 42, "x": -2}
+
+
+def test_the_url_comes_from_the_environment_when_it_is_not_given() -> None:
+    environ = {"OKMQ_REDIS_URL": "redis://localhost"}
+    assert parse({"stream": "orders"}, environ=environ).url == "redis://localhost"
+
+
+def test_without_any_url_the_error_names_both_places() -> None:
+    with pytest.raises(OptionError, match=r"url.*OKMQ_REDIS_URL"):
+        parse({"stream": "orders"}, environ={})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("stream", ""),
+        ("stream", "a,,b"),
+        ("stream", "a b"),
+        ("url", "http://localhost"),
+        ("workspace", " "),
+        ("startingOffsets", "first"),
+        ("startingOffsets", "[1]"),
+        ("startingOffsets", "{}"),
+        ("startingOffsets", '{"a": "1"}'),
+        ("startingOffsets", '{"a": 0}'),
+        ("startingOffsets", '{"a": true}'),
+        ("endingOffsets", '{"a": 1.5}'),
+        ("maxOffsetsPerTrigger", "0"),
+        ("maxOffsetsPerTrigger", "-1"),
+        ("minPartitions", "many"),
+        ("rowsPerPartition", "1.5"),
+        ("failOnDataLoss", "maybe"),
+        ("view", "all"),
+    ],
+)
+def test_a_refusal_names_the_option_and_the_value(name: str, value: str) -> None:
+    with pytest.raises(OptionError, match=name):
+        parse({**GOOD, name: value})
+
+
+def test_an_unknown_option_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(OptionError, match=r"'ofset'.*startingOffsets"):
+        parse({**GOOD, "ofset": "4"})
+
+
+def test_every_option_is_documented_where_a_user_looks() -> None:
+    described = OkmqDataSource.__doc__ or ""
+    assert [name for name in KNOWN if f"``{name}``" not in described] == []

@@ -1,0 +1,99 @@
+"""Pages of entries into record batches, without a Spark session."""
+
+import pytest
+
+from spark import reading, schemas
+from spark.ranges import Range
+from spark.reading import DataLossError, StreamDeletedError, batches
+from streams.log import trim
+from streams.log.entries import NewMessage
+from tests.spark.published import Published
+from tests.waiting import until
+
+ARROW = schemas.arrow(schemas.MESSAGES)
+
+
+def whole(published: Published, stream_id: str, last: int) -> Range:
+    return Range(workspace_id=published.workspace_id, stream_id=stream_id, stream="s", first=1, last=last)
+
+
+def offsets(published: Published, wanted: Range, *, archive: bool = False, strict: bool = True) -> list[int]:
+    found = batches(published.log, wanted, schema=ARROW, archive=archive, strict=strict)
+    return [offset for batch in found for offset in batch["offset"].to_pylist()]
+
+
+def test_large_bodies_come_in_batches_of_bounded_size(
+    published: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "BATCH_BYTES", 300_000)
+    monkeypatch.setattr(reading, "PAGE_BYTES", 300_000)
+    stream = published.stream("large")
+    last = published.publish(
+        stream, (NewMessage(id=f"{n}", body=b'"%s"' % (b"x" * 100_000)) for n in range(40))
+    )
+    sizes = [
+        sum(batch["bytes"].to_pylist())
+        for batch in batches(published.log, whole(published, stream, last), schema=ARROW, archive=True, strict=True)
+    ]
+    assert sum(sizes) == 40 * 100_002
+    assert max(sizes) <= 2 * 300_000
+
+
+def test_an_answer_that_stops_at_its_size_limit_is_read_on(published: Published) -> None:
+    stream = published.stream("large")
+    body = b'"%s"' % (b"x" * 3_000_000)
+    last = published.publish(stream, [NewMessage(id="small", body=b"1")])
+    for n in range(14):
+        last = published.publish(stream, [NewMessage(id=f"{n}", body=body)])
+    assert offsets(published, whole(published, stream, last)) == list(range(1, 16))
+
+
+def test_gaps_are_passed_over(published: Published) -> None:
+    stream = published.stream("s")
+    last = published.numbered(stream, 2500)
+    published.delete(stream, [2, 3, 999, 1000, 1001, 2499])
+    missing = {2, 3, 999, 1000, 1001, 2499}
+    assert offsets(published, whole(published, stream, last)) == [n for n in range(1, 2501) if n not in missing]
+
+
+def test_offsets_that_went_are_an_error_to_a_strict_reader_only(published: Published) -> None:
+    stream = published.stream("s")
+    last = published.numbered(stream, 20)
+    published.log.run(trim.purge(stream, below=6))
+    wanted = whole(published, stream, last)
+    assert offsets(published, wanted, strict=False) == list(range(6, 21))
+    with pytest.raises(DataLossError, match="1 to 5"):
+        offsets(published, wanted)
+
+
+def test_a_stream_that_is_deleted_while_it_is_read_is_said_so(published: Published) -> None:
+    stream = published.stream("s")
+    last = published.numbered(stream, 20)
+    published.remove("s")
+    with pytest.raises(StreamDeletedError):
+        offsets(published, whole(published, stream, last))
+    assert offsets(published, whole(published, stream, last), archive=True) == []
+
+
+def test_the_archive_sees_what_a_limit_hid_but_not_what_a_person_took(published: Published) -> None:
+    stream = published.stream("s")
+    last = published.numbered(stream, 20)
+    published.delete(stream, [15])
+    published.stream("s", max_messages=4)
+    published.log.run(trim.apply_limits(stream))
+    wanted = whole(published, stream, last)
+    assert offsets(published, wanted, strict=False) == [17, 18, 19, 20]
+    assert offsets(published, wanted, archive=True) == [n for n in range(1, 21) if n != 15]
+    published.log.run(trim.purge(stream, below=19))
+    assert offsets(published, wanted, archive=True) == [19, 20]
+
+
+def test_what_has_expired_is_hidden_though_it_is_still_there(published: Published) -> None:
+    stream = published.stream("s")
+    last = published.publish(
+        stream, [NewMessage(id="a", body=b"1"), NewMessage(id="b", body=b"2", ttl_s=1)]
+    )
+    wanted = whole(published, stream, last)
+    assert offsets(published, wanted) == [1, 2]
+    until(lambda: offsets(published, wanted) == [1], within_s=5)
+    assert offsets(published, wanted, archive=True) == [1, 2]
