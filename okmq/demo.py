@@ -11,14 +11,13 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
 from tqdm import tqdm
 
 from okmq import env as environment
-from okmq import flights
+from okmq import flights, kept_token
 from okmq.flights import Flights, NoFlights
 from okmq.patient import Refused, Server, Silent
 from okmq.up import url as local_url
@@ -30,7 +29,6 @@ RECENT = 1000
 LIVE_BATCHES_PER_S = 5.0
 WEEK_S = 604_800
 LARGEST_OFFSET = 2**53 - 1
-ADMIN_TOKEN_FILE = "admin_token"
 
 
 class Unusable(Exception):
@@ -152,7 +150,10 @@ def _server(asked: argparse.Namespace) -> Server:
     env = environment.load()
     token = asked.token or env.admin_token
     if not token and not asked.url:  # the file's token is for the server of this folder, nobody else sees it
-        token = _kept_token(env.data_dir / ADMIN_TOKEN_FILE)
+        try:
+            token = kept_token.read(env.data_dir)
+        except OSError as error:
+            raise Unusable(f"The token in {env.data_dir} cannot be read: {error.strerror}.") from None
     if not token:
         raise Unusable(
             "The demo needs a token that may publish and manage: give --token or set OKMQ_ADMIN_TOKEN."
@@ -161,15 +162,6 @@ def _server(asked: argparse.Namespace) -> Server:
         return Server(asked.url or local_url(env), token=token, say=_say)
     except ValueError as error:
         raise Unusable(str(error)) from None
-
-
-def _kept_token(path: Path) -> str | None:
-    try:
-        return path.read_text("ascii").strip()
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise Unusable(f"The token in {path} cannot be read: {error}") from None
 
 
 def _advised(refused: Refused) -> str:

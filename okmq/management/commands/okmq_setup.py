@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
+from okmq import kept_token
 from okmq.env import Env
 from streams.log.errors import LogError
 from streams.services.installation import Prepared, configuration_republish, installation_prepare
@@ -35,6 +36,8 @@ class Command(BaseCommand):
             raise CommandError(f"The database cannot be used: {str(error).strip()}") from error
         except LogError as error:
             raise CommandError(f"The message store cannot be used: {error}") from error
+        if prepared.token:
+            kept_token.write(env.data_dir, prepared.token)
         self._show(prepared)
 
     def _show(self, prepared: Prepared) -> None:
