@@ -124,7 +124,7 @@ def per_second(points: Sequence[tuple[float, float]], *, until_s: int, seconds: 
     values = [0.0] * seconds
     first = until_s - seconds + 1
     for index, (at_s, rate) in enumerate(points):
-        following = points[index + 1][0] if index + 1 < len(points) else at_s + 1
+        following = points[index + 1][0] if index + 1 < len(points) else until_s + 1
         begin = int(at_s)
         end = int(following) if following - at_s <= CARRY_S else begin + 1
         for second in range(begin, max(end, begin + 1)):

@@ -5,6 +5,7 @@ import { FORMATS } from "./format.js";
 
 const WINDOW_S = 15 * 60;
 const GAP_S = 5;
+const BINARY = Array.from({ length: 60 }, (_, power) => 2 ** power); // steps of an axis of bytes
 const utc = (seconds) => new Date(seconds * 1000).toISOString();
 
 /** Add a sample to [times, values]: what is older than the window goes, a gap stays a gap. */
@@ -40,7 +41,9 @@ function options(box, { format, bars, series, stepS, live }) {
   const say = FORMATS[format];
   const faint = colour("--ink-faint");
   const grid = { stroke: colour("--line"), width: 1 };
-  const axis = { stroke: faint, grid, ticks: { show: false }, font: "11px system-ui, sans-serif" };
+  const font = `11px ${getComputedStyle(document.body).fontFamily}`;
+  const axis = { stroke: faint, grid, ticks: { show: false }, font };
+  const short = (value) => say(value).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
   const readout = box.closest("figure").querySelector("[data-readout]");
   const resting = readout.textContent;
   return {
@@ -50,10 +53,10 @@ function options(box, { format, bars, series, stepS, live }) {
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     cursor: { sync: { key: "okmq" }, drag: { x: false, y: false }, points: { size: 6 } },
     padding: [8, 8, 0, 0],
-    scales: { x: live ? { range: (_, __, last) => [last - WINDOW_S, last] } : {}, y: { range: (_, __, top) => [0, top > 0 ? top * 1.1 : 1] } },
+    scales: { x: { range: (_, first, last) => (live ? [last - WINDOW_S, last] : [first, last + stepS]) }, y: { range: (_, __, top) => [0, top > 0 ? top * 1.1 : 1] } },
     axes: [
-      { ...axis, grid: { show: false }, values: (_, splits, __, ___, step) => splits.map((at) => axisLabel(at, step)), space: 70 },
-      { ...axis, values: (_, splits) => splits.map((value) => say(value)), size: 76, space: 36 },
+      { ...axis, grid: { show: false }, values: (_, splits, __, ___, step) => splits.map((at) => axisLabel(at, step)), space: 70, size: 26 },
+      { ...axis, values: (_, splits) => splits.map(short), size: 66, space: 36, gap: 6, ...(format.startsWith("size") && { incrs: BINARY }) },
     ],
     series: [
       {},
