@@ -14,6 +14,7 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}"
 
 _NAME = re.compile(NAME)
 _TOKEN = re.compile(r"[^\s\x00-\x1f\x7f.*>]+")
+_KEY = re.compile(rf"{_TOKEN.pattern}(?:\.{_TOKEN.pattern})*")
 
 
 def is_name(text: str) -> bool:
@@ -25,7 +26,7 @@ def key_fault(key: str) -> str | None:
     """What is wrong with a message key."""
     if len(key) > LONGEST_KEY:
         return f"Expected at most {LONGEST_KEY} characters."
-    if not all(_TOKEN.fullmatch(token) for token in key.split(".")):
+    if not _KEY.fullmatch(key):
         return "Expected dot-separated tokens, each non-empty and free of *, > and blanks."
     return None
 
@@ -44,11 +45,12 @@ def pattern_fault(pattern: str) -> str | None:
 
 def matches_any(key: str, patterns: Iterable[str]) -> bool:
     """Whether a key matches one of the patterns, which were checked before."""
-    return any(_compiled(pattern).fullmatch(key) for pattern in patterns)
+    return any(compiled(pattern).fullmatch(key) for pattern in patterns)
 
 
 @lru_cache(maxsize=4096)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A checked pattern as a regular expression that matches in linear time."""
     parts = {"*": r"[^.]+", ">": r".+"}
     return re.compile(
         r"\.".join(parts.get(token) or re.escape(token) for token in pattern.split(".")), re.DOTALL

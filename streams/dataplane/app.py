@@ -9,12 +9,12 @@ from urllib.parse import unquote_to_bytes
 
 from django.http.request import validate_host
 
-from streams.dataplane import moving, publishing, reading
+from streams.dataplane import moving, publishing, reading, tailing
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Directory
 from streams.dataplane.publishing import Durability
 from streams.dataplane.request import Disconnected, Receive, Request, Scope, Send
-from streams.dataplane.response import Response, refused
+from streams.dataplane.response import EventStream, Response, refused
 from streams.errors import Refusal, refusal_of
 from streams.log.client import AsyncLog
 from streams.log.errors import LogError
@@ -24,13 +24,14 @@ PREFIX = b"/api/v1/streams/"
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PORT = re.compile(r":[0-9]{1,5}$")
 
-Handler = Callable[..., Awaitable[Response]]
+Handler = Callable[..., Awaitable[Response | EventStream]]
 
 # What follows /streams/{name}/ → method → handler. A "*" is one more segment, given to the handler.
 ROUTES: dict[tuple[str, ...], dict[str, Handler]] = {
     ("messages",): {"POST": publishing.publish, "GET": reading.read_messages, "DELETE": moving.purge},
     ("messages", "*"): {"GET": reading.read_message, "DELETE": moving.delete_message},
     ("commit",): {"POST": moving.commit},
+    ("tail",): {"GET": tailing.tail},
 }
 
 log = logging.getLogger(__name__)
@@ -77,6 +78,7 @@ class DataPlane:
         request = Request(scope, receive)
         given_id = request.headers.get(b"x-request-id", b"")
         request_id = given_id if _REQUEST_ID.fullmatch(given_id) else secrets.token_hex(8).encode()
+        response: Response | EventStream
         try:
             response = await self._respond(context, scope, request)
         except Disconnected:
@@ -94,7 +96,7 @@ class DataPlane:
             )
         await response.send(send, request_id=request_id)
 
-    async def _respond(self, context: Context, scope: Scope, request: Request) -> Response:
+    async def _respond(self, context: Context, scope: Scope, request: Request) -> Response | EventStream:
         host = _PORT.sub("", request.headers.get(b"host", b"").decode("latin-1"))
         if not validate_host(host, self._allowed_hosts):
             raise Refusal("invalid_host", "This host name is not served here; see OKMQ_ALLOWED_HOSTS.")

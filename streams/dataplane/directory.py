@@ -17,6 +17,7 @@ from streams.log import config
 from streams.log.client import AsyncLog
 from streams.log.config import TokenGrant
 from streams.log.errors import StreamNotFound
+from streams.naming import is_name
 
 TOKEN_AGE_S = 1.5
 STREAM_AGE_S = 30.0
@@ -110,7 +111,7 @@ class Directory:
         return used
 
     async def _look_up(self, grant: TokenGrant, name: str) -> Known:
-        if name.startswith("_") or not name.isascii() or not 1 <= len(name) <= 50:
+        if not is_name(name):
             raise stream_not_found(name)
         stream_id = await self._log.run(config.stream_id_of(grant.workspace_id, name))
         settings = await self._log.run(config.stream_settings(stream_id)) if stream_id else None

@@ -18,15 +18,14 @@ from msgspec import Meta
 from streams.errors import Refusal
 from streams.log.append import BATCH_LIMIT, NOTHING_EXPECTED, Expectation
 from streams.log.entries import NewMessage
+from streams.naming import LONGEST_KEY, key_fault
 
 DEEPEST = 128
 LONGEST_ID = 50
-LONGEST_KEY = 255
 LARGEST_HEADERS_BYTES = 65_536
 LONGEST_TTL_S = 10 * 365 * 86_400
 LARGEST_INTEGER = 2**53 - 1
 
-_KEY = re.compile(r"[^\s.*>]+(\.[^\s.*>]+)*")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BLANK = re.compile(r"[ \t\n\r]*")
 _FIELDS = ("id", "body", "key", "headers", "ttl")
@@ -87,7 +86,7 @@ def _quickly(messages: list[_Message]) -> list[NewMessage] | None:
             found.append(NewMessage(id=message.id, body=body, ttl_s=message.ttl))
             continue
         headers = None if message.headers is None else msgspec.json.encode(message.headers)
-        if message.key is not None and not _KEY.fullmatch(message.key):
+        if message.key is not None and key_fault(message.key):
             return None
         if headers is not None and len(headers) > LARGEST_HEADERS_BYTES:
             return None
@@ -170,13 +169,10 @@ class _Slowly:
             wrong("id", "A lone surrogate is not text.")
         if "body" not in value:
             wrong("body", "Required: any JSON value, also null.")
-        if key is not None and not (isinstance(key, str) and len(key) <= LONGEST_KEY and _KEY.fullmatch(key)):
-            wrong(
-                "key",
-                f"Expected dot-separated tokens without blanks, * and >, at most {LONGEST_KEY} characters.",
-            )
-        elif key is not None and not _is_text(key):
-            wrong("key", "A lone surrogate is not text.")
+        if key is not None and not isinstance(key, str):
+            wrong("key", "Expected a string.")
+        elif key is not None and (fault := _surrogate_fault(key) or key_fault(key)):
+            wrong("key", fault)
         packed = self._headers(headers, wrong) if headers is not None else None
         if ttl is not None and (type(ttl) is not int or not 1 <= ttl <= LONGEST_TTL_S):
             wrong("ttl", f"Expected whole seconds from 1 to {LONGEST_TTL_S}.")
@@ -269,6 +265,10 @@ def _integer(digits: str) -> int | float:
 
 def _is_offset(value: Any) -> bool:
     return type(value) is int and 0 <= value <= LARGEST_INTEGER
+
+
+def _surrogate_fault(text: str) -> str | None:
+    return None if _is_text(text) else "A lone surrogate is not text."
 
 
 def _is_text(text: str) -> bool:

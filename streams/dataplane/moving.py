@@ -2,10 +2,9 @@
 
 import msgspec
 
-from streams.dataplane import patterns
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Known
-from streams.dataplane.request import LARGEST_INTEGER, Request, invalid, whole_number
+from streams.dataplane.request import LARGEST_INTEGER, Request, invalid, key_pattern, whole_number
 from streams.dataplane.response import Response
 from streams.errors import Refusal, refusal_of
 from streams.log import commit as committing
@@ -64,7 +63,7 @@ async def purge(context: Context, request: Request, name: str) -> Response:
     given = request.query("offset", "keep", "key")
     below = whole_number("offset", given["offset"], low=0) if "offset" in given else None
     keep = whole_number("keep", given["keep"], low=0) if "keep" in given else None
-    pattern = patterns.checked("key", given["key"]) if "key" in given else None
+    pattern = key_pattern("key", given["key"]) if "key" in given else None
     if below is not None and keep is not None:
         raise Refusal(
             "validation_error", "Send offset or keep, not both.", fields=["offset", "keep"], err_code=10003

@@ -6,13 +6,13 @@ import msgspec
 
 from streams.dataplane.context import Context
 from streams.dataplane.messages import Publication, read_publication
-from streams.dataplane.patterns import matches_any
 from streams.dataplane.request import Request
 from streams.dataplane.response import Response
 from streams.errors import Refusal, refusal_of
 from streams.log import stats
 from streams.log.append import Appended, append
 from streams.log.errors import LogError, StreamNotFound
+from streams.naming import matches_any
 
 DURABILITY_AGE_S = 1.0
 

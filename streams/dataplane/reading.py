@@ -5,9 +5,16 @@ import re
 import time
 from dataclasses import dataclass
 
-from streams.dataplane import patterns
 from streams.dataplane.context import Context
-from streams.dataplane.request import Disconnected, Request, invalid, seconds, unix_ms, whole_number
+from streams.dataplane.request import (
+    Disconnected,
+    Request,
+    invalid,
+    key_pattern,
+    seconds,
+    unix_ms,
+    whole_number,
+)
 from streams.dataplane.response import Response
 from streams.errors import refusal_of
 from streams.log import entries, read
@@ -135,7 +142,7 @@ def _parse(request: Request) -> Query:
         offset=whole_number("offset", given["offset"], low=0) if "offset" in given else None,
         from_ms=unix_ms("from", given["from"]) if "from" in given else None,
         before=whole_number("before", given["before"], low=0) if "before" in given else None,
-        key=patterns.checked("key", given["key"]) if "key" in given else None,
+        key=key_pattern("key", given["key"]) if "key" in given else None,
         id=message_id,
     )
 

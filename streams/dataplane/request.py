@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from streams.errors import Refusal
+from streams.naming import compiled, pattern_fault
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -161,6 +162,14 @@ def unix_ms(name: str, text: str) -> int:
         return max(0, int(time.astimezone(UTC).timestamp() * 1000))
     except OverflowError:
         raise invalid(name, "Expected a time between the years 1 and 9999.") from None
+
+
+def key_pattern(name: str, text: str) -> re.Pattern[str]:
+    """A query parameter that is a key pattern, compiled."""
+    fault = pattern_fault(text)
+    if fault:
+        raise invalid(name, fault)
+    return compiled(text)
 
 
 def _too_large() -> Refusal:

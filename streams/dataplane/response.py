@@ -1,6 +1,6 @@
 """Answers: JSON with the headers that every answer carries."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -33,6 +33,29 @@ class Response:
         ]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
+
+
+@dataclass(slots=True)
+class EventStream:
+    """An answer of server-sent events, written as they come until they end or the client goes away."""
+
+    events: AsyncIterator[bytes]
+    status: int = 200
+
+    async def send(self, send: Send, *, request_id: bytes) -> None:
+        """Write it out."""
+        headers = [
+            (b"content-type", b"text/event-stream"),
+            (b"cache-control", b"no-store"),
+            (b"x-content-type-options", b"nosniff"),
+            (b"x-accel-buffering", b"no"),
+            (b"x-request-id", request_id),
+        ]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"", "more_body": True})
+        async for event in self.events:
+            await send({"type": "http.response.body", "body": event, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
 
 
 def refused(refusal: Refusal) -> Response:

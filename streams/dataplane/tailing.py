@@ -1,0 +1,92 @@
+"""Tailing: new messages as server-sent events, for as long as the client listens.
+
+An event's ``id`` is the offset and its ``data`` the message, so a browser's EventSource resumes by itself with
+``Last-Event-ID``. A comment line every 15 s keeps proxies from closing a quiet connection.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator
+
+from streams.dataplane.context import Context
+from streams.dataplane.request import Request, key_pattern, whole_number
+from streams.dataplane.response import EventStream
+from streams.errors import Refusal, refusal_of
+from streams.log import entries, read
+from streams.log.client import Op
+from streams.log.entries import Entry
+from streams.log.errors import LogError, StreamNotFound
+
+COMMENT_EVERY_S = 15.0
+CHECK_EVERY_S = 5.0
+"""How often a quiet tail asks whether its token and its stream are still there."""
+
+PAGE = 500
+
+
+async def tail(context: Context, request: Request, name: str) -> EventStream:
+    """``GET /streams/{name}/tail``: after ``Last-Event-ID``, from ``offset``, or else from what comes next."""
+    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    given = request.query("offset", "key")
+    start = whole_number("offset", given["offset"], low=0) if "offset" in given else None
+    pattern = key_pattern("key", given["key"]) if "key" in given else None
+    resumed = request.headers.get(b"last-event-id")
+    if resumed is not None:
+        start = whole_number("Last-Event-ID", resumed.decode("latin-1"), low=0) + 1
+    try:
+        at, stream_id = await context.directory.with_stream(
+            grant, name, lambda known: _position(context, known.stream_id), may="read"
+        )
+    except LogError as error:
+        raise refusal_of(error, stream=name) from None
+    first = at.last + 1 if start is None else start
+    return EventStream(_events(context, request, stream_id, first, pattern))
+
+
+async def _position(context: Context, stream_id: str) -> tuple[read.Position, str]:
+    return await context.log.run(read.position(stream_id)), stream_id
+
+
+async def _events(
+    context: Context, request: Request, stream_id: str, start: int, pattern: re.Pattern[str] | None
+) -> AsyncIterator[bytes]:
+    gone = asyncio.ensure_future(request.disconnected())
+    commented = time.monotonic()
+    try:
+        while not gone.done():
+            waiter = await context.wakener.watch(stream_id)
+            try:
+                found, start = await context.log.run(_next_page(stream_id, start, pattern))
+                for entry in found:
+                    yield b"id: %d\ndata: %b\n\n" % (entries.position(entry)[0], entries.to_json(entry))
+                if found:
+                    commented = time.monotonic()
+                    continue
+                await asyncio.wait({waiter, gone}, timeout=CHECK_EVERY_S, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                context.wakener.forget(stream_id, waiter)
+            await context.directory.grant(request.headers.get(b"authorization"))
+            if time.monotonic() - commented >= COMMENT_EVERY_S:
+                commented = time.monotonic()
+                yield b":\n\n"
+    except (StreamNotFound, Refusal):
+        return  # the stream or the token is gone; who connects again is told so
+    finally:
+        gone.cancel()
+
+
+def _next_page(stream_id: str, start: int, pattern: re.Pattern[str] | None) -> Op[tuple[list[Entry], int]]:
+    """The next messages, and where to go on after them."""
+
+    def wanted(entry: Entry) -> bool:
+        key = entries.key(entry)
+        return pattern is None or (key is not None and pattern.fullmatch(key.decode()) is not None)
+
+    at = yield from read.position(stream_id)
+    found = yield from read.forward(stream_id, at, start, PAGE, wanted=wanted if pattern else None)
+    if len(found) == PAGE:
+        return found, entries.position(found[-1])[0] + 1
+    last = entries.position(found[-1])[0] if found else 0
+    # Without a full page everything up to the last offset was looked at, unless the answer's size ended it.
+    return found, max(start, last + 1 if found and pattern is None else at.last + 1)
