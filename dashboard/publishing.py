@@ -6,12 +6,12 @@ import msgspec
 
 from streams import store
 from streams.dataplane.messages import read_publication
-from streams.dataplane.patterns import matches_any
 from streams.errors import Refusal, refusal_of
 from streams.log import stats
 from streams.log.append import append
 from streams.log.errors import LogError
 from streams.models import Stream
+from streams.naming import matches_any
 
 
 @dataclass(frozen=True, slots=True)
