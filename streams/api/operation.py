@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from rest_framework.serializers import Serializer
+
 from streams.api.fields import Strict
 from streams.api.queries import NothingAsked
 
@@ -16,9 +18,11 @@ class Operation:
         summary: one line for a person.
         scope: what the token needs; None lets every known token in.
         query: the query parameters.
-        body: the object that comes in, or a hand-written schema of it; None takes no body.
+        body: the object that comes in; None takes no body.
+        body_limit: more than 1 where an array of so many objects is taken too, and then given.
         body_optional: nothing sent is taken for ``{}``.
-        status, answer, many: of success; the answer is a serializer, a hand-written schema, or None for nothing.
+        status, answer, many: of success; the answer is a serializer, or None for nothing.
+        also: other statuses of success, each with a sentence.
         refusals: codes that it may answer, beside those that every call may.
         examples: of the body.
     """
@@ -27,10 +31,11 @@ class Operation:
     summary: str
     scope: str | None = None
     query: type[Strict] = NothingAsked
-    body: type[Strict] | dict[str, Any] | None = None
+    body: type[Strict] | None = None
+    body_limit: int = 1
     body_optional: bool = False
     status: int = 200
-    answer: Any = None
+    answer: type[Serializer[Any]] | None = None
     many: bool = False
     also: dict[int, str] = field(default_factory=dict)
     refusals: tuple[str, ...] = ()

@@ -79,6 +79,7 @@ class RunsView(ApiView):
             status=202,
             answer=RunsRequested,
             description="A job that is queued already is answered with that run.",
+            examples={"all": {}, "one": {"job": "rollup"}},
         ),
     }
 

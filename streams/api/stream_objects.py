@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from streams.api.fields import KeyPatterns, Labels, Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
@@ -50,8 +51,12 @@ class OnlyDurable(OneOf):
         return super().to_internal_value(data)
 
 
+@extend_schema_field({"type": "null"})
 class OnlyNull(serializers.Field):  # type: ignore[type-arg]
     """``max_messages_per_key``, as far as this build has it."""
+
+    def validate_empty_values(self, data: Any) -> tuple[bool, Any]:
+        return (True, None) if data is None else super().validate_empty_values(data)
 
     def to_internal_value(self, data: Any) -> Any:
         raise serializers.ValidationError(
@@ -74,7 +79,7 @@ class StreamSettings(Strict):
     max_messages = WholeNumber(required=False, allow_null=True, help_text="Count limit; the oldest go first.")
     max_bytes = WholeNumber(required=False, allow_null=True, help_text="Size limit; the oldest go first.")
     max_messages_per_key = OnlyNull(
-        required=False, allow_null=True, help_text="The newest N of each key; not offered by this build yet."
+        required=False, help_text="The newest N of each key; not offered by this build yet."
     )
     retention = OnlyLimits(choices=["limits"], required=False, help_text="What lets messages go.")
     discard = OneOf(

@@ -36,9 +36,16 @@ class StreamsView(ApiView):
             summary="Create a stream, or up to 1000 at once",
             scope="manage",
             body=StreamWanted,
+            body_limit=BATCH_LIMIT,
             status=201,
             answer=StreamObject,
-            refusals=("stream_exists", "quota_exceeded"),
+            also={200: "There already, with the same settings; nothing was changed."},
+            refusals=("stream_exists", "quota_exceeded", "batch_too_large"),
+            description="An array is made as a whole or not at all.",
+            examples={
+                "one": {"name": "orders", "ttl": 604_800, "keys": ["orders.>"]},
+                "several": [{"name": "orders"}, {"name": "invoices", "labels": {"team": "billing"}}],
+            },
         ),
     }
 
@@ -139,6 +146,8 @@ class StreamView(ApiView):
             body=StreamChanges,
             answer=StreamObject,
             refusals=("stream_not_found", "operation_denied", "quota_exceeded"),
+            description="What is not sent keeps its value; a tighter limit acts at once.",
+            examples={"shorter": {"ttl": 3600, "labels": {"team": "billing"}}},
         ),
         "DELETE": Operation(
             id="stream_delete",

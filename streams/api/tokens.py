@@ -103,6 +103,7 @@ class TokensView(ApiView):
             status=201,
             answer=TokenMade,
             refusals=("workspace_not_found",),
+            examples={"publisher": {"name": "shop-api", "scopes": ["publish"], "streams": ["orders*"]}},
         ),
     }
 

@@ -8,6 +8,7 @@ from django.views.decorators.csrf import csrf_exempt
 from streams.api.errors import not_found
 from streams.api.events import EventsView
 from streams.api.history import HistoryView, MetricsView
+from streams.api.openapi import SchemaView, docs
 from streams.api.runs import RunsView, RunView
 from streams.api.service import healthz, readyz
 from streams.api.streams import StreamsFindView, StreamsView, StreamView
@@ -36,6 +37,8 @@ urlpatterns = [
     at("events", EventsView.as_view(), "events"),
     at("analytics/runs", RunsView.as_view(), "runs"),
     at("analytics/runs/<run_id>", RunView.as_view(), "run"),
+    at("schema", SchemaView.as_view(), "schema"),
+    at("docs", csrf_exempt(docs), "docs"),
     re_path("", csrf_exempt(not_found), name="not-found"),
 ]
 

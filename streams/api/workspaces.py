@@ -89,6 +89,7 @@ class WorkspacesView(ApiView):
             status=201,
             answer=WorkspaceObject,
             refusals=("workspace_exists",),
+            examples={"team": {"name": "billing", "plan": "pro"}},
             description="For `admin` of the workspace `default`.",
         ),
     }
