@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 
 from okmq import env, proctable
+from okmq.children import last_lines
 from streams.upkeep import processes
 from tests.waiting import until
 
@@ -85,7 +86,10 @@ class Product:
         return self
 
     def wait_ready(self, *, within_s: float = 45) -> None:
-        until(self._ready, within_s=within_s, what="OKMQ is ready")
+        try:
+            until(self._ready, within_s=within_s, what="OKMQ is ready")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.output}\n{self._log_ends()}") from None
 
     def ended(self, *, within_s: float = 15) -> int:
         """Wait for the supervisor's end; its exit code."""
@@ -130,6 +134,10 @@ class Product:
                 self.supervisor.wait()
         proctable.kill(self.alive(), signum=signal.SIGKILL)
         until(lambda: not self.alive(), what="every process has ended")
+
+    def _log_ends(self) -> str:
+        logs = sorted((self.data_dir / "log").glob("*.log"))
+        return "\n".join(f"--- {log.name}\n{last_lines(log, lines=15)}" for log in logs)
 
     def _ready(self) -> bool:
         assert self.supervisor is not None

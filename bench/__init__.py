@@ -1,0 +1,1 @@
+"""Measurements on this machine: ``make bench``. Figures differ from machine to machine; the ratios say more."""
