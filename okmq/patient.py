@@ -93,15 +93,17 @@ class Server:
             failed_since = failed_since or time.monotonic()
             attempts += 1
             if attempts == 2:  # one lost connection is met silently
-                self._say(
-                    f"{self.url} does not answer ({problem}); trying again for {self._patience_s:.0f} s."
-                )
+                self._say(f"{self.url} does not answer ({problem}); trying again for {self._patience_s:g} s.")
             if time.monotonic() - failed_since >= self._patience_s:
                 raise Silent(
-                    f"{self.url} gave no answer for {self._patience_s:.0f} s ({problem}); "
+                    f"{self.url} gave no answer for {self._patience_s:g} s ({problem}); "
                     "start OKMQ (make run) and run this again, it goes on where it was."
                 )
             _rest(PAUSES_S[min(attempts, len(PAUSES_S)) - 1])
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
 
     def _once(self, method: str, path: str, body: bytes | None) -> tuple[int, http.client.HTTPMessage, bytes]:
         self._connection.request(method, self._path + path, body, self._headers)
@@ -132,7 +134,7 @@ def _reason(error: Exception) -> str:
 
 
 def _seconds(text: str | None) -> float:
-    return min(60.0, float(text)) if text and text.isdigit() else 1.0
+    return min(60.0, max(0.05, float(text))) if text and text.isdigit() else 1.0
 
 
 def _rest(seconds: float) -> None:
