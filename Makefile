@@ -17,7 +17,7 @@ run: ## start OKMQ; Ctrl-C ends it
 .PHONY: demo
 demo: ## replay a year of real flights into the running OKMQ (make demo ARGS="--live 600")
 	@scripts/bootstrap run
-	@exec $(PY) manage.py okmq_demo $(ARGS)
+	@exec $(PY) -m okmq.demo $(ARGS)
 
 .PHONY: dev
 dev:
@@ -35,6 +35,10 @@ test: dev system ## everything: unit, Valkey, Redis, database, Spark, Chromium, 
 .PHONY: test-fast
 test-fast: dev ## without Spark, Chromium and whole-product tests; under two minutes
 	$(PYTEST) -m "not spark and not e2e and not running" $(ARGS)
+
+.PHONY: coverage
+coverage: dev system ## the whole suite with branch coverage
+	$(PYTEST) --cov --cov-report=term:skip-covered --cov-report=html $(ARGS)
 
 .PHONY: e2e
 e2e: dev system ## the tests in a real Chromium
