@@ -13,6 +13,7 @@ entry says where they belong, and from there on the batch is only ever completed
 at any moment leaves either nothing, or something that ``settle`` completes (docs/adr/0003).
 """
 
+import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -53,6 +54,7 @@ class Batch:
         query, batch_id: Spark's identity of the micro-batch; the same again is the same batch.
         start, end: stream id → last offset before and with this batch, of the streams that moved.
         files: what it added; none where all of its offsets were empty.
+        staging: the folder that the files were first written to.
         written_ms: when it was read from the streams.
     """
 
@@ -62,6 +64,7 @@ class Batch:
     start: dict[str, int]
     end: dict[str, int]
     files: list[HistoryFile]
+    staging: str
     written_ms: int
 
     @property
@@ -87,7 +90,7 @@ class History:
             return
         batch = msgspec.json.decode(text, type=Batch)
         for n, file in enumerate(batch.files):
-            staged = _staged(n)
+            staged = _staged(batch.staging, n)
             if self.files.exists(staged):
                 self.files.rename(staged, file.path)
         self.files.rename(PENDING, _entry(batch.number))
@@ -104,13 +107,16 @@ class History:
             return last
         number = 1 if last is None else last.number + 1
         written_ms = int(time.time() * 1000)
+        # A name of its own: the JVM of a driver that was killed may still be writing an earlier attempt.
+        staging = f"{STAGING}/{number:012d}-{secrets.token_hex(4)}"
         batch = Batch(
             number=number,
             query=query,
             batch_id=batch_id,
             start=dict(start),
             end=dict(end),
-            files=self._write_aside(rows, number=number),
+            files=self._write_aside(rows, staging=staging, number=number),
+            staging=staging,
             written_ms=written_ms,
         )
         self.files.write(PENDING, msgspec.json.encode(batch).decode())
@@ -149,18 +155,18 @@ class History:
             return self.session.createDataFrame([], HISTORY)
         return self.session.read.schema(HISTORY).option("basePath", self.files.root).parquet(*paths)
 
-    def _write_aside(self, rows: DataFrame, *, number: int) -> list[HistoryFile]:
+    def _write_aside(self, rows: DataFrame, *, staging: str, number: int) -> list[HistoryFile]:
         """Write the rows to the staging folder; returns the files with the places that they will have."""
         self.files.delete(STAGING)
         (
             rows.withColumn("day", sf.to_date("timestamp"))
             .write.mode("overwrite")
             .partitionBy(*PARTITION_COLUMNS)
-            .parquet(self.files.url(f"{STAGING}/rows"))
+            .parquet(self.files.url(f"{staging}/rows"))
         )
         written = (
             self.session.read.schema(HISTORY)
-            .parquet(self.files.url(f"{STAGING}/rows"))
+            .parquet(self.files.url(f"{staging}/rows"))
             .groupBy(*PARTITION_COLUMNS, sf.col("_metadata.file_name").alias("file_name"))
             .agg(
                 sf.count(sf.lit(1)).alias("messages"),
@@ -176,7 +182,7 @@ class History:
         files = []
         for n, row in enumerate(written):
             folder = f"workspace_id={row.workspace_id}/stream_id={row.stream_id}/day={row.day}"
-            self.files.rename(f"{STAGING}/rows/{folder}/{row.file_name}", _staged(n))
+            self.files.rename(f"{staging}/rows/{folder}/{row.file_name}", _staged(staging, n))
             files.append(
                 HistoryFile(
                     path=f"{folder}/{number:012d}-{n}.parquet",
@@ -197,5 +203,5 @@ def _entry(number: int) -> str:
     return f"_log/{number:012d}.json"
 
 
-def _staged(n: int) -> str:
-    return f"{STAGING}/files/{n}.parquet"
+def _staged(staging: str, n: int) -> str:
+    return f"{staging}/{n}.parquet"

@@ -37,9 +37,13 @@ def test_a_limit_is_kept_and_used_whole(start: dict[str, int], latest: dict[str,
 
 
 @given(counts=COUNTS, rows=st.integers(1, 3000), partitions=st.integers(1, 12))
-def test_tasks_cover_every_offset_once_and_in_order(counts: dict[str, int], rows: int, partitions: int) -> None:
+def test_tasks_cover_every_offset_once_and_in_order(
+    counts: dict[str, int], rows: int, partitions: int
+) -> None:
     tasks = pack(ranges_of(counts), rows=rows, partitions=partitions)
-    covered = [(part.stream_id, n) for task in tasks for part in task for n in range(part.first, part.last + 1)]
+    covered = [
+        (part.stream_id, n) for task in tasks for part in task for n in range(part.first, part.last + 1)
+    ]
     assert covered == [(name, 10 + n) for name, count in counts.items() for n in range(count)]
 
 

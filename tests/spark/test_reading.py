@@ -33,7 +33,9 @@ def test_large_bodies_come_in_batches_of_bounded_size(
     )
     sizes = [
         sum(batch["bytes"].to_pylist())
-        for batch in batches(published.log, whole(published, stream, last), schema=ARROW, archive=True, strict=True)
+        for batch in batches(
+            published.log, whole(published, stream, last), schema=ARROW, archive=True, strict=True
+        )
     ]
     assert sum(sizes) == 40 * 100_002
     assert max(sizes) <= 2 * 300_000
@@ -53,7 +55,9 @@ def test_gaps_are_passed_over(published: Published) -> None:
     last = published.numbered(stream, 2500)
     published.delete(stream, [2, 3, 999, 1000, 1001, 2499])
     missing = {2, 3, 999, 1000, 1001, 2499}
-    assert offsets(published, whole(published, stream, last)) == [n for n in range(1, 2501) if n not in missing]
+    assert offsets(published, whole(published, stream, last)) == [
+        n for n in range(1, 2501) if n not in missing
+    ]
 
 
 def test_offsets_that_went_are_an_error_to_a_strict_reader_only(published: Published) -> None:
@@ -90,9 +94,7 @@ def test_the_archive_sees_what_a_limit_hid_but_not_what_a_person_took(published:
 
 def test_what_has_expired_is_hidden_though_it_is_still_there(published: Published) -> None:
     stream = published.stream("s")
-    last = published.publish(
-        stream, [NewMessage(id="a", body=b"1"), NewMessage(id="b", body=b"2", ttl_s=1)]
-    )
+    last = published.publish(stream, [NewMessage(id="a", body=b"1"), NewMessage(id="b", body=b"2", ttl_s=1)])
     wanted = whole(published, stream, last)
     assert offsets(published, wanted) == [1, 2]
     until(lambda: offsets(published, wanted) == [1], within_s=5)

@@ -34,7 +34,15 @@ def test_it_equals_what_stands_in_the_store(spark: SparkSession, published: Publ
 
 def test_every_kind_of_message_comes_back_as_it_was_sent(spark: SparkSession, published: Published) -> None:
     stream = published.stream("s")
-    bodies = [b"null", b"1.50", b"1e400", b'"\\ud800"', '"é 🦆"'.encode(), b"123456789012345678901234567890", b"{}"]
+    bodies = [
+        b"null",
+        b"1.50",
+        b"1e400",
+        b'"\\ud800"',
+        '"é 🦆"'.encode(),
+        b"123456789012345678901234567890",
+        b"{}",
+    ]
     published.publish(
         stream,
         [
@@ -76,7 +84,9 @@ def test_an_empty_stream_has_no_rows(spark: SparkSession, published: Published) 
     assert read(spark, published, "empty").collect() == []
 
 
-def test_starting_offsets_are_included_and_ending_ones_are_not(spark: SparkSession, published: Published) -> None:
+def test_starting_offsets_are_included_and_ending_ones_are_not(
+    spark: SparkSession, published: Published
+) -> None:
     for name in ("a", "b"):
         published.numbered(published.stream(name), 10)
     frame = read(spark, published, startingOffsets='{"a": 4}', endingOffsets='{"a": 7, "b": 3}')

@@ -29,7 +29,9 @@ class Sink:
             .writeStream.option("checkpointLocation", str(self.folder))
             .foreachBatch(self._keep)
         )
-        return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime="50 milliseconds")).start()
+        return (
+            writer.trigger(availableNow=True) if once else writer.trigger(processingTime="50 milliseconds")
+        ).start()
 
     def drain(self, spark: SparkSession, options: dict[str, str]) -> StreamingQuery:
         """Run over what is there now."""
@@ -72,7 +74,9 @@ def test_a_restart_goes_on_where_it_stopped(spark: SparkSession, published: Publ
     assert sink.rows == published.stored(stream)
 
 
-def test_a_new_stream_is_picked_up_from_its_start(spark: SparkSession, published: Published, sink: Sink) -> None:
+def test_a_new_stream_is_picked_up_from_its_start(
+    spark: SparkSession, published: Published, sink: Sink
+) -> None:
     first = published.stream("a")
     published.numbered(first, 5)
     query = sink.start(spark, published.options(startingOffsets="latest"), once=False)

@@ -1,0 +1,181 @@
+"""Exactly once into the history, whatever is cut off when."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from spark.history import History
+from spark.jobs import archive as job
+from spark.jobs.archive import ArchiveProgress, archive
+from spark.jobs.settings import JobSettings
+from spark.positions import archive_backlog
+from streams.log import config, trim
+from tests.spark import crashes
+from tests.spark.crashes import CrashPoint
+from tests.spark.jobs import job_process
+from tests.spark.published import Published, Row, rows
+from tests.waiting import until
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several micro-batches and several files in a test of some hundred messages."""
+    monkeypatch.setattr(job, "MAX_OFFSETS", 400)
+    monkeypatch.setattr(job, "ROWS_PER_FILE", 150)
+
+
+def archived(spark: SparkSession, settings: JobSettings) -> list[Row]:
+    """What the log of batches says is in the history."""
+    return rows(History(spark, settings.history_url).messages())
+
+
+def on_disk(spark: SparkSession, settings: JobSettings) -> list[Row]:
+    """What anybody finds who reads the folder without knowing of a log."""
+    return rows(spark.read.parquet(settings.history_url))
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_everything_is_archived_once_over_repeated_runs(
+    spark: SparkSession, published: Published, settings_of_job: JobSettings
+) -> None:
+    first, second = published.stream("a"), published.stream("b")
+    unwanted = published.stream("c", archive=False)
+    published.numbered(first, 900, key="k")
+    published.numbered(second, 100)
+    published.numbered(unwanted, 10)
+    progress = archive(spark, settings_of_job)
+    assert (progress.messages, progress.offsets, progress.fraction) == (1000, 1000, 1.0)
+    assert progress.batches == 3
+    assert archive(spark, settings_of_job) == ArchiveProgress()
+    published.numbered(first, 50, prefix="later")
+    assert archive(spark, settings_of_job).messages == 50
+    assert archived(spark, settings_of_job) == published.stored(first, second)
+    assert on_disk(spark, settings_of_job) == published.stored(first, second)
+    assert published.log.run(config.archived_of([first, second, unwanted])) == {
+        first: 950,
+        second: 100,
+        unwanted: 0,
+    }
+    assert published.log.run(archive_backlog()) == 0
+
+
+def test_files_stand_by_workspace_stream_and_day(
+    spark: SparkSession, published: Published, settings_of_job: JobSettings
+) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 10)
+    archive(spark, settings_of_job)
+    batch = History(spark, settings_of_job.history_url).last()
+    assert batch is not None
+    (file,) = batch.files
+    assert file.path.startswith(f"workspace_id={published.workspace_id}/stream_id={stream}/day=2")
+    assert (file.messages, file.first, file.last) == (10, 1, 10)
+    assert (batch.start, batch.end) == ({stream: 0}, {stream: 10})
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("point", [crashes.HALF_IN_PLACE, crashes.NOT_PUBLISHED], ids=str)
+def test_a_crash_between_spark_and_the_history_loses_and_doubles_nothing(
+    spark: SparkSession, published: Published, settings_of_job: JobSettings, point: CrashPoint
+) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 900)
+    with point.armed(), pytest.raises(StreamingQueryException):
+        archive(spark, settings_of_job)
+    published.numbered(stream, 100, prefix="later")
+    archive(spark, settings_of_job)
+    assert archived(spark, settings_of_job) == published.stored(stream)
+    assert on_disk(spark, settings_of_job) == published.stored(stream)
+    assert published.log.run(config.archived_of([stream])) == {stream: 1000}
+
+
+@pytest.mark.timeout(300)
+def test_a_killed_driver_loses_and_doubles_nothing(
+    spark: SparkSession, published: Published, settings_of_job: JobSettings, tmp_path: Path
+) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 5000)
+    history = History(spark, settings_of_job.history_url)
+
+    def has(number: int) -> Callable[[], bool]:
+        return lambda: (last := history.last()) is not None and last.number >= number
+
+    for reached in (1, 3):
+        driver = job_process("archive", settings_of_job, tmp_path / "log", max_offsets=1000)
+        try:
+            until(has(reached), within_s=120)
+        finally:
+            driver.kill()
+            driver.wait()
+    archive(spark, settings_of_job)
+    assert archived(spark, settings_of_job) == published.stored(stream)
+    assert on_disk(spark, settings_of_job) == published.stored(stream)
+
+
+@pytest.mark.parametrize("log_forgets", [False, True])
+def test_a_lost_checkpoint_doubles_nothing(
+    spark: SparkSession, published: Published, settings_of_job: JobSettings, log_forgets: bool
+) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 30)
+    archive(spark, settings_of_job)
+    shutil.rmtree(Path(settings_of_job.checkpoint_url))
+    if log_forgets:
+        published.log.client.hdel(f"okmq:{{{stream}}}:meta", "archived")
+    published.numbered(stream, 20, prefix="later")
+    archive(spark, settings_of_job)
+    assert archived(spark, settings_of_job) == published.stored(stream)
+
+
+def test_new_and_deleted_streams(
+    spark: SparkSession, published: Published, settings_of_job: JobSettings
+) -> None:
+    first = published.stream("a")
+    published.numbered(first, 30)
+    kept = published.stored(first)
+    archive(spark, settings_of_job)
+    published.remove("a")
+    again = published.stream("a")
+    published.numbered(again, 20)
+    archive(spark, settings_of_job)
+    assert archived(spark, settings_of_job) == sorted(
+        [*kept, *published.stored(again)], key=lambda row: row[:2]
+    )
+
+
+def test_an_archive_that_is_switched_off_and_on_goes_on_where_it_stopped(
+    spark: SparkSession, published: Published, settings_of_job: JobSettings
+) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 10)
+    archive(spark, settings_of_job)
+    published.stream("a", archive=False)
+    published.numbered(stream, 10, prefix="off")
+    assert archive(spark, settings_of_job).messages == 0
+    published.stream("a")
+    published.numbered(stream, 10, prefix="on")
+    assert archive(spark, settings_of_job).messages == 20
+    assert archived(spark, settings_of_job) == published.stored(stream)
+
+
+def test_what_a_limit_removed_is_kept_and_what_a_person_took_is_not(
+    spark: SparkSession, published: Published, settings_of_job: JobSettings
+) -> None:
+    stream = published.stream("a", max_messages=5)
+    published.numbered(stream, 20)
+    published.log.run(trim.apply_limits(stream))
+    published.log.run(trim.drop(stream))
+    published.delete(stream, [18])
+    archive(spark, settings_of_job)
+    assert [row[1] for row in archived(spark, settings_of_job)] == [n for n in range(1, 21) if n != 18]
+    published.numbered(stream, 10, prefix="more")
+    published.log.run(trim.purge(stream))
+    archive(spark, settings_of_job)
+    assert [row[1] for row in archived(spark, settings_of_job)] == [n for n in range(1, 21) if n != 18]
+    assert published.log.run(config.archived_of([stream])) == {stream: 30}
