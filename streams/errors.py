@@ -32,6 +32,7 @@ STATUS = {
     "group_exists": 409,
     "workspace_exists": 409,
     "ambiguous_key": 409,
+    "lease_lost": 409,
     "stream_full": 409,
     "wrong_last_offset": 409,
     "wrong_last_id": 409,
@@ -92,6 +93,14 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "") -> Refusal:
             return stream_not_found(stream)
         case log_errors.MessageNotFound():
             return Refusal("message_not_found", "No message stands at this offset.", err_code=10037)
+        case log_errors.GroupNotFound():
+            return Refusal("group_not_found", "There is no such consumer group.", stream=stream)
+        case log_errors.LeaseLost():
+            return Refusal(
+                "lease_lost",
+                f"Lease {error.lease!r} has passed to another delivery; nothing was done.",
+                lease=error.lease,
+            )
         case log_errors.StreamSealed():
             return Refusal(
                 "operation_denied",

@@ -209,6 +209,10 @@ def named(error: RedisError) -> errors.LogError:
     match code:
         case "OKMQ_NO_STREAM":
             return errors.StreamNotFound()
+        case "OKMQ_NO_GROUP":
+            return errors.GroupNotFound()
+        case "OKMQ_LEASE_LOST":
+            return errors.LeaseLost(rest)
         case "OKMQ_SEALED":
             return errors.StreamSealed()
         case "OKMQ_DENIED":

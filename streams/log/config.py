@@ -110,7 +110,9 @@ def stream_remove(stream_id: str, *, workspace_id: int, name: str) -> Op[None]:
     if held is not None and held.decode() == stream_id:
         yield ("HDEL", keys.names(workspace_id), name)
     yield ("HDEL", keys.REGISTRY, stream_id)
-    yield Script("remove", keys.all_of(stream_id), [keys.wake(stream_id)])
+    groups = yield ("SMEMBERS", keys.groups(stream_id))
+    of_groups = [key for group in groups for key in keys.all_of_group(stream_id, group.decode())]
+    yield Script("remove", [*keys.all_of(stream_id), *of_groups], [keys.wake(stream_id)])
 
 
 def stream_settings(stream_id: str) -> Op[dict[str, str] | None]:

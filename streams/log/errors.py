@@ -13,6 +13,18 @@ class StreamNotFound(LogError):
     """No stream has this internal id (any more)."""
 
 
+class GroupNotFound(LogError):
+    """The stream has no consumer group of this name (any more)."""
+
+
+class LeaseLost(LogError):
+    """The message of a lease has been delivered again since; nothing was done. ``lease`` is the one that is lost."""
+
+    def __init__(self, lease: str) -> None:
+        super().__init__(lease)
+        self.lease = lease
+
+
 class StreamSealed(LogError):
     """The stream takes no more messages and loses none by hand."""
 

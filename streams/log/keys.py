@@ -61,8 +61,48 @@ def expiry(stream_id: str) -> str:
     return f"okmq:{{{stream_id}}}:exp"
 
 
+def groups(stream_id: str) -> str:
+    """Set: names of the stream's consumer groups."""
+    return f"okmq:{{{stream_id}}}:groups"
+
+
+def group(stream_id: str, name: str) -> str:
+    """Hash: a group's settings, position and counters."""
+    return f"okmq:{{{stream_id}}}:g:{name}"
+
+
+def pending(stream_id: str, group: str) -> str:
+    """Sorted set: offsets delivered and not settled, by offset."""
+    return f"okmq:{{{stream_id}}}:p:{group}"
+
+
+def due(stream_id: str, group: str) -> str:
+    """Sorted set: the same offsets, by the unix ms at which they come again."""
+    return f"okmq:{{{stream_id}}}:due:{group}"
+
+
+def leases(stream_id: str, group: str) -> str:
+    """Hash: offset → ``<deliveries>:<sequence>:<delivered ms>:<consumer>``."""
+    return f"okmq:{{{stream_id}}}:l:{group}"
+
+
+def dead(stream_id: str, group: str) -> str:
+    """Sorted set: dead letters (MessagePack, with their bodies) by offset."""
+    return f"okmq:{{{stream_id}}}:dead:{group}"
+
+
+def replayed(stream_id: str, group: str) -> str:
+    """Hash: offset → the dead letter that is delivered again, until it is acknowledged."""
+    return f"okmq:{{{stream_id}}}:r:{group}"
+
+
+def all_of_group(stream_id: str, name: str) -> list[str]:
+    """Every key that a group may own."""
+    return [make(stream_id, name) for make in (group, pending, due, leases, dead, replayed)]
+
+
 def all_of(stream_id: str) -> list[str]:
-    """Every key that a stream may own."""
+    """Every key that a stream may own, but for those of its groups."""
     return [
         log(stream_id),
         meta(stream_id),
@@ -71,6 +111,7 @@ def all_of(stream_id: str) -> list[str]:
         ids(stream_id, 1),
         by_key(stream_id),
         expiry(stream_id),
+        groups(stream_id),
     ]
 
 

@@ -1,0 +1,36 @@
+-- Settles deliveries: they are done and never come again.
+-- KEYS[1] group
+-- KEYS[2] pending
+-- KEYS[3] due
+-- KEYS[4] leases
+-- KEYS[5] replayed
+-- ARGV[1] mode: offsets, up_to or leases
+-- ARGV[2...] values: offsets or leases
+-- returns: how many were settled now
+-- errors: OKMQ_NO_GROUP OKMQ_LEASE_LOST
+-- include: state, floor, group
+local group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local mode = ARGV[1]
+
+local group = group_load(group_key)
+if not group then return redis.error_reply('OKMQ_NO_GROUP') end
+local values = {}
+for n = 2, #ARGV do values[n - 1] = ARGV[n] end
+local offsets, lost = group_targets(group, pending, leases, mode, values)
+if not offsets then return redis.error_reply('OKMQ_LEASE_LOST ' .. lost) end
+
+local time = redis.call('TIME')
+for first = 1, #offsets, 1000 do
+  local slice = {}
+  for n = first, math.min(first + 999, #offsets) do slice[#slice + 1] = offsets[n] end
+  redis.call('ZREM', pending, unpack(slice))
+  redis.call('ZREM', due, unpack(slice))
+  redis.call('HDEL', leases, unpack(slice))
+  redis.call('HDEL', replayed, unpack(slice))
+end
+if #offsets > 0 then
+  group.acked = group.acked + #offsets
+  group.acked_ms = time[1] * 1000 + math.floor(time[2] / 1000)
+  group_save(group_key, group)
+end
+return #offsets

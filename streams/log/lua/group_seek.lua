@@ -1,0 +1,28 @@
+-- Moves a group: what is in flight is void, delivery counts start anew, dead letters stay.
+-- KEYS[1] meta
+-- KEYS[2] group
+-- KEYS[3] pending
+-- KEYS[4] due
+-- KEYS[5] leases
+-- KEYS[6] replayed
+-- ARGV[1] wake: channel
+-- ARGV[2] next: the offset that is delivered next; beyond the end is the end
+-- returns: the next offset of before and after
+-- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
+-- include: state, floor, group
+local meta, group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local wake, wanted = ARGV[1], tonumber(ARGV[2])
+
+local state = state_load(meta)
+if not state then return redis.error_reply('OKMQ_NO_STREAM') end
+local group = group_load(group_key)
+if not group then return redis.error_reply('OKMQ_NO_GROUP') end
+
+-- A new generation makes the leases of before unknown, also to members that still hold them.
+local before = group.delivered + 1
+local after = math.max(state.floor, math.min(wanted, state.last + 1))
+redis.call('UNLINK', pending, due, leases, replayed)
+redis.call('HINCRBY', group_key, 'generation', 1)
+redis.call('HSET', group_key, 'delivered', string.format('%.0f', after - 1))
+redis.call('PUBLISH', wake, 'seek')
+return {before, after}

@@ -1,0 +1,110 @@
+-- A consumer group: its settings and position, and what it has in flight. Needs the includes state and floor.
+-- In flight are three keys: pending (offsets by offset), due (offsets by the time of their redelivery) and leases
+-- (offset -> "<deliveries>:<sequence>:<delivered ms>:<consumer>").
+
+local GROUP_NUMBERS = {'delivered', 'generation', 'sequence', 'redelivered', 'lost', 'acked', 'paused_until', 'fetched_ms',
+  'acked_ms', 'ack_wait_ms', 'max_deliver', 'max_ack_pending'}
+local GROUP_COUNTERS = {'delivered', 'sequence', 'redelivered', 'lost', 'acked', 'fetched_ms', 'acked_ms'}
+
+-- Returns nil when there is no such group.
+local function group_load(key)
+  local numbers = redis.call('HMGET', key, unpack(GROUP_NUMBERS))
+  local texts = redis.call('HMGET', key, 'name', 'ack', 'backoff', 'filter')
+  if not texts[1] then return nil end
+  local group = {ack = texts[2], backoff = {}, filter = {}, before = {}}
+  for n, field in ipairs(GROUP_NUMBERS) do group[field] = tonumber(numbers[n] or nil) or 0 end
+  for _, field in ipairs(GROUP_COUNTERS) do group.before[field] = group[field] end
+  for wait in string.gmatch(texts[3] or '', '%d+') do group.backoff[#group.backoff + 1] = tonumber(wait) end
+  for pattern in string.gmatch(texts[4] or '', '[^\n]+') do group.filter[#group.filter + 1] = pattern end
+  return group
+end
+
+local function group_save(key, group)
+  local changed = {}
+  for _, field in ipairs(GROUP_COUNTERS) do
+    if group[field] ~= group.before[field] then
+      changed[#changed + 1] = field
+      changed[#changed + 1] = string.format('%.0f', group[field])
+    end
+  end
+  if #changed > 0 then redis.call('HSET', key, unpack(changed)) end
+end
+
+-- Whether an entry is for this group. Filters come as Lua patterns, anchored at both ends.
+local function group_wants(group, entry)
+  if #group.filter == 0 then return true end
+  if entry[2][7] ~= 'k' then return false end
+  for _, pattern in ipairs(group.filter) do
+    if string.find(entry[2][8], pattern) then return true end
+  end
+  return false
+end
+
+-- How long delivery number n may take; the last backoff repeats.
+local function group_wait_ms(group, n)
+  return group.backoff[math.min(n, #group.backoff)] or group.ack_wait_ms
+end
+
+local function lease_read(leases, offset)
+  local held = redis.call('HGET', leases, offset)
+  if not held then return nil end
+  local deliveries, sequence, at_ms, consumer = string.match(held, '^(%d+):(%d+):(%d+):(.*)$')
+  return {deliveries = tonumber(deliveries), sequence = sequence, at_ms = at_ms, consumer = consumer}
+end
+
+local function group_forget(pending, due, leases, offset)
+  redis.call('ZREM', pending, offset)
+  redis.call('ZREM', due, offset)
+  redis.call('HDEL', leases, offset)
+end
+
+-- Puts a message among the dead letters, with its body, since the stream may lose it.
+local function group_bury(dead, entry, reason, deliveries, now)
+  local fields = {}
+  for n = 1, #entry[2], 2 do fields[entry[2][n]] = entry[2][n + 1] end
+  redis.call('ZADD', dead, entry_offset(entry), cmsgpack.pack({offset = entry_offset(entry), timestamp_ms = entry_ms(entry),
+    id = fields.i, body = fields.b, key = fields.k, headers = fields.h, reason = reason, deliveries = deliveries,
+    died_ms = now}))
+end
+
+-- The entry at an offset: from the stream where it is visible, else from what a replayed dead letter brought back.
+local function group_entry(log, replayed, state, now, offset)
+  local entry = redis.call('XRANGE', log, offset, offset)[1]
+  if entry and tonumber(offset) >= state.floor then
+    local fields = entry[2]
+    if fields[#fields - 1] ~= 'x' or tonumber(fields[#fields]) > now then return entry end
+  end
+  local kept = redis.call('HGET', replayed, offset)
+  if not kept then return nil end
+  local letter = cmsgpack.unpack(kept)
+  local fields = {'i', letter.id, 'b', letter.body, 'c', '0'}
+  if letter.key then fields[#fields + 1], fields[#fields + 2] = 'k', letter.key end
+  if letter.headers then fields[#fields + 1], fields[#fields + 2] = 'h', letter.headers end
+  return {string.format('%.0f-%.0f', letter.offset, letter.timestamp_ms), fields}
+end
+
+-- The offsets that an answer is about: named by offset, by everything up to one, or by lease; all pending ones.
+-- Returns nil and the lost lease when one of the leases has passed to another delivery.
+local function group_targets(group, pending, leases, mode, values)
+  if mode == 'up_to' or (group.ack == 'all' and mode == 'offsets') then
+    local upto = 0
+    for _, value in ipairs(values) do upto = math.max(upto, tonumber(value)) end
+    return redis.call('ZRANGEBYSCORE', pending, '-inf', upto)
+  end
+  local offsets, seen = {}, {}
+  for _, value in ipairs(values) do
+    local offset, sequence = value, nil
+    if mode == 'leases' then
+      local generation
+      generation, offset, sequence = string.match(value, '^(%d+)%-(%d+)%-(%d+)$')
+      if tonumber(generation) ~= group.generation then offset = nil end
+    end
+    local lease = offset and lease_read(leases, offset)
+    if lease and sequence and lease.sequence ~= sequence then return nil, value end
+    if lease and not seen[offset] then
+      seen[offset] = true
+      offsets[#offsets + 1] = offset
+    end
+  end
+  return offsets
+end

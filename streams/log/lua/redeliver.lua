@@ -1,0 +1,31 @@
+-- Moves the time at which deliveries come again: at once or after a delay (nack), or their whole wait anew (working).
+-- KEYS[1] group
+-- KEYS[2] pending
+-- KEYS[3] due
+-- KEYS[4] leases
+-- ARGV[1] wake: channel
+-- ARGV[2] delay_ms: until it comes again; empty restarts the clock of its delivery
+-- ARGV[3] mode: offsets or leases
+-- ARGV[4...] values: offsets or leases
+-- returns: how many it applied to
+-- errors: OKMQ_NO_GROUP OKMQ_LEASE_LOST
+-- include: state, floor, group
+local group_key, pending, due, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local wake, delay_ms, mode = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+
+local group = group_load(group_key)
+if not group then return redis.error_reply('OKMQ_NO_GROUP') end
+group.ack = 'explicit' -- a cumulative group's nack is of the message named, not of everything before it
+local values = {}
+for n = 4, #ARGV do values[n - 3] = ARGV[n] end
+local offsets, lost = group_targets(group, pending, leases, mode, values)
+if not offsets then return redis.error_reply('OKMQ_LEASE_LOST ' .. lost) end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for _, offset in ipairs(offsets) do
+  local wait = delay_ms or group_wait_ms(group, lease_read(leases, offset).deliveries)
+  redis.call('ZADD', due, now + wait, offset)
+end
+if #offsets > 0 and delay_ms then redis.call('PUBLISH', wake, 'due') end
+return #offsets

@@ -1,0 +1,37 @@
+-- Ends deliveries for good: they go to the dead letters with a reason.
+-- KEYS[1] log
+-- KEYS[2] meta
+-- KEYS[3] group
+-- KEYS[4] pending
+-- KEYS[5] due
+-- KEYS[6] leases
+-- KEYS[7] dead
+-- KEYS[8] replayed
+-- ARGV[1] reason: for the record
+-- ARGV[2] mode: offsets or leases
+-- ARGV[3...] values: offsets or leases
+-- returns: how many it applied to
+-- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP OKMQ_LEASE_LOST
+-- include: state, floor, group
+local log, meta, group_key, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local due, leases, dead, replayed = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local reason, mode = ARGV[1], ARGV[2]
+
+local state = state_load(meta)
+if not state then return redis.error_reply('OKMQ_NO_STREAM') end
+local group = group_load(group_key)
+if not group then return redis.error_reply('OKMQ_NO_GROUP') end
+group.ack = 'explicit'
+local values = {}
+for n = 3, #ARGV do values[n - 2] = ARGV[n] end
+local offsets, lost = group_targets(group, pending, leases, mode, values)
+if not offsets then return redis.error_reply('OKMQ_LEASE_LOST ' .. lost) end
+
+local now = state_now(state)
+for _, offset in ipairs(offsets) do
+  local entry = group_entry(log, replayed, state, now, offset)
+  if entry then group_bury(dead, entry, reason, lease_read(leases, offset).deliveries, now) end
+  group_forget(pending, due, leases, offset)
+  redis.call('HDEL', replayed, offset)
+end
+return #offsets

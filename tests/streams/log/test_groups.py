@@ -1,0 +1,343 @@
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from streams.log import config, entries, errors, groups, keys, trim
+from streams.log.append import append
+from streams.log.client import Log
+from streams.log.groups import Fetched, Settings
+from tests.streams.log.conftest import MakeStream
+from tests.streams.log.messages import fill, message
+from tests.waiting import until
+
+MakeGroup = Callable[..., str]
+
+
+@pytest.fixture
+def make_group(log: Log, stream: str) -> MakeGroup:
+    def make(name: str = "g", *, delivered: int = 0, on: str = stream, **settings: object) -> str:
+        log.run(groups.group_publish(on, name, Settings(**settings), delivered=delivered))  # type: ignore[arg-type]
+        return name
+
+    return make
+
+
+def fetch(log: Log, stream: str, limit: int = 100, name: str = "g", consumer: str = "") -> Fetched:
+    return log.run(groups.fetch(stream, name, limit=limit, consumer=consumer))
+
+
+def offsets(fetched: Fetched) -> list[int]:
+    return [entries.position(delivery.entry)[0] for delivery in fetched.deliveries]
+
+
+def counts(fetched: Fetched) -> list[int]:
+    return [delivery.deliveries for delivery in fetched.deliveries]
+
+
+def again(log: Log, stream: str, name: str = "g") -> Fetched:
+    """What comes again, as soon as it does."""
+    return until(lambda: (found := fetch(log, stream, name=name)).deliveries and found, within_s=5)  # type: ignore[return-value]
+
+
+def test_fetches_are_disjoint_and_in_order(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group()
+    fill(log, stream, 5)
+    first, second = fetch(log, stream, 3), fetch(log, stream, 3)
+    assert (offsets(first), offsets(second)) == ([1, 2, 3], [4, 5])
+    assert (first.left, second.left) == (2, 0)
+    assert counts(first) == [1, 1, 1]
+
+
+def test_other_groups_each_get_everything(log: Log, stream: str, make_group: MakeGroup) -> None:
+    fill(log, stream, 3)
+    for name in (make_group("a"), make_group("b")):
+        assert offsets(fetch(log, stream, name=name)) == [1, 2, 3]
+
+
+def test_a_group_may_start_anywhere(log: Log, stream: str, make_group: MakeGroup) -> None:
+    fill(log, stream, 5)
+    make_group(delivered=3)
+    assert offsets(fetch(log, stream)) == [4, 5]
+
+
+def test_what_is_acknowledged_never_comes_again(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group(ack_wait_ms=100)
+    fill(log, stream, 3)
+    fetch(log, stream)
+    assert log.run(groups.ack(stream, "g", "offsets", [1, 3])) == 2
+    assert log.run(groups.ack(stream, "g", "offsets", [1])) == 0
+    assert offsets(again(log, stream)) == [2]
+    state = log.run(groups.inspect(stream, "g"))
+    assert (state.ack_floor, state.ack_pending, state.acked, state.redelivered) == (1, 1, 2, 1)
+
+
+def test_an_ack_after_the_wait_counts_until_the_redelivery(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group(ack_wait_ms=1)
+    fill(log, stream, 1)
+    fetch(log, stream)
+    until(lambda: log.run(groups.inspect(stream, "g")).now_ms and not fetch(log, stream, 0).deliveries)
+    assert log.run(groups.ack(stream, "g", "offsets", [1])) == 1
+    assert offsets(fetch(log, stream)) == []
+
+
+def test_a_lost_lease_is_refused_and_does_nothing(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group(ack_wait_ms=50)
+    fill(log, stream, 2)
+    old = [delivery.lease for delivery in fetch(log, stream).deliveries]
+    log.run(groups.nack(stream, "g", "offsets", [1]))
+    new = [delivery.lease for delivery in fetch(log, stream, 1).deliveries]
+    with pytest.raises(errors.LeaseLost):
+        log.run(groups.ack(stream, "g", "leases", [old[1], old[0]]))
+    assert log.run(groups.inspect(stream, "g")).ack_pending == 2
+    assert log.run(groups.ack(stream, "g", "leases", [new[0], new[0], "nonsense", "1-99-1"])) == 1
+
+
+def test_up_to_and_cumulative_acks_cover_what_came_before(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group("a")
+    make_group("b", ack="all")
+    fill(log, stream, 5)
+    for name in ("a", "b"):
+        fetch(log, stream, 4, name)
+    assert log.run(groups.ack(stream, "a", "up_to", [3])) == 3
+    assert log.run(groups.ack(stream, "b", "offsets", [3])) == 3
+    assert log.run(groups.inspect(stream, "b")).ack_floor == 3
+
+
+def test_ack_none_advances_at_fetch(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group(ack="none")
+    fill(log, stream, 3)
+    assert offsets(fetch(log, stream, 2)) == [1, 2]
+    assert log.run(groups.inspect(stream, "g")).ack_floor == 2
+
+
+def test_a_nack_comes_again_after_its_delay(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group()
+    fill(log, stream, 2)
+    fetch(log, stream)
+    log.run(groups.nack(stream, "g", "offsets", [1]))
+    assert offsets(fetch(log, stream)) == [1]
+    log.run(groups.nack(stream, "g", "offsets", [2], delay_ms=60_000))
+    later = fetch(log, stream)
+    assert offsets(later) == []
+    assert later.next_due_ms > later.now_ms
+
+
+def test_working_restarts_the_clock(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group(ack_wait_ms=60_000)
+    fill(log, stream, 1)
+    before = fetch(log, stream)
+    until(lambda: fetch(log, stream).now_ms > before.now_ms + 5)
+    assert log.run(groups.working(stream, "g", "offsets", [1])) == 1
+    assert fetch(log, stream).next_due_ms > before.now_ms + 60_000
+
+
+def test_backoff_replaces_the_wait_and_its_last_repeats(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group(backoff_ms=(20, 60_000), max_deliver=-1)
+    fill(log, stream, 1)
+    fetch(log, stream)
+    second = again(log, stream)
+    assert counts(second) == [2]
+    assert second.next_due_ms >= second.now_ms + 59_000
+
+
+def test_delivered_too_often_is_a_dead_letter_and_the_floor_passes_it(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group(ack_wait_ms=1, max_deliver=2)
+    log.run(append(stream, [message(1, body=b'{"a":"\xc3\xa9"}', key="k")]))
+    fetch(log, stream)
+    again(log, stream)
+    until(lambda: (fetch(log, stream, 0), log.run(groups.dead_letters(stream, "g")))[1])
+    (letter,) = log.run(groups.dead_letters(stream, "g"))
+    assert (letter.offset, letter.id, letter.key) == (1, "id-1", "k")
+    assert (letter.body, letter.reason, letter.deliveries) == ('{"a":"é"}', "max_deliver", 2)
+    state = log.run(groups.inspect(stream, "g"))
+    assert (state.dead_letters, state.ack_floor, state.ack_pending, state.lag) == (1, 1, 0, 0)
+
+
+def test_a_terminated_message_keeps_its_reason_and_its_body_after_a_purge(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group()
+    fill(log, stream, 2, body=b"[7]")
+    fetch(log, stream)
+    assert log.run(groups.term(stream, "g", "offsets", [2], reason="bad")) == 1
+    log.run(trim.purge(stream))
+    (letter,) = log.run(groups.dead_letters(stream, "g"))
+    assert (letter.offset, letter.reason, letter.body) == (2, "bad", "[7]")
+    assert log.run(groups.dead_replay(stream, "g", [2, 99])) == 1
+    replayed = fetch(log, stream)
+    assert (offsets(replayed), counts(replayed)) == ([2], [1])
+    assert replayed.deliveries[0].entry[1][3] == b"[7]"
+    assert log.run(groups.ack(stream, "g", "offsets", [2])) == 1
+
+
+def test_dead_letters_are_deleted_one_and_all(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group()
+    fill(log, stream, 3)
+    fetch(log, stream)
+    log.run(groups.term(stream, "g", "offsets", [1, 2, 3], reason=""))
+    assert log.run(groups.dead_delete(stream, "g", offset=2)) == 1
+    with pytest.raises(errors.MessageNotFound):
+        log.run(groups.dead_delete(stream, "g", offset=2))
+    assert log.run(groups.dead_delete(stream, "g")) == 2
+
+
+def test_max_ack_pending_holds_over_all_members(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group(max_ack_pending=3)
+    fill(log, stream, 5)
+    assert offsets(fetch(log, stream, consumer="a")) == [1, 2, 3]
+    assert offsets(fetch(log, stream, consumer="b")) == []
+    log.run(groups.ack(stream, "g", "offsets", [2]))
+    assert offsets(fetch(log, stream, consumer="b")) == [4]
+    assert {name: count for name, (count, _) in log.run(groups.members(stream, "g")).items()} == {
+        "a": 2,
+        "b": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("a.*", [1, 3]),
+        ("a.>", [1, 3, 4]),
+        ("*.x", [1, 2]),
+        (">", [1, 2, 3, 4, 6]),
+        ("a-b%.é", [6]),
+        ("a", []),
+    ],
+)
+def test_a_filter_skips_other_keys_and_counts_only_its_own(
+    log: Log, stream: str, make_group: MakeGroup, pattern: str, expected: list[int]
+) -> None:
+    for n, key in enumerate(("a.x", "b.x", "a.y", "a.y.z", None, "a-b%.é"), start=1):
+        log.run(append(stream, [message(n, key=key)]))
+    make_group(filter_keys=(pattern,))
+    lag = log.run(groups.inspect(stream, "g", filter_keys=[pattern])).lag
+    assert (lag, offsets(fetch(log, stream))) == (len(expected), expected)
+    state = log.run(groups.inspect(stream, "g", filter_keys=[pattern]))
+    assert (state.lag, state.delivered_offset) == (0, 6)
+
+
+def test_lag_is_exact_under_deletes_and_trims(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group()
+    fill(log, stream, 100)
+    fetch(log, stream, 10)
+    log.run(trim.delete(stream, [5, 20, 21]))
+    assert log.run(groups.inspect(stream, "g")).lag == 88
+    log.run(trim.purge(stream, below=51))
+    state = log.run(groups.inspect(stream, "g"))
+    assert (state.lag, state.lost) == (50, 40)
+
+
+def test_a_leased_message_that_is_purged_is_never_delivered_empty(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group(ack_wait_ms=1)
+    fill(log, stream, 3)
+    fetch(log, stream)
+    log.run(trim.purge(stream))
+    until(lambda: (fetch(log, stream), log.run(groups.inspect(stream, "g")))[1].ack_pending == 0)
+    assert log.run(groups.ack(stream, "g", "offsets", [1])) == 0
+    assert log.run(groups.inspect(stream, "g")).lost == 3
+
+
+def test_a_seek_voids_what_is_in_flight(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group()
+    fill(log, stream, 5)
+    old = fetch(log, stream)
+    assert log.run(groups.seek(stream, "g", next_offset=2)) == (6, 2)
+    assert log.run(groups.ack(stream, "g", "leases", [old.deliveries[3].lease])) == 0
+    renewed = fetch(log, stream)
+    assert (offsets(renewed), counts(renewed)) == ([2, 3, 4, 5], [1, 1, 1, 1])
+    assert log.run(groups.ack(stream, "g", "leases", [old.deliveries[3].lease])) == 0
+    assert log.run(groups.seek(stream, "g", next_offset=10**9)) == (6, 6)
+
+
+def test_a_paused_group_delivers_nothing_and_acks_count(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group()
+    fill(log, stream, 3)
+    fetch(log, stream, 1)
+    log.run(groups.pause(stream, "g", until_ms=None))
+    assert offsets(fetch(log, stream)) == []
+    assert log.run(groups.ack(stream, "g", "offsets", [1])) == 1
+    assert log.run(groups.inspect(stream, "g")).paused_until_ms == -1
+    log.run(groups.resume(stream, "g"))
+    assert offsets(fetch(log, stream)) == [2, 3]
+
+
+def test_a_pause_ends_by_itself(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group()
+    fill(log, stream, 1)
+    now_ms = fetch(log, stream, 0).now_ms
+    log.run(groups.pause(stream, "g", until_ms=now_ms + 200))
+    assert fetch(log, stream).next_due_ms == now_ms + 200
+    assert offsets(again(log, stream)) == [1]
+
+
+def test_a_group_goes_with_its_stream_and_alone(
+    log: Log, make_stream: MakeStream, make_group: MakeGroup
+) -> None:
+    stream = make_stream()
+    make_group("a", on=stream)
+    make_group("b", on=stream)
+    fill(log, stream, 1)
+    fetch(log, stream, name="a")
+    log.run(groups.group_remove(stream, "a"))
+    with pytest.raises(errors.GroupNotFound):
+        fetch(log, stream, name="a")
+    log.run(config.stream_remove(stream, workspace_id=1, name="x"))
+    assert log.client.execute_command("KEYS", f"okmq:{{{stream}}}:*") == []
+
+
+def test_changing_settings_keeps_the_position(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group()
+    fill(log, stream, 3)
+    fetch(log, stream, 2)
+    make_group(ack_wait_ms=5)
+    assert offsets(fetch(log, stream, 1)) == [3]
+
+
+def test_ten_members_lose_and_double_nothing(
+    redis_url: str, log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group(ack_wait_ms=60_000, max_ack_pending=100_000)
+    fill(log, stream, 3000)
+    taken: list[int] = []
+
+    def member(n: int) -> None:
+        own = Log(redis_url)
+        while found := offsets(own.run(groups.fetch(stream, "g", limit=17, consumer=f"m{n}"))):
+            if n % 2 and len(found) > 5:  # this member leaves without an answer for some; they are given back
+                own.run(groups.nack(stream, "g", "offsets", found[5:]))
+                found = found[:5]
+            own.run(groups.ack(stream, "g", "offsets", found))
+            taken.extend(found)
+        own.close()
+
+    threads = [threading.Thread(target=member, args=(n,)) for n in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    rest = offsets(log.run(groups.fetch(stream, "g", limit=10_000)))
+    log.run(groups.ack(stream, "g", "offsets", rest))
+    assert sorted(taken + rest) == list(range(1, 3001))
+    assert log.run(groups.inspect(stream, "g")).ack_floor == 3000
+
+
+def test_no_script_is_left_with_a_half_written_group(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group()
+    fill(log, stream, 2000)
+    log.run(groups.fetch(stream, "g", limit=1000))
+    pending, due, held = (
+        log.client.execute_command("ZCARD", keys.pending(stream, "g")),
+        log.client.execute_command("ZCARD", keys.due(stream, "g")),
+        log.client.execute_command("HLEN", keys.leases(stream, "g")),
+    )
+    assert pending == due == held == 1000
