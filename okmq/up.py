@@ -164,8 +164,10 @@ def _status_of(env: environment.Env, path: str) -> int | None:
     """The status of a GET to ourselves; None while nothing answers."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(env.host, env.host)
     connection = http.client.HTTPConnection(host, env.port, timeout=0.5)
+    # Behind OKMQ_HOST=0.0.0.0 the loopback's address need not be a name that is let in.
+    name = env.allowed_hosts[0].lstrip(".").replace("*", "localhost")
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers={"Host": name})
         return connection.getresponse().status
     except (OSError, http.client.HTTPException):
         return None

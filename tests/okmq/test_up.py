@@ -102,7 +102,7 @@ def test_a_second_start_has_everything(product: Product) -> None:
     assert bodies(product, "kept") == ["before", "after"]
 
 
-def test_it_ends_in_time_while_clients_wait_for_messages(steady: Product, product: Product) -> None:
+def test_it_ends_in_time_while_clients_wait_for_messages(product: Product) -> None:
     product.more = NO_HISTORY
     product.start()
     create(product, "quiet")
@@ -120,7 +120,7 @@ def test_it_ends_in_time_while_clients_wait_for_messages(steady: Product, produc
     thread.start()
     asked.wait()
     began = time.monotonic()
-    assert product.stop() == 0
+    assert product.stop(signal.SIGHUP) == 0
     assert time.monotonic() - began < 10
     thread.join()
 
@@ -227,6 +227,21 @@ def test_idle_it_stays_within_its_memory(steady: Product) -> None:
     assert sum(used.values()) < IDLE_LIMIT_MIB
 
 
+def test_a_log_that_is_damaged_in_its_middle_is_said_with_the_server_s_reason(product: Product) -> None:
+    """It could not be read on; going on with half of it would lose what was acknowledged."""
+    product.more = NO_HISTORY
+    product.start()
+    create(product, "kept")
+    product.stop()
+    (newest,) = product.data_dir.glob("valkey/appendonlydir/*.incr.aof")
+    damaged = bytearray(newest.read_bytes())
+    damaged[damaged.index(b"\r\n*", len(damaged) // 2) + 2] = ord("?")
+    newest.write_bytes(damaged)
+    said = refuses(product)
+    assert "valkey does not start" in said
+    assert "Bad file format reading the append only file" in said
+
+
 def test_the_answers_do_not_name_the_server(steady: Product) -> None:
     assert "server" not in httpx.get(f"{steady.url}/healthz").headers
 
@@ -238,7 +253,13 @@ def test_the_client_address_is_seen_through_the_shared_socket(steady: Product) -
 
 
 def test_several_web_processes_share_the_port(product: Product) -> None:
-    product.more = {**NO_HISTORY, "OKMQ_WEB_WORKERS": "2"}
+    """And it finds itself, whatever names it answers to."""
+    product.more = {
+        **NO_HISTORY,
+        "OKMQ_WEB_WORKERS": "2",
+        "OKMQ_HOST": "0.0.0.0",
+        "OKMQ_ALLOWED_HOSTS": ".example.com,127.0.0.1",
+    }
     product.start()
     assert {"web-1", "web-2"} <= set(product.processes())
     is_back(product, "web-1", killed=product.pid("web-1"))
