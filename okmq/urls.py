@@ -8,7 +8,7 @@ from streams.api.urls import service_urls
 
 urlpatterns = [
     path("api/v1/", include("streams.api.urls")),
-    re_path(r"^api(/|\Z)", csrf_exempt(not_found)),
+    re_path(r"^api(?:/|\Z)", csrf_exempt(not_found)),
     *service_urls,
     path("", include("dashboard.urls")),
 ]

@@ -25,8 +25,8 @@ class EventObject(serializers.Serializer):  # type: ignore[type-arg]
     group = serializers.SerializerMethodField()
     actor = serializers.CharField()
     address = serializers.CharField()
-    before = AnyJSON(allow_null=True)
-    after = AnyJSON(allow_null=True)
+    before = AnyJSON()
+    after = AnyJSON()
     summary = serializers.CharField()
 
     def get_workspace(self, event: Event) -> str | None:

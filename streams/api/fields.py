@@ -10,7 +10,6 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 
 from streams import naming
-from streams.log.entries import timestamp
 
 LARGEST_INTEGER = 2**53 - 1
 """The largest whole number that every JSON client can read back."""
@@ -92,7 +91,7 @@ class Moment(serializers.DateTimeField):
         return time
 
     def to_representation(self, value: datetime) -> str:
-        return timestamp(int(value.timestamp() * 1000))
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def parse_time(text: str) -> datetime | None:

@@ -284,4 +284,28 @@ PATHS: Mapping[str, Schema] = {
             refusals=("offset_out_of_range",),
         ),
     },
+    f"{STREAM}/tail": {
+        "parameters": [path_parameter("name")],
+        "get": operation(
+            "messages_tail",
+            "Tail: new messages as server-sent events",
+            scope="read",
+            parameters=(
+                query("offset", whole("Begin at this offset; without it, at what comes next.")),
+                query("key", KEY_PATTERN),
+                {
+                    "name": "Last-Event-ID",
+                    "in": "header",
+                    "description": "Go on after this offset; wins over `offset`.",
+                    "schema": {"type": "integer", "minimum": 0},
+                },
+            ),
+            success={
+                "200": {
+                    "description": "`id:` is the offset, `data:` the message; a comment line every 15 s.",
+                    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+                }
+            },
+        ),
+    },
 }

@@ -151,7 +151,7 @@ def path_parameter(variable: str) -> dict[str, Any]:
 def tag_of(path: str) -> str:
     """What an operation is about: the first word of its path, or ``messages`` inside a stream."""
     words = [word for word in path.removeprefix("/api/v1").split("/") if word]
-    if "messages" in words or words[-1] == "commit":
+    if "messages" in words or words[-1] in {"commit", "tail"}:
         return "messages"
     return {"analytics": "history", "account": "workspaces", "healthz": "service", "readyz": "service"}.get(
         words[0], "history" if words[-1] in {"history", "metrics"} else words[0]

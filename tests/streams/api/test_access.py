@@ -1,0 +1,152 @@
+"""Who gets in, and how far: tokens in the header, scopes, patterns, foreign workspaces."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.utils import timezone
+
+from streams import bearer
+from streams.models import Membership, Role, Token
+from tests.streams.api.conftest import Api, caller, code
+
+CALLS = [
+    ("GET", "streams/", None, "read"),
+    ("POST", "streams/", {"name": "new"}, "manage"),
+    ("GET", "streams/find?key=a", None, "read"),
+    ("GET", "streams/orders", None, "read"),
+    ("PATCH", "streams/orders", {"ttl": 5}, "manage"),
+    ("DELETE", "streams/orders", None, "manage"),
+    ("GET", "streams/orders/history", None, "read"),
+    ("GET", "streams/orders/metrics", None, "read"),
+    ("GET", "events", None, "read"),
+    ("GET", "account", None, "read"),
+    ("GET", "analytics/runs/", None, "read"),
+    ("POST", "analytics/runs/", {}, "manage"),
+    ("GET", "analytics/runs/1", None, "read"),
+    ("GET", "tokens/", None, "admin"),
+    ("POST", "tokens/", {"name": "x", "scopes": ["read"]}, "admin"),
+    ("DELETE", "tokens/1", None, "admin"),
+    ("GET", "workspaces/", None, "admin"),
+    ("POST", "workspaces/", {"name": "x"}, "admin"),
+    ("DELETE", "workspaces/x", None, "admin"),
+    ("GET", "schema", None, "read"),
+    ("GET", "docs", None, "read"),
+]
+OF_A_STREAM = [
+    ("GET", "", None),
+    ("PATCH", "", {"ttl": 5}),
+    ("DELETE", "", None),
+    ("GET", "/history", None),
+    ("GET", "/metrics", None),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "scope"), CALLS)
+def test_every_call_needs_its_scope(owner: Api, method: str, path: str, body: Any, scope: str) -> None:
+    others = [other for other in bearer.SCOPES if other not in {scope, "admin"}]
+    lacking = caller(owner.workspace, scopes=others)
+    answer = lacking.call(method, path, body)
+    assert (answer.status_code, code(answer)) == (403, "forbidden")
+    assert answer.json()["error"]["details"]["scope"] == scope
+
+
+@pytest.mark.parametrize(("method", "path", "body", "scope"), CALLS)
+@pytest.mark.parametrize(
+    "authorization", ["", "Bearer", "Bearer  ", "Basic dTpw", "Bearer wrong", "wrong", "ü"]
+)
+def test_every_call_needs_a_token(
+    owner: Api, method: str, path: str, body: Any, scope: str, authorization: str
+) -> None:
+    answer = owner.call(method, path, body, authorization=authorization)
+    assert (answer.status_code, code(answer)) == (401, "unauthorized")
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("form", ["Bearer {}", "bearer {}", "BEARER   {}", "{}", " {} "])
+def test_a_token_comes_with_its_scheme_or_bare(owner: Api, form: str) -> None:
+    assert owner.get("account", authorization=form.format(owner.secret)).status_code == 200
+
+
+def test_an_expired_token_is_refused(owner: Api) -> None:
+    Token.objects.filter(workspace=owner.workspace).update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert code(owner.get("account")) == "unauthorized"
+
+
+def test_a_session_is_no_token(owner: Api) -> None:
+    user = get_user_model().objects.create_user("someone", password="correct-horse-battery")
+    Membership.objects.create(user=user, workspace=owner.workspace, role=Role.ADMIN)
+    owner.client.force_login(user)
+    assert code(owner.post("streams/", {"name": "x"}, authorization="")) == "unauthorized"
+
+
+def test_logged_in_people_see_the_documentation(owner: Api) -> None:
+    user = get_user_model().objects.create_user("someone", password="correct-horse-battery")
+    Membership.objects.create(user=user, workspace=owner.workspace, role=Role.VIEWER)
+    anonymous = Api("", owner.workspace)
+    anonymous.client.force_login(user)
+    assert anonymous.get("schema").status_code == 200
+    assert anonymous.get("docs/").headers["Content-Type"].startswith("text/html")
+
+
+def test_a_browser_without_a_session_is_asked_to_log_in(owner: Api) -> None:
+    answer = Api("", owner.workspace).get("docs", accept="text/html,*/*")
+    assert answer.status_code == 302
+    assert answer.headers["Location"].endswith("?next=/api/v1/docs")
+
+
+@pytest.mark.parametrize(("method", "tail", "body"), OF_A_STREAM)
+def test_a_foreign_stream_is_not_there(owner: Api, stranger: Api, method: str, tail: str, body: Any) -> None:
+    owner.post("streams/", {"name": "orders"})
+    answer = stranger.call(method, f"streams/orders{tail}", body)
+    assert (answer.status_code, code(answer)) == (404, "stream_not_found")
+    assert owner.get("streams/orders").json()["ttl"] is None
+
+
+def test_lists_hold_nothing_foreign(owner: Api, stranger: Api) -> None:
+    owner.post("streams/", {"name": "orders", "keys": ["a"]})
+    assert stranger.get("streams/").json() == []
+    assert stranger.get("streams/find?key=a").json() == []
+    assert "orders" not in {event["stream"] for event in stranger.get("events").json()}
+    assert len(stranger.get("tokens/").json()) == 1
+    assert stranger.get("account").json()["usage"]["streams"] == 0
+
+
+def test_a_name_may_stand_in_several_workspaces(owner: Api, stranger: Api) -> None:
+    owner.post("streams/", {"name": "orders", "ttl": 5})
+    assert stranger.post("streams/", {"name": "orders"}).status_code == 201
+    assert stranger.get("streams/orders").json()["ttl"] is None
+
+
+@pytest.mark.parametrize(("method", "tail", "body"), OF_A_STREAM)
+def test_a_narrowed_token_is_refused_outside(owner: Api, method: str, tail: str, body: Any) -> None:
+    owner.post("streams/", {"name": "orders"})
+    narrowed = caller(owner.workspace, streams=["shop-*"])
+    answer = narrowed.call(method, f"streams/orders{tail}", body)
+    assert (answer.status_code, code(answer)) == (403, "forbidden")
+
+
+def test_a_narrowed_token_sees_and_makes_only_the_inside(owner: Api) -> None:
+    owner.post("streams/", [{"name": "orders", "keys": ["a"]}, {"name": "shop-eu", "keys": ["a"]}])
+    narrowed = caller(owner.workspace, streams=["shop-*", "x"])
+    assert [row["name"] for row in narrowed.get("streams").json()] == ["shop-eu"]
+    assert [row["name"] for row in narrowed.get("streams/find?key=a").json()] == ["shop-eu"]
+    assert {event["stream"] for event in narrowed.get("events").json()} == {"shop-eu"}
+    assert narrowed.get("account").json()["usage"]["streams"] == 1
+    assert code(narrowed.post("streams/", {"name": "other"})) == "forbidden"
+    assert code(narrowed.post("streams/", [{"name": "shop-us"}, {"name": "other"}])) == "forbidden"
+    assert narrowed.post("streams/", {"name": "shop-us"}).status_code == 201
+
+
+def test_internal_streams_are_nobodys(ruler: Api) -> None:
+    assert code(ruler.get("streams/_metrics")) == "stream_not_found"
+    assert all(not row["name"].startswith("_") for row in ruler.get("streams?limit=1000").json())
+
+
+def test_use_is_noted_once_a_minute(owner: Api) -> None:
+    owner.get("account")
+    first = Token.objects.get(workspace=owner.workspace).last_used_at
+    assert first is not None
+    owner.get("account")
+    assert Token.objects.get(workspace=owner.workspace).last_used_at == first

@@ -1,0 +1,173 @@
+"""Bodies that are not as they should be: a sentence, never a 500, and nothing stored."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from streams.models import Stream
+from tests.streams.api.conftest import Api, code
+
+NESTED = b'{"name": "x", "labels": ' + b"[" * 127 + b"]" * 127 + b"}"
+TOO_DEEP = b'{"name": "x", "labels": ' + b"[" * 128 + b"]" * 128 + b"}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"nonsense",
+        b'{"name": "x"} {"name": "y"}',
+        b"{'name': 'x'}",
+        b'{"name": "x",}',
+        b'{"name": "x", "ttl": NaN}',
+        b'{"name": "x", "ttl": Infinity}',
+        b'{"name": "x", "ttl": -Infinity}',
+        b'{"name": "x", "ttl": 01}',
+        b'{"name": "x", "ttl": 1e400}',
+        b'{"name": "x", "ttl": ' + b"9" * 5000 + b"}",
+        b'\xef\xbb\xbf{"name": "x"}',
+        '{"name": "x"}'.encode("utf-16"),
+        b'{"name": "x", "description": "\xff"}',
+        b'{"name": "x", "description": "\xed\xa0\x80"}',
+        b'{"name": "x", "description": "\\ud800"}',
+        b'{"name": "x", "labels": {"\\udc00": "x"}}',
+        b'{"name": "x", "description": "\x00"}',
+        b'{"name": "x", "description": "\t"}',
+        TOO_DEEP,
+        b"[" * 100_000,
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"a":' * 100_000,
+        b"\x00",
+        b"   ",
+    ],
+)
+def test_what_is_no_json_is_refused(owner: Api, body: bytes) -> None:
+    for method, path in (("POST", "streams/"), ("PATCH", "streams/orders"), ("POST", "analytics/runs/")):
+        owner.post("streams/", {"name": "orders"})
+        answer = owner.call(method, path, body)
+        assert (answer.status_code, code(answer)) == (400, "invalid_json"), (path, answer.content)
+    assert not Stream.objects.filter(name="x").exists()
+
+
+def test_a_hundred_and_twenty_eight_levels_are_json(owner: Api) -> None:
+    assert code(owner.call("POST", "streams/", NESTED)) == "validation_error"
+
+
+def test_of_a_field_twice_the_last_counts(owner: Api) -> None:
+    answer = owner.call("POST", "streams/", b'{"name": "x", "ttl": "no", "ttl": 5}')
+    assert (answer.status_code, answer.json()["ttl"]) == (201, 5)
+
+
+def test_an_escaped_character_beyond_the_first_plane_is_text(owner: Api) -> None:
+    answer = owner.call("POST", "streams/", b'{"name": "x", "description": "\\ud83d\\ude00"}')
+    assert answer.json()["description"] == "😀"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "streams/"), ("PATCH", "streams/x"), ("POST", "tokens/")]
+)
+def test_nothing_is_no_object(owner: Api, method: str, path: str) -> None:
+    owner.post("streams/", {"name": "x"})
+    answer = owner.call(method, path, b"")
+    assert (answer.status_code, code(answer)) == (400, "validation_error")
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/xml",
+        "application/json-seq",
+        "application/merge-patch+json",
+        "application/json; charset=latin-1",
+        "nonsense",
+        "application/" + "j" * 10_000,
+    ],
+)
+def test_another_media_type_is_refused(owner: Api, content_type: str) -> None:
+    answer = owner.call("POST", "streams/", b'{"name": "x"}', content_type=content_type)
+    assert (answer.status_code, code(answer)) == (415, "unsupported_media_type")
+    assert not Stream.objects.filter(workspace=owner.workspace).exists()
+
+
+@pytest.mark.parametrize(
+    "content_type", ["", "application/json", "APPLICATION/JSON", 'application/json; charset="UTF-8"']
+)
+def test_json_is_json(owner: Api, content_type: str) -> None:
+    assert owner.call("POST", "streams/", b'{"name": "x"}', content_type=content_type).status_code == 201
+
+
+def test_a_content_type_without_a_body_is_fine(owner: Api) -> None:
+    owner.post("streams/", {"name": "x"})
+    assert owner.call("GET", "streams/x", content_type="text/plain").status_code == 200
+    assert owner.call("DELETE", "streams/x", content_type="application/json").status_code == 204
+
+
+def test_an_encoded_body_is_refused(owner: Api) -> None:
+    answer = owner.call("POST", "streams/", b'{"name": "x"}', **{"content-encoding": "gzip"})
+    assert (answer.status_code, code(answer)) == (415, "unsupported_media_type")
+
+
+def test_a_body_has_a_bound(owner: Api) -> None:
+    body = json.dumps({"name": "x", "description": "x" * (16 * 1024 * 1024)}).encode()
+    answer = owner.call("POST", "streams/", body)
+    assert (answer.status_code, code(answer)) == (413, "payload_too_large")
+
+
+def test_a_large_body_below_the_bound_is_read(owner: Api) -> None:
+    body = json.dumps([{"name": "x"}] * 3).encode() + b" " * (15 * 1024 * 1024)
+    assert code(owner.call("POST", "streams/", body)) == "validation_error"
+
+
+@pytest.mark.parametrize("length", ["99999999999999999999", "abc", "-5", "1e3", "٣"])
+def test_a_lying_length_is_no_500(owner: Api, length: str) -> None:
+    answer = owner.client.post(
+        "/api/v1/streams/",
+        b'{"name": "x"}',
+        content_type="application/json",
+        headers={"authorization": owner.secret},
+        CONTENT_LENGTH=length,
+    )
+    assert answer.status_code < 500
+
+
+JSON_VALUES: Any = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+FIELDS = st.sampled_from(
+    [
+        "name",
+        "ttl",
+        "max_bytes",
+        "discard",
+        "labels",
+        "keys",
+        "description",
+        "sealed",
+        "dedup_window",
+        "storage",
+        "x",
+    ]
+)
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(body=st.dictionaries(FIELDS, JSON_VALUES, max_size=6) | JSON_VALUES)
+def test_whatever_is_sent_gets_an_answer(owner: Api, body: Any) -> None:
+    data = json.dumps(body).encode("utf-8", "surrogatepass")
+    for method, path in (("POST", "streams/"), ("PATCH", "streams/orders"), ("POST", "tokens/")):
+        answer = owner.call(method, path, data)
+        assert answer.status_code < 500
+        if answer.status_code >= 400:
+            code(answer)

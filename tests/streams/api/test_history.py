@@ -1,0 +1,167 @@
+"""A stream over time: rollups by step, live samples by range."""
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from streams import store
+from streams.log.append import append
+from streams.log.entries import NewMessage
+from streams.models import Run, Stream, Workspace
+from streams.selectors import METRICS_STREAM
+from streams.services.history import Progressed, RollupPoint, rollups_add
+from streams.services.streams import internal_stream
+from tests.streams.api.conftest import Api, code, fields
+
+START = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def stream(owner: Api) -> Stream:
+    owner.post("streams/", {"name": "orders"})
+    return Stream.objects.get(workspace=owner.workspace, name="orders")
+
+
+def add(stream: Stream) -> Run:
+    """Three minutes in two hours: 1, 2 and 4 messages of 10 bytes."""
+    run = Run.objects.create(job="rollup")
+    minutes = {0: 1, 59: 2, 60: 4}
+    points = [
+        RollupPoint(
+            stream_id=stream.stream_id,
+            step="minute",
+            start=START + timedelta(minutes=minute),
+            messages=count,
+            bytes=10 * count,
+        )
+        for minute, count in minutes.items()
+    ]
+    points += [
+        RollupPoint(stream_id=stream.stream_id, step="hour", start=START, messages=3, bytes=30),
+        RollupPoint(
+            stream_id=stream.stream_id, step="hour", start=START + timedelta(hours=1), messages=4, bytes=40
+        ),
+    ]
+    moved = Progressed(
+        stream_id=stream.stream_id,
+        from_offset=0,
+        to_offset=7,
+        fresh_to=START + timedelta(minutes=60, seconds=1),
+    )
+    rollups_add(points, positions=[moved], run=run)
+    return run
+
+
+def test_no_history_yet(owner: Api, stream: Stream) -> None:
+    assert owner.get("streams/orders/history").json() == {
+        "step": "hour",
+        "from": None,
+        "to": None,
+        "fresh_to": None,
+        "run": None,
+        "points": [],
+    }
+
+
+def test_points_of_all_time_sum_to_everything(owner: Api, stream: Stream) -> None:
+    run = add(stream)
+    for step in ("minute", "hour"):
+        history = owner.get(f"streams/orders/history/?step={step}").json()
+        assert sum(point["messages"] for point in history["points"]) == 7
+        assert sum(point["bytes"] for point in history["points"]) == 70
+    assert history == {
+        "step": "hour",
+        "from": "2026-11-21T06:00:00.000Z",
+        "to": "2026-11-21T08:00:00.000Z",
+        "fresh_to": "2026-11-21T07:00:01.000Z",
+        "run": {
+            "id": run.pk,
+            "url": f"http://testserver/api/v1/analytics/runs/{run.pk}",
+            "finished_at": None,
+        },
+        "points": [
+            {"start": "2026-11-21T06:00:00.000Z", "messages": 3, "bytes": 30},
+            {"start": "2026-11-21T07:00:00.000Z", "messages": 4, "bytes": 40},
+        ],
+    }
+
+
+def test_a_part_is_whole_points(owner: Api, stream: Stream) -> None:
+    add(stream)
+    part = owner.get(
+        "streams/orders/history?step=hour&from=2026-11-21T08:30:00%2B02:00&to=2026-11-21T07:00:00Z"
+    )
+    assert part.json()["from"] == "2026-11-21T06:00:00.000Z"
+    assert [point["messages"] for point in part.json()["points"]] == [3]
+
+
+def test_a_plus_sign_may_be_left_as_it_is(owner: Api, stream: Stream) -> None:
+    assert owner.get("streams/orders/history?from=2026-11-21T08:30:00+02:00").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("step=week", "step"),
+        ("from=yesterday", "from"),
+        ("from=2026-11-21", "from"),
+        ("from=2026-11-21T06:00:00", "from"),
+        ("from=0001-01-01T00:00:00%2B14:00", "from"),
+        ("to=", "to"),
+        ("to=20261121", "to"),
+        ("from=2026-11-21T06:00:01Z&to=2026-11-21T06:00:00Z", "from"),
+        ("until=2026-11-21T06:00:00Z", "until"),
+    ],
+)
+def test_a_wrong_query_is_refused(owner: Api, stream: Stream, query: str, field: str) -> None:
+    assert fields(owner.get(f"streams/orders/history?{query}")) == [field]
+
+
+@pytest.mark.parametrize("edge", ["from=0001-01-01T00:00:00Z", "to=9999-12-31T23:59:59.999999Z"])
+def test_the_edges_of_time_are_times(owner: Api, stream: Stream, edge: str) -> None:
+    assert owner.get(f"streams/orders/history?{edge}&step=day").status_code == 200
+
+
+@pytest.fixture
+def metrics(transactional_db: None) -> Stream:
+    Workspace.objects.get_or_create(name="default")
+    return internal_stream(METRICS_STREAM, archive=False)
+
+
+def sample(metrics: Stream, at_ms: int, **figures: Any) -> None:
+    body = json.dumps({"at": at_ms, "streams": figures}).encode()
+    store.log().run(append(metrics.stream_id, [NewMessage(id=f"{at_ms}", body=body)]))
+
+
+def test_live_samples_by_steps_rest_included(owner: Api, stream: Stream, metrics: Stream) -> None:
+    now_ms = int(time.time() * 1000) // 5000 * 5000
+    figures = {"name": "orders", "offset": 9, "messages": 8, "bytes": 80, "lag": 7, "committed": 1, "out": 0}
+    sample(metrics, now_ms - 20_000, **{stream.stream_id: {**figures, "in": 10, "bytes_in": 100}})
+    sample(metrics, now_ms - 19_000, other={**figures, "in": 1, "bytes_in": 1})
+    sample(metrics, now_ms - 18_000, **{stream.stream_id: {**figures, "offset": 10, "in": 5, "bytes_in": 50}})
+    answer = owner.get("streams/orders/metrics?range=1h").json()
+    assert answer["step"] == 5
+    first, second, *_ = answer["points"]
+    assert first["time"].endswith("Z")
+    assert {
+        "offset": 10,
+        "messages": 8,
+        "bytes": 80,
+        "lag": 7,
+        "in": 3.0,
+        "bytes_in": 30.0,
+    }.items() <= first.items()
+    assert (second["offset"], second["in"]) == (10, 0.0)
+    assert 4 <= len(answer["points"]) <= 7
+
+
+def test_no_samples_no_points(owner: Api, stream: Stream, metrics: Stream) -> None:
+    assert owner.get("streams/orders/metrics").json() == {"step": 1, "points": []}
+
+
+@pytest.mark.parametrize("query", ["range=2h", "range=", "range=1h&range=6h", "step=1"])
+def test_a_wrong_range_is_refused(owner: Api, stream: Stream, query: str) -> None:
+    assert code(owner.get(f"streams/orders/metrics?{query}")) == "validation_error"

@@ -1,0 +1,129 @@
+"""The OpenAPI document: valid, complete, and true of what is answered."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+from drf_spectacular.validation import validate_schema
+
+from streams.api import urls
+from streams.api.openapi import document
+from streams.dataplane.app import ROUTES
+from streams.errors import STATUS
+from tests.streams.api.conftest import Api
+
+METHODS = {"get", "post", "patch", "delete", "put"}
+
+
+def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, item in document()["paths"].items():
+        for method in METHODS & set(item):
+            yield path, method, item[method]
+
+
+def test_the_document_is_valid_openapi() -> None:
+    assert document()["openapi"] == "3.1.0"
+    validate_schema(document())
+
+
+def test_every_reference_leads_somewhere() -> None:
+    def references(value: Any) -> Iterator[str]:
+        if isinstance(value, dict):
+            if isinstance(value.get("$ref"), str):
+                yield value["$ref"]
+            for inner in value.values():
+                yield from references(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                yield from references(inner)
+
+    known = {f"#/components/schemas/{name}" for name in document()["components"]["schemas"]}
+    assert set(references(document())) <= known
+
+
+def test_every_route_of_the_control_plane_is_described() -> None:
+    described = {path.rstrip("/") for path in document()["paths"]}
+    for pattern in [*urls.urlpatterns, *urls.service_urls]:
+        if pattern.name != "not-found":
+            text = str(pattern.pattern).removeprefix("^").removesuffix(r"/?\Z")
+            path = text.replace("(?P<", "{").replace(">[^/]+)", "}")
+            assert {f"/api/v1/{path}", f"/{path}"} & described, path
+
+
+def test_every_route_of_the_data_plane_is_described_and_no_other() -> None:
+    wanted = {
+        (f"/api/v1/streams/{{name}}/{'/'.join(tail)}".replace("*", "{offset}"), method.lower())
+        for tail, methods in ROUTES.items()
+        for method in methods
+    }
+    described = {(path, method) for path, method, about in operations() if about["tags"] == ["messages"]}
+    assert described == wanted
+
+
+def test_every_operation_has_a_name_of_its_own_and_a_summary() -> None:
+    found = list(operations())
+    assert len({about["operationId"] for _, _, about in found}) == len(found)
+    assert all(about["summary"] for _, _, about in found)
+
+
+def test_every_body_has_examples_that_are_valid() -> None:
+    for path, method, about in operations():
+        if "requestBody" in about:
+            media = about["requestBody"]["content"]["application/json"]
+            assert media["examples"], (path, method)
+            for example in media["examples"].values():
+                check(media["schema"], example["value"])
+
+
+def test_every_code_of_a_refusal_is_in_the_document() -> None:
+    error = document()["components"]["schemas"]["Error"]
+    assert set(error["properties"]["error"]["properties"]["code"]["enum"]) == set(STATUS)
+
+
+def check(schema: dict[str, Any], value: Any) -> None:
+    whole = {**schema, "components": document()["components"]}
+    jsonschema.Draft202012Validator(whole).validate(value)
+
+
+def response_schema(path: str, method: str, status: int) -> dict[str, Any]:
+    about = document()["paths"][path][method]["responses"][str(status)]
+    found: dict[str, Any] = about["content"]["application/json"]["schema"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "described", "body", "status"),
+    [
+        ("GET", "streams/", "streams/", None, 200),
+        ("POST", "streams/", "streams/", {"name": "a"}, 201),
+        ("POST", "streams/", "streams/", [{"name": "a"}], 201),
+        ("POST", "streams/", "streams/", {"name": "-"}, 400),
+        ("POST", "streams/", "streams/", {"name": "orders"}, 200),
+        ("GET", "streams/orders", "streams/{name}", None, 200),
+        ("PATCH", "streams/orders", "streams/{name}", {"ttl": 5}, 200),
+        ("GET", "streams/nothing", "streams/{name}", None, 404),
+        ("GET", "streams/find?key=a", "streams/find", None, 200),
+        ("GET", "streams/orders/history", "streams/{name}/history", None, 200),
+        ("GET", "streams/orders/metrics", "streams/{name}/metrics", None, 200),
+        ("GET", "tokens/", "tokens/", None, 200),
+        ("POST", "tokens/", "tokens/", {"name": "x", "scopes": ["read"]}, 201),
+        ("GET", "events", "events", None, 200),
+        ("GET", "account", "account", None, 200),
+        ("POST", "analytics/runs/", "analytics/runs/", {}, 202),
+        ("GET", "analytics/runs/", "analytics/runs/", None, 200),
+    ],
+)
+def test_answers_are_as_described(
+    owner: Api, method: str, path: str, described: str, body: Any, status: int
+) -> None:
+    owner.post("streams/", {"name": "orders"})
+    answer = owner.call(method, path, body)
+    assert answer.status_code == status, answer.content
+    check(response_schema(f"/api/v1/{described}", method.lower(), status), answer.json())
+
+
+def test_the_document_is_served(owner: Api) -> None:
+    served = owner.get("schema")
+    assert served.headers["Content-Type"] == "application/json"
+    assert served.json() == document()

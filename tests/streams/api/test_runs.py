@@ -1,0 +1,64 @@
+"""Runs of the history jobs: asked for, listed, seen."""
+
+from typing import Any
+
+import pytest
+
+from streams.models import Run
+from streams.services.history import run_finish, run_take
+from tests.streams.api.conftest import Api, code, fields
+
+
+@pytest.fixture(autouse=True)
+def no_runs(transactional_db: None) -> None:
+    Run.objects.all().delete()
+
+
+@pytest.mark.parametrize("body", [b"", b"{}"])
+def test_all_jobs_are_queued(owner: Api, body: bytes) -> None:
+    asked = owner.call("POST", "analytics/runs/", body)
+    assert asked.status_code == 202
+    answer = asked.json()
+    assert [run["job"] for run in answer["runs"]] == ["archive", "rollup"]
+    assert (answer["id"], answer["job"]) == (answer["runs"][1]["id"], "rollup")
+    assert answer["url"] == f"http://testserver/api/v1/analytics/runs/{answer['id']}"
+    assert asked.headers["Location"] == answer["url"]
+
+
+def test_one_job_is_queued_once(owner: Api) -> None:
+    first = owner.post("analytics/runs", {"job": "rollup"}).json()
+    again = owner.post("analytics/runs", {"job": "rollup"}).json()
+    assert again["id"] == first["id"]
+    assert (first["state"], first["progress"], first["error"]) == ("queued", 0.0, None)
+
+
+def test_a_run_is_seen_through(owner: Api) -> None:
+    asked = owner.post("analytics/runs/", {"job": "archive"}).json()
+    run = run_take()
+    assert run is not None
+    assert (
+        owner.client.get(asked["url"], headers={"authorization": owner.secret}).json()["state"] == "running"
+    )
+    run_finish(run, counts={"messages": 3})
+    seen = owner.get(f"analytics/runs/{asked['id']}/").json()
+    assert (seen["state"], seen["progress"], seen["counts"]) == ("succeeded", 1.0, {"messages": 3})
+    assert seen["finished_at"].endswith("Z")
+
+
+def test_a_list_is_newest_first_page_by_page(owner: Api) -> None:
+    ids = [Run.objects.create(job="archive").pk for _ in range(3)]
+    first = owner.get("analytics/runs/?limit=2")
+    link = first.headers["Link"]
+    rest = owner.client.get(link[1 : link.index(">")], headers={"authorization": owner.secret})
+    assert [run["id"] for run in [*first.json(), *rest.json()]] == ids[::-1]
+
+
+@pytest.mark.parametrize("body", [{"job": "x"}, {"job": None}, {"job": 1}])
+def test_an_unknown_job_is_refused(owner: Api, body: Any) -> None:
+    assert fields(owner.post("analytics/runs/", body)) == ["job"]
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("run_id", ["0", "x", "9" * 30, "%00"])
+def test_no_such_run(owner: Api, run_id: str) -> None:
+    assert code(owner.get(f"analytics/runs/{run_id}")) == "run_not_found"
