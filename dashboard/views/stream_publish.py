@@ -45,6 +45,7 @@ def fresh_id() -> str:
 
 def _show(refusal: Refusal, form: PublishForm) -> None:
     """Put a refusal where the person can mend it."""
-    errors = refusal.details.get("errors") or [{"field": None, "message": refusal.message}]
+    field = "body" if refusal.code in {"invalid_json", "message_too_large"} else None
+    errors = refusal.details.get("errors") or [{"field": field, "message": refusal.message}]
     for error in errors:
         form.add_error(error["field"] if error["field"] in form.fields else None, error["message"])

@@ -1,0 +1,83 @@
+"""The standing cast: owner (administrator), viewer of the same workspace, stranger of another, nobody."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from streams import store
+from streams.access import SYSTEM
+from streams.log import stats
+from streams.log.append import append
+from streams.log.entries import NewMessage
+from streams.models import DEFAULT_WORKSPACE, Membership, Role, Stream, Workspace
+from streams.services.streams import stream_create
+
+MakeStream = Callable[..., Stream]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _static_root() -> None:
+    """The folder of collected files, which WhiteNoise wants to see; in tests the finders serve them."""
+    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+
+
+def _client(name: str, *, workspace: Workspace, role: str) -> Client:
+    user = get_user_model().objects.create_user(username=name, password="correct-horse-battery")
+    Membership.objects.create(user=user, workspace=workspace, role=role)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def workspace(transactional_db: None) -> Workspace:
+    return Workspace.objects.get_or_create(name=DEFAULT_WORKSPACE)[0]
+
+
+@pytest.fixture
+def elsewhere(transactional_db: None) -> Workspace:
+    return Workspace.objects.create(name="elsewhere")
+
+
+@pytest.fixture
+def owner(workspace: Workspace) -> Client:
+    return _client("owner", workspace=workspace, role=Role.ADMIN)
+
+
+@pytest.fixture
+def viewer(workspace: Workspace) -> Client:
+    return _client("viewer", workspace=workspace, role=Role.VIEWER)
+
+
+@pytest.fixture
+def stranger(elsewhere: Workspace) -> Client:
+    return _client("stranger", workspace=elsewhere, role=Role.ADMIN)
+
+
+@pytest.fixture
+def nobody(transactional_db: None) -> Client:
+    return Client()
+
+
+@pytest.fixture
+def make_stream(workspace: Workspace) -> MakeStream:
+    """``make_stream("orders", bodies=[b"1"], ttl=60)``: a stream of the default workspace with messages."""
+
+    def make(
+        name: str, *, bodies: list[bytes] | None = None, within: Workspace | None = None, **chosen: Any
+    ) -> Stream:
+        stream, _ = stream_create(within or workspace, name=name, settings=chosen, actor=SYSTEM)
+        messages = [
+            NewMessage(id=f"m{number}", body=body) for number, body in enumerate(bodies or [], start=1)
+        ]
+        if messages:
+            store.log().run(append(stream.stream_id, messages))
+            store.log().run(stats.touch([stream.stream_id]))
+        return stream
+
+    return make

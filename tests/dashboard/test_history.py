@@ -1,0 +1,94 @@
+"""The History tab: the rollups in ranges and steps, and asking for a run."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.views.stream_history import asked_for, seed_of
+from streams.models import Rollup, Run
+from streams.upkeep import processes
+from streams.upkeep.processes import ProcessStatus
+from tests.dashboard.conftest import MakeStream
+
+NOON = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({}, ("24h", "hour", NOON - timedelta(days=1, seconds=30))),
+        ({"range": "1h"}, ("1h", "minute", NOON - timedelta(hours=1, seconds=30))),
+        ({"range": "24h", "step": "minute"}, ("24h", "minute", NOON - timedelta(days=1, seconds=30))),
+        ({"range": "1y", "step": "minute"}, ("1y", "day", datetime(2025, 11, 21, tzinfo=UTC))),
+        ({"range": "all", "step": "hour"}, ("all", "day", None)),
+        ({"range": "?", "step": "?"}, ("24h", "hour", NOON - timedelta(days=1, seconds=30))),
+    ],
+)
+def test_the_query_says_range_and_step(
+    query: dict[str, str], expected: tuple[str, str, datetime | None]
+) -> None:
+    asked = asked_for(query, now=NOON)
+    assert (asked.range, asked.step, asked.since) == expected
+
+
+def test_the_chart_has_a_bar_for_every_step_also_the_silent_ones() -> None:
+    point = Rollup(step="hour", start=NOON.replace(hour=11, minute=0, second=0), messages=5, bytes=50)
+    seed = seed_of([point], step="hour", since=NOON.replace(hour=9, minute=0, second=0), until=NOON)
+    assert (seed["messages"], seed["bytes"], seed["step_s"]) == ([0, 0, 5, 0], [0, 0, 50, 0], 3600)
+
+
+def test_without_a_rollup_the_page_says_that_there_is_no_history_yet(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    make_stream("orders")
+    assert b"No history yet" in owner.get("/streams/orders/history/").content
+
+
+def test_the_range_is_summed_and_told_as_a_table(viewer: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders")
+    now = timezone.now().replace(minute=0, second=0, microsecond=0)
+    for hours, messages in ((1, 1_000), (2, 336), (500, 7)):
+        Rollup.objects.create(
+            stream_id=stream.stream_id,
+            step="hour",
+            start=now - timedelta(hours=hours),
+            messages=messages,
+            bytes=2_048,
+        )
+    page = viewer.get("/streams/orders/history/").content.decode()
+    assert "1,336 in this range" in page
+    assert page.count('<td class="num">336</td>') == 1
+
+
+def test_a_run_is_asked_for(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders")
+    assert owner.post("/streams/orders/history/runs/")["Location"] == "/streams/orders/history/"
+    assert {run.requested_by for run in Run.objects.all()} == {"owner"}
+    part = owner.get("/streams/orders/history/runs/", headers={"HX-Request": "true"}).content.decode()
+    assert 'hx-trigger="every 1s"' in part
+    assert "queued" in part
+
+
+def test_a_viewer_may_not_ask_for_a_run(viewer: Client, make_stream: MakeStream) -> None:
+    make_stream("orders")
+    assert viewer.post("/streams/orders/history/runs/").status_code == 403
+    assert not Run.objects.exists()
+
+
+def test_where_java_is_missing_the_page_says_what_to_install(owner: Client, make_stream: MakeStream) -> None:
+    from django.conf import settings
+
+    make_stream("orders")
+    note = "Java 17 or newer was not found: apt install openjdk-17-jre-headless."
+    path = settings.ENV.processes_file
+    processes.write(
+        path,
+        [ProcessStatus(name="analytics", pid=None, state="unavailable", restarts=0, since=0.0, note=note)],
+    )
+    try:
+        assert note in owner.get("/streams/orders/history/").content.decode()
+        assert f"analytics is not running: {note}" in owner.get("/").content.decode()
+    finally:
+        path.unlink()

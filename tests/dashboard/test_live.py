@@ -1,0 +1,219 @@
+"""From the worker's samples to the page's socket: what changed, to whom it belongs, and to nobody else."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from asgiref.testing import ApplicationCommunicator
+from channels.routing import URLRouter
+from django.contrib.auth.models import AnonymousUser
+from django.test import Client
+
+from dashboard import live
+from dashboard.live import Feed, StreamSampled
+from dashboard.urls import websocket_urlpatterns
+from streams.models import Stream, Workspace
+from streams.upkeep.sampling import Sample
+from tests.dashboard.conftest import MakeStream
+
+ANSWER_S = 5.0
+
+
+def sample_of(stream: Stream, **figures: Any) -> Sample:
+    fields: dict[str, Any] = {
+        "stream_id": stream.stream_id,
+        "workspace_id": stream.workspace_id,
+        "name": stream.name,
+        "at_ms": 10,
+        "offset": 1,
+        "first_offset": 1,
+        "messages": 1,
+        "bytes": 1,
+        "committed": 0,
+        "lag": 1,
+        "duplicates": 0,
+        "rate_in": 1.0,
+        "bytes_in": 1.0,
+        "rate_out": 0.0,
+        "first_ms": 5,
+        "last_ms": 5,
+        "archived": 0,
+    }
+    return Sample(**{**fields, **figures})
+
+
+class Page:
+    """A browser's end of the socket."""
+
+    def __init__(self, user: Any) -> None:
+        scope = {"type": "websocket", "path": "/live/", "headers": [], "subprotocols": [], "user": user}
+        application = URLRouter(websocket_urlpatterns)
+        self.socket: Any = ApplicationCommunicator(application, scope)  # type: ignore[no-untyped-call]
+
+    async def open(self) -> bool:
+        await self.socket.send_input({"type": "websocket.connect"})
+        return bool((await self.socket.receive_output(ANSWER_S))["type"] == "websocket.accept")
+
+    async def say(self, frame: str) -> None:
+        await self.socket.send_input({"type": "websocket.receive", "text": frame})
+
+    async def subscribe(self, *topics: str) -> None:
+        await self.say(json.dumps({"type": "subscribe", "topics": topics}))
+
+    async def next(self, topic: str) -> dict[str, Any]:
+        while True:
+            heard = json.loads((await self.socket.receive_output(ANSWER_S))["text"])
+            if heard["topic"] == topic:
+                return dict(heard)
+
+    async def close(self) -> None:
+        await self.socket.send_input({"type": "websocket.disconnect", "code": 1000})
+        await self.socket.wait(ANSWER_S)
+
+
+@pytest.fixture
+async def pages(transactional_db: None) -> AsyncIterator[list[Page]]:
+    opened: list[Page] = []
+    yield opened
+    for page in opened:
+        await page.close()
+
+
+async def test_nobody_gets_no_socket(pages: list[Page]) -> None:
+    assert not await Page(AnonymousUser()).open()
+
+
+def asked(client: Client) -> Any:
+    return client.get("/streams/").wsgi_request.user
+
+
+async def opened(pages: list[Page], user: Any, *topics: str) -> Page:
+    page = Page(user)
+    assert await page.open()
+    pages.append(page)
+    await page.subscribe(*topics)
+    return page
+
+
+@pytest.fixture
+def ours(owner: Client, make_stream: MakeStream) -> tuple[Any, Stream]:
+    return asked(owner), make_stream("orders", bodies=[b"1", b"22"])
+
+
+async def test_a_subscription_is_answered_with_how_it_stands(
+    pages: list[Page], ours: tuple[Any, Stream]
+) -> None:
+    page = await opened(pages, ours[0], "stream:orders")
+    event = (await page.next("stream:orders"))["event"]
+    assert (event["kind"], event["messages"], event["bytes"], event["lag"]) == ("stream_sampled", 2, 3, 2)
+
+
+async def test_a_sample_reaches_the_page_that_shows_its_stream(
+    pages: list[Page], ours: tuple[Any, Stream]
+) -> None:
+    page = await opened(pages, ours[0], "stream:orders")
+    await page.next("stream:orders")
+    await live.send(live.sampled(sample_of(ours[1], messages=7, rate_in=2.5)))
+    heard = await page.next("stream:orders")
+    assert (heard["seq"], heard["event"]["messages"], heard["event"]["rate_in"]) == (2, 7, 2.5)
+
+
+async def test_a_page_that_shows_something_else_hears_nothing(
+    pages: list[Page], ours: tuple[Any, Stream]
+) -> None:
+    page = await opened(pages, ours[0], "processes")
+    await page.next("processes")
+    await live.send(live.sampled(sample_of(ours[1])))
+    await page.subscribe("processes")
+    assert (await page.next("processes"))["seq"] == 2
+
+
+@pytest.fixture
+def both(
+    owner: Client, stranger: Client, make_stream: MakeStream, elsewhere: Workspace
+) -> tuple[Any, Stream, Any, Stream]:
+    mine, theirs = make_stream("orders", bodies=[b"1"]), make_stream("orders", within=elsewhere)
+    return asked(owner), mine, asked(stranger), theirs
+
+
+async def test_a_stream_of_the_same_name_elsewhere_is_not_heard(
+    pages: list[Page], both: tuple[Any, Stream, Any, Stream]
+) -> None:
+    user, mine, _, theirs = both
+    page = await opened(pages, user, "stream:orders", "overview")
+    assert (await page.next("stream:orders"))["event"]["stream_id"] == mine.stream_id
+    await live.send(live.sampled(sample_of(theirs, messages=999)))
+    await live.send(live.sampled(sample_of(mine, messages=3)))
+    assert (await page.next("stream:orders"))["event"]["messages"] == 3
+
+
+async def test_the_overview_of_a_workspace_is_not_heard_in_another(
+    pages: list[Page], both: tuple[Any, Stream, Any, Stream]
+) -> None:
+    user, mine, stranger, theirs = both
+    page, other = (
+        await opened(pages, user, "overview", "processes"),
+        await opened(pages, stranger, "overview", "processes"),
+    )
+    for each in (page, other):
+        await each.next("processes")
+    feed = Feed()
+    feed._last = {
+        "a": live.sampled(sample_of(mine, messages=3)),
+        "b": live.sampled(sample_of(theirs, messages=8)),
+    }
+    await live.send_many(feed.sums(at_ms=10))
+    assert (await page.next("overview"))["event"]["messages"] == 3
+    assert (await other.next("overview"))["event"]["messages"] == 8
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "",
+        "[]",
+        "{",
+        '{"type":"subscribe"}',
+        '{"type":"subscribe","topics":[1]}',
+        '{"type":"shout","topics":[]}',
+        "[" * 60_000,
+    ],
+)
+async def test_a_malformed_frame_ends_the_socket(
+    pages: list[Page], ours: tuple[Any, Stream], frame: str
+) -> None:
+    page = await opened(pages, ours[0], "overview")
+    await page.say(frame)
+    while (heard := await page.socket.receive_output(ANSWER_S))["type"] != "websocket.close":
+        assert heard["type"] == "websocket.send"
+    assert heard["code"] == 4400
+
+
+async def test_the_beat_sums_all_streams_and_forgets_deleted_ones(
+    ours: tuple[Any, Stream],
+) -> None:
+    feed = Feed()
+    await feed._look_at_rows()
+    (sums,) = feed.sums(at_ms=1)
+    assert (sums.streams, sums.messages, sums.bytes, sums.rate_in) == (1, 2, 3, 0.0)
+    await asyncio.to_thread(Stream.objects.all().delete)
+    await feed._look_at_rows()
+    assert feed.sums(at_ms=1) == []
+
+
+def test_a_rate_that_was_not_told_again_has_ended(ours: tuple[Any, Stream]) -> None:
+    feed = Feed()
+    event: StreamSampled = live.sampled(sample_of(ours[1], at_ms=1_000, rate_in=9.0))
+    feed._last = {event.stream_id: event}
+    assert [each.rate_in for each in feed.sums(at_ms=2_000)] == [9.0]
+    assert [each.rate_in for each in feed.sums(at_ms=9_000)] == [0.0]
+
+
+def test_polling_tells_the_same_as_the_socket(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders", bodies=[b"1", b"22"])
+    answer = owner.get("/live/now/?topic=overview&topic=stream:orders&topic=stream:nope").json()
+    told = {row["topic"]: row["event"] for row in answer["events"]}
+    assert told.keys() == {"overview", "stream:orders"}
+    assert told["stream:orders"]["messages"] == told["overview"]["messages"] == 2

@@ -1,0 +1,151 @@
+"""Looking into a stream and publishing by hand."""
+
+import pytest
+from django.test import Client
+
+from streams import selectors, store
+from streams.log import stats
+from tests.dashboard.conftest import MakeStream
+
+BODIES = [str(number).encode() for number in range(1, 121)]
+
+
+def offsets(answer: object) -> list[int]:
+    return [row.message.offset for row in answer.context["window"].rows]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", list(range(120, 70, -1))),
+        ("?before=71", list(range(70, 20, -1))),
+        ("?after=70", list(range(120, 70, -1))),
+        ("?start=oldest", list(range(1, 51))),
+        ("?start=oldest&after=50", list(range(51, 101))),
+        ("?start=oldest&before=51", list(range(1, 51))),
+        ("?start=offset&at=118", [118, 119, 120]),
+        ("?start=offset&at=1,18", [118, 119, 120]),
+        ("?start=time&at=1 h ago", list(range(1, 51))),
+        ("?start=time&at=2999-01-01", []),
+        ("?start=offset&at=99999999999999999999", []),
+    ],
+)
+def test_one_can_start_anywhere(
+    owner: Client, make_stream: MakeStream, query: str, expected: list[int]
+) -> None:
+    make_stream("orders", bodies=BODIES)
+    assert offsets(owner.get(f"/streams/orders/{query}")) == expected
+
+
+@pytest.mark.parametrize(
+    "query", ["?start=offset&at=x", "?start=time&at=soon", "?start=time&at=", "?start=sideways"]
+)
+def test_a_start_that_cannot_be_read_is_said_in_the_form(
+    owner: Client, make_stream: MakeStream, query: str
+) -> None:
+    make_stream("orders", bodies=BODIES)
+    assert owner.get(f"/streams/orders/{query}").status_code == 422
+
+
+def test_looking_moves_nothing(viewer: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders", bodies=BODIES)
+    before = store.log().run(stats.inspect(stream.stream_id))
+    for page in ("", "?start=oldest", "messages/5/", "messages/5/raw/"):
+        assert viewer.get(f"/streams/orders/{page}").status_code == 200
+    assert store.log().run(stats.inspect(stream.stream_id)) == before
+
+
+def test_an_empty_stream_shows_how_to_publish(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders")
+    assert (
+        "curl http://testserver/api/v1/streams/orders/messages"
+        in owner.get("/streams/orders/").content.decode()
+    )
+
+
+def test_a_message_opens_under_its_row_with_every_digit(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders", bodies=[b'{"id":9007199254740993}'])
+    part = owner.get("/streams/orders/messages/1/", headers={"HX-Request": "true"}).content
+    assert b'<span class="json-number">9007199254740993</span>' in part
+    assert b"<html" not in part
+
+
+def test_a_message_has_a_page_of_its_own(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders", bodies=[b"1"])
+    assert b"Show it among the others" in owner.get("/streams/orders/messages/1/").content
+
+
+@pytest.mark.parametrize("offset", ["0", "2", "99999999999999999999999999"])
+def test_a_message_that_is_not_there_is_404(owner: Client, make_stream: MakeStream, offset: str) -> None:
+    make_stream("orders", bodies=[b"1"])
+    assert owner.get(f"/streams/orders/messages/{offset}/").status_code == 404
+
+
+def test_the_raw_body_is_plain_text_byte_for_byte(owner: Client, make_stream: MakeStream) -> None:
+    body = b'"<script>alert(1)</script>"'
+    make_stream("orders", bodies=[body])
+    answer = owner.get("/streams/orders/messages/1/raw/")
+    assert answer.content == body
+    assert answer["Content-Type"] == "text/plain; charset=utf-8"
+    assert answer["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_body_with_markup_is_text_on_every_page(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders", bodies=[b'"<img src=x onerror=alert(1)>"'])
+    for page in ("/streams/orders/", "/streams/orders/messages/1/"):
+        assert b"<img src=x" not in owner.get(page).content
+
+
+def test_a_message_of_another_workspace_is_404(stranger: Client, make_stream: MakeStream) -> None:
+    make_stream("orders", bodies=[b"1"])
+    for page in ("", "messages/1/", "messages/1/raw/"):
+        assert stranger.get(f"/streams/orders/{page}").status_code == 404
+
+
+def test_publishing_tells_the_offset_and_a_second_time_the_duplicate(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders")
+    form = {"id": "a", "key": "orders.eu", "body": '{"n": 9007199254740993, "f": 1.0}'}
+    assert "Stored at offset 1." in owner.post("/streams/orders/publish/", form).content.decode()
+    assert "stands at offset 1 already" in owner.post("/streams/orders/publish/", form).content.decode()
+    (message,) = selectors.messages_from(stream, offset=0, limit=10)
+    assert (message.id, message.key, message.body) == ("a", "orders.eu", b'{"n": 9007199254740993, "f": 1.0}')
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("id", ""),
+        ("id", "x" * 51),
+        ("key", "a..b"),
+        ("key", "a.*"),
+        ("body", ""),
+        ("body", "{"),
+        ("body", "NaN"),
+        ("body", "[" * 200 + "]" * 200),
+        ("body", '{"a":1} {"b":2}'),
+    ],
+)
+def test_what_cannot_be_stored_is_said_at_its_field(
+    owner: Client, make_stream: MakeStream, field: str, value: str
+) -> None:
+    stream = make_stream("orders")
+    answer = owner.post("/streams/orders/publish/", {"id": "a", "key": "", "body": "1", field: value})
+    assert answer.status_code == 422
+    assert field in answer.context["form"].errors
+    assert selectors.messages_from(stream, offset=0, limit=10) == []
+
+
+def test_a_key_outside_the_streams_patterns_is_refused_at_its_field(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    make_stream("orders", keys=["orders.>"])
+    answer = owner.post("/streams/orders/publish/", {"id": "a", "key": "other.x", "body": "1"})
+    assert "orders.>" in answer.context["form"].errors["key"][0]
+
+
+def test_a_viewer_may_not_publish(viewer: Client, make_stream: MakeStream) -> None:
+    make_stream("orders")
+    assert b"disabled" in viewer.get("/streams/orders/publish/").content
+    assert viewer.post("/streams/orders/publish/", {"id": "a", "key": "", "body": "1"}).status_code == 403
