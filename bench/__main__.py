@@ -1,95 +1,176 @@
-"""``make bench``: starts a product and a store of its own in a temporary folder and prints one table.
-
-Load and server share this machine's cores, so a figure is a lower bound; what lasts from machine to machine are the
-ratios to the append script with batches of the same size.
-"""
+"""``python -m bench``: start everything, measure in rounds, print the table."""
 
 import argparse
-import os
-import platform
+import contextlib
+import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-import uvloop
+from bench import jetstream, report, store_load
+from bench.http_load import Target, http_load
+from bench.measure import BODY, Load, Measured, Promise
+from bench.product import Broken, Product, child, clean_environ, free_port, product, wait_for_port
+from streams.log import keys
 
-from bench import http_load, log_load
-from bench.measure import Measured
-from tests.product import Product
-from tests.servers import store
+STORED_TO_READ = 100_000
 
-# Clients at once for each size of a batch: enough to keep the server busy.
-SIZES = {1: 16, 100: 16, 1000: 4}
+PUBLISH_1, PUBLISH_100, PUBLISH_1000, READ_1000 = (
+    "publish 1 a request, 16 connections",
+    "publish 100 a request, 16 connections",
+    "publish 1000 a request, 4 connections",
+    "read 1000 a request, 4 connections",
+)
+DIRECT_1000 = "append script called directly, 1000 a call, 1 client"
+BARE_1000 = "bare pipelined XADD, 1000 a pipeline, 1 client"
+XRANGE_1000 = "XRANGE 1000 through redis-py, 1 client"
+DRF_1 = "publish 1 through a DRF view, 16 connections"
+JS_16, JS_4000 = "JetStream, 16 in flight", "JetStream, 4 connections, 1000 in flight each"
+ALWAYS, LAZY, NATS_PY = ", sync always", ", default sync", ", nats-py"
+
+PROMISES = [
+    Promise(of=PUBLISH_1000, to=DIRECT_1000, at_least=0.6),
+    Promise(of=PUBLISH_1000, to=JS_4000 + ALWAYS, at_least=10),
+    Promise(of=PUBLISH_1000, to=JS_4000 + LAZY, at_least=1.5),
+    Promise(of=PUBLISH_1, to=DRF_1, at_least=7),
+    Promise(of=PUBLISH_1, to=JS_16 + ALWAYS, at_least=1.5),
+    Promise(of=READ_1000, to=XRANGE_1000, at_least=0.6),
+]
 
 
-def main() -> None:
+def main() -> int:
+    """The exit code: 0, or 1 after one sentence when something did not start or did not do its part."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=3.0, help="how long each line is measured (3)")
-    parser.add_argument("--fsync", choices=["always", "everysec", "no"], default="always", help="(always)")
-    options = parser.parse_args()
-    print(
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, fsync {options.fsync}"
-    )
-    with tempfile.TemporaryDirectory(prefix="okmq-bench-") as folder:
-        alone = in_the_log(Path(folder, "store"), seconds=options.seconds, fsync=options.fsync)
-        over_http = through_the_product(Path(folder, "data"), seconds=options.seconds, fsync=options.fsync)
-    print(table([*alone, *over_http]))
-
-
-def in_the_log(folder: Path, *, seconds: float, fsync: str) -> list[Measured]:
-    """The store alone."""
-    with store(folder, fsync=fsync) as server:
-        return [
-            uvloop.run(load(server.url, batch=batch, clients=clients, seconds=seconds))
-            for load in (log_load.adding, log_load.appending)
-            for batch, clients in SIZES.items()
-        ]
-
-
-def through_the_product(data_dir: Path, *, seconds: float, fsync: str) -> list[Measured]:
-    """The whole path, over HTTP."""
-    product = Product(data_dir=data_dir, more={"OKMQ_HISTORY": "off", "OKMQ_FSYNC": fsync})
+    parser.add_argument("--rounds", type=int, default=5, help="how often each load runs (default: 5)")
+    parser.add_argument("--seconds", type=float, default=2.0, help="how long each runs (default: 2)")
+    parser.add_argument("--only", default="", help="loads whose name contains this text")
+    asked = parser.parse_args()
+    rounds: list[dict[str, Measured]] = []
     try:
-        product.start()
-        return uvloop.run(_through(product, seconds=seconds))
-    finally:
-        product.end_all()
+        with tempfile.TemporaryDirectory(prefix="okmq-bench-") as name, contextlib.ExitStack() as stack:
+            loads = [
+                load for load in _loads(Path(name), stack, seconds=asked.seconds) if asked.only in load.name
+            ]
+            for number in range(1, asked.rounds + 1):
+                measured = {}
+                for load in loads:
+                    print(
+                        f"\rround {number}/{asked.rounds}: {load.name:<60}",
+                        end="",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+                    measured[load.name] = load.run()
+                rounds.append(measured)
+            print(file=sys.stderr)
+    except Broken as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(report.text(loads, rounds, PROMISES))
+    return 0
 
 
-async def _through(product: Product, *, seconds: float) -> list[Measured]:
-    target = http_load.Target(port=product.port, token=product.token)
-    measured = [
-        await http_load.publishing(target, batch=batch, clients=clients, seconds=seconds)
-        for batch, clients in SIZES.items()
+def _loads(folder: Path, stack: contextlib.ExitStack, *, seconds: float) -> list[Load]:
+    """Everything that is compared, started and ready."""
+    ours = stack.enter_context(product(folder))
+    drf_port = stack.enter_context(_drf(ours, folder))
+    loads = [
+        Load(name=PUBLISH_1, batch=1, run=partial(_publish, ours, 1, 16, seconds)),
+        Load(name=PUBLISH_100, batch=100, run=partial(_publish, ours, 100, 16, seconds)),
+        Load(name=PUBLISH_1000, batch=1000, run=partial(_publish, ours, 1000, 4, seconds)),
+        Load(name=DIRECT_1000, batch=1000, run=partial(_direct, ours, seconds)),
+        Load(
+            name=BARE_1000,
+            batch=1000,
+            run=partial(store_load.bare_xadd, ours.redis_url, batch=1000, seconds=seconds),
+        ),
+        *_reading(ours, seconds=seconds),
+        Load(name=DRF_1, batch=1, run=partial(_publish, ours, 1, 16, seconds, drf_port)),
     ]
-    return [*measured, await http_load.reading(target, batch=1000, clients=4, seconds=seconds)]
+    nats_server = Path(sys.executable).with_name("nats-server")
+    for always, sync in ((True, ALWAYS), (False, LAZY)):
+        server = stack.enter_context(
+            jetstream.jetstream(nats_server, folder / f"nats-{'always' if always else 'lazy'}", always=always)
+        )
+        for name, connections, window in ((JS_16, 1, 16), (JS_4000, 4, 1000)):
+            for client, suffix in ((jetstream.publish_lean, ""), (jetstream.publish_nats_py, NATS_PY)):
+                run = partial(client, server, connections=connections, window=window, seconds=seconds)
+                loads.append(Load(name=name + sync + suffix, batch=1, run=run))
+    return loads
 
 
-def table(lines: Iterable[Measured]) -> str:
-    """The table as Markdown, so that it can be kept as it is."""
-    lines = list(lines)
-    script = {line.batch: line.messages_per_s for line in lines if line.name == "append script"}
-    head = ["", "batch", "clients", "calls/s", "messages/s", "of the script", "p50 ms", "p99 ms"]
-    rows = [head, ["---", *["---:"] * 7]]
-    rows += [
-        [
-            line.name,
-            f"{line.batch}",
-            f"{line.clients}",
-            f"{line.calls_per_s:,.0f}",
-            f"{line.messages_per_s:,.0f}",
-            f"{line.messages_per_s / script[line.batch]:.2f}",
-            f"{line.percentile_ms(50):.1f}",
-            f"{line.percentile_ms(99):.1f}",
-        ]
-        for line in lines
-    ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    return "\n".join(
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
-        for row in rows
+def _publish(
+    ours: Product, batch: int, connections: int, seconds: float, port: int | None = None
+) -> Measured:
+    with _stream(ours) as (name, _):
+        target = Target(port=port or ours.port, path=f"/api/v1/streams/{name}/messages", token=ours.token)
+        measured = http_load(
+            target, target.publish(batch), batch=batch, connections=connections, seconds=seconds
+        )
+        stored = ours.last_offset(name)
+        if stored != measured.messages:
+            raise Broken(f"{measured.messages} messages were acknowledged, {stored} are stored.")
+        return measured
+
+
+def _direct(ours: Product, seconds: float) -> Measured:
+    with _stream(ours) as (_, stream_id):
+        return store_load.direct_append(ours.redis_url, stream_id, batch=1000, seconds=seconds)
+
+
+def _reading(ours: Product, *, seconds: float) -> list[Load]:
+    name, stream_id = ours.stream()
+    target = Target(port=ours.port, path=f"/api/v1/streams/{name}/messages", token=ours.token)
+    store_load.fill(ours.redis_url, stream_id, messages=STORED_TO_READ)
+
+    def over_http() -> Measured:
+        return http_load(
+            target,
+            target.read(1000, stored=STORED_TO_READ),
+            batch=1000,
+            connections=4,
+            seconds=seconds,
+            smallest=1000 * len(BODY),
+        )
+
+    xrange = partial(
+        store_load.xrange_pages,
+        ours.redis_url,
+        keys.log(stream_id),
+        batch=1000,
+        stored=STORED_TO_READ,
+        seconds=seconds,
     )
+    return [Load(name=READ_1000, batch=1000, run=over_http), Load(name=XRANGE_1000, batch=1000, run=xrange)]
+
+
+@contextlib.contextmanager
+def _stream(ours: Product) -> Iterator[tuple[str, str]]:
+    name, stream_id = ours.stream()
+    try:
+        yield name, stream_id
+    finally:
+        ours.drop(name)
+
+
+@contextlib.contextmanager
+def _drf(ours: Product, folder: Path) -> Iterator[int]:
+    port, output = free_port(), folder / "drf.output"
+    command = [
+        *(sys.executable, "-m", "uvicorn", "bench.drf_view:application", "--port", str(port)),
+        *("--loop", "uvloop", "--http", "httptools", "--log-level", "warning", "--no-access-log"),
+        *("--no-proxy-headers", "--no-server-header"),
+    ]
+    environ = {
+        **clean_environ(),
+        "BENCH_REDIS_URL": ours.redis_url,
+        "DJANGO_SETTINGS_MODULE": "bench.drf_settings",
+    }
+    with child(command, environ=environ, output=output) as process:
+        wait_for_port(port, process=process, output=output)
+        yield port
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,108 +1,169 @@
-"""Publishing and reading over HTTP, by clients that cost little themselves: one kept connection each, no library."""
+"""A lean HTTP/1.1 client for loads: requests are one ``%`` of a template, answers are counted, not parsed.
+
+A client library would need more of a core than the server that it measures.
+"""
 
 import asyncio
-import contextlib
-import json
-import secrets
-from collections.abc import AsyncIterator
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
+from typing import cast
 
-from bench.measure import Measured, measure
+import uvloop
 
-BODY = json.dumps({"origin": "JFK", "carrier": "B6", "flight": 1545, "delay": -4, "note": "x" * 40})
+from bench.measure import BODY, Measured, Stopwatch
+from bench.product import Broken
+
+HEAD_END = b"\r\n\r\n"
+LENGTH = b"content-length: "
+LAST_CHUNK = b"\r\n0\r\n\r\n"
+PATIENCE_S = 30.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A product on this machine, and a token of every scope."""
+    """Where requests go. ``path`` begins with a slash."""
 
     port: int
+    path: str
     token: str
 
+    def publish(self, batch: int) -> Callable[[], bytes]:
+        """Makes the next publish of so many messages; every id is new."""
+        body = b"[" + b",".join([b'{"id":"%015d","body":' + BODY + b"}"] * batch) + b"]"
+        length = len(body % tuple(range(batch)))
+        template = self._head(
+            b"POST", b"", b"content-type: application/json\r\ncontent-length: %d\r\n" % length
+        )
+        template = template.replace(b"%", b"%%") + body
+        numbers = count(step=batch)
 
-class Connection:
-    """One HTTP/1.1 connection that is used again and again."""
+        def next_request() -> bytes:
+            first = next(numbers)
+            return template % tuple(range(first, first + batch))
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, head: str) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._head = head
+        return next_request
 
-    async def call(self, method: str, path: str, *, body: str = "") -> tuple[int, bytes]:
-        """Send one request; the status and the body of its answer."""
-        content = body.encode()
-        length = f"Content-Length: {len(content)}\r\nContent-Type: application/json\r\n" if content else ""
-        self._writer.write(f"{method} /api/v1{path} HTTP/1.1\r\n{self._head}{length}\r\n".encode() + content)
-        head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
-        status = int(head[9:12])
-        start = head.index(b"content-length:") + 15
-        return status, await self._reader.readexactly(int(head[start : head.index(b"\r\n", start)]))
+    def read(self, batch: int, *, stored: int) -> Callable[[], bytes]:
+        """Makes the next read of so many messages, page after page and round again."""
+        pages = [
+            self._head(b"GET", b"?offset=%d&limit=%d" % (at, batch), b"") for at in range(1, stored, batch)
+        ]
+        numbers = count()
+        return lambda: pages[next(numbers) % len(pages)]
 
-    async def expect(self, wanted: int, method: str, path: str, *, body: str = "") -> bytes:
-        """`call`, and insist on the status."""
-        status, answer = await self.call(method, path, body=body)
-        if status != wanted:
-            raise RuntimeError(f"{method} {path} answered {status}: {answer[:300]!r}")
-        return answer
-
-    async def close(self) -> None:
-        """Let go of the connection."""
-        self._writer.close()
-        await self._writer.wait_closed()
-
-
-@contextlib.asynccontextmanager
-async def connections(target: Target, *, count: int) -> AsyncIterator[list[Connection]]:
-    """This many connections to the product on this machine."""
-    head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {target.token}\r\n"
-    opened = []
-    try:
-        for _ in range(count):
-            reader, writer = await asyncio.open_connection("127.0.0.1", target.port, limit=32 * 1024 * 1024)
-            opened.append(Connection(reader, writer, head=head))
-        yield opened
-    finally:
-        for connection in opened:
-            await connection.close()
+    def _head(self, method: bytes, query: bytes, headers: bytes) -> bytes:
+        return b"%b %b%b HTTP/1.1\r\nhost: 127.0.0.1:%d\r\nauthorization: Bearer %b\r\n%b\r\n" % (
+            method,
+            self.path.encode(),
+            query,
+            self.port,
+            self.token.encode(),
+            headers,
+        )
 
 
-async def publishing(target: Target, *, batch: int, clients: int, seconds: float) -> Measured:
-    """Publish new messages into a stream of its own, and check that each of them has its offset."""
-    stream = f"bench-{secrets.token_hex(4)}"
-    async with connections(target, count=clients) as opened:
-        await opened[0].expect(201, "POST", "/streams/", body=json.dumps({"name": stream, "archive": False}))
+def http_load(
+    target: Target,
+    next_request: Callable[[], bytes],
+    *,
+    batch: int,
+    connections: int,
+    seconds: float,
+    smallest: int = 0,
+) -> Measured:
+    """Send requests over keep-alive connections, one at a time on each, for so many seconds.
 
-        async def publish(client: int, done: int) -> int:
-            messages = (f'{{"id":"{client}-{done}-{n}","body":{BODY}}}' for n in range(batch))
-            await opened[client].expect(
-                201, "POST", f"/streams/{stream}/messages", body=f"[{','.join(messages)}]"
-            )
-            return batch
+    Args:
+        batch: messages that each request carries or brings.
+        smallest: bytes that a whole answer's body has at least.
 
-        measured = await measure(publish, name="publish", batch=batch, clients=clients, seconds=seconds)
-        told = json.loads(await opened[0].expect(200, "GET", f"/streams/{stream}"))
-        if told["offset"] != measured.messages or told["messages"] != measured.messages:
-            raise RuntimeError(f"{measured.messages} messages were sent, the stream tells of {told}")
-        await opened[0].expect(204, "DELETE", f"/streams/{stream}")
-    return measured
+    Raises:
+        Broken: a status that is not 2xx, a body that is too small, a closed connection.
+    """
+    return uvloop.run(_run(target, next_request, batch, connections, seconds, smallest))
 
 
-async def reading(target: Target, *, batch: int, clients: int, seconds: float) -> Measured:
-    """Read a stream from its start, batch by batch, again and again."""
-    stream = f"bench-{secrets.token_hex(4)}"
-    stored = 100 * batch
-    async with connections(target, count=clients) as opened:
-        await opened[0].expect(201, "POST", "/streams/", body=json.dumps({"name": stream, "archive": False}))
-        for start in range(0, stored, 1000):
-            messages = (f'{{"id":"{n}","body":{BODY}}}' for n in range(start, start + 1000))
-            await opened[0].expect(201, "POST", f"/streams/{stream}/messages", body=f"[{','.join(messages)}]")
+async def _run(
+    target: Target,
+    next_request: Callable[[], bytes],
+    batch: int,
+    connections: int,
+    seconds: float,
+    smallest: int,
+) -> Measured:
+    loop = asyncio.get_running_loop()
+    clients = [
+        (await loop.create_connection(lambda: _Client(next_request, smallest), "127.0.0.1", target.port))[1]
+        for _ in range(connections)
+    ]
+    watch = Stopwatch()
+    with watch.running():
+        until = time.perf_counter() + seconds
+        for client in clients:
+            client.begin(until)
+        await asyncio.wait_for(asyncio.gather(*(client.done for client in clients)), seconds + PATIENCE_S)
+    for client in clients:
+        client.transport.close()
+    latencies = sorted(latency for client in clients for latency in client.latencies_s)
+    return watch.measured(batch * len(latencies), latencies_s=latencies)
 
-        async def read(client: int, done: int) -> int:
-            offset = (done + client * 7) * batch % stored + 1
-            path = f"/streams/{stream}/messages?offset={offset}&limit={batch}"
-            await opened[client].expect(200, "GET", path)
-            return batch
 
-        measured = await measure(read, name="read", batch=batch, clients=clients, seconds=seconds)
-        await opened[0].expect(204, "DELETE", f"/streams/{stream}")
-    return measured
+class _Client(asyncio.Protocol):
+    transport: asyncio.Transport
+
+    def __init__(self, next_request: Callable[[], bytes], smallest: int) -> None:
+        self._next_request, self._smallest = next_request, smallest
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.latencies_s: list[float] = []
+        self._head = b""
+        self._left = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's are not derived from asyncio's
+
+    def begin(self, until: float) -> None:
+        self._until = until
+        self._send()
+
+    def _send(self) -> None:
+        request = self._next_request()
+        self._sent = time.perf_counter()
+        self.transport.write(request)
+
+    def data_received(self, data: bytes) -> None:
+        if self._left:
+            self._left -= len(data)
+        else:
+            self._head += data
+            end = self._head.find(HEAD_END)
+            if end < 0:
+                return
+            at = self._head.find(LENGTH, 0, end)
+            if at >= 0:
+                size = int(self._head[at + len(LENGTH) : self._head.find(b"\r", at)])
+            elif self._head.endswith(LAST_CHUNK):  # Django without middleware sends no length
+                size = len(self._head) - end - len(HEAD_END)
+            else:
+                return
+            if self._head[9:10] != b"2" or size < self._smallest:
+                self._fail(self._head[:600].decode("latin-1"))
+                return
+            self._left = size - (len(self._head) - end - len(HEAD_END))
+            self._head = b""
+        if self._left == 0:
+            now = time.perf_counter()
+            self.latencies_s.append(now - self._sent)
+            if now < self._until:
+                self._send()
+            else:
+                self.done.set_result(None)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self.done.done():
+            self._fail(f"the connection was closed: {error}")
+
+    def _fail(self, what: str) -> None:
+        if not self.done.done():
+            self.done.set_exception(Broken(what))
