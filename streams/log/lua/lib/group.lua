@@ -91,19 +91,22 @@ local function group_targets(group, pending, leases, mode, values)
     for _, value in ipairs(values) do upto = math.max(upto, tonumber(value)) end
     return redis.call('ZRANGEBYSCORE', pending, '-inf', upto)
   end
+  local named, wanted = {}, {}
+  for n, value in ipairs(values) do
+    local generation, offset, sequence = string.match(value, '^(%d+)%-(%d+)%-(%d+)$')
+    if mode ~= 'leases' then offset = value
+    elseif tonumber(generation) ~= group.generation then offset = '0' end
+    named[n], wanted[n] = offset, sequence
+  end
   local offsets, seen = {}, {}
-  for _, value in ipairs(values) do
-    local offset, sequence = value, nil
-    if mode == 'leases' then
-      local generation
-      generation, offset, sequence = string.match(value, '^(%d+)%-(%d+)%-(%d+)$')
-      if tonumber(generation) ~= group.generation then offset = nil end
-    end
-    local lease = offset and lease_read(leases, offset)
-    if lease and sequence and lease.sequence ~= sequence then return nil, value end
-    if lease and not seen[offset] then
-      seen[offset] = true
-      offsets[#offsets + 1] = offset
+  for first = 1, #named, 1000 do
+    for n, held in ipairs(redis.call('HMGET', leases, unpack(named, first, math.min(first + 999, #named)))) do
+      local offset, sequence = named[first + n - 1], wanted[first + n - 1]
+      if held and sequence and string.match(held, '^%d+:(%d+):') ~= sequence then return nil, values[first + n - 1] end
+      if held and not seen[offset] then
+        seen[offset] = true
+        offsets[#offsets + 1] = offset
+      end
     end
   end
   return offsets
