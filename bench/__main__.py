@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench import jetstream, report, store_load
 from bench.http_load import Target, http_load
-from bench.measure import BODY, Load, Measured, Promise
+from bench.measure import BODY, Load, Measured, Promise, Watched
 from bench.product import Broken, Product, child, clean_environ, free_port, product, wait_for_port
 from streams.log import keys
 
@@ -31,9 +31,12 @@ ALWAYS, LAZY, NATS_PY = ", sync always", ", default sync", ", nats-py"
 
 PROMISES = [
     Promise(of=PUBLISH_1000, to=DIRECT_1000, at_least=0.6),
+    Promise(of=PUBLISH_1000, to=JS_4000 + ALWAYS + NATS_PY, at_least=10),
     Promise(of=PUBLISH_1000, to=JS_4000 + ALWAYS, at_least=10),
+    Promise(of=PUBLISH_1000, to=JS_4000 + LAZY + NATS_PY, at_least=1.5),
     Promise(of=PUBLISH_1000, to=JS_4000 + LAZY, at_least=1.5),
     Promise(of=PUBLISH_1, to=DRF_1, at_least=7),
+    Promise(of=PUBLISH_1, to=JS_16 + ALWAYS + NATS_PY, at_least=1.5),
     Promise(of=PUBLISH_1, to=JS_16 + ALWAYS, at_least=1.5),
     Promise(of=READ_1000, to=XRANGE_1000, at_least=0.6),
 ]
@@ -74,19 +77,21 @@ def main() -> int:
 def _loads(folder: Path, stack: contextlib.ExitStack, *, seconds: float) -> list[Load]:
     """Everything that is compared, started and ready."""
     ours = stack.enter_context(product(folder))
-    drf_port = stack.enter_context(_drf(ours, folder))
+    drf_port, drf_pid = stack.enter_context(_drf(ours, folder))
+    web, store = Watched(server=ours.pid("web"), store=ours.pid("valkey")), Watched(store=ours.pid("valkey"))
+    drf = Watched(server=drf_pid, store=ours.pid("valkey"))
     loads = [
-        Load(name=PUBLISH_1, batch=1, run=partial(_publish, ours, 1, 16, seconds)),
-        Load(name=PUBLISH_100, batch=100, run=partial(_publish, ours, 100, 16, seconds)),
-        Load(name=PUBLISH_1000, batch=1000, run=partial(_publish, ours, 1000, 4, seconds)),
-        Load(name=DIRECT_1000, batch=1000, run=partial(_direct, ours, seconds)),
+        Load(name=PUBLISH_1, batch=1, run=partial(_publish, ours, 1, 16, seconds, web)),
+        Load(name=PUBLISH_100, batch=100, run=partial(_publish, ours, 100, 16, seconds, web)),
+        Load(name=PUBLISH_1000, batch=1000, run=partial(_publish, ours, 1000, 4, seconds, web)),
+        Load(name=DIRECT_1000, batch=1000, run=partial(_direct, ours, seconds, store)),
         Load(
             name=BARE_1000,
             batch=1000,
-            run=partial(store_load.bare_xadd, ours.redis_url, batch=1000, seconds=seconds),
+            run=partial(store_load.bare_xadd, ours.redis_url, batch=1000, seconds=seconds, watched=store),
         ),
-        *_reading(ours, seconds=seconds),
-        Load(name=DRF_1, batch=1, run=partial(_publish, ours, 1, 16, seconds, drf_port)),
+        *_reading(ours, web, store, seconds=seconds),
+        Load(name=DRF_1, batch=1, run=partial(_publish, ours, 1, 16, seconds, drf, drf_port)),
     ]
     nats_server = Path(sys.executable).with_name("nats-server")
     for always, sync in ((True, ALWAYS), (False, LAZY)):
@@ -101,10 +106,12 @@ def _loads(folder: Path, stack: contextlib.ExitStack, *, seconds: float) -> list
 
 
 def _publish(
-    ours: Product, batch: int, connections: int, seconds: float, port: int | None = None
+    ours: Product, batch: int, connections: int, seconds: float, watched: Watched, port: int | None = None
 ) -> Measured:
     with _stream(ours) as (name, _):
-        target = Target(port=port or ours.port, path=f"/api/v1/streams/{name}/messages", token=ours.token)
+        target = Target(
+            port=port or ours.port, path=f"/api/v1/streams/{name}/messages", token=ours.token, watched=watched
+        )
         measured = http_load(
             target, target.publish(batch), batch=batch, connections=connections, seconds=seconds
         )
@@ -114,14 +121,14 @@ def _publish(
         return measured
 
 
-def _direct(ours: Product, seconds: float) -> Measured:
+def _direct(ours: Product, seconds: float, store: Watched) -> Measured:
     with _stream(ours) as (_, stream_id):
-        return store_load.direct_append(ours.redis_url, stream_id, batch=1000, seconds=seconds)
+        return store_load.direct_append(ours.redis_url, stream_id, batch=1000, seconds=seconds, watched=store)
 
 
-def _reading(ours: Product, *, seconds: float) -> list[Load]:
+def _reading(ours: Product, web: Watched, store: Watched, *, seconds: float) -> list[Load]:
     name, stream_id = ours.stream()
-    target = Target(port=ours.port, path=f"/api/v1/streams/{name}/messages", token=ours.token)
+    target = Target(port=ours.port, path=f"/api/v1/streams/{name}/messages", token=ours.token, watched=web)
     store_load.fill(ours.redis_url, stream_id, messages=STORED_TO_READ)
 
     def over_http() -> Measured:
@@ -141,6 +148,7 @@ def _reading(ours: Product, *, seconds: float) -> list[Load]:
         batch=1000,
         stored=STORED_TO_READ,
         seconds=seconds,
+        watched=store,
     )
     return [Load(name=READ_1000, batch=1000, run=over_http), Load(name=XRANGE_1000, batch=1000, run=xrange)]
 
@@ -155,7 +163,7 @@ def _stream(ours: Product) -> Iterator[tuple[str, str]]:
 
 
 @contextlib.contextmanager
-def _drf(ours: Product, folder: Path) -> Iterator[int]:
+def _drf(ours: Product, folder: Path) -> Iterator[tuple[int, int]]:
     port, output = free_port(), folder / "drf.output"
     command = [
         *(sys.executable, "-m", "uvicorn", "bench.drf_view:application", "--port", str(port)),
@@ -169,7 +177,7 @@ def _drf(ours: Product, folder: Path) -> Iterator[int]:
     }
     with child(command, environ=environ, output=output) as process:
         wait_for_port(port, process=process, output=output)
-        yield port
+        yield port, process.pid
 
 
 if __name__ == "__main__":

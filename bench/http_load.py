@@ -12,7 +12,7 @@ from typing import cast
 
 import uvloop
 
-from bench.measure import BODY, Measured, Stopwatch
+from bench.measure import BODY, Measured, Stopwatch, Watched
 from bench.product import Broken
 
 HEAD_END = b"\r\n\r\n"
@@ -28,6 +28,7 @@ class Target:
     port: int
     path: str
     token: str
+    watched: Watched
 
     def publish(self, batch: int) -> Callable[[], bytes]:
         """Makes the next publish of so many messages; every id is new."""
@@ -98,7 +99,7 @@ async def _run(
         (await loop.create_connection(lambda: _Client(next_request, smallest), "127.0.0.1", target.port))[1]
         for _ in range(connections)
     ]
-    watch = Stopwatch()
+    watch = Stopwatch(target.watched)
     with watch.running():
         until = time.perf_counter() + seconds
         for client in clients:

@@ -7,7 +7,7 @@ so that it is JetStream that is measured and not Python.
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -19,7 +19,7 @@ import uvloop
 from nats.aio.client import Client
 from nats.js.api import StorageType, StreamConfig
 
-from bench.measure import BODY, Measured, Stopwatch
+from bench.measure import BODY, Measured, Stopwatch, Watched
 from bench.product import Broken, child, clean_environ, free_port, wait_for_port
 
 CONFIG = """\
@@ -40,6 +40,7 @@ class JetStream:
     """A running server; ``port`` is where it listens."""
 
     port: int
+    pid: int
 
 
 @contextmanager
@@ -54,7 +55,7 @@ def jetstream(binary: Path, folder: Path, *, always: bool) -> Iterator[JetStream
     output = folder / "output"
     with child([str(binary), "-c", str(settings)], environ=clean_environ(), output=output) as process:
         wait_for_port(port, process=process, output=output)
-        yield JetStream(port)
+        yield JetStream(port, process.pid)
 
 
 def publish_lean(server: JetStream, *, connections: int, window: int, seconds: float) -> Measured:
@@ -70,13 +71,13 @@ def publish_nats_py(server: JetStream, *, connections: int, window: int, seconds
 async def _lean(server: JetStream, connections: int, window: int, seconds: float) -> Measured:
     loop = asyncio.get_running_loop()
     numbers = count()
-    async with _fresh_stream(server):
+    async with _fresh_stream(server) as stored:
         clients = [
             (await loop.create_connection(lambda: _Publisher(numbers, window), "127.0.0.1", server.port))[1]
             for _ in range(connections)
         ]
         await asyncio.gather(*(client.ready for client in clients))
-        watch = Stopwatch()
+        watch = Stopwatch(Watched(server=server.pid))
         with watch.running():
             until = time.perf_counter() + seconds
             for client in clients:
@@ -84,11 +85,14 @@ async def _lean(server: JetStream, connections: int, window: int, seconds: float
             await asyncio.wait_for(asyncio.gather(*(client.done for client in clients)), seconds + PATIENCE_S)
         for client in clients:
             client.transport.close()
-    return watch.measured(sum(client.acknowledged for client in clients))
+        acknowledged = sum(client.acknowledged for client in clients)
+        if await stored() != acknowledged:
+            raise Broken(f"JetStream acknowledged {acknowledged} messages, {await stored()} are stored.")
+    return watch.measured(acknowledged)
 
 
 async def _nats_py(server: JetStream, connections: int, window: int, seconds: float) -> Measured:
-    numbers, watch = count(), Stopwatch()
+    numbers, watch = count(), Stopwatch(Watched(server=server.pid))
     async with _fresh_stream(server), contextlib.AsyncExitStack() as stack:
         clients = [await nats.connect(f"nats://127.0.0.1:{server.port}") for _ in range(connections)]
         for client in clients:
@@ -113,12 +117,16 @@ async def _nats_py(server: JetStream, connections: int, window: int, seconds: fl
 
 
 @contextlib.asynccontextmanager
-async def _fresh_stream(server: JetStream) -> AsyncIterator[None]:
+async def _fresh_stream(server: JetStream) -> AsyncIterator[Callable[[], Awaitable[int]]]:
     client = await nats.connect(f"nats://127.0.0.1:{server.port}")
     manager = client.jetstream()
     await manager.add_stream(StreamConfig(name="bench", subjects=["bench"], storage=StorageType.FILE))
+
+    async def stored() -> int:
+        return (await manager.stream_info("bench")).state.messages
+
     try:
-        yield
+        yield stored
     finally:
         await manager.delete_stream("bench")
         await client.close()

@@ -3,7 +3,7 @@
 import os
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -12,21 +12,32 @@ from bench.measure import Load, Measured, Promise, ratio
 
 
 def text(loads: Sequence[Load], rounds: Sequence[dict[str, Measured]], promises: Sequence[Promise]) -> str:
-    """The whole report in Markdown."""
-    lines = [
-        machine(),
-        "",
-        "| what | messages/s | lowest–highest | requests/s | client, of a core |",
-        "|---|--:|--:|--:|--:|",
-    ]
+    """The whole report in Markdown.
+
+    ``client`` is the load generator's share of a core; ``server`` and ``store`` are processor time a message.
+    """
+    head = ["what", "messages/s", "lowest–highest", "requests/s", "p99 ms", "client", "server µs", "store µs"]
+    lines = [machine(), "", _row(head), _row(["---", *["--:"] * (len(head) - 1)])]
     for load in loads:
         measured = [each[load.name] for each in rounds]
         rates = [each.rate for each in measured]
         middle = statistics.median(rates)
         busy = statistics.median(each.cpu_s / each.elapsed_s for each in measured)
         lines.append(
-            f"| {load.name} | {middle:,.0f} | {min(rates):,.0f}–{max(rates):,.0f} "
-            f"| {middle / load.batch:,.0f} | {_p99_ms(measured)} | {busy:.0%} |"
+            _row(
+                [
+                    load.name,
+                    f"{middle:,.0f}",
+                    f"{min(rates):,.0f}–{max(rates):,.0f}",
+                    f"{middle / load.batch:,.0f}",
+                    _median(each.p99_s and each.p99_s * 1e3 for each in measured),
+                    f"{busy:.0%}",
+                    _median(
+                        each.server_cpu_s and each.server_cpu_s / each.messages * 1e6 for each in measured
+                    ),
+                    _median(each.store_cpu_s and each.store_cpu_s / each.messages * 1e6 for each in measured),
+                ]
+            )
         )
     lines += ["", "| ratio | reached | wanted | |", "|---|--:|--:|---|"]
     for promise in promises:
@@ -39,9 +50,13 @@ def text(loads: Sequence[Load], rounds: Sequence[dict[str, Measured]], promises:
     return "\n".join(lines)
 
 
-def _p99_ms(measured: Sequence[Measured]) -> str:
-    noted = [each.p99_s for each in measured if each.p99_s is not None]
-    return f"{statistics.median(noted) * 1000:.1f}" if noted else ""
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _median(values: Iterable[float | None]) -> str:
+    noted = [value for value in values if value is not None]
+    return f"{statistics.median(noted):.1f}" if noted else ""
 
 
 def machine() -> str:

@@ -5,7 +5,7 @@ from itertools import count
 
 import redis
 
-from bench.measure import BODY, Measured, Stopwatch
+from bench.measure import BODY, Measured, Stopwatch, Watched
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.entries import NewMessage
@@ -13,9 +13,9 @@ from streams.log.entries import NewMessage
 BARE_KEY = "bench:xadd"
 
 
-def direct_append(url: str, stream_id: str, *, batch: int, seconds: float) -> Measured:
+def direct_append(url: str, stream_id: str, *, batch: int, seconds: float, watched: Watched) -> Measured:
     """The append script from one Python client, one call after the other; making the messages is not counted."""
-    log, watch = Log(url), Stopwatch()
+    log, watch = Log(url), Stopwatch(watched)
     stored = 0
     for first in count(step=batch):
         if watch.elapsed_s >= seconds:
@@ -37,9 +37,9 @@ def fill(url: str, stream_id: str, *, messages: int) -> None:
     log.close()
 
 
-def bare_xadd(url: str, *, batch: int, seconds: float) -> Measured:
+def bare_xadd(url: str, *, batch: int, seconds: float, watched: Watched) -> Measured:
     """Pipelined XADD of an id and a body through redis-py: no deduplication, no offsets, no counters."""
-    client, watch = redis.Redis.from_url(url), Stopwatch()
+    client, watch = redis.Redis.from_url(url), Stopwatch(watched)
     stored = 0
     while watch.elapsed_s < seconds:
         with watch.running():
@@ -52,9 +52,11 @@ def bare_xadd(url: str, *, batch: int, seconds: float) -> Measured:
     return watch.measured(stored)
 
 
-def xrange_pages(url: str, log_key: str, *, batch: int, stored: int, seconds: float) -> Measured:
+def xrange_pages(
+    url: str, log_key: str, *, batch: int, stored: int, seconds: float, watched: Watched
+) -> Measured:
     """XRANGE through redis-py as it comes, page after page of a stream's log and round again."""
-    client, watch = redis.Redis.from_url(url), Stopwatch()
+    client, watch = redis.Redis.from_url(url), Stopwatch(watched)
     pages: Sequence[int] = range(1, stored, batch)
     found = 0
     for n in count():
