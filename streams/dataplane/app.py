@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 
 from django.http.request import validate_host
 
-from streams.dataplane import moving, publishing, reading, tailing
+from streams.dataplane import grouping, moving, publishing, reading, tailing
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Directory
 from streams.dataplane.publishing import Durability
@@ -26,12 +26,17 @@ _PORT = re.compile(r":[0-9]{1,5}$")
 
 Handler = Callable[..., Awaitable[Response | EventStream]]
 
-# What follows /streams/{name}/ → method → handler. A "*" is one more segment, given to the handler.
+# What follows /streams/{name}/ → method → handler. A "*" is any segment, given to the handler.
 ROUTES: dict[tuple[str, ...], dict[str, Handler]] = {
     ("messages",): {"POST": publishing.publish, "GET": reading.read_messages, "DELETE": moving.purge},
     ("messages", "*"): {"GET": reading.read_message, "DELETE": moving.delete_message},
     ("commit",): {"POST": moving.commit},
     ("tail",): {"GET": tailing.tail},
+    ("groups", "*", "fetch"): {"POST": grouping.fetch},
+    ("groups", "*", "ack"): {"POST": grouping.ack},
+    ("groups", "*", "nack"): {"POST": grouping.nack},
+    ("groups", "*", "working"): {"POST": grouping.working},
+    ("groups", "*", "term"): {"POST": grouping.term},
 }
 
 log = logging.getLogger(__name__)
@@ -126,8 +131,7 @@ def match(raw_path: bytes) -> tuple[dict[str, Handler], list[str]] | None:
         return None
     rest = path[len(PREFIX) :].removesuffix(b"/")
     name, *tail = (unquote_to_bytes(part).decode("utf-8", "replace") for part in rest.split(b"/"))
-    methods = ROUTES.get(tuple(tail))
-    if methods is not None:
-        return methods, [name]
-    methods = ROUTES.get((*tail[:-1], "*")) if len(tail) > 1 else None
-    return None if methods is None else (methods, [name, tail[-1]])
+    for pattern, methods in ROUTES.items():
+        if len(pattern) == len(tail) and all(p in ("*", part) for p, part in zip(pattern, tail, strict=True)):
+            return methods, [name, *(part for p, part in zip(pattern, tail, strict=True) if p == "*")]
+    return None

@@ -1,10 +1,9 @@
 """Committing a position, deleting messages."""
 
-import msgspec
-
+from streams.dataplane.bodies import read_fields
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Known
-from streams.dataplane.request import LARGEST_INTEGER, Request, invalid, key_pattern, whole_number
+from streams.dataplane.request import Request, key_pattern, whole_number
 from streams.dataplane.response import Response
 from streams.errors import Refusal, refusal_of
 from streams.log import commit as committing
@@ -19,8 +18,7 @@ async def commit(context: Context, request: Request, name: str) -> Response:
     grant = await context.directory.grant(request.headers.get(b"authorization"))
     await context.directory.stream(grant, name, may="consume")
     request.query()
-    request.check_media_type()
-    offset = _committed_offset(await request.body())
+    offset = (await read_fields(request, "offset")).whole("offset", low=0)
 
     async def act(known: Known) -> int:
         previous = await context.log.run(committing.commit(known.stream_id, offset))
@@ -90,19 +88,3 @@ async def purge(context: Context, request: Request, name: str) -> Response:
     except LogError as error:
         raise refusal_of(error, stream=name) from None
     return Response(b'{"deleted":%d}' % removed.messages)
-
-
-def _committed_offset(data: bytes) -> int:
-    try:
-        value = msgspec.json.decode(data)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise Refusal("invalid_json", f"The body is not JSON: {error}.") from None
-    if not isinstance(value, dict):
-        raise Refusal("validation_error", "Expected an object with an offset.", fields=["offset"])
-    for field in value:
-        if field != "offset":
-            raise invalid(field, "This field is not known.")
-    offset = value.get("offset")
-    if type(offset) is not int or not 0 <= offset <= LARGEST_INTEGER:
-        raise invalid("offset", "Expected a whole number, at least 0.")
-    return offset

@@ -14,7 +14,7 @@ import msgspec
 from streams.log import entries, keys, read
 from streams.log.client import Op, Pipeline, Script
 from streams.log.entries import Entry
-from streams.log.errors import GroupNotFound, MessageNotFound
+from streams.log.errors import GroupNotFound, LeaseLost, MessageNotFound
 from streams.log.read import ANSWER_LIMIT_BYTES
 
 SLICE = 10_000
@@ -198,6 +198,17 @@ def nack(
 ) -> Op[int]:
     """Give deliveries back: they come again after a delay. Errors as ``ack``."""
     return (yield from _redeliver(stream_id, name, named, values, delay=str(delay_ms)))
+
+
+def give_back(stream_id: str, name: str, leases: Sequence[str]) -> Op[int]:
+    """Take back deliveries that never reached anyone: they come again at once. A lost lease is passed over."""
+    total = 0
+    for lease in leases:
+        try:
+            total += yield from nack(stream_id, name, "leases", [lease])
+        except LeaseLost:
+            continue
+    return total
 
 
 def working(stream_id: str, name: str, named: Named, values: Sequence[int | str]) -> Op[int]:

@@ -1,0 +1,223 @@
+"""Consumer groups: fetch with long poll, and the four answers to a delivery."""
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from streams.dataplane.bodies import Fields, read_fields
+from streams.dataplane.context import Context
+from streams.dataplane.directory import Known
+from streams.dataplane.request import Disconnected, Request
+from streams.dataplane.response import Response
+from streams.errors import Refusal, refusal_of
+from streams.log import entries, groups
+from streams.log.errors import LogError, StreamNotFound
+from streams.log.groups import Delivery, Fetched, Named
+from streams.log.read import ANSWER_LIMIT_BYTES
+
+MOST = 10_000
+LONGEST_WAIT_S = 30.0
+LONGEST_DELAY_S = 30 * 86_400.0
+LONGEST_TEXT = 255
+
+_LEASE = re.compile(r"[0-9]{1,16}-[0-9]{1,16}-[0-9]{1,16}")
+
+
+async def fetch(context: Context, request: Request, name: str, group: str) -> Response:
+    """``POST /streams/{name}/groups/{group}/fetch``."""
+    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    known = await context.directory.stream(grant, name, may="consume")
+    request.query()
+    fields = await read_fields(request, "limit", "wait", "consumer", "max_bytes", empty=True)
+    poll = Poll(
+        context,
+        request,
+        group=group,
+        limit=fields.whole("limit", low=1, high=MOST, default=100),
+        consumer=fields.text("consumer", longest=LONGEST_TEXT),
+        max_bytes=fields.whole("max_bytes", low=1, high=ANSWER_LIMIT_BYTES, default=ANSWER_LIMIT_BYTES),
+    )
+    wait_s = fields.seconds("wait", high=LONGEST_WAIT_S, default=LONGEST_WAIT_S)
+
+    async def act(known: Known) -> Fetched:
+        return await poll.until_something(known.stream_id, wait_s=wait_s)
+
+    try:
+        fetched = await context.directory.with_stream(grant, name, act, may="consume")
+    except LogError as error:
+        raise refusal_of(error, stream=name) from None
+    if fetched.deliveries:
+        context.touched.add(known.stream_id)
+    count = len(fetched.deliveries)
+    return Response(
+        b"["
+        + b",".join(
+            _delivered(delivery, pending=fetched.left + count - n)
+            for n, delivery in enumerate(fetched.deliveries, start=1)
+        )
+        + b"]"
+    )
+
+
+class Poll:
+    """One fetch: tried again whenever the stream is woken or something in flight becomes due."""
+
+    def __init__(
+        self, context: Context, request: Request, *, group: str, limit: int, consumer: str, max_bytes: int
+    ) -> None:
+        self._context, self._request = context, request
+        self._group, self._limit, self._consumer, self._max_bytes = group, limit, consumer, max_bytes
+
+    async def until_something(self, stream_id: str, *, wait_s: float) -> Fetched:
+        """The first fetch that gets something, or the last one when the time is up."""
+        deadline = time.monotonic() + wait_s
+        gone = asyncio.ensure_future(self._request.disconnected())
+        try:
+            fetched = await self._try(stream_id)
+            while not fetched.deliveries and time.monotonic() < deadline:
+                waiter = await self._context.wakener.watch(stream_id)
+                try:
+                    fetched = await self._try(stream_id)
+                    left = deadline - time.monotonic()
+                    if fetched.deliveries or left <= 0:
+                        break
+                    if fetched.next_due_ms:
+                        left = min(left, max(0.0, (fetched.next_due_ms - fetched.now_ms) / 1000) + 0.001)
+                    await asyncio.wait({waiter, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    self._context.wakener.forget(stream_id, waiter)
+                if gone.done():
+                    raise Disconnected
+            return await self._unless_gone(stream_id, fetched, gone)
+        finally:
+            gone.cancel()
+
+    async def _try(self, stream_id: str) -> Fetched:
+        return await self._context.log.run(
+            groups.fetch(
+                stream_id, self._group, limit=self._limit, consumer=self._consumer, max_bytes=self._max_bytes
+            )
+        )
+
+    async def _unless_gone(self, stream_id: str, fetched: Fetched, gone: asyncio.Future[None]) -> Fetched:
+        """Give the messages back at once when nobody is there to take them."""
+        await asyncio.sleep(0)
+        if not gone.done():
+            return fetched
+        if fetched.deliveries:
+            leases = [delivery.lease for delivery in fetched.deliveries]
+            await self._context.log.run(groups.give_back(stream_id, self._group, leases))
+        raise Disconnected
+
+
+async def ack(context: Context, request: Request, name: str, group: str) -> Response:
+    """``POST …/{group}/ack`` with ``offsets``, ``up_to`` or ``leases``."""
+    fields = await _read(context, request, name, "offsets", "up_to", "leases")
+    if "up_to" in fields:
+        _one_of(fields, "offsets", "up_to", "leases")
+        named: Named = "up_to"
+        values: list[int | str] = [fields.whole("up_to", low=0)]
+    else:
+        named, values = _targets(fields, "offsets", "up_to", "leases")
+    count = await _answer(
+        context,
+        request,
+        name,
+        lambda known: context.log.run(groups.ack(known.stream_id, group, named, values)),
+    )
+    return Response(b'{"acked":%d}' % count)
+
+
+async def nack(context: Context, request: Request, name: str, group: str) -> Response:
+    """``POST …/{group}/nack`` with ``offsets`` or ``leases``, and a ``delay`` in seconds."""
+    fields = await _read(context, request, name, "offsets", "leases", "delay")
+    named, values = _targets(fields)
+    delay_ms = round(fields.seconds("delay", high=LONGEST_DELAY_S, default=0.0) * 1000)
+    return await _counted(
+        context,
+        request,
+        name,
+        lambda known: context.log.run(groups.nack(known.stream_id, group, named, values, delay_ms=delay_ms)),
+    )
+
+
+async def working(context: Context, request: Request, name: str, group: str) -> Response:
+    """``POST …/{group}/working`` with ``offsets`` or ``leases``."""
+    fields = await _read(context, request, name, "offsets", "leases")
+    named, values = _targets(fields)
+    return await _counted(
+        context,
+        request,
+        name,
+        lambda known: context.log.run(groups.working(known.stream_id, group, named, values)),
+    )
+
+
+async def term(context: Context, request: Request, name: str, group: str) -> Response:
+    """``POST …/{group}/term`` with ``offsets`` or ``leases``, and a ``reason``."""
+    fields = await _read(context, request, name, "offsets", "leases", "reason")
+    named, values = _targets(fields)
+    reason = fields.text("reason", longest=1000)
+    return await _counted(
+        context,
+        request,
+        name,
+        lambda known: context.log.run(groups.term(known.stream_id, group, named, values, reason=reason)),
+    )
+
+
+async def _read(context: Context, request: Request, name: str, *allowed: str) -> Fields:
+    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    await context.directory.stream(grant, name, may="consume")
+    request.query()
+    return await read_fields(request, *allowed)
+
+
+def _targets(fields: Fields, *names: str) -> tuple[Named, list[int | str]]:
+    _one_of(fields, *(names or ("offsets", "leases")))
+    if "leases" in fields:
+        return "leases", list(fields.texts("leases", most=MOST, pattern=_LEASE))
+    return "offsets", list(fields.offsets("offsets", most=MOST))
+
+
+def _one_of(fields: Fields, *names: str) -> None:
+    if sum(name in fields for name in names) != 1:
+        raise Refusal("validation_error", f"Send one of {', '.join(names)}.", fields=list(names))
+
+
+async def _answer(
+    context: Context, request: Request, name: str, act: Callable[[Known], Awaitable[int]]
+) -> int:
+    grant = await context.directory.grant(request.headers.get(b"authorization"))
+
+    async def touching(known: Known) -> int:
+        count = await act(known)
+        context.touched.add(known.stream_id)
+        return count
+
+    try:
+        return await context.directory.with_stream(grant, name, touching, may="consume")
+    except StreamNotFound:
+        raise
+    except LogError as error:
+        raise refusal_of(error, stream=name) from None
+
+
+async def _counted(
+    context: Context, request: Request, name: str, act: Callable[[Known], Awaitable[int]]
+) -> Response:
+    return Response(b'{"count":%d}' % await _answer(context, request, name, act))
+
+
+def _delivered(delivery: Delivery, *, pending: int) -> bytes:
+    """A delivery as JSON: the message, and how it was handed out."""
+    message = entries.to_json(delivery.entry)[:-1]
+    return b'%b,"deliveries":%d,"pending":%d,"lease":%b}' % (
+        message,
+        delivery.deliveries,
+        pending,
+        msgspec.json.encode(delivery.lease),
+    )

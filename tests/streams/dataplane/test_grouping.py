@@ -1,0 +1,171 @@
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from streams.log import groups, keys
+from streams.log.client import Log
+from streams.log.groups import Settings
+from tests.streams.dataplane.conftest import Server, Stream, refusal
+from tests.streams.dataplane.test_reading import fill
+from tests.waiting import until
+
+
+class Group:
+    """A group of one stream, over HTTP."""
+
+    def __init__(self, client: httpx.Client, log: Log, stream: Stream, **settings: Any) -> None:
+        self.client, self.stream, self.log = client, stream, log
+        self.path = f"/{stream.name}/groups/g"
+        log.run(groups.group_publish(stream.stream_id, "g", Settings(**settings)))
+
+    def post(self, verb: str, **fields: Any) -> httpx.Response:
+        return self.client.post(f"{self.path}/{verb}", json=fields)
+
+    def fetch(self, **fields: Any) -> list[dict[str, Any]]:
+        answer = self.post("fetch", **{"wait": 0, **fields})
+        assert answer.status_code == 200, answer.text
+        found: list[dict[str, Any]] = answer.json()
+        return found
+
+    def offsets(self, **fields: Any) -> list[int]:
+        return [message["offset"] for message in self.fetch(**fields)]
+
+
+@pytest.fixture
+def group(client: httpx.Client, log: Log, stream: Stream) -> Group:
+    return Group(client, log, stream)
+
+
+def test_a_delivery_says_how_often_what_is_left_and_its_lease(
+    client: httpx.Client, stream: Stream, group: Group
+) -> None:
+    fill(client, stream, 3)
+    first, second = group.fetch(limit=2)
+    assert (first["offset"], first["body"], first["deliveries"], first["pending"]) == (1, 1, 1, 2)
+    assert (second["pending"], first["lease"] != second["lease"]) == (1, True)
+
+
+def test_the_four_answers(client: httpx.Client, stream: Stream, group: Group) -> None:
+    fill(client, stream, 6)
+    leases = [message["lease"] for message in group.fetch()]
+    assert group.post("ack", offsets=[1]).json() == {"acked": 1}
+    assert group.post("ack", up_to=2).json() == {"acked": 1}
+    assert group.post("ack", leases=leases[2:3]).json() == {"acked": 1}
+    assert group.post("nack", offsets=[4]).json() == {"count": 1}
+    assert group.post("working", offsets=[5, 99]).json() == {"count": 1}
+    assert group.post("term", offsets=[6], reason="no").json() == {"count": 1}
+    assert [(m["offset"], m["deliveries"]) for m in group.fetch()] == [(4, 2)]
+    assert refusal(group.post("ack", leases=[leases[4], leases[3]])) == (409, "lease_lost")
+    assert group.post("ack", leases=[leases[4], leases[5]]).json() == {"acked": 1}
+
+
+@pytest.mark.parametrize(
+    ("verb", "fields"),
+    [
+        ("fetch", {"limit": 0}),
+        ("fetch", {"limit": 10_001}),
+        ("fetch", {"wait": 31}),
+        ("fetch", {"wait": "1"}),
+        ("fetch", {"max_bytes": 0}),
+        ("fetch", {"batch": 1}),
+        ("fetch", {"consumer": "x" * 256}),
+        ("ack", {}),
+        ("ack", {"offsets": [1], "up_to": 1}),
+        ("ack", {"offsets": ["1"]}),
+        ("ack", {"offsets": [0]}),
+        ("ack", {"offsets": 1}),
+        ("ack", {"up_to": -1}),
+        ("ack", {"leases": ["x"]}),
+        ("ack", {"leases": [1]}),
+        ("nack", {"offsets": [1], "delay": -1}),
+        ("nack", {"up_to": 1}),
+        ("working", {"offsets": [1], "delay": 1}),
+        ("term", {"offsets": [1], "reason": 7}),
+    ],
+)
+def test_a_wrong_request_is_refused(group: Group, verb: str, fields: dict[str, Any]) -> None:
+    assert refusal(group.post(verb, **fields)) == (400, "validation_error")
+
+
+def test_no_such_group_and_no_such_stream(client: httpx.Client, stream: Stream) -> None:
+    for verb in ("fetch", "ack", "nack", "working", "term"):
+        fields = {"wait": 0} if verb == "fetch" else {"offsets": [1]}
+        assert refusal(client.post(f"/{stream.name}/groups/x/{verb}", json=fields)) == (
+            404,
+            "group_not_found",
+        )
+        assert refusal(client.post(f"/nowhere/groups/x/{verb}", json=fields)) == (404, "stream_not_found")
+
+
+def test_max_bytes_still_gives_one_message(client: httpx.Client, stream: Stream, group: Group) -> None:
+    fill(client, stream, 30)
+    assert group.offsets(max_bytes=1) == [1]
+    assert group.offsets(max_bytes=3) == [2, 3, 4]
+
+
+def test_a_poll_wakes_for_a_message_and_for_a_redelivery(
+    client: httpx.Client, stream: Stream, log: Log
+) -> None:
+    group = Group(client, log, stream, ack_wait_ms=700)
+    threading.Timer(0.2, fill, (client, stream, 1)).start()
+    assert group.offsets(wait=10) == [1]
+    (second,) = group.fetch(wait=10)
+    assert (second["offset"], second["deliveries"]) == (1, 2)
+
+
+def test_members_that_poll_share_the_work(client: httpx.Client, stream: Stream, group: Group) -> None:
+    taken: list[list[int]] = []
+    members = [
+        threading.Thread(target=lambda: taken.append(group.offsets(wait=10, limit=2))) for _ in range(3)
+    ]
+    for member in members:
+        member.start()
+    fill(client, stream, 6)
+    for member in members:
+        member.join()
+    assert sorted(offset for offsets in taken for offset in offsets) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_client_that_went_away_gets_nothing(
+    server: Server,
+    client: httpx.Client,
+    stream: Stream,
+    group: Group,
+    token_for: Callable[..., str],
+    log: Log,
+) -> None:
+    body = b'{"wait":20}'
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(
+            b"POST /api/v1/streams%b/fetch HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n"
+            b"Authorization: %b\r\n\r\n%b"
+            % (group.path.encode(), len(body), token_for("consume").encode(), body)
+        )
+        wake = keys.wake(stream.stream_id)
+        until(lambda: log.client.execute_command("PUBSUB", "NUMSUB", wake)[1])
+    fill(client, stream, 1)
+    until(lambda: group.offsets() == [1])
+
+
+def test_a_group_that_goes_ends_its_polls(
+    client: httpx.Client, stream: Stream, group: Group, log: Log
+) -> None:
+    answers: list[httpx.Response] = []
+    poll = threading.Thread(target=lambda: answers.append(group.post("fetch", wait=20)))
+    poll.start()
+    until(lambda: log.client.execute_command("PUBSUB", "NUMSUB", keys.wake(stream.stream_id))[1])
+    log.run(groups.group_remove(stream.stream_id, "g"))
+    poll.join()
+    assert refusal(answers[0]) == (404, "group_not_found")
+
+
+def test_consume_is_the_scope(
+    client: httpx.Client, stream: Stream, group: Group, token_for: Callable[..., str]
+) -> None:
+    reader = {"authorization": token_for("read", "publish", "manage")}
+    answer = client.post(f"{group.path}/fetch", json={"wait": 0}, headers=reader)
+    assert refusal(answer) == (403, "forbidden")
