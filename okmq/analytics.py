@@ -8,6 +8,7 @@ see ``spark.history`` and ``streams.services.history.rollups_add``.
 
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -42,6 +43,11 @@ FINISH_S = 1.5
 """How long a run may take to end by itself when the process is told to: time for a transaction, not for Spark."""
 
 ERROR_LENGTH = 500
+# A line of a trace that names an error, without its package, and what it says.
+_CAUSE = re.compile(
+    r"^(?:: |Caused by: )?(?:[\w$]+\.)*([\w$]*(?:Error|Exception|NotFound|Unavailable)): (.+)$", re.MULTILINE
+)
+_NOT_A_CAUSE = ("An error occurred while calling", "Traceback")
 
 log = logging.getLogger(__name__)
 # What fails in the JVM is raised here too and said once, in a sentence.
@@ -219,18 +225,11 @@ def behind(counted: Mapping[str, int], archived: Mapping[str, int]) -> bool:
 
 
 def readable(error: BaseException) -> str:
-    """What went wrong in a sentence for a person: of a Java or Python traceback only the line that says it."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = [
-        line for line in lines if not line.startswith(("at ", "File ", "Traceback", "SQLSTATE", "JVM stack"))
-    ]
-    named = [
-        line
-        for line in said
-        if line.split(":")[0].endswith(("Error", "Exception", "NotFound", "Unavailable"))
-    ]
-    sentence = (named or said[:1] or [""])[-1]
-    return (sentence or type(error).__name__)[:ERROR_LENGTH]
+    """What went wrong in a sentence for a person: of Java's and Python's traces only the innermost cause."""
+    text = str(error)
+    causes = [f"{name}: {said}" for name, said in _CAUSE.findall(text) if not said.startswith(_NOT_A_CAUSE)]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return [type(error).__name__, *lines[:1], *causes[-1:]][-1][:ERROR_LENGTH]
 
 
 def run(env: Env) -> int:

@@ -1,0 +1,146 @@
+"""Runs: taken, done, counted, failed with a reason, and never twice."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.models import Sum
+from pyspark.sql import SparkSession
+
+from okmq.analytics import Analytics, readable
+from streams import store
+from streams.models import Rollup, RollupPosition, Run
+from streams.services import history as service
+from tests.spark.published import Published
+from tests.waiting import until
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def analytics(published: Published, tmp_path: Path, settings: Any) -> Iterator[Analytics]:
+    """The process's inside, on the store and a history of this test's own."""
+    settings.ENV = replace(
+        settings.ENV,
+        redis_url=published.url,
+        data_dir=tmp_path,
+        history_url=str(tmp_path / "history"),
+        history_every_s=3600,
+    )
+    store.log.cache_clear()
+    yield Analytics(settings.ENV, stop=threading.Event())
+    store.log.cache_clear()
+
+
+def due(analytics: Analytics) -> None:
+    """Make the schedule's next look due, and work until nothing is queued."""
+    analytics.next_schedule = 0
+    analytics.tick()
+    while Run.objects.filter(state="queued").exists():
+        analytics.tick()
+
+
+def runs() -> list[tuple[str, str]]:
+    return list(Run.objects.order_by("id").values_list("job", "state"))
+
+
+def totals(step: str) -> tuple[int, int]:
+    found = Rollup.objects.filter(step=step).aggregate(messages=Sum("messages"), bytes=Sum("bytes"))
+    return found["messages"], found["bytes"]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_the_schedule_archives_and_counts_what_is_new_and_only_that(
+    analytics: Analytics, published: Published
+) -> None:
+    stream = published.stream("a")
+    for prefix, count in (("first", 300), ("second", 40)):
+        published.numbered(stream, count, prefix=prefix)
+        due(analytics)
+        due(analytics)
+    rows = published.stored(stream)
+    expected = (340, sum(row[7] for row in rows))
+    assert runs() == [("archive", "succeeded"), ("rollup", "succeeded")] * 2
+    assert [run.counts["messages"] for run in Run.objects.order_by("id")] == [300, 300, 40, 40]
+    assert [totals(step) for step in ("minute", "hour", "day")] == [expected] * 3
+    position = RollupPosition.objects.get(stream_id=stream)
+    assert position.offset == 340
+    assert position.fresh_to is not None
+    assert round(position.fresh_to.timestamp() * 1000) == rows[-1][2]
+
+
+def test_a_run_on_demand_with_nothing_new_needs_no_spark(
+    analytics: Analytics, published: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Analytics) -> SparkSession:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr(Analytics, "_session", refuse)
+    published.stream("empty")
+    service.run_request(requested_by="somebody")
+    due(analytics)
+    assert runs() == [("archive", "succeeded"), ("rollup", "succeeded")]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_failed_run_says_why_and_the_next_one_does_its_work(
+    analytics: Analytics, published: Published, tmp_path: Path
+) -> None:
+    published.numbered(published.stream("a"), 10)
+    good = analytics.env
+    (tmp_path / "file").write_text("in the way")
+    analytics.env = replace(good, history_url=str(tmp_path / "file" / "history"))
+    due(analytics)
+    failed = Run.objects.get(job="archive")
+    assert failed.state == "failed"
+    assert "file" in failed.error
+    assert "\n" not in failed.error
+    analytics.env = good
+    due(analytics)
+    assert runs()[-2:] == [("archive", "succeeded"), ("rollup", "succeeded")]
+    assert totals("day")[0] == 10
+
+
+def test_a_run_that_a_crash_cut_off_is_marked_and_done_again(
+    analytics: Analytics, published: Published
+) -> None:
+    Run.objects.create(job="rollup", state="running", requested_by="schedule")
+    serving = threading.Thread(target=analytics.serve)
+    serving.start()
+    until(lambda: Run.objects.filter(state="succeeded").exists(), what="the run is done again")
+    analytics.stop.set()
+    serving.join(10)
+    cut_off, again = Run.objects.order_by("id")
+    assert (cut_off.state, again.job, again.state) == ("failed", "rollup", "succeeded")
+    assert cut_off.error == service.INTERRUPTED
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (ValueError("boom"), "boom"),
+        (ValueError(), "ValueError"),
+        (
+            RuntimeError(
+                "[STREAM_FAILED] Query terminated\nTraceback (most recent call last):\n"
+                '  File "x.py", line 1, in f\nspark.options.OptionError: No such thing.\n\tat a.b.C(D.scala:1)'
+            ),
+            "OptionError: No such thing.",
+        ),
+        (
+            RuntimeError(
+                "py4j.protocol.Py4JJavaError: An error occurred while calling o1.parquet.\n"
+                ": java.io.IOException: outer\n\tat a.b.C(D.scala:1)\nCaused by: java.io.IOException: Disk is full\n"
+            ),
+            "IOException: Disk is full",
+        ),
+        (RuntimeError("x" * 2000), "x" * 500),
+    ],
+)
+def test_an_error_becomes_a_sentence(error: Exception, sentence: str) -> None:
+    assert readable(error) == sentence
