@@ -4,6 +4,7 @@ from django.urls import path
 
 from dashboard.sockets import LiveSocket
 from dashboard.views import (
+    errors,
     live_now,
     overview,
     session,
@@ -19,6 +20,8 @@ app_name = "dashboard"
 
 urlpatterns = [
     path("", overview.overview, name="overview"),
+    # Asked for by browsers on pages that cannot name their icon, such as a raw body.
+    path("favicon.ico", errors.favicon),
     path("login/", session.Login.as_view(), name="login"),
     path("logout/", session.Logout.as_view(), name="logout"),
     path("theme/", session.theme, name="theme"),

@@ -98,10 +98,7 @@ export class Live {
     const socket = new WebSocket(url);
     this.#socket = socket;
     socket.onopen = () => {
-      this.#attempt = 0;
       this.#sequence = 0;
-      this.#become("open");
-      this.#stopPolling();
       this.#ask();
     };
     socket.onmessage = (message) => this.#receive(JSON.parse(message.data));
@@ -122,12 +119,18 @@ export class Live {
     this.#stopPolling();
     const socket = this.#socket;
     this.#socket = null;
-    socket?.close();
+    // One that is still being opened is let go once it is: closing it now would be an error in the console.
+    if (socket?.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
+    else socket?.close();
     if (this.#connection !== "gone") this.#become("closed");
   }
 
   #receive({ topic, seq, event }) {
-    if (!event) return;
+    if (this.#connection !== "open") {
+      this.#attempt = 0; // only one that tells something is good; some accept and close
+      this.#stopPolling();
+      this.#become("open");
+    }
     if (seq !== this.#sequence + 1) this.#ask(); // something was lost on the way: ask how everything stands
     this.#sequence = seq;
     this.#take(topic, event);

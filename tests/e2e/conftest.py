@@ -1,0 +1,149 @@
+"""A real Chromium against the really running product; a page that misbehaves fails its test by itself."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    Response,
+    sync_playwright,
+)
+
+from tests.product import Product
+
+CHROMIUM = "/usr/bin/chromium"
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+TELL_VIOLATIONS = """
+document.addEventListener("securitypolicyviolation", (event) =>
+  console.error(`refused by the policy: ${event.violatedDirective} ${event.blockedURI}`));
+"""
+
+
+# One package long, not a session: while Playwright's loop stands, no other test could run one of its own.
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Watched:
+    """What a browser did that it should not: errors, refusals of the policy, requests to other hosts."""
+
+    own: str
+    wrongs: list[str] = field(default_factory=list)
+    forgiven: list[str] = field(default_factory=list)
+
+    def watch(self, page: Page) -> None:
+        page.add_init_script(TELL_VIOLATIONS)
+        page.on("console", self._said)
+        page.on("pageerror", lambda error: self.wrongs.append(f"error: {error}"))
+        page.on("request", self._requested)
+        page.on("response", self._answered)
+        page.on("dialog", lambda dialog: self.wrongs.append(f"dialog: {dialog.message}"))
+
+    def forgive(self, part: str) -> None:
+        """Something that this test provokes on purpose."""
+        self.forgiven.append(part)
+
+    @property
+    def unforgiven(self) -> list[str]:
+        return [wrong for wrong in self.wrongs if not any(part in wrong for part in self.forgiven)]
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.wrongs.append(f"{message.type}: {message.text}")
+
+    def _requested(self, request: Request) -> None:
+        if not request.url.startswith((self.own, "data:", "blob:")):
+            self.wrongs.append(f"request to {request.url}")
+
+    def _answered(self, response: Response) -> None:
+        if response.status >= 400:
+            self.wrongs.append(f"{response.status} {response.url}")
+
+
+OpenPage = Callable[..., Page]
+
+
+@pytest.fixture
+def watched(running: Product) -> Iterator[Watched]:
+    watched = Watched(running.url)
+    yield watched
+    assert watched.unforgiven == []
+
+
+@pytest.fixture
+def anonymous(browser: Browser, running: Product, watched: Watched) -> Iterator[OpenPage]:
+    """``anonymous(viewport=…, color_scheme=…)``: a page of a fresh browser, not logged in."""
+    contexts: list[BrowserContext] = []
+
+    def open_page(**options: Any) -> Page:
+        context = browser.new_context(
+            base_url=running.url, **{"viewport": {"width": 1280, "height": 800}, **options}
+        )
+        contexts.append(context)
+        page = context.new_page()
+        watched.watch(page)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def log_in(anonymous: OpenPage, running: Product) -> OpenPage:
+    """As ``anonymous``, logged in as the administrator."""
+
+    def open_page(**options: Any) -> Page:
+        page = anonymous(**options)
+        page.goto("/login/")
+        page.get_by_label("Username").fill("admin")
+        page.get_by_label("Password").fill(running.password)
+        page.get_by_role("button", name="Log in").click()
+        page.wait_for_url("/")
+        return page
+
+    return open_page
+
+
+@pytest.fixture
+def page(log_in: OpenPage) -> Page:
+    return log_in()
+
+
+@pytest.fixture
+def api(running: Product) -> Iterator[httpx.Client]:
+    with running.client() as client:
+        yield client
+
+
+@pytest.fixture
+def stream(api: httpx.Client, unique: str) -> str:
+    """A stream of this test's own, empty."""
+    api.post("/streams/", json={"name": unique}).raise_for_status()
+    return unique
+
+
+def publish(api: httpx.Client, stream: str, *bodies: Any, start: int = 1) -> None:
+    """Publish bodies with ids of their own."""
+    messages = [{"id": f"m{number}", "body": body} for number, body in enumerate(bodies, start=start)]
+    api.post(f"/streams/{stream}/messages", json=messages).raise_for_status()

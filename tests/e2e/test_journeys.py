@@ -1,0 +1,147 @@
+"""What a person does, from the login to the deletion, with and without scripts, with keys, on a phone."""
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import OpenPage, Watched, publish
+from tests.product import Product
+
+pytestmark = [pytest.mark.e2e, pytest.mark.running]
+
+PHONE = {"width": 390, "height": 844}
+
+
+def test_a_login_is_required_and_leads_back(anonymous: OpenPage, running: object) -> None:
+    page = anonymous()
+    page.goto("/streams/?name=a")
+    expect(page).to_have_url("/login/?next=/streams/%3Fname%3Da")
+
+
+def make_publish_and_delete(page: Page, name: str) -> None:
+    page.goto("/streams/_new/")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Keep for").fill("7 d")
+    page.get_by_role("button", name="Create stream").click()
+    expect(page.get_by_text(f"Stream {name} was created.")).to_be_visible()
+    page.get_by_role("link", name="Publish", exact=True).click()
+    page.get_by_label("Body (JSON)").fill('{"id": 9007199254740993}')
+    page.get_by_role("button", name="Publish").click()
+    expect(page.get_by_text("Stored at offset 1.")).to_be_visible()
+    page.get_by_role("link", name="Show it").click()
+    expect(page.locator(".json-number")).to_have_text("9007199254740993")
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_label(f"Type {name} to confirm").fill(name)
+    page.get_by_role("button", name="Delete stream").click()
+    expect(page.get_by_text(f"Stream {name} was deleted")).to_be_visible()
+
+
+def test_a_stream_is_made_published_into_and_deleted(page: Page, unique: str) -> None:
+    make_publish_and_delete(page, unique)
+
+
+def test_every_action_works_without_scripts(log_in: OpenPage, unique: str) -> None:
+    make_publish_and_delete(log_in(java_script_enabled=False), unique)
+
+
+def test_a_row_opens_and_closes_in_place(page: Page, api: httpx.Client, stream: str) -> None:
+    publish(api, stream, {"n": 9007199254740993, "text": "é"}, 2)
+    page.goto(f"/streams/{stream}/?start=oldest")
+    opener = page.get_by_role("link", name="1", exact=True)
+    opener.click()
+    expect(page.locator(".detail .json-number")).to_have_text("9007199254740993")
+    expect(opener).to_have_attribute("aria-expanded", "true")
+    opener.click()
+    expect(page.locator(".detail")).to_have_count(0)
+    expect(page).to_have_url(f"/streams/{stream}/?start=oldest")
+
+
+def test_searching_changes_the_table_and_the_address(page: Page, stream: str) -> None:
+    page.goto("/streams/")
+    page.keyboard.press("/")
+    page.keyboard.type(stream)
+    expect(page.locator("#stream-table tbody tr")).to_have_count(1)
+    expect(page).to_have_url(f"/streams/?name={stream}")
+    page.keyboard.type("-no-such")
+    expect(page.get_by_text("No stream matches")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("No stream matches")).to_be_visible()
+
+
+def test_keys_lead_through_the_console(page: Page) -> None:
+    page.keyboard.press("g")
+    page.keyboard.press("s")
+    page.wait_for_url("/streams/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
+
+
+def test_a_token_is_shown_once_copied_and_revoked(log_in: OpenPage, running: object, unique: str) -> None:
+    page = log_in(permissions=["clipboard-read", "clipboard-write"])
+    page.goto("/settings/tokens/")
+    page.get_by_label("Name").fill(unique)
+    page.get_by_role("button", name="Create token").click()
+    secret = page.locator("[data-copy-source]").inner_text()
+    page.get_by_role("button", name="Copy").click()
+    assert page.evaluate("navigator.clipboard.readText()") == secret
+    page.goto("/settings/tokens/")
+    assert secret not in page.content()
+    row = page.get_by_role("row", name=unique)
+    row.get_by_text("Revoke", exact=True).click()
+    row.get_by_role("button", name=f"Revoke {unique} now").click()
+    expect(page.get_by_text(f"Token {unique} was revoked")).to_be_visible()
+
+
+def test_the_colours_are_chosen_and_kept(page: Page) -> None:
+    page.get_by_role("button", name="Dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.goto("/streams/")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(15, 18, 23)"
+    page.get_by_role("button", name="As the system").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(245, 246, 248)"
+
+
+def pages_of(stream: str) -> list[str]:
+    return [
+        "/",
+        "/streams/",
+        "/streams/_new/",
+        f"/streams/{stream}/",
+        f"/streams/{stream}/messages/1/",
+        f"/streams/{stream}/publish/",
+        f"/streams/{stream}/history/",
+        f"/streams/{stream}/settings/",
+        "/settings/tokens/",
+    ]
+
+
+@pytest.mark.parametrize(
+    "look", [{"viewport": PHONE}, {"viewport": PHONE, "color_scheme": "dark"}], ids=["phone", "dark"]
+)
+def test_no_page_is_wider_than_a_phone(
+    log_in: OpenPage, api: httpx.Client, stream: str, look: dict[str, object]
+) -> None:
+    publish(api, stream, {"key": "x" * 500})
+    page = log_in(**look)
+    for address in pages_of(stream):
+        page.goto(address)
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], address
+
+
+def test_a_first_load_with_charts_is_under_150_kilobytes(anonymous: OpenPage, running: Product) -> None:
+    page = anonymous()
+    loaded: list[int] = []
+    page.on("requestfinished", lambda request: loaded.append(request.sizes()["responseBodySize"]))
+    page.goto("/login/")
+    page.get_by_label("Username").fill("admin")
+    page.get_by_label("Password").fill(running.password)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url("/")
+    page.wait_for_load_state("networkidle")
+    assert 0 < sum(loaded) < 150 * 1024
+
+
+def test_a_stream_that_is_not_there_says_so(page: Page, watched: Watched) -> None:
+    watched.forgive("404")
+    page.goto("/streams/no-such-stream/")
+    expect(page.get_by_role("heading", name="There is nothing here.")).to_be_visible()

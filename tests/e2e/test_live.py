@@ -1,0 +1,148 @@
+"""Numbers move by themselves, within two seconds, and come back by themselves."""
+
+import itertools
+import os
+import signal
+import time
+from collections.abc import Callable
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import OpenPage, Watched, publish
+from tests.product import Product
+from tests.waiting import until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.running]
+
+# The promise is two seconds from the answer of the publish to the painted number.
+PROMISED_MS = 2_000
+
+
+def is_live(page: Page) -> None:
+    expect(page.locator("[data-live-word]")).to_have_text("Live", timeout=10_000)
+    page.evaluate("window.notReloaded = true")
+
+
+def value(page: Page, topic: str, field: str) -> str:
+    return page.locator(f'[data-live="{topic}"][data-field="{field}"]').first.inner_text()
+
+
+def becomes(page: Page, topic: str, field: str, wanted: str, *, within_ms: float = PROMISED_MS) -> None:
+    place = page.locator(f'[data-live="{topic}"][data-field="{field}"]').first
+    expect(place).to_have_text(wanted, timeout=within_ms)
+
+
+def not_reloaded(page: Page) -> None:
+    assert page.evaluate("window.notReloaded") is True
+
+
+def moves(page: Page, change: Callable[[], None], checks: list[tuple[str, str, str]]) -> None:
+    """Every check holds within the promised time of one change, without a reload."""
+    is_live(page)
+    change()
+    deadline = time.monotonic() + PROMISED_MS / 1000
+    for topic, field, wanted in checks:
+        becomes(page, topic, field, wanted, within_ms=max(1.0, (deadline - time.monotonic()) * 1000))
+    not_reloaded(page)
+
+
+def test_the_stream_page_moves_with_a_publish(page: Page, api: httpx.Client, stream: str) -> None:
+    page.goto(f"/streams/{stream}/")
+    topic = f"stream:{stream}"
+    moves(
+        page,
+        lambda: publish(api, stream, *range(1234)[:1000]),
+        [(topic, "messages", "1,000"), (topic, "offset", "1,000"), (topic, "lag", "1,000")],
+    )
+    expect(page.get_by_text("New messages have arrived.")).to_be_visible()
+
+
+def test_lag_falls_with_a_commit_and_duplicates_are_counted(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    publish(api, stream, 1, 2, 3)
+    page.goto(f"/streams/{stream}/")
+    topic = f"stream:{stream}"
+
+    def change() -> None:
+        api.post(f"/streams/{stream}/commit", json={"offset": 2}).raise_for_status()
+        publish(api, stream, 1, 2)
+
+    moves(page, change, [(topic, "lag", "1"), (topic, "committed", "2"), (topic, "duplicates", "2")])
+
+
+def test_the_list_moves_with_a_publish(page: Page, api: httpx.Client, stream: str) -> None:
+    page.goto(f"/streams/?name={stream}")
+    topic = f"stream:{stream}"
+    dot = page.locator(f'[data-live="{topic}"][data-format="health"]')
+    expect(dot).to_have_attribute("data-state", "empty")
+    moves(page, lambda: publish(api, stream, "a", "b"), [(topic, "messages", "2"), (topic, "lag", "2")])
+    expect(dot).to_have_attribute("data-state", "active")
+
+
+def test_the_overview_moves_with_a_publish(page: Page, api: httpx.Client, stream: str) -> None:
+    is_live(page)
+    before = int(value(page, "overview", "messages").replace(",", ""))
+    moves(page, lambda: publish(api, stream, *range(7)), [("overview", "messages", f"{before + 7:,}")])
+
+
+def test_a_rate_is_told_while_it_lasts_and_falls_back_to_nought(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    page.goto(f"/streams/{stream}/")
+    is_live(page)
+    topic, ids = f"stream:{stream}", itertools.count(step=10)
+
+    def is_moving() -> bool:
+        publish(api, stream, *range(10), start=next(ids))
+        return value(page, topic, "rate_in") != "0/s"
+
+    until(is_moving, within_s=4, what="a rate is shown")
+    becomes(page, topic, "rate_in", "0/s", within_ms=5_000)
+
+
+def test_a_stream_that_is_made_elsewhere_is_told_on_the_list(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    page.goto("/streams/")
+    is_live(page)
+    api.post("/streams/", json={"name": f"{stream}-2"}).raise_for_status()
+    expect(page.get_by_text("Streams were made or deleted.")).to_be_visible(timeout=5_000)
+
+
+def test_the_page_recovers_by_itself_from_a_web_process_that_died(
+    page: Page, api: httpx.Client, stream: str, running: Product, watched: Watched
+) -> None:
+    for provoked in ("WebSocket", "ERR_CONNECTION", "Failed to load resource", "/live/now/"):
+        watched.forgive(provoked)
+    page.goto(f"/streams/{stream}/")
+    is_live(page)
+    os.kill(running.pid("web"), signal.SIGKILL)
+    word = page.locator("[data-live-word]")
+    expect(word).to_have_text("Reconnecting", timeout=5_000)
+    expect(word).to_have_text("Live", timeout=30_000)
+    publish(api, stream, 1, 2, 3)
+    becomes(page, f"stream:{stream}", "messages", "3", within_ms=5_000)
+    not_reloaded(page)
+
+
+def test_a_restarted_worker_is_told_on_the_overview(page: Page, running: Product) -> None:
+    is_live(page)
+    os.kill(running.pid("worker"), signal.SIGKILL)
+    row = page.locator("[data-processes] li", has_text="worker")
+    expect(row).to_contain_text("restarted", timeout=20_000)
+    not_reloaded(page)
+
+
+def test_a_browser_without_a_socket_polls(
+    log_in: OpenPage, api: httpx.Client, stream: str, watched: Watched
+) -> None:
+    watched.forgive("WebSocket")
+    page = log_in()
+    page.route_web_socket("**/live/", lambda socket: socket.close())
+    page.goto(f"/streams/{stream}/")
+    expect(page.locator("[data-live-word]")).to_have_text("Live, polling", timeout=20_000)
+    publish(api, stream, 1, 2)
+    becomes(page, f"stream:{stream}", "messages", "2", within_ms=5_000)
