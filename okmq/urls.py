@@ -6,6 +6,9 @@ from django.views.decorators.csrf import csrf_exempt
 from streams.api.errors import not_found
 from streams.api.urls import service_urls
 
+handler400 = "streams.api.errors.bad_request"
+handler500 = "streams.api.errors.server_error"
+
 urlpatterns = [
     path("api/v1/", include("streams.api.urls")),
     re_path(r"^api(?:/|\Z)", csrf_exempt(not_found)),

@@ -13,6 +13,8 @@ from django.core.exceptions import (
 )
 from django.db import DatabaseError
 from django.http import Http404, HttpRequest, JsonResponse, UnreadablePostError
+from django.http.response import HttpResponseBase
+from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -64,12 +66,18 @@ def refusal_for(error: Exception, *, stream: str = "") -> Refusal | None:
 
 def unexpected(error: Exception, request: Any) -> Refusal:
     """The answer for a fault of ours: the log has the traceback, the caller the id to ask by."""
-    request_id = str(request.META.get("HTTP_X_REQUEST_ID", ""))
+    refusal = internal_error(request)
     log.error(
         "A request failed.",
         exc_info=error,
-        extra={"request_id": request_id, "method": request.method, "path": request.path},
+        extra={**refusal.details, "method": request.method, "path": request.path},
     )
+    return refusal
+
+
+def internal_error(request: Any) -> Refusal:
+    """500, with the id to ask by."""
+    request_id = str(request.META.get("HTTP_X_REQUEST_ID", ""))
     reference = f" (request {request_id})" if request_id else ""
     return Refusal("internal_error", f"Something went wrong{reference}.", request_id=request_id)
 
@@ -112,3 +120,23 @@ def answer(refusal: Refusal) -> JsonResponse:
 def not_found(request: HttpRequest) -> JsonResponse:
     """The view of every path under the API that is no path."""
     return answer(nothing_here())
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    """Django's handler400: what was refused before a view was reached, such as another host name."""
+    if not is_for_api(request):
+        return defaults.bad_request(request, exception)
+    return answer(
+        refusal_for(exception) or Refusal("validation_error", "The request cannot be read.", fields=[])
+    )
+
+
+def server_error(request: HttpRequest) -> HttpResponseBase:
+    """Django's handler500: a fault outside a view of the API; Django has logged it."""
+    if not is_for_api(request):
+        return defaults.server_error(request)
+    return answer(internal_error(request))
+
+
+def is_for_api(request: HttpRequest) -> bool:
+    return request.path_info.startswith("/api/")

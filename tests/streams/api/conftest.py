@@ -1,15 +1,18 @@
 """A standing cast: an owner, a stranger in another workspace, and tokens that lack a scope."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
-from django.http import HttpResponse
+from django.core.management import call_command
+from django.db import connection
 from django.test import Client
+from django.test.utils import setup_databases, teardown_databases
+from pytest_django.plugin import DjangoDbBlocker
 
 from streams import bearer
 from streams.access import SYSTEM
@@ -57,7 +60,7 @@ def caller(
     return Api(secret, workspace)
 
 
-def code(answer: HttpResponse) -> str:
+def code(answer: Any) -> str:
     """The refusal's code; its shape is checked on the way."""
     body = json.loads(answer.content)
     assert list(body) == ["error"], body
@@ -66,7 +69,7 @@ def code(answer: HttpResponse) -> str:
     return str(body["error"]["code"])
 
 
-def fields(answer: HttpResponse) -> list[str]:
+def fields(answer: Any) -> list[str]:
     """The fields that a refusal names."""
     return sorted(json.loads(answer.content)["error"]["details"]["fields"])
 
@@ -77,20 +80,32 @@ def static_folder() -> None:
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
 
 
+@pytest.fixture(scope="package")
+def database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """The database as requests find it: everything is committed. Tests keep apart by workspaces of their own."""
+    with django_db_blocker.unblock():
+        # pytest-django makes the database only for tests with its own marks, and there may be none in this run.
+        is_there = bool(connection.introspection.table_names())
+        made = [] if is_there else setup_databases(verbosity=0, interactive=False, aliases={"default": None})
+        yield
+        call_command("flush", interactive=False, verbosity=0)
+        teardown_databases(made, verbosity=0)
+
+
 @pytest.fixture
-def ruler(transactional_db: None) -> Api:
+def ruler(database: None) -> Api:
     """An admin of the default workspace."""
     workspace, _ = Workspace.objects.get_or_create(name="default")
     return caller(workspace)
 
 
 @pytest.fixture
-def owner(transactional_db: None, unique: str) -> Api:
+def owner(database: None, unique: str) -> Api:
     """Everything, in a workspace of the test's own."""
     return caller(Workspace.objects.create(name=unique))
 
 
 @pytest.fixture
-def stranger(transactional_db: None, unique: str) -> Api:
+def stranger(database: None, unique: str) -> Api:
     """Everything, in another workspace."""
     return caller(Workspace.objects.create(name=f"{unique}-other"))

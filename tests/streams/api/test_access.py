@@ -75,14 +75,14 @@ def test_an_expired_token_is_refused(owner: Api) -> None:
 
 
 def test_a_session_is_no_token(owner: Api) -> None:
-    user = get_user_model().objects.create_user("someone", password="correct-horse-battery")
+    user = get_user_model().objects.create_user(owner.workspace.name, password="correct-horse-battery")
     Membership.objects.create(user=user, workspace=owner.workspace, role=Role.ADMIN)
     owner.client.force_login(user)
     assert code(owner.post("streams/", {"name": "x"}, authorization="")) == "unauthorized"
 
 
 def test_logged_in_people_see_the_documentation(owner: Api) -> None:
-    user = get_user_model().objects.create_user("someone", password="correct-horse-battery")
+    user = get_user_model().objects.create_user(owner.workspace.name, password="correct-horse-battery")
     Membership.objects.create(user=user, workspace=owner.workspace, role=Role.VIEWER)
     anonymous = Api("", owner.workspace)
     anonymous.client.force_login(user)

@@ -126,7 +126,7 @@ def test_the_edges_of_time_are_times(owner: Api, stream: Stream, edge: str) -> N
 
 
 @pytest.fixture
-def metrics(transactional_db: None) -> Stream:
+def metrics(database: None) -> Stream:
     Workspace.objects.get_or_create(name="default")
     return internal_stream(METRICS_STREAM, archive=False)
 

@@ -10,7 +10,7 @@ from tests.streams.api.conftest import Api, code, fields
 
 
 @pytest.fixture(autouse=True)
-def no_runs(transactional_db: None) -> None:
+def no_runs(database: None) -> None:
     Run.objects.all().delete()
 
 

@@ -1,0 +1,112 @@
+"""Over ASGI, as it is served: chunked bodies, names with encoded slashes, a request id on every answer."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from streams.models import Stream
+from tests.streams.api.conftest import Api
+
+
+@pytest.fixture
+def gated(static_folder: None) -> Any:
+    """The application as the product serves it: Django behind the gate. Imported late: it reads a folder."""
+    from okmq.asgi import application
+
+    return application
+
+
+@pytest.fixture(params=["bare", "gated"])
+def served(request: pytest.FixtureRequest, gated: Any) -> Any:
+    """Django with and without the gate before it: neither may mislead the API."""
+    from okmq.asgi import django_application
+
+    return gated if request.param == "gated" else django_application
+
+
+def call(application: Any, api: Api, method: str, path: str, **more: Any) -> httpx.Response:
+    """One call over ASGI, in a loop of its own."""
+
+    async def send() -> httpx.Response:
+        transport = httpx.ASGITransport(application)
+        headers = {"authorization": api.secret, **more.pop("headers", {})}
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://testserver", headers=headers
+        ) as client:
+            return await client.request(method, f"/api/v1/{path}", **more)
+
+    return asyncio.run(send())
+
+
+async def pieces(*parts: bytes) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
+
+
+def test_a_chunked_body_is_read(owner: Api, served: Any) -> None:
+    answer = call(
+        served, owner, "POST", "streams/", content=pieces(b'{"name": ', b'"orders", "ttl"', b": 5}")
+    )
+    assert (answer.status_code, answer.json()["ttl"]) == (201, 5)
+
+
+def test_a_chunked_body_that_is_no_json_stores_nothing(owner: Api, served: Any) -> None:
+    answer = call(served, owner, "POST", "streams/", content=pieces(b'{"name": "orders"', b""))
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_json")
+    assert not Stream.objects.filter(workspace=owner.workspace).exists()
+
+
+def test_a_chunked_body_has_a_bound(owner: Api, served: Any) -> None:
+    many = [b" " * 1024 * 1024] * 17
+    answer = call(served, owner, "POST", "streams/", content=pieces(*many, b"{}"))
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "payload_too_large")
+
+
+def test_a_chunked_change_is_read(owner: Api, served: Any) -> None:
+    owner.post("streams/", {"name": "orders"})
+    answer = call(served, owner, "PATCH", "streams/orders", content=pieces(b'{"ttl": 7}'))
+    assert answer.json()["ttl"] == 7
+
+
+@pytest.mark.parametrize("name", ["a%2Fb", "%00", "%FF%FE", "a%0Ab", "%E2%80%A8", "..%2F..%2Fhealthz"])
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PATCH"])
+def test_a_hostile_name_is_not_found(owner: Api, served: Any, method: str, name: str) -> None:
+    answer = call(served, owner, method, f"streams/{name}", content=b"{}" if method == "PATCH" else b"")
+    assert answer.status_code == 404
+    assert answer.json()["error"]["code"] in {"stream_not_found", "not_found"}
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=%FF", "name=%00", "label=%ED%A0%80:x", "%FF=1", "after=%F0%28%8C%28", "="]
+)
+def test_a_hostile_query_gets_an_answer(owner: Api, served: Any, query: str) -> None:
+    answer = call(served, owner, "GET", f"streams/?{query}")
+    assert answer.status_code in {200, 400}
+    assert answer.headers["content-type"] == "application/json"
+
+
+def test_every_answer_has_a_request_id(owner: Api, gated: Any) -> None:
+    assert call(gated, owner, "GET", "streams/").headers["x-request-id"]
+    given = call(gated, owner, "GET", "nothing", headers={"x-request-id": "mine-1"})
+    assert given.headers["x-request-id"] == "mine-1"
+
+
+def test_a_fault_of_ours_tells_the_request_id(
+    owner: Api, gated: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: Any, **more: Any) -> None:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr("streams.selectors.streams_page", broken)
+    answer = call(gated, owner, "GET", "streams/", headers={"x-request-id": "mine-1"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal_error")
+    assert "mine-1" in answer.json()["error"]["message"]
+    assert "secret" not in answer.text
+
+
+def test_another_host_is_refused_in_the_one_shape(owner: Api, gated: Any) -> None:
+    answer = call(gated, owner, "GET", "streams/", headers={"host": "evil.example"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_host")
