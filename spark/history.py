@@ -167,6 +167,7 @@ class History:
         written = (
             self.session.read.schema(HISTORY)
             .parquet(self.files.url(f"{staging}/rows"))
+            .coalesce(1)  # three narrow columns: one task is done sooner than a shuffle is set up
             .groupBy(*PARTITION_COLUMNS, sf.col("_metadata.file_name").alias("file_name"))
             .agg(
                 sf.count(sf.lit(1)).alias("messages"),
@@ -176,11 +177,12 @@ class History:
                 sf.unix_millis(sf.min("timestamp")).alias("first_ms"),
                 sf.unix_millis(sf.max("timestamp")).alias("last_ms"),
             )
-            .orderBy("workspace_id", "stream_id", "first")
             .collect()
         )
         files = []
-        for n, row in enumerate(written):
+        for n, row in enumerate(
+            sorted(written, key=lambda row: (row.workspace_id, row.stream_id, row["first"]))
+        ):
             folder = f"workspace_id={row.workspace_id}/stream_id={row.stream_id}/day={row.day}"
             self.files.rename(f"{staging}/rows/{folder}/{row.file_name}", _staged(staging, n))
             files.append(
