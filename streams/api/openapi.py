@@ -13,16 +13,16 @@ from drf_spectacular.settings import patched_settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from streams.api import deliveries_described, messages_described
 from streams.api.authentication import TokenOrSession
 from streams.api.base import ApiView
-from streams.api.messages_described import COMPONENTS, PATHS
 from streams.api.operation import Operation
 from streams.api.schema import ALWAYS, ERROR, refusals_of
 from streams.errors import STATUS
 
 PREFIX = "/api/v1"
-COLLECTIONS = ("/streams/", "/tokens/", "/workspaces/", "/analytics/runs/")
-"""Paths that are shown with their slash; every path answers with and without."""
+COLLECTIONS = ("streams", "tokens", "workspaces", "runs", "groups", "dead-letters")
+"""Paths that end in these are shown with their slash; every path answers with and without."""
 
 DESCRIPTION = """Durable message streams: publish, read, commit; streams, tokens, workspaces, history.
 
@@ -133,14 +133,17 @@ def document() -> dict[str, Any]:
         generator = SchemaGenerator(patterns=patterns)  # type: ignore[no-untyped-call]
         found: dict[str, Any] = generator.get_schema(public=True)  # type: ignore[no-untyped-call]
     paths = {shown(path): item for path, item in found["paths"].items()}
-    found["paths"] = dict(sorted({**paths, **PATHS, **SERVICE_PATHS}.items()))
+    found["paths"] = dict(
+        sorted({**paths, **messages_described.PATHS, **deliveries_described.PATHS, **SERVICE_PATHS}.items())
+    )
     found["info"]["description"] = DESCRIPTION
     components = found.setdefault("components", {})
     components["schemas"] = dict(
         sorted(
             {
                 **components.get("schemas", {}),
-                **COMPONENTS,
+                **messages_described.COMPONENTS,
+                **deliveries_described.COMPONENTS,
                 ERROR["$ref"].rpartition("/")[2]: ERROR_SCHEMA,
             }.items()
         )
@@ -157,7 +160,8 @@ def document() -> dict[str, Any]:
 
 def shown(path: str) -> str:
     """A path as the documentation writes it."""
-    return path if path.removeprefix(PREFIX) in COLLECTIONS else path.rstrip("/")
+    bare = path.rstrip("/")
+    return f"{bare}/" if bare.rpartition("/")[2] in COLLECTIONS else bare
 
 
 class SchemaView(ApiView):

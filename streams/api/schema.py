@@ -19,6 +19,7 @@ PATH_PARAMETERS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "name": ("The name, case-sensitive.", {"type": "string", "pattern": f"^{naming.NAME}$"}),
     "token_id": ("The token's id.", {"type": "integer", "minimum": 1}),
     "run_id": ("The run's id.", {"type": "integer", "minimum": 1}),
+    "group": ("The group's name, case-sensitive.", {"type": "string", "pattern": f"^{naming.NAME}$"}),
     "offset": ("The message's offset.", {"type": "integer", "minimum": 1}),
 }
 
@@ -151,6 +152,8 @@ def path_parameter(variable: str) -> dict[str, Any]:
 def tag_of(path: str) -> str:
     """What an operation is about: the first word of its path, or ``messages`` inside a stream."""
     words = [word for word in path.removeprefix("/api/v1").split("/") if word]
+    if "groups" in words:
+        return "groups"
     if "messages" in words or words[-1] in {"commit", "tail"}:
         return "messages"
     return {"analytics": "history", "account": "workspaces", "healthz": "service", "readyz": "service"}.get(
