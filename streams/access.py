@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 from streams import bearer, naming
-from streams.errors import Refusal, stream_not_found
-from streams.models import DEFAULT_WORKSPACE, Membership, Role, Stream, Token, Workspace
+from streams.errors import Refusal, group_not_found, stream_not_found
+from streams.models import DEFAULT_WORKSPACE, Group, Membership, Role, Stream, Token, Workspace
 
 ROLE_SCOPES: dict[str, frozenset[str]] = {
     Role.VIEWER: frozenset({"read"}),
@@ -157,3 +157,16 @@ def workspace_for(caller: Caller, name: str | None) -> Workspace:
     if found is None:
         raise Refusal("workspace_not_found", "There is no such workspace.", workspace=name)
     return found
+
+
+def group_for(caller: Caller, stream_name: str, name: str, *, may: str) -> Group:
+    """The group of that name of a stream in the caller's workspace.
+
+    Raises:
+        Refusal: as ``stream_for``, and ``group_not_found``.
+    """
+    stream = stream_for(caller, stream_name, may=may)
+    group = Group.objects.select_related("stream__workspace").filter(stream=stream, name=name).first()
+    if group is None:
+        raise group_not_found(name)
+    return group

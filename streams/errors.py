@@ -94,7 +94,7 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "") -> Refusal:
         case log_errors.MessageNotFound():
             return Refusal("message_not_found", "No message stands at this offset.", err_code=10037)
         case log_errors.GroupNotFound():
-            return Refusal("group_not_found", "There is no such consumer group.", stream=stream)
+            return group_not_found("")
         case log_errors.LeaseLost():
             return Refusal(
                 "lease_lost",
@@ -151,6 +151,11 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "") -> Refusal:
 def stream_not_found(name: str) -> Refusal:
     """No such stream here, or one of another workspace: the answer is the same."""
     return Refusal("stream_not_found", f"There is no stream {name!r}.", stream=name, err_code=10059)
+
+
+def group_not_found(name: str) -> Refusal:
+    """No such consumer group on this stream."""
+    return Refusal("group_not_found", f"There is no consumer group {name!r}.", group=name)
 
 
 def _wrong_expectation(error: log_errors.WrongExpectation) -> Refusal:

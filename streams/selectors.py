@@ -12,11 +12,27 @@ from django.db.models.functions import StrIndex
 
 from streams import naming, store
 from streams.access import Caller
-from streams.errors import Refusal
-from streams.log import entries, read, stats
+from streams.errors import Refusal, group_not_found
+from streams.log import entries, groups, read, stats
+from streams.log.client import Op
 from streams.log.entries import Message
+from streams.log.errors import GroupNotFound, StreamNotFound
+from streams.log.groups import DeadLetter, GroupState
 from streams.log.stats import State
-from streams.models import DEFAULT_WORKSPACE, Event, Rollup, RollupPosition, Run, Stream, Token, Workspace
+from streams.models import (
+    DEFAULT_WORKSPACE,
+    Event,
+    Group,
+    Rollup,
+    RollupPosition,
+    Run,
+    Stream,
+    Token,
+    Workspace,
+)
+
+QUIET_MS = 60_000
+"""A group that has neither fetched nor answered for so long is not being worked on."""
 
 METRICS_STREAM = "_metrics"
 """The internal stream that the worker appends a sample of all streams to, every second."""
@@ -24,10 +40,11 @@ METRICS_STREAM = "_metrics"
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
-    """A stream's row and how it stands."""
+    """A stream's row, how it stands, and how many consumer groups it has."""
 
     stream: Stream
     state: State
+    groups: int = 0
 
     @property
     def first_timestamp(self) -> datetime | None:
@@ -36,6 +53,53 @@ class StreamView:
     @property
     def last_timestamp(self) -> datetime | None:
         return moment(self.state.last_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A consumer with messages in flight."""
+
+    name: str
+    ack_pending: int
+    last_active: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """A group's row and how it stands.
+
+    Attributes:
+        waiting: open polls.
+        members: consumers with messages in flight, by name.
+    """
+
+    group: Group
+    state: GroupState
+    waiting: int
+    members: list[Member]
+
+    @property
+    def lag_seconds(self) -> float:
+        """Age of the oldest message that is not acknowledged; 0 when all are."""
+        if self.state.oldest_ms is None or not (self.state.lag or self.state.ack_pending):
+            return 0.0
+        return max(0.0, (self.state.now_ms - self.state.oldest_ms) / 1000)
+
+    @property
+    def paused_until(self) -> datetime | None:
+        until_ms = self.state.paused_until_ms
+        return moment(until_ms) if until_ms is not None and until_ms > 0 else None
+
+    @property
+    def status(self) -> str:
+        """``paused``, ``stalled`` (something to do and nobody there), ``lagging``, ``idle`` or ``ok``."""
+        active_ms = max(self.state.fetched_ms or 0, self.state.acked_ms or 0)
+        is_quiet = not self.waiting and self.state.now_ms - active_ms > QUIET_MS
+        if self.state.paused_until_ms is not None:
+            return "paused"
+        if self.state.lag or self.state.ack_pending:
+            return "stalled" if is_quiet else "lagging" if self.state.lag else "ok"
+        return "idle" if is_quiet else "ok"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +124,12 @@ def stream_view(stream: Stream) -> StreamView:
 def stream_views(streams: Sequence[Stream]) -> list[StreamView]:
     """Streams with their states, in one round trip."""
     states = store.log().run(stats.inspect_many([stream.stream_id for stream in streams]))
-    return [StreamView(stream, states.get(stream.stream_id, stats.EMPTY)) for stream in streams]
+    counted = Group.objects.filter(stream__in=streams).values("stream").annotate(count=Count("id"))
+    groups_of: dict[int, int] = {row["stream"]: row["count"] for row in counted}
+    return [
+        StreamView(stream, states.get(stream.stream_id, stats.EMPTY), groups_of.get(stream.pk, 0))
+        for stream in streams
+    ]
 
 
 def streams_of(
@@ -113,6 +182,50 @@ def streams_matching(caller: Caller, key: str) -> list[StreamView]:
         for stream in streams_of(caller).filter(pk__in=found[n : n + 500])
     ]
     return stream_views(sorted(rows, key=lambda stream: stream.name))
+
+
+def group_views(stream: Stream, groups_: Sequence[Group]) -> list[GroupView]:
+    """Groups of one stream, and how they stand; those that the log no longer has are left out."""
+
+    def op() -> Op[list[GroupView]]:
+        found = []
+        open_polls = None
+        for group in groups_:
+            try:
+                state = yield from groups.inspect(stream.stream_id, group.name, filter_keys=group.filter_keys)
+            except (GroupNotFound, StreamNotFound):
+                continue
+            members = yield from groups.members(stream.stream_id, group.name)
+            if open_polls is None:
+                open_polls = yield from groups.waiting(now_ms=state.now_ms)
+            found.append(
+                GroupView(
+                    group,
+                    state,
+                    open_polls.get((stream.stream_id, group.name), 0),
+                    [Member(name, count, moment(last)) for name, (count, last) in sorted(members.items())],
+                )
+            )
+        return found
+
+    return store.log().run(op())
+
+
+def group_view(group: Group) -> GroupView:
+    """One group, and how it stands.
+
+    Raises:
+        Refusal: ``group_not_found`` when the log no longer has it.
+    """
+    found = group_views(group.stream, [group])
+    if not found:
+        raise group_not_found(group.name)
+    return found[0]
+
+
+def dead_letters(group: Group, *, start: int = 0, limit: int = 100) -> list[DeadLetter]:
+    """A group's dead letters from an offset on, in offset order."""
+    return store.log().run(groups.dead_letters(group.stream.stream_id, group.name, start=start, limit=limit))
 
 
 def overview(caller: Caller) -> Overview:

@@ -118,6 +118,19 @@ HistoryAsked._declared_fields["from"] = AskedMoment(
 )
 
 
+class DeadLettersAsked(Strict):
+    """Which dead letters."""
+
+    after = AskedNumber(min_value=0, required=False, help_text="An offset: those after it.")
+    limit = AskedNumber(max_value=1000, default=100, help_text="How many at most.")
+
+
+class OffsetAsked(Strict):
+    """One offset."""
+
+    offset = AskedNumber(required=False, help_text="One offset; without it, all.")
+
+
 class MetricsAsked(Strict):
     """How far back."""
 

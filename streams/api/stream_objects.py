@@ -167,6 +167,6 @@ class StreamObject(serializers.Serializer):  # type: ignore[type-arg]
     lag = serializers.IntegerField(source="state.lag")
     first_timestamp = Moment(allow_null=True)
     last_timestamp = Moment(allow_null=True)
-    groups = serializers.IntegerField(default=0, help_text="How many consumer groups.")
+    groups = serializers.IntegerField(help_text="How many consumer groups.")
     keys_count = serializers.IntegerField(source="state.keys_count")
     duplicates = serializers.IntegerField(source="state.duplicates", help_text="Publishes refused as known.")

@@ -7,6 +7,15 @@ from django.views.decorators.csrf import csrf_exempt
 
 from streams.api.errors import not_found
 from streams.api.events import EventsView
+from streams.api.groups import (
+    DeadLettersReplayView,
+    DeadLettersView,
+    GroupPauseView,
+    GroupResumeView,
+    GroupSeekView,
+    GroupsView,
+    GroupView,
+)
 from streams.api.history import HistoryView, MetricsView
 from streams.api.openapi import SchemaView, docs
 from streams.api.runs import RunsView, RunView
@@ -27,6 +36,17 @@ urlpatterns = [
     at("streams", StreamsView.as_view(), "streams"),
     at("streams/find", StreamsFindView.as_view(), "streams-find"),
     at("streams/<name>", StreamView.as_view(), "stream"),
+    at("streams/<name>/groups", GroupsView.as_view(), "groups"),
+    at("streams/<name>/groups/<group>", GroupView.as_view(), "group"),
+    at("streams/<name>/groups/<group>/seek", GroupSeekView.as_view(), "group-seek"),
+    at("streams/<name>/groups/<group>/pause", GroupPauseView.as_view(), "group-pause"),
+    at("streams/<name>/groups/<group>/resume", GroupResumeView.as_view(), "group-resume"),
+    at("streams/<name>/groups/<group>/dead-letters", DeadLettersView.as_view(), "dead-letters"),
+    at(
+        "streams/<name>/groups/<group>/dead-letters/replay",
+        DeadLettersReplayView.as_view(),
+        "dead-letters-replay",
+    ),
     at("streams/<name>/history", HistoryView.as_view(), "stream-history"),
     at("streams/<name>/metrics", MetricsView.as_view(), "stream-metrics"),
     at("tokens", TokensView.as_view(), "tokens"),

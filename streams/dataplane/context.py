@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import secrets
+import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from streams.dataplane.directory import Directory
-from streams.log import config, stats
+from streams.log import config, groups, stats
 from streams.log.client import AsyncLog
 from streams.log.errors import LogError
 from streams.log.wake import Wakener
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from streams.dataplane.publishing import Durability
 
 TELL_EVERY_S = 0.2
+POLLS_EVERY_S = 2.0
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +32,7 @@ class Context:
 
     Attributes:
         touched: internal ids of streams that have changed and that the worker is not yet told of.
+        polls: open fetches of this process by internal stream id and group.
     """
 
     log: AsyncLog
@@ -35,16 +40,25 @@ class Context:
     wakener: Wakener
     durability: Durability
     touched: set[str] = field(default_factory=set)
+    polls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    process: str = field(default_factory=lambda: secrets.token_hex(8))
 
     async def tell_worker(self) -> None:
         """Tell the worker, again and again, which streams changed and which tokens were used."""
+        told_polls: dict[tuple[str, str], int] = {}
+        told_at = 0.0
         while True:
             await asyncio.sleep(TELL_EVERY_S)
             touched, self.touched = self.touched, set()
+            polls = {poll: count for poll, count in self.polls.items() if count}
             used = self.directory.take_used()
             try:
                 if touched:
                     await self.log.run(stats.touch(sorted(touched)))
+                if polls != told_polls or (polls and time.monotonic() - told_at > POLLS_EVERY_S):
+                    now_ms = int(time.time() * 1000)
+                    await self.log.run(groups.waiting_told(self.process, polls, at_ms=now_ms))
+                    told_polls, told_at = polls, time.monotonic()
                 if used:
                     await self.log.run(config.tokens_used(used))
             except LogError as error:

@@ -75,6 +75,7 @@ class Poll:
         """The first fetch that gets something, or the last one when the time is up."""
         deadline = time.monotonic() + wait_s
         gone = asyncio.ensure_future(self._request.disconnected())
+        self._context.polls[stream_id, self._group] += 1
         try:
             fetched = await self._try(stream_id)
             while not fetched.deliveries and time.monotonic() < deadline:
@@ -93,6 +94,9 @@ class Poll:
                     raise Disconnected
             return await self._unless_gone(stream_id, fetched, gone)
         finally:
+            self._context.polls[stream_id, self._group] -= 1
+            if not self._context.polls[stream_id, self._group]:
+                del self._context.polls[stream_id, self._group]
             gone.cancel()
 
     async def _try(self, stream_id: str) -> Fetched:

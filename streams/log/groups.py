@@ -5,7 +5,7 @@ together give redelivery at a due time, leases that fence a late answer, and a s
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,6 +19,9 @@ from streams.log.read import ANSWER_LIMIT_BYTES
 
 SLICE = 10_000
 """Most offsets or leases in one call of a script; within it an answer by lease is done whole or not at all."""
+
+WAITING_AGE_MS = 5_000
+"""A web process that has not told of its open polls for so long has none."""
 
 Named = Literal["offsets", "up_to", "leases"]
 """How an answer names deliveries: by offset, by everything up to one, or by lease."""
@@ -340,6 +343,31 @@ def members(stream_id: str, name: str) -> Op[dict[str, tuple[int, int]]]:
         _, _, at_ms, consumer = value.decode().split(":", 3)
         count, last = found.get(consumer, (0, 0))
         found[consumer] = (count + 1, max(last, int(at_ms)))
+    return found
+
+
+def waiting_told(process: str, polls: Mapping[tuple[str, str], int], *, at_ms: int) -> Op[None]:
+    """Say how many fetches wait in a web process: (stream id, group) → how many. Nothing is said by an empty map."""
+    if not polls:
+        yield ("HDEL", keys.WAITING, process)
+        return
+    told = {
+        "at": at_ms,
+        "polls": {f"{stream_id} {name}": count for (stream_id, name), count in polls.items()},
+    }
+    yield ("HSET", keys.WAITING, process, msgspec.json.encode(told))
+
+
+def waiting(*, now_ms: int) -> Op[dict[tuple[str, str], int]]:
+    """How many fetches wait, over all web processes that told it within the last seconds."""
+    flat = yield ("HGETALL", keys.WAITING)
+    found: dict[tuple[str, str], int] = {}
+    for told in map(msgspec.json.decode, flat[1::2]):
+        if told["at"] < now_ms - WAITING_AGE_MS:
+            continue
+        for name, count in told["polls"].items():
+            stream_id, _, group = name.partition(" ")
+            found[stream_id, group] = found.get((stream_id, group), 0) + count
     return found
 
 

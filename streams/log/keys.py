@@ -19,6 +19,9 @@ TOUCHED = "okmq:touched"
 TOKENS_USED = "okmq:tokens-used"
 """Hash: token id → unix ms of its last use, moved to the database by the worker."""
 
+WAITING = "okmq:waiting"
+"""Hash: web process → JSON ``{"at": unix ms, "polls": {"<stream id> <group>": open polls}}``."""
+
 WORKER_LEASE = "okmq:worker"
 """String with an expiry: which worker samples and sweeps now."""
 

@@ -1,6 +1,7 @@
 """The rows: configuration, people's tokens, what happened, what Spark computed."""
 
 from streams.models.event import Event
+from streams.models.group import Group
 from streams.models.history import Rollup, RollupPosition, Run
 from streams.models.stream import Stream
 from streams.models.token import Token
@@ -15,6 +16,7 @@ from streams.models.workspace import (
 __all__ = [
     "DEFAULT_WORKSPACE",
     "Event",
+    "Group",
     "Membership",
     "Plan",
     "Role",

@@ -13,6 +13,7 @@ def event_record(
     actor: Actor,
     summary: str,
     stream: str = "",
+    group: str = "",
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
 ) -> Event:
@@ -23,6 +24,7 @@ def event_record(
         actor=actor.name,
         address=actor.address,
         stream=stream,
+        group=group,
         before=before,
         after=after,
         summary=summary,

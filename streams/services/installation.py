@@ -9,8 +9,9 @@ from django.db import transaction
 from streams import bearer, selectors, store
 from streams.access import SYSTEM
 from streams.log import config
-from streams.models import DEFAULT_WORKSPACE, Membership, Role, Stream, Token, Workspace
+from streams.models import DEFAULT_WORKSPACE, Group, Membership, Role, Stream, Token, Workspace
 from streams.services.events import event_record
+from streams.services.groups import group_publish
 from streams.services.streams import internal_stream, streams_publish
 from streams.services.tokens import token_create, token_publish
 
@@ -44,9 +45,15 @@ def installation_prepare(*, password: str | None, token: str | None) -> Prepared
 
 
 def configuration_republish() -> tuple[int, int]:
-    """Tell the log of every stream and token again; returns how many of each. Counters stay as they are."""
+    """Tell the log of every stream, group and token again; counters stay as they are.
+
+    Returns:
+        How many streams and tokens.
+    """
     streams = list(Stream.objects.select_related("workspace"))
     streams_publish(streams)
+    for group in Group.objects.select_related("stream"):
+        group_publish(group, delivered=0)
     tokens = list(Token.objects.select_related("workspace"))
     for token in tokens:
         token_publish(token)

@@ -1,0 +1,272 @@
+"""Consumer groups over HTTP: made, listed, seen, changed, deleted, sought, paused; their dead letters."""
+
+from typing import Any, ClassVar
+
+from django.http import HttpResponse
+from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from streams import selectors
+from streams.access import group_for, stream_for
+from streams.api.base import ApiView
+from streams.api.errors import invalid
+from streams.api.group_objects import (
+    Counted,
+    DeadLetterObject,
+    Deleted,
+    GroupChanges,
+    GroupObject,
+    GroupWanted,
+    PauseWanted,
+    PositionWanted,
+    ReplayWanted,
+    Sought,
+    letter_json,
+    settings_in,
+)
+from streams.api.operation import Operation
+from streams.api.queries import DeadLettersAsked, OffsetAsked
+from streams.errors import Refusal
+from streams.log import entries
+from streams.models import Group
+from streams.services.groups import (
+    dead_letters_delete,
+    dead_letters_replay,
+    group_change,
+    group_create,
+    group_delete,
+    group_pause,
+    group_resume,
+    group_seek,
+    offset_of_position,
+)
+
+NOT_FOUND = ("stream_not_found", "group_not_found")
+
+
+class GroupsView(ApiView):
+    """``/streams/{name}/groups/``"""
+
+    operations: ClassVar = {
+        "GET": Operation(
+            id="groups_list",
+            summary="List the consumer groups of a stream",
+            scope="read",
+            answer=GroupObject,
+            many=True,
+            refusals=("stream_not_found",),
+        ),
+        "POST": Operation(
+            id="group_create",
+            summary="Create a consumer group",
+            scope="manage",
+            body=GroupWanted,
+            status=201,
+            answer=GroupObject,
+            also={200: "There already, with the same settings; nothing was changed."},
+            refusals=("stream_not_found", "group_exists"),
+            examples={"billing": {"name": "billing", "ack_wait": 10, "filter_keys": ["orders.>"]}},
+        ),
+    }
+
+    def get(self, request: Request, name: str) -> Response:
+        stream = stream_for(self.caller, name, may="read")
+        views = selectors.group_views(stream, list(Group.objects.filter(stream=stream)))
+        return Response(self.rows(GroupObject, views))
+
+    def post(self, request: Request, name: str) -> Response:
+        stream = stream_for(self.caller, name, may="manage")
+        wanted = self.sent(GroupWanted)
+        group, is_new = group_create(
+            stream, name=wanted["name"], settings=settings_in(wanted), actor=self.caller.actor
+        )
+        return Response(GroupObject(selectors.group_view(group)).data, status=201 if is_new else 200)
+
+
+class GroupView(ApiView):
+    """``/streams/{name}/groups/{group}``"""
+
+    operations: ClassVar = {
+        "GET": Operation(
+            id="group_get", summary="See a group", scope="read", answer=GroupObject, refusals=NOT_FOUND
+        ),
+        "PATCH": Operation(
+            id="group_change",
+            summary="Change settings of a group",
+            scope="manage",
+            body=GroupChanges,
+            answer=GroupObject,
+            refusals=NOT_FOUND,
+            description="What is not sent keeps its value; where it started cannot change.",
+            examples={"slower": {"ack_wait": 120}},
+        ),
+        "DELETE": Operation(
+            id="group_delete",
+            summary="Delete a group with its dead letters",
+            scope="manage",
+            status=204,
+            refusals=NOT_FOUND,
+        ),
+    }
+
+    def get(self, request: Request, name: str, group: str) -> Response:
+        found = group_for(self.caller, name, group, may="read")
+        return Response(GroupObject(selectors.group_view(found)).data)
+
+    def patch(self, request: Request, name: str, group: str) -> Response:
+        found = group_for(self.caller, name, group, may="manage")
+        changed = group_change(found, changes=settings_in(self.sent(GroupChanges)), actor=self.caller.actor)
+        return Response(GroupObject(selectors.group_view(changed)).data)
+
+    def delete(self, request: Request, name: str, group: str) -> Response:
+        group_delete(group_for(self.caller, name, group, may="manage"), actor=self.caller.actor)
+        return Response(status=204)
+
+
+class GroupSeekView(ApiView):
+    """``/streams/{name}/groups/{group}/seek``"""
+
+    operations: ClassVar = {
+        "POST": Operation(
+            id="group_seek",
+            summary="Move a group to another position",
+            scope="manage",
+            body=PositionWanted,
+            answer=Sought,
+            refusals=NOT_FOUND,
+            description="What is in flight is void, delivery counts start anew, dead letters stay.",
+            examples={"again": {"position": "earliest", "dry_run": True}},
+        ),
+    }
+
+    def post(self, request: Request, name: str, group: str) -> Response:
+        found = group_for(self.caller, name, group, may="manage")
+        wanted = self.sent(PositionWanted)
+        for field in ("offset", "timestamp"):
+            if (field in wanted) != (wanted["position"] == field):
+                raise invalid(field, f"Needed with position {field}, and only then.")
+        next_offset = offset_of_position(
+            found.stream,
+            wanted["position"],
+            offset=wanted.get("offset"),
+            timestamp=wanted.get("timestamp"),
+        )
+        told = group_seek(
+            found,
+            next_offset=next_offset,
+            actor=self.caller.actor,
+            dry_run=wanted.get("dry_run", False),
+        )
+        return Response(told)
+
+
+class GroupPauseView(ApiView):
+    """``/streams/{name}/groups/{group}/pause``"""
+
+    operations: ClassVar = {
+        "POST": Operation(
+            id="group_pause",
+            summary="Deliver nothing for a while",
+            scope="manage",
+            body=PauseWanted,
+            body_optional=True,
+            answer=GroupObject,
+            refusals=NOT_FOUND,
+        ),
+    }
+
+    def post(self, request: Request, name: str, group: str) -> Response:
+        found = group_for(self.caller, name, group, may="manage")
+        until = self.sent(PauseWanted).get("until")
+        if until is not None and until <= timezone.now():
+            raise invalid("until", "Expected a time in the future.")
+        group_pause(found, until=until, actor=self.caller.actor)
+        return Response(GroupObject(selectors.group_view(found)).data)
+
+
+class GroupResumeView(ApiView):
+    """``/streams/{name}/groups/{group}/resume``"""
+
+    operations: ClassVar = {
+        "POST": Operation(
+            id="group_resume",
+            summary="Deliver again",
+            scope="manage",
+            answer=GroupObject,
+            refusals=NOT_FOUND,
+        ),
+    }
+
+    def post(self, request: Request, name: str, group: str) -> Response:
+        found = group_for(self.caller, name, group, may="manage")
+        group_resume(found, actor=self.caller.actor)
+        return Response(GroupObject(selectors.group_view(found)).data)
+
+
+class DeadLettersView(ApiView):
+    """``/streams/{name}/groups/{group}/dead-letters/``"""
+
+    operations: ClassVar = {
+        "GET": Operation(
+            id="dead_letters_list",
+            summary="List dead letters by offset",
+            scope="read",
+            query=DeadLettersAsked,
+            answer=DeadLetterObject,
+            many=True,
+            refusals=NOT_FOUND,
+        ),
+        "DELETE": Operation(
+            id="dead_letters_delete",
+            summary="Delete one dead letter, or all",
+            scope="manage",
+            query=OffsetAsked,
+            answer=Deleted,
+            refusals=(*NOT_FOUND, "message_not_found"),
+        ),
+    }
+
+    def get(self, request: Request, name: str, group: str) -> HttpResponse:
+        found = group_for(self.caller, name, group, may="read")
+        letters = selectors.dead_letters(
+            found, start=self.asked.get("after", 0) + 1, limit=self.asked["limit"]
+        )
+        rows = [
+            letter_json(
+                letter,
+                timestamp=entries.timestamp(letter.timestamp_ms),
+                died_at=entries.timestamp(letter.died_ms),
+            )
+            for letter in letters
+        ]
+        return HttpResponse(f"[{','.join(rows)}]", content_type="application/json")
+
+    def delete(self, request: Request, name: str, group: str) -> Response:
+        found = group_for(self.caller, name, group, may="manage")
+        count = dead_letters_delete(found, offset=self.asked.get("offset"), actor=self.caller.actor)
+        return Response({"deleted": count})
+
+
+class DeadLettersReplayView(ApiView):
+    """``/streams/{name}/groups/{group}/dead-letters/replay``"""
+
+    operations: ClassVar = {
+        "POST": Operation(
+            id="dead_letters_replay",
+            summary="Deliver dead letters again, with a fresh count",
+            scope="manage",
+            body=ReplayWanted,
+            answer=Counted,
+            refusals=NOT_FOUND,
+            examples={"some": {"offsets": [17, 23]}, "all": {"all": True}},
+        ),
+    }
+
+    def post(self, request: Request, name: str, group: str) -> Response:
+        found = group_for(self.caller, name, group, may="manage")
+        wanted: dict[str, Any] = self.sent(ReplayWanted)
+        if ("offsets" in wanted) == bool(wanted.get("all")):
+            raise Refusal("validation_error", "Send offsets or all, not both.", fields=["offsets", "all"])
+        count = dead_letters_replay(found, offsets=wanted.get("offsets"), actor=self.caller.actor)
+        return Response({"count": count})

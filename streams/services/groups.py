@@ -1,0 +1,243 @@
+"""Consumer groups: made, changed, deleted, sought, paused. The log is told after the commit."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from streams import selectors, store
+from streams.access import Actor
+from streams.errors import Refusal, refusal_of
+from streams.log import groups, read
+from streams.log.errors import LogError
+from streams.models import Group, Stream
+from streams.services.events import event_record
+
+SETTINGS = (
+    "start_from",
+    "start_offset",
+    "start_timestamp",
+    "ack",
+    "ack_wait",
+    "max_deliver",
+    "backoff",
+    "max_ack_pending",
+    "filter_keys",
+    "inactive_after",
+    "description",
+)
+
+
+def settings_of(group: Group) -> dict[str, Any]:
+    """A group's settings by name."""
+    return {field: getattr(group, field) for field in SETTINGS}
+
+
+@transaction.atomic
+def group_create(
+    stream: Stream, *, name: str, settings: Mapping[str, Any], actor: Actor
+) -> tuple[Group, bool]:
+    """Make a group; again with the same settings answers the one that is there.
+
+    Returns:
+        The group, and whether it was made now.
+
+    Raises:
+        Refusal: ``group_exists`` with other settings.
+    """
+    fresh = Group(stream=stream, name=name, **settings)
+    _check(fresh)
+    held = Group.objects.select_related("stream").filter(stream=stream, name=name).first()
+    if held is not None:
+        differs = [field for field in SETTINGS if getattr(held, field) != getattr(fresh, field)]
+        if differs:
+            raise Refusal(
+                "group_exists",
+                f"Group {name!r} exists with other settings.",
+                group=name,
+                differs=differs,
+                err_code=10148,
+            )
+        return held, False
+    delivered = _start(fresh)
+    fresh.save(force_insert=True)
+    _recorded(fresh, "created", actor=actor, after=_plain(settings_of(fresh)))
+    transaction.on_commit(lambda: group_publish(fresh, delivered=delivered))
+    return fresh, True
+
+
+@transaction.atomic
+def group_change(group: Group, *, changes: Mapping[str, Any], actor: Actor) -> Group:
+    """Change settings; those not named keep their values, and the position stays."""
+    group = Group.objects.select_for_update().select_related("stream__workspace").get(pk=group.pk)
+    before = settings_of(group)
+    changed = {field: value for field, value in changes.items() if before[field] != value}
+    for field, value in changed.items():
+        setattr(group, field, value)
+    _check(group)
+    group.save()
+    if changed:
+        _recorded(
+            group,
+            "changed",
+            actor=actor,
+            before=_plain({field: before[field] for field in changed}),
+            after=_plain(changed),
+        )
+    transaction.on_commit(lambda: group_publish(group, delivered=0))
+    return group
+
+
+@transaction.atomic
+def group_delete(group: Group, *, actor: Actor, why: str = "") -> None:
+    """Delete a group with its dead letters; open polls on it end."""
+    stream_id, name = group.stream.stream_id, group.name
+    _recorded(group, "deleted", actor=actor, before=_plain(settings_of(group)), why=why)
+    group.delete()
+    transaction.on_commit(lambda: store.log().run(groups.group_remove(stream_id, name)))
+
+
+def group_seek(group: Group, *, next_offset: int, actor: Actor, dry_run: bool = False) -> dict[str, int]:
+    """Move a group's position; what is in flight is void, delivery counts start anew, dead letters stay.
+
+    Returns:
+        ``from`` and ``to``, the next offset before and after, and ``messages``: how many stored matching messages
+        lie between them, to be delivered again or skipped.
+    """
+    stream_id = group.stream.stream_id
+    before, after = _between(group, next_offset)
+    low, high = sorted((before, after))
+    messages = store.log().run(groups.matching_count(stream_id, low, high, group.filter_keys))
+    told = {"from": before, "to": after, "messages": messages}
+    if not dry_run:
+        told["from"], told["to"] = store.log().run(
+            groups.seek(stream_id, group.name, next_offset=next_offset)
+        )
+        _recorded(group, "sought", actor=actor, before={"next": told["from"]}, after={"next": told["to"]})
+    return told
+
+
+def group_pause(group: Group, *, until: datetime | None, actor: Actor) -> None:
+    """Deliver nothing until a time, or until ``group_resume``; answers still count, leases run on."""
+    until_ms = None if until is None else int(until.timestamp() * 1000)
+    store.log().run(groups.pause(group.stream.stream_id, group.name, until_ms=until_ms))
+    _recorded(group, "paused", actor=actor, after={"until": None if until is None else until.isoformat()})
+
+
+def group_resume(group: Group, *, actor: Actor) -> None:
+    """Deliver again at once."""
+    store.log().run(groups.resume(group.stream.stream_id, group.name))
+    _recorded(group, "resumed", actor=actor)
+
+
+def dead_letters_replay(group: Group, *, offsets: list[int] | None, actor: Actor) -> int:
+    """Deliver dead letters again with a fresh count: those at the offsets, or all (None). Returns how many."""
+    stream_id = group.stream.stream_id
+    if offsets is None:
+        offsets = [letter.offset for letter in selectors.dead_letters(group, start=0, limit=1_000_000)]
+    count = store.log().run(groups.dead_replay(stream_id, group.name, offsets))
+    _recorded(group, "dead_letters_replayed", actor=actor, after={"count": count})
+    return count
+
+
+def dead_letters_delete(group: Group, *, offset: int | None, actor: Actor) -> int:
+    """Delete the dead letter at an offset, or all of them. Returns how many.
+
+    Raises:
+        Refusal: ``message_not_found`` when there is none at this offset.
+    """
+    try:
+        count = store.log().run(groups.dead_delete(group.stream.stream_id, group.name, offset=offset))
+    except LogError as error:
+        raise refusal_of(error, stream=group.stream.name) from None
+    _recorded(group, "dead_letters_deleted", actor=actor, before={"offset": offset, "count": count})
+    return count
+
+
+def group_publish(group: Group, *, delivered: int) -> None:
+    """Tell the log of a group; a new one starts after ``delivered``."""
+    store.log().run(
+        groups.group_publish(group.stream.stream_id, group.name, group.log_settings, delivered=delivered)
+    )
+
+
+def offset_of_position(
+    stream: Stream, position: str, *, offset: int | None = None, timestamp: datetime | None = None
+) -> int:
+    """The next offset that a position means: ``earliest``, ``latest``, ``last``, ``offset``, ``timestamp``."""
+    at = store.log().run(read.position(stream.stream_id))
+    match position:
+        case "earliest":
+            return at.floor
+        case "latest":
+            return at.last + 1
+        case "last":
+            return max(at.floor, at.last)
+        case "offset" if offset is not None:
+            return max(at.floor, min(offset, at.last + 1))
+        case "timestamp" if timestamp is not None:
+            return selectors.offset_at(stream, timestamp)
+        case _:
+            raise Refusal("validation_error", f"{position}: Its value is missing.", fields=[position])
+
+
+def _start(group: Group) -> int:
+    """Up to which offset everything counts as delivered for a new group."""
+    return (
+        offset_of_position(
+            group.stream, group.start_from, offset=group.start_offset, timestamp=group.start_timestamp
+        )
+        - 1
+    )
+
+
+def _between(group: Group, next_offset: int) -> tuple[int, int]:
+    state = store.log().run(groups.inspect(group.stream.stream_id, group.name))
+    at = store.log().run(read.position(group.stream.stream_id))
+    return state.delivered_offset + 1, max(at.floor, min(next_offset, at.last + 1))
+
+
+def _check(group: Group) -> None:
+    values = {"offset": group.start_offset, "timestamp": group.start_timestamp}
+    for name, value in values.items():
+        if (value is not None) != (group.start_from == name):
+            sentence = f"start_from {group.start_from!r} "
+            sentence += f"takes no {name}." if value is not None else f"needs {name}."
+            raise Refusal("validation_error", sentence, fields=[name], err_code=10094)
+    if group.max_deliver != -1 and len(group.backoff) > group.max_deliver:
+        raise Refusal(
+            "validation_error",
+            f"backoff has {len(group.backoff)} entries for {group.max_deliver} deliveries.",
+            fields=["backoff"],
+            err_code=10116,
+        )
+
+
+def _recorded(
+    group: Group,
+    what: str,
+    *,
+    actor: Actor,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+    why: str = "",
+) -> None:
+    words = what.replace("_", " ")
+    event_record(
+        group.stream.workspace,
+        kind=f"group.{what}",
+        actor=actor,
+        stream=group.stream.name,
+        group=group.name,
+        before=before,
+        after=after,
+        summary=f"Group {group.name} of {group.stream.name}: {words}{f' ({why})' if why else ''}.",
+    )
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        field: value.isoformat() if isinstance(value, datetime) else value
+        for field, value in settings.items()
+    }

@@ -1,0 +1,241 @@
+"""Consumer groups over HTTP: settings, positions, dead letters, and who may."""
+
+from typing import Any
+
+import pytest
+
+from streams import store
+from streams.log import groups
+from streams.log.append import append
+from streams.log.entries import NewMessage
+from streams.models import Event, Stream
+from tests.streams.api.conftest import Api
+
+
+@pytest.fixture
+def path(owner: Api) -> str:
+    """The groups of a stream with five messages."""
+    assert owner.post("streams/", {"name": "orders"}).status_code == 201
+    messages = [NewMessage(id=str(n), body=b"%d.0" % n, key=f"k.{n}") for n in range(1, 6)]
+    store.log().run(append(stream_id(owner), messages))
+    return "streams/orders/groups"
+
+
+def stream_id(owner: Api) -> str:
+    return Stream.objects.get(workspace=owner.workspace, name="orders").stream_id
+
+
+def fetch(owner: Api, limit: int = 10) -> list[int]:
+    fetched = store.log().run(groups.fetch(stream_id(owner), "g", limit=limit))
+    return [int(delivery.entry[0].split(b"-")[0]) for delivery in fetched.deliveries]
+
+
+def refused(answer: Any) -> tuple[int, str]:
+    return answer.status_code, answer.json()["error"]["code"]
+
+
+def test_a_group_is_made_with_every_default(owner: Api, path: str) -> None:
+    answer = owner.post(path, {"name": "g"})
+    assert answer.status_code == 201
+    made = answer.json()
+    for field, value in {
+        "name": "g",
+        "start_from": "earliest",
+        "ack": "explicit",
+        "ack_wait": 30.0,
+        "max_deliver": 5,
+        "backoff": [],
+        "max_ack_pending": 1000,
+        "filter_keys": [],
+        "ordered_by_key": False,
+        "inactive_after": None,
+        "delivered_offset": 0,
+        "ack_floor": 0,
+        "lag": 5,
+        "ack_pending": 0,
+        "redelivered": 0,
+        "waiting": 0,
+        "dead_letters": 0,
+        "consumers": [],
+        "paused": False,
+        "paused_until": None,
+    }.items():
+        assert made[field] == value, field
+    assert owner.get("streams/orders").json()["groups"] == 1
+    assert [group["name"] for group in owner.get(path + "/").json()] == ["g"]
+
+
+def test_made_again_it_is_the_same_or_refused(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g", "ack_wait": 0.5})
+    assert owner.post(path, {"name": "g", "ack_wait": 0.5}).status_code == 200
+    assert refused(owner.post(path, {"name": "g"})) == (409, "group_exists")
+
+
+@pytest.mark.parametrize(
+    ("start", "first"),
+    [
+        ({"start_from": "earliest"}, [1, 2, 3, 4, 5]),
+        ({"start_from": "latest"}, []),
+        ({"start_from": "last"}, [5]),
+        ({"start_from": "offset", "offset": 3}, [3, 4, 5]),
+        ({"start_from": "offset", "offset": 99}, []),
+        ({"start_from": "timestamp", "timestamp": "2001-01-01T00:00:00Z"}, [1, 2, 3, 4, 5]),
+        ({"start_from": "timestamp", "timestamp": "2999-01-01T00:00:00+01:00"}, []),
+    ],
+)
+def test_where_it_starts(owner: Api, path: str, start: dict[str, Any], first: list[int]) -> None:
+    assert owner.post(path, {"name": "g", **start}).status_code == 201
+    assert fetch(owner) == first
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": ""},
+        {"name": "a/b"},
+        {"name": "g", "ack": "maybe"},
+        {"name": "g", "ack_wait": 0.05},
+        {"name": "g", "ack_wait": "1"},
+        {"name": "g", "ack_wait": True},
+        {"name": "g", "max_deliver": 0},
+        {"name": "g", "max_deliver": -2},
+        {"name": "g", "backoff": [0]},
+        {"name": "g", "backoff": [1, 2], "max_deliver": 1},
+        {"name": "g", "max_ack_pending": 0},
+        {"name": "g", "filter_keys": ["a..b"]},
+        {"name": "g", "start_from": "offset"},
+        {"name": "g", "start_from": "latest", "offset": 3},
+        {"name": "g", "offset": 3},
+        {"name": "g", "start_from": "timestamp", "timestamp": "2026-01-01"},
+        {"name": "g", "ackwait": 1},
+        {"name": "g", "ordered_by_key": True},
+        {"name": "g", "inactive_after": 0},
+        {},
+        [],
+    ],
+)
+def test_a_wrong_group_is_refused_and_not_made(owner: Api, path: str, wrong: Any) -> None:
+    assert refused(owner.post(path, wrong)) == (400, "validation_error")
+    assert owner.get(path).json() == []
+
+
+def test_a_change_keeps_the_rest_and_the_position(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g", "ack_wait": 7})
+    fetch(owner, 2)
+    changed = owner.patch(f"{path}/g", {"max_deliver": -1}).json()
+    assert (changed["ack_wait"], changed["max_deliver"], changed["delivered_offset"]) == (7.0, -1, 2)
+    for wrong in ({"start_from": "latest"}, {"name": "h"}, {"offset": 1}):
+        assert refused(owner.patch(f"{path}/g", wrong)) == (400, "validation_error")
+
+
+def test_a_deleted_group_is_gone(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g"})
+    assert owner.delete(f"{path}/g/").status_code == 204
+    assert refused(owner.get(f"{path}/g")) == (404, "group_not_found")
+    assert refused(owner.delete(f"{path}/g")) == (404, "group_not_found")
+
+
+@pytest.mark.parametrize(
+    ("position", "told"),
+    [
+        ({"position": "earliest"}, {"from": 4, "to": 1, "messages": 3}),
+        ({"position": "latest"}, {"from": 4, "to": 6, "messages": 2}),
+        ({"position": "offset", "offset": 2}, {"from": 4, "to": 2, "messages": 2}),
+        ({"position": "offset", "offset": 0}, {"from": 4, "to": 1, "messages": 3}),
+        ({"position": "offset", "offset": 99}, {"from": 4, "to": 6, "messages": 2}),
+        ({"position": "timestamp", "timestamp": "2001-01-01T00:00:00Z"}, {"from": 4, "to": 1, "messages": 3}),
+    ],
+)
+def test_a_seek_does_what_its_dry_run_tells(
+    owner: Api, path: str, position: dict[str, Any], told: dict[str, int]
+) -> None:
+    owner.post(path, {"name": "g"})
+    fetch(owner, 3)
+    assert owner.post(f"{path}/g/seek", {**position, "dry_run": True}).json() == told
+    assert owner.get(f"{path}/g").json()["ack_pending"] == 3
+    assert owner.post(f"{path}/g/seek", position).json() == told
+    assert owner.get(f"{path}/g").json()["ack_pending"] == 0
+    assert fetch(owner) == list(range(told["to"], 6))
+
+
+def test_a_seek_counts_matching_messages_only(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g", "filter_keys": ["k.2", "k.5"]})
+    assert owner.get(f"{path}/g").json()["lag"] == 2
+    assert owner.post(f"{path}/g/seek", {"position": "latest", "dry_run": True}).json()["messages"] == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{}, {"position": "end"}, {"position": "offset"}, {"position": "earliest", "offset": 1}, {"to": 3}],
+)
+def test_a_wrong_seek_moves_nothing(owner: Api, path: str, wrong: dict[str, Any]) -> None:
+    owner.post(path, {"name": "g"})
+    fetch(owner, 3)
+    assert refused(owner.post(f"{path}/g/seek", wrong)) == (400, "validation_error")
+    assert owner.get(f"{path}/g").json()["delivered_offset"] == 3
+
+
+def test_pause_and_resume(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g"})
+    paused = owner.post(f"{path}/g/pause").json()
+    assert (paused["paused"], paused["paused_until"], paused["status"]) == (True, None, "paused")
+    assert fetch(owner) == []
+    until = owner.post(f"{path}/g/pause", {"until": "2999-01-01T00:00:00Z"}).json()
+    assert until["paused_until"] == "2999-01-01T00:00:00.000Z"
+    assert refused(owner.post(f"{path}/g/pause", {"until": "2001-01-01T00:00:00Z"})) == (
+        400,
+        "validation_error",
+    )
+    assert owner.post(f"{path}/g/resume").json()["paused"] is False
+    assert fetch(owner, 1) == [1]
+
+
+def test_dead_letters_are_listed_replayed_and_deleted(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g"})
+    fetch(owner)
+    store.log().run(groups.term(stream_id(owner), "g", "offsets", [2, 3, 4], reason="bad"))
+    letters = owner.get(f"{path}/g/dead-letters/")
+    assert '"body":2.0' in letters.content.decode()
+    assert [(letter["offset"], letter["reason"]) for letter in letters.json()] == [
+        (2, "bad"),
+        (3, "bad"),
+        (4, "bad"),
+    ]
+    assert [letter["offset"] for letter in owner.get(f"{path}/g/dead-letters?after=2&limit=1").json()] == [3]
+    assert owner.post(f"{path}/g/dead-letters/replay", {"offsets": [2]}).json() == {"count": 1}
+    assert fetch(owner) == [2]
+    assert owner.delete(f"{path}/g/dead-letters/?offset=3").json() == {"deleted": 1}
+    assert refused(owner.delete(f"{path}/g/dead-letters?offset=3")) == (404, "message_not_found")
+    for wrong in ({}, {"all": True, "offsets": [4]}, {"offsets": ["4"]}, {"all": 1}):
+        assert refused(owner.post(f"{path}/g/dead-letters/replay", wrong)) == (400, "validation_error")
+    assert refused(owner.delete(f"{path}/g/dead-letters?ofset=4")) == (400, "validation_error")
+    assert owner.post(f"{path}/g/dead-letters/replay", {"all": True}).json() == {"count": 1}
+    assert owner.get(f"{path}/g").json()["dead_letters"] == 0
+
+
+def test_members_with_messages_in_flight_are_told(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g"})
+    store.log().run(groups.fetch(stream_id(owner), "g", limit=2, consumer="worker-1"))
+    (member,) = owner.get(f"{path}/g").json()["consumers"]
+    assert (member["name"], member["ack_pending"]) == ("worker-1", 2)
+    assert member["last_active"].endswith("Z")
+
+
+def test_what_is_done_to_a_group_is_on_record(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g"})
+    owner.patch(f"{path}/g", {"ack_wait": 1})
+    owner.post(f"{path}/g/seek", {"position": "latest"})
+    owner.post(f"{path}/g/pause")
+    owner.delete(f"{path}/g")
+    kinds = list(
+        Event.objects.filter(workspace=owner.workspace, group="g")
+        .order_by("id")
+        .values_list("kind", flat=True)
+    )
+    assert kinds == ["group.created", "group.changed", "group.sought", "group.paused", "group.deleted"]
+
+
+def test_a_stranger_sees_no_group(owner: Api, stranger: Api, path: str) -> None:
+    owner.post(path, {"name": "g"})
+    for answer in (stranger.get(path), stranger.get(f"{path}/g"), stranger.delete(f"{path}/g")):
+        assert refused(answer) == (404, "stream_not_found")
