@@ -232,7 +232,7 @@ class Supervisor:
         for item in self.watched:
             try:
                 for sentence in item.log.errors():
-                    say(f"{item.child.name}: {sentence}")
+                    say(f"{item.child.name}: {sentence} (see {item.log.path})")
                 item.log.rotate()
             except OSError as error:
                 say(f"The log {item.log.path} cannot be kept: {error.strerror}.")

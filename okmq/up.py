@@ -24,6 +24,7 @@ MANAGE = str(environment.PROJECT / "manage.py")
 GRACE_S = 5
 # A store that reads a large log at its start may take long; it is said once that one has to wait.
 PATIENCE_S = 5.0
+LONG_START_S = 20.0
 
 
 def main() -> int:
@@ -85,7 +86,7 @@ def start(supervisor: Supervisor, *, env: environment.Env, listener: socket.sock
         supervisor.start(plan, works=lambda: _status_of(env, "/healthz") == 200)
     supervisor.start(_plan("worker", _manage("okmq_worker"), env=env))
     start_analytics(supervisor, env=env)
-    supervisor.wait_until(lambda: _status_of(env, "/readyz") == 200, every_s=0.1)
+    supervisor.wait_until(Readiness(env).is_there, every_s=0.1)
     say(f"OKMQ is ready: {url(env)} (user admin). To see real data move: make demo. To end it: Ctrl-C.")
 
 
@@ -149,6 +150,24 @@ class Waiting:
         if not self._said and time.monotonic() - self._began > PATIENCE_S:
             self._said = True
             say("Valkey reads its log; with many messages this takes a while.")
+        return False
+
+
+class Readiness:
+    """Asks the web process whether it can serve, and says once what keeps it."""
+
+    def __init__(self, env: environment.Env) -> None:
+        self._env = env
+        self._said_at = time.monotonic() + LONG_START_S
+
+    def is_there(self) -> bool:
+        status = _status_of(self._env, "/readyz")
+        if status == 200:
+            return True
+        if time.monotonic() > self._said_at:
+            self._said_at = float("inf")
+            answer = "does not answer yet" if status is None else f"answers {status}"
+            say(f"Not ready yet: {url(self._env)}readyz {answer} (see {self._env.log_dir}).")
         return False
 
 

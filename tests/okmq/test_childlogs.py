@@ -55,3 +55,17 @@ def test_a_file_under_the_limit_stays(tmp_path: Path) -> None:
     path = tmp_path / "web.log"
     path.write_text("x" * 1000)
     assert not ChildLog(path=path, largest_bytes=1000).rotate()
+
+
+def test_an_error_of_the_web_server_is_told_too(tmp_path: Path) -> None:
+    path = tmp_path / "web.log"
+    log = ChildLog(path=path)
+    path.write_text("ERROR:    Exception in ASGI application\nTraceback (most recent call last):\n")
+    assert list(log.errors()) == ["Exception in ASGI application"]
+
+
+def test_what_is_said_again_and_again_is_told_once(tmp_path: Path) -> None:
+    path = tmp_path / "web.log"
+    log = ChildLog(path=path)
+    path.write_text(error("the disk is full") * 3 + error("the store is gone"))
+    assert list(log.errors()) == ["the disk is full", "the store is gone"]
