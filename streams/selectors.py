@@ -1,5 +1,6 @@
 """Reading: rows together with how they stand in the log."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -124,10 +125,9 @@ def stream_view(stream: Stream) -> StreamView:
 def stream_views(streams: Sequence[Stream]) -> list[StreamView]:
     """Streams with their states, in one round trip."""
     states = store.log().run(stats.inspect_many([stream.stream_id for stream in streams]))
-    counted = Group.objects.filter(stream__in=streams).values("stream").annotate(count=Count("id"))
-    groups_of: dict[int, int] = {row["stream"]: row["count"] for row in counted}
+    groups_of = Counter(Group.objects.filter(stream__in=streams).values_list("stream_id", flat=True))
     return [
-        StreamView(stream, states.get(stream.stream_id, stats.EMPTY), groups_of.get(stream.pk, 0))
+        StreamView(stream, states.get(stream.stream_id, stats.EMPTY), groups_of[stream.pk])
         for stream in streams
     ]
 

@@ -306,7 +306,7 @@ def test_changing_settings_keeps_the_position(log: Log, stream: str, make_group:
 def test_ten_members_lose_and_double_nothing(
     redis_url: str, log: Log, stream: str, make_group: MakeGroup
 ) -> None:
-    make_group(ack_wait_ms=60_000, max_ack_pending=100_000)
+    make_group(ack_wait_ms=60_000, max_ack_pending=100_000, max_deliver=-1)
     fill(log, stream, 3000)
     taken: list[int] = []
 
