@@ -17,7 +17,7 @@ from streams.naming import matches_any
 DURABILITY_AGE_S = 1.0
 
 
-class Receipt(msgspec.Struct):
+class Receipt(msgspec.Struct, gc=False):
     """What a publisher is told of each message, in input order."""
 
     id: str

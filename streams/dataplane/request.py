@@ -94,7 +94,8 @@ class Request:
         if length.isdigit() and int(length[:20]) > BODY_LIMIT_BYTES:
             raise _too_large()
         try:
-            return await asyncio.wait_for(self._whole_body(), BODY_TIMEOUT_S)
+            async with asyncio.timeout(BODY_TIMEOUT_S):
+                return await self._whole_body()
         except TimeoutError:
             raise Refusal(
                 "request_timeout", "The body did not arrive in time.", headers={"Connection": "close"}

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from streams.log import keys
 from streams.log.client import Op, Script
 from streams.log.entries import NewMessage
@@ -22,8 +24,7 @@ class Expectation:
     last_key_offset: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(msgspec.Struct, frozen=True, gc=False):
     """Where a message stands: its offset, and whether it stood there before."""
 
     offset: int

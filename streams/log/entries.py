@@ -17,8 +17,7 @@ Entry = Sequence[Any]
 """One raw entry as the server sends it: ``[id, [field, value, …]]``, all bytes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewMessage:
+class NewMessage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A message to append.
 
     Attributes:
@@ -100,7 +99,7 @@ def to_json(entry: Entry) -> bytes:
     head = b'{"id":%b,"offset":%b,"timestamp":"%b","body":%b' % (
         msgspec.json.encode(fields[1].decode()),
         offset,
-        timestamp(int(timestamp_ms)).encode(),
+        _timestamp_text(timestamp_ms),
         fields[3],
     )
     if len(fields) > 6:
@@ -116,6 +115,12 @@ def timestamp(unix_ms: int) -> str:
     """Unix milliseconds as RFC 3339 in UTC with milliseconds."""
     seconds, milliseconds = divmod(unix_ms, 1000)
     return f"{_second(seconds)}.{milliseconds:03d}Z"
+
+
+@lru_cache(maxsize=4096)
+def _timestamp_text(unix_ms: bytes) -> bytes:
+    # Messages of one batch share their time.
+    return timestamp(int(unix_ms)).encode()
 
 
 @lru_cache(maxsize=4096)

@@ -180,8 +180,7 @@ def archive_range(stream_id: str, start: int, end: int, count: int) -> Op[list[E
 
 def is_visible(entry: Entry, at: Position) -> bool:
     """Whether a reader may see an entry: neither the stream's age limit nor its own has passed."""
-    _, timestamp_ms = entries.position(entry)
-    if at.ttl_ms is not None and timestamp_ms <= at.now_ms - at.ttl_ms:
+    if at.ttl_ms is not None and entries.position(entry)[1] <= at.now_ms - at.ttl_ms:
         return False
     expires_ms = entries.expires_ms(entry)
     return expires_ms is None or expires_ms > at.now_ms
