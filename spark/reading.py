@@ -64,25 +64,38 @@ def _visible_pages(log: Log, wanted: Range, *, strict: bool) -> Iterator[list[En
     try:
         while start <= wanted.last:
             at = log.run(read.position(wanted.stream_id))
-            if strict and at.floor > start:
-                raise DataLossError(
-                    f"Stream {wanted.stream!r}: offsets {start} to {min(at.floor - 1, wanted.last)} are no longer "
-                    "there (retention or a purge took them); failOnDataLoss=false reads on without them."
-                )
+            if strict:
+                _refuse_loss(wanted, start, at)
             start = max(start, at.floor)
-            stop = min(wanted.last, start + _page_rows(at.widest) - 1)
-            page = log.run(read.forward(wanted.stream_id, at, start, read.PAGE, stop=stop + 1))
-            if page and len(page) < stop - start + 1:
-                # An answer may have stopped at its size limit: what it did not reach comes with the next page.
-                reached = entries.position(page[-1])[0]
-                rest = log.run(read.forward(wanted.stream_id, at, reached + 1, 1, stop=stop + 1))
-                stop = reached if rest else stop
-            yield page
-            start = stop + 1
+            count = _page_rows(at.widest)
+            page = log.run(read.archive_range(wanted.stream_id, start, wanted.last, count))
+            if strict and (not page or entries.position(page[0])[0] != start):
+                # A gap in front: deletions, or retention that came between the two questions.
+                _refuse_loss(wanted, start, log.run(read.position(wanted.stream_id)))
+            yield _visible(page, at)
+            if len(page) < count:
+                return
+            start = entries.position(page[-1])[0] + 1
     except StreamNotFound:
         raise StreamDeletedError(
             f"Stream {wanted.stream!r} was deleted while it was read; failOnDataLoss=false ends it quietly."
         ) from None
+
+
+def _refuse_loss(wanted: Range, start: int, at: read.Position) -> None:
+    if at.floor > start:
+        raise DataLossError(
+            f"Stream {wanted.stream!r}: offsets {start} to {min(at.floor - 1, wanted.last)} are no longer there "
+            "(retention or a purge took them); failOnDataLoss=false reads on without them."
+        )
+
+
+def _visible(page: list[Entry], at: read.Position) -> list[Entry]:
+    """The entries that have not expired. Times do not run backwards: the first that is young enough ends the search."""
+    if at.ttl_ms is not None:
+        young = next((n for n, entry in enumerate(page) if read.is_visible(entry, at)), len(page))
+        page = page[young:]
+    return [entry for entry in page if entries.expires_ms(entry) is None or read.is_visible(entry, at)]
 
 
 def _archive_pages(log: Log, wanted: Range) -> Iterator[list[Entry]]:

@@ -92,6 +92,16 @@ def test_the_archive_sees_what_a_limit_hid_but_not_what_a_person_took(published:
     assert offsets(published, wanted, archive=True) == [19, 20]
 
 
+def test_what_is_older_than_the_stream_allows_is_hidden(published: Published) -> None:
+    stream = published.stream("s")
+    last = published.numbered(stream, 5)
+    wanted = whole(published, stream, last)
+    published.stream("s", ttl=1)
+    # Nobody has applied the limit: the reader sees by itself that the age has come.
+    until(lambda: offsets(published, wanted) == [], within_s=5)
+    assert offsets(published, wanted, archive=True) == [1, 2, 3, 4, 5]
+
+
 def test_what_has_expired_is_hidden_though_it_is_still_there(published: Published) -> None:
     stream = published.stream("s")
     last = published.publish(stream, [NewMessage(id="a", body=b"1"), NewMessage(id="b", body=b"2", ttl_s=1)])
