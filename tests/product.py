@@ -123,6 +123,18 @@ class Product:
         headers = {"Authorization": f"Bearer {token or self.token}"}
         return httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=30)
 
+    def page(self, path: str) -> str:
+        """A page of the console as the user admin sees it at its first paint."""
+        with httpx.Client(base_url=self.url, timeout=30, follow_redirects=True) as browser:
+            browser.get("/login/")
+            form = {
+                "username": "admin",
+                "password": self.password,
+                "csrfmiddlewaretoken": browser.cookies["csrftoken"],
+            }
+            browser.post("/login/", data=form, headers={"Referer": f"{self.url}/login/"}).raise_for_status()
+            return browser.get(path).raise_for_status().text
+
     def end_all(self) -> None:
         """Whatever a test did to it: leave nothing behind."""
         if self.supervisor is not None and self.supervisor.poll() is None:

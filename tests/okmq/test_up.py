@@ -192,6 +192,7 @@ def test_what_is_killed_comes_back_and_the_file_says_so(steady: Product, name: s
     said = steady.processes()[name]
     assert (said.restarts, said.note) == (1, "exited with signal 9")
     assert f"{name} exited with signal 9; it is started again in 0.2 s" in steady.output
+    assert "exited with signal 9" in steady.page("/")
     assert {other: steady.processes()[other].pid for other in others} == others
     until(lambda: httpx.get(f"{steady.url}/readyz").status_code == 200, within_s=20)
 
@@ -276,6 +277,7 @@ def test_without_java_everything_but_history_works(product: Product, tmp_path: P
     assert said.state == "unavailable"
     assert "apt-get install openjdk-17-jre-headless" in said.note
     assert said.note in product.output
+    assert "apt-get install openjdk-17-jre-headless" in product.page("/")
 
 
 def test_a_redis_of_ones_own_is_used_instead(product: Product, tmp_path: Path) -> None:
