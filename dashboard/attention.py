@@ -7,7 +7,6 @@ from django.urls import reverse
 
 from dashboard import formats
 from dashboard.stream_rows import StreamRow
-from streams.models.stream import Discard
 from streams.upkeep.processes import ProcessStatus
 
 # A restart is worth a word for a while, not for ever.
@@ -45,7 +44,7 @@ def _of_streams(rows: Sequence[StreamRow]) -> list[Concern]:
     found = []
     for row in rows:
         used = row.retention.used
-        if row.stream.discard != Discard.NEW or used is None or not row.retention.is_nearly_full:
+        if used is None or not row.retention.will_refuse:
             continue
         what = (
             "is full and refuses new messages" if used >= 1 else "is nearly full and will refuse new messages"

@@ -119,6 +119,14 @@ def moved(*, since_s: float) -> list[Moved]:
     return found
 
 
+def _sampled_since_s() -> float:
+    """Unix seconds since when there are samples at all; before that the rates are not known."""
+    created = (
+        Stream.objects.filter(name=METRICS_STREAM, internal=True).values_list("created_at", flat=True).first()
+    )
+    return created.timestamp() if created else 0.0
+
+
 def per_second(points: Sequence[tuple[float, float]], *, until_s: int, seconds: int) -> list[float]:
     """One value a second up to ``until_s`` (included) from (unix seconds, rate); short gaps carry the last rate on."""
     values = [0.0] * seconds
@@ -136,7 +144,7 @@ def per_second(points: Sequence[tuple[float, float]], *, until_s: int, seconds: 
 def workspace_series(workspace: Workspace, *, now_s: float | None = None) -> Series:
     """The sum over a workspace's streams; silence is drawn as nought."""
     now_s = time.time() if now_s is None else now_s
-    since_s = now_s - LIVE_CHART_S
+    since_s = max(now_s - LIVE_CHART_S, _sampled_since_s())
     mine = set(Stream.objects.filter(workspace=workspace).values_list("stream_id", flat=True))
     sums: dict[float, list[float]] = {}
     for each in moved(since_s=since_s):

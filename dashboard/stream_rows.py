@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from dashboard import formats
 from streams.models import Stream
+from streams.models.stream import Discard
 from streams.selectors import StreamView
 
 ACTIVE_WITHIN_MS = 60_000
@@ -17,14 +18,18 @@ FULL_FROM = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What a stream keeps, in short, and how much of its tightest countable limit is used (None: no such limit)."""
+    """What a stream keeps, in short, and how much of its tightest countable limit is used (None: no such limit).
+
+    A stream that evicts is full for most of its life; only one that refuses when it is full is worth a warning.
+    """
 
     text: str
     used: float | None
+    refuses: bool
 
     @property
-    def is_nearly_full(self) -> bool:
-        return self.used is not None and self.used >= FULL_FROM
+    def will_refuse(self) -> bool:
+        return self.refuses and self.used is not None and self.used >= FULL_FROM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +130,9 @@ def retention_of(stream: Stream, *, messages: int, size_bytes: int) -> Retention
     if stream.max_messages is not None:
         parts.append(f"{formats.short_count(stream.max_messages)} messages")
         used.append(messages / stream.max_messages)
-    return Retention(" · ".join(parts) or "no limit", max(used, default=None))
+    return Retention(
+        " · ".join(parts) or "no limit", max(used, default=None), refuses=stream.discard == Discard.NEW
+    )
 
 
 SORTS = ("name", "messages", "bytes", "rate", "last", "lag")

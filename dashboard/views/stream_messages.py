@@ -1,13 +1,14 @@
 """Looking into a stream. Looking moves nothing: no group, no committed offset."""
 
 import json
+import time
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from dashboard import bodies
+from dashboard import bodies, formats
 from dashboard.bodies import Layout
 from dashboard.forms import BrowseForm
 from dashboard.views.door import console_page, is_part
@@ -29,6 +30,15 @@ class MessageRow:
     @property
     def size(self) -> int:
         return len(self.message.body)
+
+    @property
+    def published(self) -> str:
+        """The exact time without its zone, which the column's heading names."""
+        return formats.moment(self.message.timestamp_ms).removesuffix(" UTC")
+
+    @property
+    def age(self) -> str:
+        return formats.age(time.time() - self.message.timestamp_ms / 1000)
 
     @property
     def preview(self) -> str:
