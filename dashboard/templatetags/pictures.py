@@ -57,13 +57,13 @@ def sparkline(values: Sequence[float], topic: str) -> SafeString:
 
 
 @register.simple_tag
-def meter(fraction: float | None) -> SafeString:
-    """A thin bar, full at 1; amber from 90 %. The number stands beside it, so it is hidden from screen readers."""
+def meter(fraction: float | None, warns: bool) -> SafeString:
+    """A thin bar, full at 1; amber where it warns. The number stands beside it, so it is hidden from screen readers."""
     if fraction is None:
         return SafeString("")
     return format_html(
         '<svg class="meter" data-state="{}" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">'
         '<rect width="{}" height="4"/></svg>',
-        "warn" if fraction >= 0.9 else "ok",
+        "warn" if warns else "ok",
         f"{min(1.0, max(0.0, fraction)) * 100:.1f}",
     )
