@@ -11,10 +11,11 @@ from functools import lru_cache
 LONGEST_NAME = 50
 LONGEST_KEY = 255
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}"
+TOKEN = r"[^\s\x00-\x1f\x7f.*>]+"
+KEY = rf"{TOKEN}(?:\.{TOKEN})*"
+PATTERN = rf"(?:(?:\*|{TOKEN})\.)*(?:\*|>|{TOKEN})"
 
-_NAME = re.compile(NAME)
-_TOKEN = re.compile(r"[^\s\x00-\x1f\x7f.*>]+")
-_KEY = re.compile(rf"{_TOKEN.pattern}(?:\.{_TOKEN.pattern})*")
+_NAME, _KEY, _PATTERN = re.compile(NAME), re.compile(KEY), re.compile(PATTERN)
 
 
 def is_name(text: str) -> bool:
@@ -35,12 +36,9 @@ def pattern_fault(pattern: str) -> str | None:
     """What is wrong with a key pattern."""
     if len(pattern) > LONGEST_KEY:
         return f"Expected at most {LONGEST_KEY} characters."
-    *first, last = pattern.split(".")
-    if all(token == "*" or _TOKEN.fullmatch(token) for token in first) and (
-        last in {"*", ">"} or _TOKEN.fullmatch(last)
-    ):
-        return None
-    return "Expected dot-separated tokens; * is a whole token and > only the last."
+    if not _PATTERN.fullmatch(pattern):
+        return "Expected dot-separated tokens; * is a whole token and > only the last."
+    return None
 
 
 def matches_any(key: str, patterns: Iterable[str]) -> bool:

@@ -11,6 +11,7 @@ from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from streams.access import Caller
+from streams.api.errors import refused_method
 from streams.api.fields import Strict
 from streams.api.operation import Operation
 from streams.api.parsing import NoBody, StrictRequest
@@ -65,13 +66,7 @@ class ApiView(APIView):
 
     def refuse_method(self) -> Refusal:
         """405, with what is allowed."""
-        allowed = sorted({*self.operations, *({"HEAD"} if "GET" in self.operations else ())})
-        return Refusal(
-            "method_not_allowed",
-            f"This path takes {', '.join(allowed)}.",
-            headers={"Allow": ", ".join(allowed)},
-            allowed=allowed,
-        )
+        return refused_method({*self.operations, *({"HEAD"} if "GET" in self.operations else ())})
 
     def sent(self, schema: type[Strict]) -> dict[str, Any]:
         """The checked object in the body.

@@ -34,7 +34,13 @@ LEASES = {
 
 
 def seconds(description: str, *, maximum: int, **more: Any) -> Schema:
-    return {"type": "number", "minimum": 0, "maximum": maximum, "description": description, **more}
+    return {
+        "type": ["number", "null"],
+        "minimum": 0,
+        "maximum": maximum,
+        "description": description,
+        **more,
+    }
 
 
 def targets(name: str, **more: Schema) -> Schema:
@@ -82,7 +88,9 @@ COMPONENTS: Mapping[str, Schema] = {
     },
     "Nack": targets("Nack", delay=seconds("Until it is delivered again.", maximum=30 * 86_400, default=0)),
     "Working": targets("Working"),
-    "Term": targets("Term", reason=text("Why; kept with the dead letter.", maxLength=1000)),
+    "Term": targets(
+        "Term", reason=text("Why; kept with the dead letter.", maxLength=1000, type=["string", "null"])
+    ),
     "Acked": {
         "type": "object",
         "properties": {"acked": whole("How many deliveries.")},

@@ -1,7 +1,7 @@
 """Every answer that is not a success, in the one shape of both planes."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.core.exceptions import (
@@ -106,6 +106,17 @@ def sentences(detail: Any) -> list[str]:
 def invalid(field: str, sentence: str) -> Refusal:
     """One refused field or parameter."""
     return Refusal("validation_error", f"{field}: {sentence}", fields=[field], errors={field: [sentence]})
+
+
+def refused_method(allowed: Iterable[str]) -> Refusal:
+    """405, with what is allowed."""
+    methods = sorted(allowed)
+    return Refusal(
+        "method_not_allowed",
+        f"This path takes {', '.join(methods)}.",
+        headers={"Allow": ", ".join(methods)},
+        allowed=methods,
+    )
 
 
 def nothing_here() -> Refusal:

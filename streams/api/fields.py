@@ -67,6 +67,7 @@ class OneOf(serializers.ChoiceField):
         return data
 
 
+@extend_schema_field({"type": "string", "pattern": f"^{naming.NAME}$"})
 class Name(Text):
     """A name as streams and workspaces have."""
 
@@ -155,7 +156,7 @@ def _is_number(text: str) -> bool:
 @extend_schema_field(
     {
         "type": "array",
-        "items": {"type": "string", "minLength": 1, "maxLength": naming.LONGEST_KEY},
+        "items": {"type": "string", "maxLength": naming.LONGEST_KEY, "pattern": f"^{naming.PATTERN}$"},
         "maxItems": MOST_PATTERNS,
     }
 )

@@ -173,6 +173,7 @@ class GroupPauseView(ApiView):
             body_optional=True,
             answer=GroupObject,
             refusals=NOT_FOUND,
+            examples={"until resumed": {}, "over night": {"until": "2126-11-22T06:00:00Z"}},
         ),
     }
 

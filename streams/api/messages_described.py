@@ -42,9 +42,7 @@ ID = text(
     minLength=1,
     maxLength=50,
 )
-KEY = text(
-    "Dot-separated tokens.", minLength=1, maxLength=naming.LONGEST_KEY, pattern=r"^[^\s.*>]+(\.[^\s.*>]+)*$"
-)
+KEY = text("Dot-separated tokens.", minLength=1, maxLength=naming.LONGEST_KEY, pattern=f"^{naming.KEY}$")
 HEADERS = {
     "type": "object",
     "additionalProperties": {"type": "string"},
@@ -181,7 +179,9 @@ DURABILITY = {
     }
 }
 RECEIPTS = {"type": "array", "items": ref("Receipt")}
-KEY_PATTERN = text("A key pattern: `*` one token, `>` the rest.", maxLength=naming.LONGEST_KEY)
+KEY_PATTERN = text(
+    "A key pattern: `*` one token, `>` the rest.", maxLength=naming.LONGEST_KEY, pattern=f"^{naming.PATTERN}$"
+)
 
 PATHS: Mapping[str, Schema] = {
     f"{STREAM}/messages": {

@@ -29,6 +29,17 @@ DESCRIPTION = """Durable message streams: publish, read, commit; streams, tokens
 Every path answers with and without the slash at its end. Unknown fields and unknown query parameters are refused by
 name. Times are RFC 3339 in UTC with milliseconds, durations seconds, sizes bytes."""
 
+TAGS = {
+    "streams": "Made, listed, changed, deleted.",
+    "messages": "Published, read, committed, deleted.",
+    "groups": "Consumers that share a stream.",
+    "history": "A stream over time, and the jobs that compute it.",
+    "events": "Who did what.",
+    "tokens": "Who may call, for what.",
+    "workspaces": "Closed rooms of streams.",
+    "service": "Whether it lives, and this document.",
+}
+
 ERROR_SCHEMA: dict[str, Any] = {
     "type": "object",
     "description": "Every answer that is not a success.",
@@ -137,6 +148,7 @@ def document() -> dict[str, Any]:
         sorted({**paths, **messages_described.PATHS, **deliveries_described.PATHS, **SERVICE_PATHS}.items())
     )
     found["info"]["description"] = DESCRIPTION
+    found["tags"] = [{"name": name, "description": about} for name, about in TAGS.items()]
     components = found.setdefault("components", {})
     components["schemas"] = dict(
         sorted(

@@ -5,8 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from django.http import QueryDict
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from streams import naming
 from streams.api.fields import Moment, OneOf, Strict, Text, WholeNumber, shown
 
 MOST_LABELS_ASKED = 20
@@ -28,6 +30,7 @@ class AskedMoment(Moment):
         return super().to_internal_value(value.replace(" ", "+") if isinstance(value, str) else value)
 
 
+@extend_schema_field({"type": "string", "maxLength": 400, "pattern": "^[^:]+:"})
 class AskedLabel(Text):
     """``name:value``."""
 
@@ -66,10 +69,22 @@ class StreamsAsked(PageAsked):
     )
 
 
-class KeyAsked(Strict):
+@extend_schema_field({"type": "string", "maxLength": naming.LONGEST_KEY, "pattern": f"^{naming.KEY}$"})
+class AskedKey(Text):
     """A message key."""
 
-    key = Text(max_length=255, help_text="A message key, such as `orders.eu.7`.")
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        fault = naming.key_fault(text)
+        if fault:
+            raise serializers.ValidationError(fault)
+        return text
+
+
+class KeyAsked(Strict):
+    """Which key."""
+
+    key = AskedKey(help_text="A message key, such as `orders.eu.7`.")
 
 
 class EventsAsked(Strict):

@@ -6,10 +6,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from streams import naming, selectors
+from streams import selectors
 from streams.access import stream_for
 from streams.api.base import ApiView
-from streams.api.errors import invalid, validation_refusal
+from streams.api.errors import validation_refusal
 from streams.api.operation import Operation
 from streams.api.queries import KeyAsked, StreamsAsked
 from streams.api.stream_objects import StreamChanges, StreamObject, StreamWanted, settings_in
@@ -188,8 +188,4 @@ class StreamsFindView(ApiView):
     }
 
     def get(self, request: Request) -> Response:
-        key = self.asked["key"]
-        fault = naming.key_fault(key)
-        if fault:
-            raise invalid("key", fault)
-        return Response(self.rows(StreamObject, selectors.streams_matching(self.caller, key)))
+        return Response(self.rows(StreamObject, selectors.streams_matching(self.caller, self.asked["key"])))

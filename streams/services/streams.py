@@ -9,6 +9,7 @@ from streams import store
 from streams.access import Actor
 from streams.errors import Refusal, stream_not_found
 from streams.log import config, keys, stats
+from streams.log.client import one
 from streams.models import DEFAULT_WORKSPACE, Event, Rollup, RollupPosition, Stream, Workspace
 from streams.services.events import event_record
 
@@ -199,16 +200,43 @@ def stream_delete(stream: Stream, *, actor: Actor) -> None:
     Rollup.objects.filter(stream_id=stream_id).delete()
     RollupPosition.objects.filter(stream_id=stream_id).delete()
     stream.delete()
-    transaction.on_commit(
-        lambda: store.log().run(config.stream_remove(stream_id, workspace_id=workspace_id, name=name))
-    )
+    # Asked before anything is gone: while the log is away, the stream stays whole and can be deleted later.
+    store.log().run(one(("PING",)))
+    transaction.on_commit(lambda: _remove(stream_id, workspace_id=workspace_id, name=name))
 
 
 def streams_publish(streams: Sequence[Stream]) -> None:
-    """Tell the log of these streams and their settings; the worker then applies limits that became tighter."""
-    store.log().run(config.streams_publish([(registered(each), settings_of(each)) for each in streams]))
-    if streams:
-        store.log().run(stats.touch([stream.stream_id for stream in streams]))
+    """Tell the log of these streams and their settings; the worker then applies limits that became tighter.
+
+    A stream that somebody else changed or deleted while the log was told is told of again, so that the last thing
+    the log hears is what the database holds.
+    """
+    for first in range(0, len(streams), config.PUBLISHED_AT_ONCE):
+        told = list(streams[first : first + config.PUBLISHED_AT_ONCE])
+        while told:
+            store.log().run(config.streams_publish([(registered(each), settings_of(each)) for each in told]))
+            store.log().run(stats.touch([each.stream_id for each in told]))
+            told = _changed_meanwhile(told)
+
+
+def _changed_meanwhile(told: Sequence[Stream]) -> list[Stream]:
+    """Those of the streams whose settings are others by now; those that have gone are taken out of the log."""
+    ids = [each.stream_id for each in told]
+    now = {
+        each.stream_id: each for each in Stream.objects.select_related("workspace").filter(stream_id__in=ids)
+    }
+    for each in told:
+        if each.stream_id not in now:
+            _remove(each.stream_id, workspace_id=each.workspace_id, name=each.name)
+    return [
+        now[each.stream_id]
+        for each in told
+        if each.stream_id in now and settings_of(now[each.stream_id]) != settings_of(each)
+    ]
+
+
+def _remove(stream_id: str, *, workspace_id: int, name: str) -> None:
+    store.log().run(config.stream_remove(stream_id, workspace_id=workspace_id, name=name))
 
 
 def registered(stream: Stream) -> config.Registered:
