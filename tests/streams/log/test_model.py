@@ -1,0 +1,230 @@
+"""A stream and its groups driven at random beside a model in plain Python; nothing may differ, to the byte."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from streams.log import commit, config, entries, groups, keys, stats, trim
+from streams.log.append import append
+from streams.log.client import Log
+from streams.log.entries import NewMessage
+from streams.log.groups import Settings
+from tests.streams.log.messages import browse
+
+KEYS = (None, "a.x", "a.y", "b.x")
+FILTER = "a.*"
+
+
+@dataclass
+class GroupModel:
+    """What a group has delivered, and what it has in flight: offset → deliveries."""
+
+    delivered: int = 0
+    flying: dict[int, int] = field(default_factory=dict)
+    ripe: set[int] = field(default_factory=set)
+    dead: set[int] = field(default_factory=set)
+
+
+class LogMachine(RuleBasedStateMachine):
+    """Publishes, deletes, trims, limits, fetches and answers."""
+
+    url: str
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log = Log(self.url)
+        self.stream = keys.stream_id()
+        self.limits: dict[str, int | None] = {"max_messages": None, "max_bytes": None}
+        self.last = 0
+        self.ids: dict[str, int] = {}
+        self.held: dict[int, tuple[bytes, str | None]] = {}
+        self.committed = 0
+        self.group = {"all": GroupModel(), "some": GroupModel()}
+        self.publish_settings()
+        for name, patterns in (("all", ()), ("some", (FILTER,))):
+            group_settings = Settings(filter_keys=patterns, max_deliver=3, max_ack_pending=100_000)
+            self.log.run(groups.group_publish(self.stream, name, group_settings))
+
+    def publish_settings(self) -> None:
+        registered = config.Registered(
+            stream_id=self.stream, name=self.stream, workspace="w", workspace_id=9, archive=False
+        )
+        self.log.run(
+            config.stream_publish(
+                registered,
+                {"dedup_window": 86_400, "max_message_bytes": 1000, "discard": "old", **self.limits},
+            )
+        )
+
+    def keep_within_limits(self) -> None:
+        most, size = self.limits["max_messages"], self.limits["max_bytes"]
+        while self.held and (
+            (most is not None and len(self.held) > most)
+            or (size is not None and sum(len(body) for body, _ in self.held.values()) > size)
+        ):
+            del self.held[min(self.held)]
+
+    @rule(
+        batch=st.lists(
+            st.tuples(st.integers(0, 60), st.integers(1, 40), st.sampled_from(KEYS)), min_size=1, max_size=12
+        )
+    )
+    def publish(self, batch: list[tuple[int, int, str | None]]) -> None:
+        messages = [NewMessage(id=str(n), body=b"7" * size, key=key) for n, size, key in batch]
+        stored = self.log.run(append(self.stream, messages))
+        for message, answer in zip(messages, stored, strict=True):
+            known = self.ids.get(message.id)
+            assert answer.duplicate == (known is not None)
+            if known is None:
+                self.last += 1
+                self.ids[message.id] = self.last
+                self.held[self.last] = (message.body, message.key)
+            assert answer.offset == self.ids[message.id]
+        self.keep_within_limits()
+
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        offsets = data.draw(st.lists(st.integers(0, self.last + 2), max_size=6))
+        removed = self.log.run(trim.delete(self.stream, offsets))
+        gone = {offset: self.held.pop(offset) for offset in set(offsets) if offset in self.held}
+        assert removed == trim.Removed(len(gone), sum(len(body) for body, _ in gone.values()))
+
+    @rule(data=st.data())
+    def purge_below(self, data: st.DataObject) -> None:
+        below = data.draw(st.integers(0, self.last + 3))
+        removed = self.log.run(trim.purge(self.stream, below=below))
+        gone = [offset for offset in self.held if offset < below]
+        assert removed.messages == len(gone)
+        for offset in gone:
+            del self.held[offset]
+
+    @rule(keep=st.integers(0, 20))
+    def purge_keeping(self, keep: int) -> None:
+        removed = self.log.run(trim.purge(self.stream, keep=keep))
+        gone = sorted(self.held)[: max(0, len(self.held) - keep)]
+        assert removed.messages == len(gone)
+        for offset in gone:
+            del self.held[offset]
+
+    @rule(most=st.none() | st.integers(1, 30), size=st.none() | st.integers(1, 300))
+    def limit(self, most: int | None, size: int | None) -> None:
+        self.limits = {"max_messages": most, "max_bytes": size}
+        self.publish_settings()
+        self.keep_within_limits()
+
+    @rule(data=st.data())
+    def commit(self, data: st.DataObject) -> None:
+        offset = data.draw(st.integers(0, self.last))
+        assert self.log.run(commit.commit(self.stream, offset)) == self.committed
+        self.committed = offset
+
+    @rule()
+    def drop(self) -> None:
+        self.log.run(trim.drop(self.stream))
+
+    @rule(name=st.sampled_from(["all", "some"]), limit=st.integers(1, 9))
+    def fetch(self, name: str, limit: int) -> None:
+        model = self.group[name]
+        fetched = self.log.run(groups.fetch(self.stream, name, limit=limit))
+        expected: list[tuple[int, int]] = []
+        for offset in sorted(model.ripe)[: max(limit, 100)]:
+            if offset not in self.held:
+                del model.flying[offset]
+                model.ripe.discard(offset)
+            elif model.flying[offset] >= 3:
+                del model.flying[offset]
+                model.ripe.discard(offset)
+                model.dead.add(offset)
+            elif len(expected) < limit:
+                model.flying[offset] += 1
+                model.ripe.discard(offset)
+                expected.append((offset, model.flying[offset]))
+        for offset in sorted(self.held):
+            if offset <= model.delivered or len(expected) >= limit:
+                continue
+            model.delivered = offset
+            if self.wanted(name, offset):
+                model.flying[offset] = 1
+                expected.append((offset, 1))
+        got = [(entries.position(d.entry)[0], d.deliveries) for d in fetched.deliveries]
+        assert got == expected
+
+    @rule(name=st.sampled_from(["all", "some"]), data=st.data())
+    def ack(self, name: str, data: st.DataObject) -> None:
+        model = self.group[name]
+        offsets = data.draw(st.lists(st.integers(1, self.last + 1), max_size=5))
+        done = {offset for offset in offsets if offset in model.flying}
+        assert self.log.run(groups.ack(self.stream, name, "offsets", offsets)) == len(done)
+        for offset in done:
+            del model.flying[offset]
+            model.ripe.discard(offset)
+
+    @rule(name=st.sampled_from(["all", "some"]), data=st.data())
+    def nack(self, name: str, data: st.DataObject) -> None:
+        model = self.group[name]
+        offsets = data.draw(st.lists(st.integers(1, self.last + 1), max_size=5))
+        back = {offset for offset in offsets if offset in model.flying}
+        assert self.log.run(groups.nack(self.stream, name, "offsets", offsets)) == len(back)
+        model.ripe |= back
+
+    @precondition(lambda self: self.last > 0)
+    @rule(name=st.sampled_from(["all", "some"]), data=st.data())
+    def seek(self, name: str, data: st.DataObject) -> None:
+        to = data.draw(st.integers(1, self.last + 1))
+        self.log.run(groups.seek(self.stream, name, next_offset=to))
+        self.group[name] = GroupModel(delivered=to - 1, dead=self.group[name].dead)
+
+    @invariant()
+    def nothing_differs(self) -> None:
+        state = self.log.run(stats.inspect(self.stream))
+        assert state.messages == len(self.held)
+        assert state.bytes == sum(len(body) for body, _ in self.held.values())
+        assert state.offset == self.last
+        assert state.first_offset == min(self.held, default=self.last + 1)
+        assert state.lag == sum(offset > self.committed for offset in self.held)
+        found = {each.offset: (each.body, each.key) for each in browse(self.log, self.stream)}
+        assert found == self.held
+        for name, model in self.group.items():
+            patterns = [FILTER] if name == "some" else []
+            group = self.log.run(groups.inspect(self.stream, name, filter_keys=patterns))
+            ahead = [offset for offset in self.held if offset > model.delivered]
+            assert group.lag == sum(self.wanted(name, offset) for offset in ahead)
+            assert group.ack_pending == len(model.flying)
+            assert group.dead_letters == len(model.dead)
+
+    def wanted(self, name: str, offset: int) -> bool:
+        key = self.held[offset][1]
+        return name == "all" or (key is not None and key.startswith("a."))
+
+    def teardown(self) -> None:
+        self.log.run(config.stream_remove(self.stream, workspace_id=9, name=self.stream))
+        self.log.close()
+
+
+@pytest.fixture
+def machine(redis_url: str) -> type[LogMachine]:
+    class Bound(LogMachine):
+        url = redis_url
+
+    return Bound
+
+
+def test_no_sequence_of_calls_tells_the_log_from_the_model(machine: type[LogMachine]) -> None:
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=60,
+            stateful_step_count=60,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
