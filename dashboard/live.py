@@ -224,10 +224,10 @@ class Feed:
 
     async def _look_at_rows(self) -> None:
         """Ask how new streams stand and forget the deleted ones; those that are known cost nothing."""
-        rows = await database_sync_to_async(_rows)()
-        for gone in self._last.keys() - rows.keys():
+        there = await database_sync_to_async(_stream_ids)()
+        for gone in self._last.keys() - there:
             del self._last[gone]
-        unknown = [stream for stream_id, stream in rows.items() if stream_id not in self._last]
+        unknown = sorted(there - self._last.keys())
         for first in range(0, len(unknown), INSPECTED_AT_ONCE):
             for view in await database_sync_to_async(_views)(unknown[first : first + INSPECTED_AT_ONCE]):
                 self._last.setdefault(view.stream.stream_id, stream_sampled(view))
@@ -247,12 +247,12 @@ def _sum(workspace_id: int, events: Sequence[StreamSampled], *, at_ms: int) -> O
     )
 
 
-def _rows() -> dict[str, Stream]:
-    return {stream.stream_id: stream for stream in Stream.objects.filter(internal=False)}
+def _stream_ids() -> set[str]:
+    return set(Stream.objects.filter(internal=False).values_list("stream_id", flat=True))
 
 
-def _views(streams: Sequence[Stream]) -> list[StreamView]:
-    return selectors.stream_views(streams)
+def _views(stream_ids: Sequence[str]) -> list[StreamView]:
+    return selectors.stream_views(list(Stream.objects.filter(stream_id__in=stream_ids)))
 
 
 _feed = Feed()
