@@ -67,7 +67,7 @@ def test_a_run_is_asked_for(owner: Client, make_stream: MakeStream) -> None:
     assert owner.post("/streams/orders/history/runs/")["Location"] == "/streams/orders/history/"
     assert {run.requested_by for run in Run.objects.all()} == {"owner"}
     part = owner.get("/streams/orders/history/runs/", headers={"HX-Request": "true"}).content.decode()
-    assert 'hx-trigger="every 1s"' in part
+    assert 'hx-trigger="okmq:second from:document"' in part
     assert "queued" in part
 
 

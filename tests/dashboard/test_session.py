@@ -2,8 +2,10 @@
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.test import Client
+from django.core.exceptions import PermissionDenied
+from django.test import Client, RequestFactory
 from django.urls import reverse
+from django.views.defaults import permission_denied, server_error
 
 from streams.models import Workspace
 
@@ -90,3 +92,29 @@ def test_an_unknown_page_is_404_in_the_house_look(owner: Client) -> None:
     answer = owner.get("/nowhere/")
     assert answer.status_code == 404
     assert b"There is nothing here" in answer.content
+
+
+def test_a_fault_of_ours_has_a_page_that_needs_nothing() -> None:
+    answer = server_error(RequestFactory().get("/"))
+    assert answer.status_code == 500
+    assert b"Something went wrong on our side" in answer.content
+
+
+def test_a_refusal_of_django_has_a_page() -> None:
+    answer = permission_denied(RequestFactory().get("/"), exception=PermissionDenied())
+    assert answer.status_code == 403
+    assert b"You may not do that" in answer.content
+
+
+def test_someone_without_a_workspace_is_told_so(nobody: Client, person: str) -> None:
+    nobody.login(username=person, password="correct-horse-battery")
+    answer = nobody.get("/")
+    assert answer.status_code == 404
+    assert b"You belong to no such workspace" in answer.content
+
+
+def test_every_page_forbids_inline_scripts_and_other_hosts(nobody: Client) -> None:
+    policy = nobody.get("/login/")["Content-Security-Policy"]
+    assert "script-src 'self'" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy

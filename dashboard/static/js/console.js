@@ -34,7 +34,16 @@ if (status) {
   live.start();
   document.addEventListener("htmx:afterSettle", () => live.subscribe(topicsOf(document)));
 }
-setInterval(() => document.hidden || growOlder(document), 1000);
+
+// What pages do now and then, they do on these beats; a hidden page has none.
+let beats = 0;
+setInterval(() => {
+  if (document.hidden) return;
+  beats += 1;
+  growOlder(document);
+  document.dispatchEvent(new Event("okmq:second"));
+  if (beats % 15 === 0) document.dispatchEvent(new Event("okmq:quarter-minute"));
+}, 1000);
 startCopying(document);
 startKeys(document);
 startMessages(document);
