@@ -20,23 +20,28 @@ from streams.log.client import AsyncLog
 from streams.log.errors import LogError
 from streams.log.wake import Wakener
 
-PREFIX = b"/api/v1/streams/"
+PREFIX = b"/api/v1/"
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PORT = re.compile(r":[0-9]{1,5}$")
 
 Handler = Callable[..., Awaitable[Response | EventStream]]
 
-# What follows /streams/{name}/ → method → handler. A "*" is any segment, given to the handler.
+# The segments behind the prefix → method → handler. A "*" is any segment, given to the handler.
 ROUTES: dict[tuple[str, ...], dict[str, Handler]] = {
-    ("messages",): {"POST": publishing.publish, "GET": reading.read_messages, "DELETE": moving.purge},
-    ("messages", "*"): {"GET": reading.read_message, "DELETE": moving.delete_message},
-    ("commit",): {"POST": moving.commit},
-    ("tail",): {"GET": tailing.tail},
-    ("groups", "*", "fetch"): {"POST": grouping.fetch},
-    ("groups", "*", "ack"): {"POST": grouping.ack},
-    ("groups", "*", "nack"): {"POST": grouping.nack},
-    ("groups", "*", "working"): {"POST": grouping.working},
-    ("groups", "*", "term"): {"POST": grouping.term},
+    ("streams", "*", "messages"): {
+        "POST": publishing.publish,
+        "GET": reading.read_messages,
+        "DELETE": moving.purge,
+    },
+    ("streams", "*", "messages", "*"): {"GET": reading.read_message, "DELETE": moving.delete_message},
+    ("streams", "*", "commit"): {"POST": moving.commit},
+    ("streams", "*", "tail"): {"GET": tailing.tail},
+    ("streams", "*", "groups", "*", "fetch"): {"POST": grouping.fetch},
+    ("streams", "*", "groups", "*", "ack"): {"POST": grouping.ack},
+    ("streams", "*", "groups", "*", "nack"): {"POST": grouping.nack},
+    ("streams", "*", "groups", "*", "working"): {"POST": grouping.working},
+    ("streams", "*", "groups", "*", "term"): {"POST": grouping.term},
+    ("publish", "*"): {"POST": publishing.publish_by_key},
 }
 
 log = logging.getLogger(__name__)
@@ -130,8 +135,12 @@ def match(raw_path: bytes) -> tuple[dict[str, Handler], list[str]] | None:
     if not path.startswith(PREFIX):
         return None
     rest = path[len(PREFIX) :].removesuffix(b"/")
-    name, *tail = (unquote_to_bytes(part).decode("utf-8", "replace") for part in rest.split(b"/"))
+    segments = [unquote_to_bytes(part).decode("utf-8", "replace") for part in rest.split(b"/")]
     for pattern, methods in ROUTES.items():
-        if len(pattern) == len(tail) and all(p in ("*", part) for p, part in zip(pattern, tail, strict=True)):
-            return methods, [name, *(part for p, part in zip(pattern, tail, strict=True) if p == "*")]
+        if len(pattern) == len(segments) and all(map(_fits, pattern, segments)):
+            return methods, [segment for part, segment in zip(pattern, segments, strict=True) if part == "*"]
     return None
+
+
+def _fits(part: str, segment: str) -> bool:
+    return part in ("*", segment)

@@ -17,7 +17,7 @@ from streams.log import config
 from streams.log.client import AsyncLog
 from streams.log.config import TokenGrant
 from streams.log.errors import StreamNotFound
-from streams.naming import is_name
+from streams.naming import is_name, matches_any
 
 TOKEN_AGE_S = 1.5
 STREAM_AGE_S = 30.0
@@ -42,11 +42,16 @@ class Directory:
         self._log = log
         self._tokens: dict[str, tuple[float, TokenGrant]] = {}
         self._streams: dict[tuple[int, str], tuple[float, Known]] = {}
+        self._patterns: dict[int, tuple[float, dict[str, tuple[str, ...]]]] = {}
         self._used_ms: dict[int, int] = {}
 
     def forget(self, kind: str) -> None:
         """Drop what is remembered of ``stream`` or ``token``."""
-        (self._streams if kind == "stream" else self._tokens).clear()
+        if kind == "token":
+            self._tokens.clear()
+        else:
+            self._streams.clear()
+            self._patterns.clear()
 
     async def grant(self, header: bytes | None) -> TokenGrant:
         """Who is calling.
@@ -104,6 +109,26 @@ class Directory:
             return await act(again)
         except StreamNotFound as error:
             raise refusal_of(error, stream=name) from None
+
+    async def name_for_key(self, grant: TokenGrant, key: str) -> str:
+        """The one stream of the caller's workspace whose key patterns match.
+
+        Raises:
+            Refusal: ``stream_not_found`` when none does, ``ambiguous_key`` when several do.
+        """
+        now = time.time()
+        held = self._patterns.get(grant.workspace_id)
+        if held is None or held[0] < now - STREAM_AGE_S:
+            patterns = await self._log.run(config.patterns_in(grant.workspace_id))
+            held = _remember(self._patterns, grant.workspace_id, (now, patterns))
+        found = sorted(name for name, patterns in held[1].items() if matches_any(key, patterns))
+        if not found:
+            raise Refusal("stream_not_found", f"No stream accepts the key {key!r}.", key=key, err_code=10059)
+        if len(found) > 1:
+            raise Refusal(
+                "ambiguous_key", f"Several streams accept the key {key!r}.", key=key, streams=found[:20]
+            )
+        return found[0]
 
     def take_used(self) -> dict[int, int]:
         """Tokens used since the last call: token id → unix ms."""

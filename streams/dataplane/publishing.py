@@ -1,18 +1,21 @@
 """Publishing: one request is one batch, stored whole or not at all."""
 
 import time
+from dataclasses import replace
 
 import msgspec
 
+from streams import bearer
 from streams.dataplane.context import Context
 from streams.dataplane.messages import Publication, read_publication
-from streams.dataplane.request import Request
+from streams.dataplane.request import Request, invalid
 from streams.dataplane.response import Response
 from streams.errors import Refusal, refusal_of
 from streams.log import stats
 from streams.log.append import Appended, append
+from streams.log.config import TokenGrant
 from streams.log.errors import LogError, StreamNotFound
-from streams.naming import matches_any
+from streams.naming import key_fault, matches_any
 
 DURABILITY_AGE_S = 1.0
 
@@ -42,10 +45,35 @@ class Durability:
 async def publish(context: Context, request: Request, name: str) -> Response:
     """``POST /streams/{name}/messages``."""
     grant = await context.directory.grant(request.headers.get(b"authorization"))
-    known = await context.directory.stream(grant, name, may="publish")
+    await context.directory.stream(grant, name, may="publish")
+    return await _publish(context, grant, name, await _read(request))
+
+
+async def publish_by_key(context: Context, request: Request, key: str) -> Response:
+    """``POST /publish/{key}``: into the one stream that accepts the key; messages without a key get this one."""
+    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    if not bearer.scopes_cover(grant.scopes, "publish"):
+        raise Refusal("forbidden", "This needs the scope 'publish'.", scope="publish")
+    fault = key_fault(key)
+    if fault:
+        raise invalid("key", fault)
+    name = await context.directory.name_for_key(grant, key)
+    publication = await _read(request)
+    keyed = [
+        message if message.key else msgspec.structs.replace(message, key=key)
+        for message in publication.messages
+    ]
+    return await _publish(context, grant, name, replace(publication, messages=keyed))
+
+
+async def _read(request: Request) -> Publication:
     request.query()
     request.check_media_type()
-    publication = read_publication(await request.body())
+    return read_publication(await request.body())
+
+
+async def _publish(context: Context, grant: TokenGrant, name: str, publication: Publication) -> Response:
+    known = await context.directory.stream(grant, name, may="publish")
     _check_keys(publication, known.key_patterns)
     durability = await context.durability.now(context)
     receipts: list[Receipt] = []

@@ -63,7 +63,7 @@ class TokenGrant:
 def stream_publish(stream: Registered, settings: Mapping[str, Any]) -> Op[bool]:
     """Publish a stream's name and settings (those of ``SETTINGS``); True when it is new to this store."""
     new = yield _publication(stream, settings)
-    yield Pipeline([*_registrations([stream]), ("PUBLISH", keys.CHANGED, "stream")])
+    yield Pipeline([*_registration(stream, settings), ("PUBLISH", keys.CHANGED, "stream")])
     return bool(new)
 
 
@@ -81,7 +81,7 @@ def streams_publish(streams: Sequence[tuple[Registered, Mapping[str, Any]]]) -> 
         for reply in replies:
             if isinstance(reply, LogError):
                 raise reply
-        yield Pipeline(_registrations([stream for stream, _ in part]))
+        yield Pipeline([command for each in part for command in _registration(*each)])
     if streams:
         yield ("PUBLISH", keys.CHANGED, "stream")
 
@@ -93,15 +93,15 @@ def _publication(stream: Registered, settings: Mapping[str, Any]) -> Script:
     return Script("publish", [keys.meta(stream.stream_id)], pairs)
 
 
-def _registrations(streams: Iterable[Registered]) -> list[tuple[Any, ...]]:
-    commands: list[tuple[Any, ...]] = []
-    for stream in streams:
-        entry = {name: value for name, value in asdict(stream).items() if name != "stream_id"}
-        commands += [
-            ("HSET", keys.REGISTRY, stream.stream_id, json.dumps(entry)),
-            ("HSET", keys.names(stream.workspace_id), stream.name, stream.stream_id),
-        ]
-    return commands
+def _registration(stream: Registered, settings: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    entry = {name: value for name, value in asdict(stream).items() if name != "stream_id"}
+    patterns = keys.patterns(stream.workspace_id)
+    accepted = _encode(settings.get("keys"))
+    return [
+        ("HSET", keys.REGISTRY, stream.stream_id, json.dumps(entry)),
+        ("HSET", keys.names(stream.workspace_id), stream.name, stream.stream_id),
+        ("HSET", patterns, stream.name, accepted) if accepted else ("HDEL", patterns, stream.name),
+    ]
 
 
 def stream_remove(stream_id: str, *, workspace_id: int, name: str) -> Op[None]:
@@ -109,6 +109,8 @@ def stream_remove(stream_id: str, *, workspace_id: int, name: str) -> Op[None]:
     held = yield ("HGET", keys.names(workspace_id), name)
     if held is not None and held.decode() == stream_id:
         yield ("HDEL", keys.names(workspace_id), name)
+        yield ("HDEL", keys.patterns(workspace_id), name)
+        yield ("PUBLISH", keys.CHANGED, "stream")
     yield ("HDEL", keys.REGISTRY, stream_id)
     groups = yield ("SMEMBERS", keys.groups(stream_id))
     of_groups = [key for group in groups for key in keys.all_of_group(stream_id, group.decode())]
@@ -144,7 +146,13 @@ def names_in(workspace_id: int) -> Op[dict[str, str]]:
 
 def names_remove(workspace_id: int) -> Op[None]:
     """Forget a workspace's names."""
-    yield ("UNLINK", keys.names(workspace_id))
+    yield Pipeline([("UNLINK", keys.names(workspace_id)), ("UNLINK", keys.patterns(workspace_id))])
+
+
+def patterns_in(workspace_id: int) -> Op[dict[str, tuple[str, ...]]]:
+    """Name → key patterns, of a workspace's streams that have any."""
+    flat = yield ("HGETALL", keys.patterns(workspace_id))
+    return {flat[n].decode(): tuple(json.loads(flat[n + 1])) for n in range(0, len(flat), 2)}
 
 
 def archived_set(stream_id: str, offset: int) -> Op[None]:

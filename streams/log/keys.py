@@ -128,6 +128,11 @@ def names(workspace_id: int) -> str:
     return f"okmq:names:{workspace_id}"
 
 
+def patterns(workspace_id: int) -> str:
+    """Hash: stream name → JSON of the key patterns that it accepts, of the streams that have any."""
+    return f"okmq:patterns:{workspace_id}"
+
+
 def token(digest: str) -> str:
     """String: JSON of what the token with this SHA-256 digest may do."""
     return f"okmq:token:{digest}"

@@ -227,3 +227,31 @@ def test_headers_and_key_come_back(client: httpx.Client, stream: Stream) -> None
     client.post(stream.messages, content=json.dumps([sent]))
     (held,) = stored(client, stream)
     assert {name: held[name] for name in sent} == sent
+
+
+def by_key(client: httpx.Client, key: str, body: object) -> httpx.Response:
+    return client.post(f"{str(client.base_url).rsplit('/', 2)[0]}/publish/{key}", json=body)
+
+
+def test_publish_by_key_finds_the_one_stream(
+    client: httpx.Client, make_stream: Callable[..., Stream], unique: str
+) -> None:
+    stream = make_stream(keys=[f"{unique}.>"])
+    assert by_key(client, f"{unique}.eu.1", [{"id": "a", "body": 1}]).status_code == 201
+    assert (
+        by_key(client, f"{unique}.eu.1/", [{"id": "b", "body": 1, "key": f"{unique}.us"}]).status_code == 201
+    )
+    assert [held["key"] for held in stored(client, stream)] == [f"{unique}.eu.1", f"{unique}.us"]
+
+
+def test_publish_by_key_refuses_none_several_and_no_key(
+    client: httpx.Client, make_stream: Callable[..., Stream], unique: str
+) -> None:
+    message = [{"id": "a", "body": 1}]
+    assert refusal(by_key(client, unique, message)) == (404, "stream_not_found")
+    make_stream(name=f"{unique}-a", keys=[f"{unique}.*"])
+    make_stream(name=f"{unique}-b", keys=[f"{unique}.x"])
+    assert refusal(by_key(client, f"{unique}.x", message)) == (409, "ambiguous_key")
+    assert by_key(client, f"{unique}.y", message).status_code == 201
+    assert refusal(by_key(client, f"{unique}.*", message)) == (400, "validation_error")
+    assert refusal(by_key(client, "a..b", message)) == (400, "validation_error")
