@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
@@ -98,7 +97,7 @@ def end() -> None:
     alarming, and what was being written does not count until it is whole. Its workers end with it.
     """
     process = _jvm_process()
-    _hush_accumulators()
+    _let_go()
     if process is not None:
         process.kill()
         process.wait()
@@ -113,27 +112,25 @@ def _jvm_process() -> "subprocess.Popen[bytes] | None":
     return getattr(SparkContext._gateway, "proc", None)
 
 
-def _hush_accumulators() -> None:
-    """End the server to which workers report counters; the JVM's end would reach it as an error and be printed."""
+def _let_go() -> None:
+    """Close what talks with the JVM: its end would reach them as an error and be printed as a trace."""
     accumulators: Any = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
     if accumulators is not None:
         accumulators.handle_error = lambda request, address: None
         accumulators.shutdown()
+    gateway: Any = SparkContext._gateway
+    if gateway is not None:
+        gateway._gateway_client.is_connected = False  # nothing more is said about objects that are not used here
+        gateway.shutdown_callback_server()
 
 
 def _forget_session() -> None:
     """Take back what PySpark keeps in its classes about a JVM that has ended (it has no call for this)."""
-    gateway: Any = SparkContext._gateway
     SparkSession._instantiatedSession = None
     SparkSession._activeSession = None
     SparkContext._active_spark_context = None
     SparkContext._gateway = None
     SparkContext._jvm = None
-    if gateway is not None:
-        try:
-            gateway.shutdown()
-        except Py4JError:
-            pass  # it is the other end that has gone
 
 
 def _private_folder(parent: Path) -> Path:

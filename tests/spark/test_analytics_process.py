@@ -13,7 +13,7 @@ from tests.spark.jobs import PROJECT, environment
 from tests.spark.published import Published
 from tests.waiting import until
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 class AnalyticsProcess:
@@ -90,21 +90,21 @@ def test_killed_restarted_idle_and_ended(process: AnalyticsProcess, published: P
     stream = published.stream("a")
     published.numbered(stream, 3000)
     process.start()
-    until(process.others, within_s=60, what="Spark is started")
+    until(process.others, within_s=120, what="Spark is started")
     process.send(signal.SIGKILL, within_s=5)
     until(lambda: not process.others(), within_s=10, what="the JVM and its workers end with it")
 
     process.start()
-    until(lambda: process.counted("minute") == 3000, within_s=150, what="everything is counted")
+    until(lambda: process.counted("minute") == 3000, within_s=200, what="everything is counted")
     assert process.ask("select job, error <> '' from streams_run where state = 'failed'") == [("archive", 1)]
     until(lambda: not process.others(), within_s=60, what="Spark is let go when idle")
     assert process.child is not None
     assert process.child.poll() is None
 
     published.numbered(stream, 500, prefix="later")
-    until(lambda: process.counted("day") == 3500, within_s=150, what="Spark is started again")
+    until(lambda: process.counted("day") == 3500, within_s=200, what="Spark is started again")
     assert process.counted("hour") == 3500
     published.numbered(stream, 2000, prefix="last")
-    until(process.others, within_s=60, what="Spark lives")
+    until(process.others, within_s=120, what="Spark lives")
     assert process.send(signal.SIGTERM, within_s=5) == 0
     until(lambda: not process.others(), within_s=2, what="nothing is left")
