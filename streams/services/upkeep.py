@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from streams.access import SYSTEM
-from streams.models import Stream, Token
-from streams.selectors import moment
+from streams.models import Group, Stream, Token
+from streams.selectors import group_views, moment
 from streams.services.events import event_record
+from streams.services.groups import group_delete
 
 
 def tokens_note_used(used_ms: Mapping[int, int]) -> None:
@@ -23,6 +24,24 @@ def process_restarted(name: str, *, note: str) -> None:
         after={"process": name, "note": note},
         summary=f"Process {name} was restarted{f': {note}' if note else ''}.",
     )
+
+
+def groups_remove_inactive() -> list[str]:
+    """Remove the groups that nobody has fetched from for as long as they are set to wait; returns their names.
+
+    An open poll is activity, and so is the making of the group.
+    """
+    removed = []
+    for group in Group.objects.filter(inactive_after__isnull=False).select_related("stream__workspace"):
+        views = group_views(group.stream, [group])
+        if not views or views[0].waiting:
+            continue
+        state = views[0].state
+        since_ms = max(state.fetched_ms or 0, int(group.created_at.timestamp() * 1000))
+        if group.inactive_after is not None and state.now_ms - since_ms > group.inactive_after * 1000:
+            group_delete(group, actor=SYSTEM, why=f"not fetched from for {group.inactive_after:g} s")
+            removed.append(group.name)
+    return removed
 
 
 def history_missed(stream_id: str, *, messages: int) -> None:

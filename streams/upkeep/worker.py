@@ -20,6 +20,7 @@ from streams.upkeep.sampling import Sample
 TICK_S = 1.0
 LEASE_MS = 4_000
 TOKENS_EVERY_S = 5.0
+GROUPS_EVERY_S = 2.0
 
 OnSamples = Callable[[Sequence[Sample]], Awaitable[None]]
 OnProcesses = Callable[[Sequence[ProcessStatus]], Awaitable[None]]
@@ -55,7 +56,7 @@ class Worker:
         self._round = retention.Round()
         self._restarts: dict[str, int] = {}
         self._processes: list[ProcessStatus] = []
-        self._tokens_at = 0.0
+        self._tokens_at = self._groups_at = 0.0
         self._complained = False
 
     async def run(self) -> None:
@@ -92,6 +93,9 @@ class Worker:
         registered = await self._sampler.registered()
         turn = set(self._round.next(list(registered))) | {sample.stream_id for sample in samples}
         await retention.tend(self._log, sorted(turn), on_missed=self._missed)
+        if self._groups_at < time.monotonic() - GROUPS_EVERY_S:
+            self._groups_at = time.monotonic()
+            await sync_to_async(records.groups_remove_inactive)()
         if self._tokens_at < time.monotonic() - TOKENS_EVERY_S:
             self._tokens_at = time.monotonic()
             used = await self._log.run(config.take_tokens_used())

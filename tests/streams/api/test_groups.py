@@ -1,5 +1,7 @@
 """Consumer groups over HTTP: settings, positions, dead letters, and who may."""
 
+import time
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -9,7 +11,9 @@ from streams.log import groups
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Event, Stream
+from streams.services.upkeep import groups_remove_inactive
 from tests.streams.api.conftest import Api
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -239,3 +243,23 @@ def test_a_stranger_sees_no_group(owner: Api, stranger: Api, path: str) -> None:
     owner.post(path, {"name": "g"})
     for answer in (stranger.get(path), stranger.get(f"{path}/g"), stranger.delete(f"{path}/g")):
         assert refused(answer) == (404, "stream_not_found")
+
+
+def test_a_group_that_nobody_fetches_from_goes(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g", "inactive_after": 1})
+    owner.post(path, {"name": "h"})
+    until(lambda: "g" in groups_remove_inactive(), within_s=5)
+    assert [group["name"] for group in owner.get(path).json()] == ["h"]
+
+
+def test_an_open_poll_is_activity(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g", "inactive_after": 1})
+    told_at = owner.get(f"{path}/g").json()["created_at"]
+    store.log().run(
+        groups.waiting_told("process", {(stream_id(owner), "g"): 1}, at_ms=int(time.time() * 1000))
+    )
+    assert owner.get(f"{path}/g").json()["waiting"] == 1
+    until(lambda: time.time() - datetime.fromisoformat(told_at).timestamp() > 1.2, within_s=5)
+    assert "g" not in groups_remove_inactive()
+    store.log().run(groups.waiting_told("process", {}, at_ms=0))
+    assert "g" in groups_remove_inactive()
