@@ -7,6 +7,7 @@ started again; Ctrl-C or SIGTERM ends everything.
 
 import http.client
 import os
+import resource
 import signal
 import socket
 import sys
@@ -22,6 +23,9 @@ from okmq.valkey import ValkeyError, ValkeyServer
 
 MANAGE = str(environment.PROJECT / "manage.py")
 GRACE_S = 5
+KEEP_ALIVE_S = 75
+# A parked long poll is an open file; the usual limit of 1024 would be the limit of clients.
+MOST_OPEN_FILES = 65_536
 # A store that reads a large log at its start may take long; it is said once that one has to wait.
 PATIENCE_S = 5.0
 LONG_START_S = 20.0
@@ -40,6 +44,7 @@ def main() -> int:
     supervisor = Supervisor(data_dir=env.data_dir, status_file=env.processes_file)
     supervisor.listen_to_signals()
     adopt_grandchildren()
+    allow_open_files()
     code = 0
     try:
         start(supervisor, env=env, listener=listener)
@@ -104,6 +109,14 @@ def start_analytics(supervisor: Supervisor, *, env: environment.Env) -> None:
     supervisor.start(plan, needed=False)
 
 
+def allow_open_files() -> None:
+    """Let this process and its children open as many files as the machine permits, within reason."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def web_names(workers: int) -> list[str]:
     """One name for each web process: ``web``, or ``web-1``, ``web-2`` and so on when there are several."""
     return ["web"] if workers == 1 else [f"web-{number}" for number in range(1, workers + 1)]
@@ -124,6 +137,8 @@ def web_command(env: environment.Env, *, listener: socket.socket) -> list[str]:
         *("--loop", "uvloop", "--http", "httptools", "--ws", "websockets-sansio"),
         *("--ws-max-size", "65536"),
         *("--timeout-graceful-shutdown", str(GRACE_S)),
+        # Longer than clients and proxies keep an idle connection, so that it is never closed under a request.
+        *("--timeout-keep-alive", str(KEEP_ALIVE_S)),
         *("--log-level", "warning", "--no-access-log", "--no-use-colors"),
         "--no-server-header",
         *proxy,

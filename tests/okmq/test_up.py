@@ -243,6 +243,14 @@ def test_a_log_that_is_damaged_in_its_middle_is_said_with_the_server_s_reason(pr
     assert "Bad file format reading the append only file" in said
 
 
+def test_as_many_files_may_be_open_as_the_machine_permits(steady: Product) -> None:
+    """A parked long poll is one of them."""
+    limits = Path(f"/proc/{steady.pid('web')}/limits").read_text()
+    found = re.search(r"Max open files +(\d+) +(\d+)", limits)
+    assert found
+    assert int(found[1]) == min(65_536, int(found[2]))
+
+
 def test_the_answers_do_not_name_the_server(steady: Product) -> None:
     assert "server" not in httpx.get(f"{steady.url}/healthz").headers
 
