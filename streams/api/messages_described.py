@@ -183,38 +183,58 @@ KEY_PATTERN = text(
     "A key pattern: `*` one token, `>` the rest.", maxLength=naming.LONGEST_KEY, pattern=f"^{naming.PATTERN}$"
 )
 
+
+def publishing(name: str, summary: str, *, description: str, refusals: tuple[str, ...] = ()) -> Schema:
+    """A method that publishes."""
+    return operation(
+        name,
+        summary,
+        scope="publish",
+        body={
+            "oneOf": [
+                {"type": "array", "items": ref("NewMessage"), "maxItems": 1000},
+                ref("NewMessage"),
+                ref("Publication"),
+            ]
+        },
+        examples={
+            "several": [EXAMPLE_MESSAGE, {"id": "order-8", "body": "paid"}],
+            "one": EXAMPLE_MESSAGE,
+            "expecting": {"messages": [EXAMPLE_MESSAGE], "expect": {"last_offset": 6}},
+        },
+        success={
+            "201": answer(RECEIPTS, "Stored, or known already; in input order.", headers=DURABILITY),
+            "200": answer(RECEIPTS, "An empty array was sent.", headers=DURABILITY),
+        },
+        refusals=(
+            "batch_too_large",
+            "message_too_large",
+            "stream_full",
+            "wrong_last_offset",
+            "wrong_last_id",
+            "wrong_last_key_offset",
+            "operation_denied",
+            *refusals,
+        ),
+        description=description,
+    )
+
+
 PATHS: Mapping[str, Schema] = {
+    "/api/v1/publish/{key}": {
+        "parameters": [path_parameter("key")],
+        "post": publishing(
+            "messages_publish_by_key",
+            "Publish into the one stream whose key patterns match",
+            description="Messages without a key get this one. The batch is stored whole or not at all.",
+            refusals=("ambiguous_key",),
+        ),
+    },
     f"{STREAM}/messages": {
         "parameters": [path_parameter("name")],
-        "post": operation(
+        "post": publishing(
             "messages_publish",
             "Publish messages: an array, one, or an object with expectations",
-            scope="publish",
-            body={
-                "oneOf": [
-                    {"type": "array", "items": ref("NewMessage"), "maxItems": 1000},
-                    ref("NewMessage"),
-                    ref("Publication"),
-                ]
-            },
-            examples={
-                "several": [EXAMPLE_MESSAGE, {"id": "order-8", "body": "paid"}],
-                "one": EXAMPLE_MESSAGE,
-                "expecting": {"messages": [EXAMPLE_MESSAGE], "expect": {"last_offset": 6}},
-            },
-            success={
-                "201": answer(RECEIPTS, "Stored, or known already; in input order.", headers=DURABILITY),
-                "200": answer(RECEIPTS, "An empty array was sent.", headers=DURABILITY),
-            },
-            refusals=(
-                "batch_too_large",
-                "message_too_large",
-                "stream_full",
-                "wrong_last_offset",
-                "wrong_last_id",
-                "wrong_last_key_offset",
-                "operation_denied",
-            ),
             description="The batch is stored whole or not at all, at contiguous offsets.",
         ),
         "get": operation(

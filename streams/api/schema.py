@@ -20,6 +20,10 @@ PATH_PARAMETERS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "token_id": ("The token's id.", {"type": "integer", "minimum": 1}),
     "run_id": ("The run's id.", {"type": "integer", "minimum": 1}),
     "group": ("The group's name, case-sensitive.", {"type": "string", "pattern": f"^{naming.NAME}$"}),
+    "key": (
+        "A message key.",
+        {"type": "string", "maxLength": naming.LONGEST_KEY, "pattern": f"^{naming.KEY}$"},
+    ),
     "offset": ("The message's offset.", {"type": "integer", "minimum": 1}),
 }
 

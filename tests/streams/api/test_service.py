@@ -31,6 +31,6 @@ def test_a_store_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.parametrize("method", ["POST", "TRACE", "OPTIONS", "DELETE"])
 def test_a_probe_only_shows(method: str) -> None:
     for path in ("/healthz", "/readyz"):
-        answer = Client().generic(method, path)
+        answer = Client(enforce_csrf_checks=True).generic(method, path)
         assert (answer.status_code, code(answer)) == (405, "method_not_allowed")
         assert answer.headers["Allow"] == "GET, HEAD"
