@@ -52,6 +52,9 @@ def main() -> int:
     except (StartError, ValkeyError, resp.StoreError) as error:
         print(error, file=sys.stderr)
         code = 1
+    except OSError as error:  # a full disk, a folder that is not ours
+        print(f"OKMQ cannot start: {error}.", file=sys.stderr)
+        code = 1
     except Stopping:
         say("Stopped before it was ready.")
     finally:

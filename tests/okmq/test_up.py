@@ -155,6 +155,14 @@ def refuses_beside(steady: Product) -> str:
     return refuses(second)
 
 
+def test_a_folder_that_cannot_be_used_is_one_sentence(product: Product) -> None:
+    product.data_dir.mkdir()
+    (product.data_dir / "log").touch()
+    said = refuses(product).splitlines()[-1]
+    assert said.startswith("OKMQ cannot start: ")
+    assert str(product.data_dir / "log") in said
+
+
 def test_a_busy_port_is_one_sentence(product: Product) -> None:
     with socket.create_server(("127.0.0.1", product.port)):
         assert refuses(product) == (
