@@ -40,6 +40,11 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         except Refusal:
             await self.close(code=NOT_LOGGED_IN)
             return
+        session = self.scope.get("session")
+        session_key = session.session_key if session is not None else None
+        self.session_group = live.session_group(session_key) if session_key else ""
+        if self.session_group:
+            await self.channel_layer.group_add(self.session_group, self.channel_name)
         await self.accept()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
@@ -64,6 +69,12 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def disconnect(self, code: int) -> None:
         for topic in getattr(self, "topics", {}).values():
             await self.channel_layer.group_discard(topic.group, self.channel_name)
+        if getattr(self, "session_group", ""):
+            await self.channel_layer.group_discard(self.session_group, self.channel_name)
+
+    async def live_end(self, message: dict[str, Any]) -> None:
+        """The person has logged out."""
+        await self.close(code=NOT_LOGGED_IN)
 
     async def live_event(self, message: dict[str, Any]) -> None:
         """An event of a group that this socket joined."""

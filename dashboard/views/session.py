@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from asgiref.sync import async_to_sync
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.forms import AuthenticationForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.views.decorators.http import require_POST
 
+from dashboard import live
 from dashboard.forms import BootstrapMixin
 from dashboard.templatetags.shell import THEME_COOKIE, THEMES
 from dashboard.views.door import safe_next
@@ -31,7 +33,14 @@ class Login(auth_views.LoginView):
 
 
 class Logout(auth_views.LogoutView):
-    """POST only, so that no picture on a foreign page can log anyone out."""
+    """POST only, so that no picture on a foreign page can log anyone out; open sockets of the login end with it."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        session_key = request.session.session_key
+        answer = super().post(request, *args, **kwargs)
+        if session_key:
+            async_to_sync(live.end_session)(session_key)
+        return answer
 
 
 @require_POST

@@ -9,6 +9,7 @@ import pytest
 from asgiref.testing import ApplicationCommunicator
 from channels.routing import URLRouter
 from django.contrib.auth.models import AnonymousUser
+from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client
 
 from dashboard import live
@@ -47,8 +48,16 @@ def sample_of(stream: Stream, **figures: Any) -> Sample:
 class Page:
     """A browser's end of the socket."""
 
-    def __init__(self, user: Any) -> None:
-        scope = {"type": "websocket", "path": "/live/", "headers": [], "subprotocols": [], "user": user}
+    def __init__(self, user: Any, *, session_key: str = "") -> None:
+        scope: dict[str, Any] = {
+            "type": "websocket",
+            "path": "/live/",
+            "headers": [],
+            "subprotocols": [],
+            "user": user,
+        }
+        if session_key:
+            scope["session"] = SessionStore(session_key)
         application = URLRouter(websocket_urlpatterns)
         self.socket: Any = ApplicationCommunicator(application, scope)  # type: ignore[no-untyped-call]
 
@@ -100,6 +109,19 @@ async def opened(pages: list[Page], user: Any, *topics: str) -> Page:
 @pytest.fixture
 def ours(owner: Client, make_stream: MakeStream) -> tuple[Any, Stream]:
     return asked(owner), make_stream("orders", bodies=[b"1", b"22"])
+
+
+async def test_a_login_that_ends_closes_its_sockets(pages: list[Page], ours: tuple[Any, Stream]) -> None:
+    page = Page(ours[0], session_key="abcdefgh")
+    assert await page.open()
+    await live.end_session("another")
+    await live.end_session("abcdefgh")
+    assert await page.socket.receive_output(ANSWER_S) == {
+        "type": "websocket.close",
+        "code": 4401,
+        "reason": None,
+    }
+    pages.append(page)
 
 
 async def test_a_subscription_is_answered_with_how_it_stands(

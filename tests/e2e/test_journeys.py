@@ -92,6 +92,16 @@ def test_a_token_is_shown_once_copied_and_revoked(log_in: OpenPage, running: obj
     expect(page.get_by_text(f"Token {unique} was revoked")).to_be_visible()
 
 
+def test_logging_out_in_one_tab_ends_the_live_numbers_of_the_others(page: Page) -> None:
+    other = page.context.new_page()
+    other.goto("/streams/")
+    expect(other.locator("[data-live-word]")).to_have_text("Live")
+    page.get_by_role("button", name="Log out").click()
+    expect(other.locator("[data-live-word]")).to_have_text("Logged out")
+    other.get_by_role("link", name="Log in").click()
+    expect(other).to_have_url("/login/?next=/streams/")
+
+
 def test_the_colours_are_chosen_and_kept(page: Page) -> None:
     page.get_by_role("button", name="Dark").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")

@@ -128,6 +128,24 @@ def test_the_page_recovers_by_itself_from_a_web_process_that_died(
     not_reloaded(page)
 
 
+def test_the_page_recovers_by_itself_from_a_store_that_died(
+    page: Page, api: httpx.Client, stream: str, running: Product, watched: Watched
+) -> None:
+    for provoked in ("WebSocket", "ERR_CONNECTION", "Failed to load resource", "/live/now/"):
+        watched.forgive(provoked)
+    page.goto(f"/streams/{stream}/")
+    is_live(page)
+    os.kill(running.pid("valkey"), signal.SIGKILL)
+
+    def is_published() -> bool:
+        return api.post(f"/streams/{stream}/messages", json=[{"id": "a", "body": 1}]).is_success
+
+    until(is_published, within_s=30, what="the store takes messages again")
+    becomes(page, f"stream:{stream}", "messages", "1", within_ms=20_000)
+    expect(page.locator("[data-live-word]")).to_have_text("Live", timeout=10_000)
+    not_reloaded(page)
+
+
 def test_a_restarted_worker_is_told_on_the_overview(page: Page, running: Product) -> None:
     is_live(page)
     os.kill(running.pid("worker"), signal.SIGKILL)

@@ -16,6 +16,7 @@ function showStatus({ state, word, age }) {
   const said = status.querySelector("[data-live-word]");
   if (said.textContent !== word) said.textContent = word; // a polite region speaks at every change
   status.querySelector("[data-live-age]").textContent = age;
+  status.querySelector("[data-live-login]").hidden = state !== "gone";
 }
 
 function paintAll(events) {

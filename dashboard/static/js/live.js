@@ -9,6 +9,7 @@ const LONGEST_RETRY_MS = 5000;
 const STALE_AFTER_MS = 4000;
 const POLL_EVERY_MS = 2000;
 const POLL_AFTER_FAILURES = 3;
+const LOGGED_OUT = 4401;
 const BEAT = "overview"; // sampled every second even when nothing happens, so silence means that it is stale
 
 /** How long to wait before try number `attempt` (from 0): 0.5 s to 5 s, jittered so that browsers spread. */
@@ -102,9 +103,10 @@ export class Live {
       this.#ask();
     };
     socket.onmessage = (message) => this.#receive(JSON.parse(message.data));
-    socket.onclose = () => {
+    socket.onclose = ({ code }) => {
       if (this.#socket !== socket) return;
       this.#socket = null;
+      if (code === LOGGED_OUT) return this.#become("gone");
       if (document.hidden) return;
       if (this.#connection === "open") this.#become("closed");
       this.#retry = setTimeout(() => this.#connect(), retryDelay(this.#attempt));
@@ -152,7 +154,6 @@ export class Live {
       const query = [...this.#topics].map((topic) => `topic=${encodeURIComponent(topic)}`).join("&");
       const answer = await fetch(`/live/now/?${query}`, { headers: { Accept: "application/json" } });
       if (answer.status === 401) {
-        this.#stopPolling();
         clearTimeout(this.#retry);
         return this.#become("gone");
       }
@@ -171,6 +172,7 @@ export class Live {
 
   #become(connection) {
     if (connection === "open") this.#heardAt = performance.now();
+    if (connection === "gone") this.#stopPolling();
     this.#connection = connection;
     this.#status();
   }
