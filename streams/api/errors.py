@@ -11,7 +11,7 @@ from django.core.exceptions import (
     RequestDataTooBig,
     SuspiciousOperation,
 )
-from django.db import DatabaseError
+from django.db import IntegrityError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
 from django.views import defaults
@@ -57,9 +57,13 @@ def refusal_for(error: Exception, *, stream: str = "") -> Refusal | None:
             return Refusal("invalid_host", "This host name is not served here; see OKMQ_ALLOWED_HOSTS.")
         case SuspiciousOperation() | BadRequest() | UnreadablePostError() | exceptions.ParseError():
             return Refusal("validation_error", "The request cannot be read.", fields=[])
-        case DatabaseError():
-            log.warning("The database refused: %s", error)
+        case OperationalError() | InterfaceError():
+            log.warning("The database does not answer: %s", error)
             return Refusal("store_unavailable", "The database does not answer; try again.")
+        case IntegrityError():
+            # Somebody took away what this call builds on, such as its workspace; asked again, it is told so.
+            log.warning("Two calls crossed: %s", error)
+            return Refusal("store_unavailable", "Something changed meanwhile; try again.")
         case _:
             return None
 

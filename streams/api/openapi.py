@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import cache
+from threading import Lock
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -126,6 +127,8 @@ SERVICE_PATHS = {
 }
 
 
+_one_at_a_time = Lock()
+
 GENERATOR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "SCHEMA_PATH_PREFIX": PREFIX,
@@ -134,9 +137,14 @@ GENERATOR_SETTINGS = {
 }
 
 
-@cache
 def document() -> dict[str, Any]:
     """The whole document; made once a process."""
+    with _one_at_a_time:  # the generator's settings are the process's while it works
+        return _document()
+
+
+@cache
+def _document() -> dict[str, Any]:
     from streams.api import urls  # the paths name this module's views
 
     patterns = [path(f"{PREFIX[1:]}/", include((urls.urlpatterns, urls.app_name)))]
