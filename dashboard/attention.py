@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
-from dashboard import formats
 from dashboard.stream_rows import StreamRow
 from streams.upkeep.processes import ProcessStatus
 
@@ -52,7 +51,7 @@ def _of_streams(rows: Sequence[StreamRow]) -> list[Concern]:
         found.append(
             Concern(
                 "bad" if used >= 1 else "warn",
-                f"{row.name} {what}: {formats.percent(used)} of its limit is used.",
+                f"{row.name} {what}: {int(used * 100)} % of its limit is used.",
                 reverse("dashboard:stream_settings", args=[row.name]),
             )
         )

@@ -116,11 +116,7 @@ async def test_a_login_that_ends_closes_its_sockets(pages: list[Page], ours: tup
     assert await page.open()
     await live.end_session("another")
     await live.end_session("abcdefgh")
-    assert await page.socket.receive_output(ANSWER_S) == {
-        "type": "websocket.close",
-        "code": 4401,
-        "reason": None,
-    }
+    assert (await page.socket.receive_output(ANSWER_S))["code"] == 4401
     pages.append(page)
 
 
