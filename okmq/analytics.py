@@ -70,15 +70,16 @@ class Analytics:
 
     def serve(self) -> None:
         """Work until told to stop; a database or a store that does not answer is waited for."""
-        interrupted_closed = False
+        may_be_left_running = True
         while not self.stop.is_set():
             try:
                 close_old_connections()
-                if not interrupted_closed:
+                if may_be_left_running:
                     service.runs_interrupted()
-                    interrupted_closed = True
+                    may_be_left_running = False
                 self.tick()
             except (DatabaseError, LogError) as error:
+                may_be_left_running = True  # the end of a run could not be noted either
                 if not self.stop.is_set():
                     log.warning("History waits: %s", error)
                 self.stop.wait(RETRY_S)

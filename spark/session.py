@@ -51,6 +51,7 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
             "-XX:+UseSerialGC",  # two heaps' worth of parallel collectors are not for a background process
             "-XX:MaxMetaspaceSize=384m",
             "-XX:ReservedCodeCacheSize=128m",
+            "-XX:+ExitOnOutOfMemoryError",  # a JVM that has run out is of no use; the next run gets a new one
         ]
     )
     # Spark reads these two from the environment only: the interpreter of the workers, and the address to resolve.
@@ -74,7 +75,8 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         # Open writers for the folders of one task; without them every task sorts its rows by folder first.
         "spark.sql.maxConcurrentOutputFileWriters": "64",
-        "spark.sql.streaming.metricsEnabled": "false",
+        # A restart needs the last micro-batch and the one before; a hundred are kept by default.
+        "spark.sql.streaming.minBatchesToRetain": "10",
         "spark.executorEnv.PYTHONPATH": _python_path(),
     }.items():
         builder = builder.config(key, value)
@@ -97,7 +99,7 @@ def end() -> None:
     alarming, and what was being written does not count until it is whole. Its workers end with it.
     """
     process = _jvm_process()
-    _let_go()
+    _say_no_more()
     if process is not None:
         process.kill()
         process.wait()
@@ -112,20 +114,27 @@ def _jvm_process() -> "subprocess.Popen[bytes] | None":
     return getattr(SparkContext._gateway, "proc", None)
 
 
-def _let_go() -> None:
-    """Close what talks with the JVM: its end would reach them as an error and be printed as a trace."""
+def _say_no_more() -> None:
+    """Have nothing told to the JVM, and nothing printed of what its end breaks off."""
+    gateway: Any = SparkContext._gateway
+    if gateway is not None:
+        gateway._gateway_client.is_connected = False
     accumulators: Any = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
     if accumulators is not None:
         accumulators.handle_error = lambda request, address: None
-        accumulators.shutdown()
-    gateway: Any = SparkContext._gateway
-    if gateway is not None:
-        gateway._gateway_client.is_connected = False  # nothing more is said about objects that are not used here
-        gateway.shutdown_callback_server()
 
 
 def _forget_session() -> None:
-    """Take back what PySpark keeps in its classes about a JVM that has ended (it has no call for this)."""
+    """Close what listened to a JVM that has ended, and take back what PySpark keeps of it (it has no call for this).
+
+    While the JVM lives this would wait for ever: closing a connection waits for the thread that reads from it.
+    """
+    accumulators: Any = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    if accumulators is not None:
+        accumulators.shutdown()
+    gateway: Any = SparkContext._gateway
+    if gateway is not None:
+        gateway.shutdown_callback_server()
     SparkSession._instantiatedSession = None
     SparkSession._activeSession = None
     SparkContext._active_spark_context = None

@@ -17,6 +17,16 @@ from tests.spark.published import Published
 
 _numbers = itertools.count(1)
 
+TIMEOUT_S = 400
+"""A cold JVM and its Python workers take a minute on a machine with other things to do."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests that need Spark the time that its start may take."""
+    for item in items:
+        if item.get_closest_marker("spark") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:

@@ -95,7 +95,6 @@ def test_a_crash_between_spark_and_the_history_loses_and_doubles_nothing(
     assert published.log.run(config.archived_of([stream])) == {stream: 1000}
 
 
-@pytest.mark.timeout(300)
 def test_a_killed_driver_loses_and_doubles_nothing(
     spark: SparkSession, published: Published, settings_of_job: JobSettings, tmp_path: Path
 ) -> None:

@@ -23,7 +23,6 @@ def test_the_table_of_options_is_complete() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(240)
 def test_the_example_runs_as_it_stands(published: Published, tmp_path: Path) -> None:
     here = Published(log=published.log, url=published.url, workspace="default", workspace_id=1)
     stream = here.stream("flights")
@@ -44,7 +43,7 @@ def test_the_example_runs_as_it_stands(published: Published, tmp_path: Path) -> 
         env=environment(OKMQ_REDIS_URL=published.url, PYTHONPATH=str(PROJECT)),
         capture_output=True,
         text=True,
-        timeout=230,
+        timeout=380,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
