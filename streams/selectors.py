@@ -301,13 +301,8 @@ def history_totals(stream: Stream) -> tuple[int, int]:
 
 
 def events_latest(workspace: Workspace, *, stream: str = "", kind: str = "", limit: int = 20) -> list[Event]:
-    """The newest events of a workspace, newest first; those of the whole system are among them."""
-    found = Event.objects.filter(Q(workspace=workspace) | Q(workspace=None))
-    if stream:
-        found = found.filter(stream=stream)
-    if kind:
-        found = found.filter(kind=kind)
-    return list(found.order_by("-id")[:limit])
+    """The newest events of a workspace, newest first."""
+    return list(_events(workspace, stream=stream, kind=kind).order_by("-id")[:limit])
 
 
 def events_page(
@@ -315,22 +310,28 @@ def events_page(
 ) -> tuple[list[Event], bool]:
     """Events that a caller may see, ascending by id: those after an id, or the newest; and whether more came later.
 
-    Events of no workspace are shown in the default one. A narrowed caller sees those of its streams only.
+    A narrowed caller sees those of its streams only.
     """
-    mine = Q(workspace=caller.workspace)
-    if caller.workspace.name == DEFAULT_WORKSPACE:
-        mine |= Q(workspace=None)
-    found = Event.objects.select_related("workspace").filter(mine)
-    if stream:
-        found = found.filter(stream=stream)
-    if kind:
-        found = found.filter(kind=kind)
+    found = _events(caller.workspace, stream=stream, kind=kind)
     if caller.streams:
         found = found.filter(_inside(caller.streams, "stream")).exclude(stream="")
     if after is None:
         return list(found.order_by("-id")[:limit])[::-1], False
     rows = list(found.filter(id__gt=after).order_by("id")[: limit + 1])
     return rows[:limit], len(rows) > limit
+
+
+def _events(workspace: Workspace, *, stream: str, kind: str) -> QuerySet[Event]:
+    """Events of a workspace. Those of none, of the whole system, are shown in the default one."""
+    mine = Q(workspace=workspace)
+    if workspace.name == DEFAULT_WORKSPACE:
+        mine |= Q(workspace=None)
+    found = Event.objects.select_related("workspace").filter(mine)
+    if stream:
+        found = found.filter(stream=stream)
+    if kind:
+        found = found.filter(kind=kind)
+    return found
 
 
 def tokens_page(workspace: Workspace, *, after: int, limit: int) -> tuple[list[Token], bool]:

@@ -71,6 +71,14 @@ def run_finish(run: Run, *, counts: Mapping[str, Any], error: str = "") -> None:
     run.save(update_fields=["state", "error", "counts", "finished_at", "progress"])
 
 
+def runs_refuse(*, reason: str) -> int:
+    """End the queued runs that nothing will take, with the reason; returns how many."""
+    queued = list(Run.objects.filter(state=RunState.QUEUED))
+    for run in queued:
+        run_finish(run, counts={}, error=reason)
+    return len(queued)
+
+
 def runs_interrupted() -> list[Run]:
     """Close the runs that a dead process left running, and queue the same jobs again."""
     left = list(Run.objects.filter(state=RunState.RUNNING))

@@ -19,6 +19,7 @@ from streams.log.stats import State
 
 TOUCHED_AT_ONCE = 5_000
 MOST_IN_ONE_RECORD = 2_000
+TICK_MS = 1_000
 REGISTRY_AGE_S = 5.0
 
 
@@ -96,8 +97,10 @@ class Sampler:
 
     def _sampled(self, stream_id: str, state: State, *, at_ms: int) -> Sample:
         stream = self._registered[stream_id]
-        before_ms, before = self._last.get(stream_id, (at_ms, state))
-        seconds = max(1, at_ms - before_ms) / 1000
+        before_ms, before = self._last.get(stream_id, (at_ms - TICK_MS, state))
+        # A stream that was quiet is sampled again because it changed within the last tick, not since its last sample.
+        elapsed_ms = at_ms - before_ms if stream_id in self._moving else TICK_MS
+        seconds = max(1, elapsed_ms) / 1000
         self._last[stream_id] = (at_ms, state)
         return Sample(
             stream_id=stream_id,

@@ -12,6 +12,7 @@ from asgiref.sync import sync_to_async
 from streams.log import config, lease
 from streams.log.client import AsyncLog
 from streams.log.errors import LogError
+from streams.services import history
 from streams.services import upkeep as records
 from streams.upkeep import processes, retention, sampling
 from streams.upkeep.processes import ProcessStatus
@@ -96,11 +97,19 @@ class Worker:
         if self._groups_at < time.monotonic() - GROUPS_EVERY_S:
             self._groups_at = time.monotonic()
             await sync_to_async(records.groups_remove_inactive)()
+            await self._refuse_runs()
         if self._tokens_at < time.monotonic() - TOKENS_EVERY_S:
             self._tokens_at = time.monotonic()
             used = await self._log.run(config.take_tokens_used())
             if used:
                 await sync_to_async(records.tokens_note_used)(used)
+
+    async def _refuse_runs(self) -> None:
+        """Nobody waits for a run that cannot come: the supervisor says why there is no analytics process."""
+        for process in self._processes:
+            if process.name == "analytics" and process.state in ("unavailable", "stopped"):
+                reason = process.note or "The analytics process does not run."
+                await sync_to_async(history.runs_refuse)(reason=reason)
 
     async def _missed(self, stream_id: str, messages: int) -> None:
         await sync_to_async(records.history_missed)(stream_id, messages=messages)

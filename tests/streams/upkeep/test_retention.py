@@ -1,0 +1,58 @@
+import asyncio
+
+from streams.log import keys, stats
+from streams.log.append import append
+from streams.log.client import AsyncLog, Log
+from streams.upkeep import retention
+from tests.streams.log.messages import fill, message
+from tests.streams.upkeep.conftest import MakeStream
+from tests.waiting import until
+
+
+def tend(url: str, stream: str) -> list[tuple[str, int]]:
+    missed: list[tuple[str, int]] = []
+
+    async def run() -> None:
+        async def on_missed(stream_id: str, messages: int) -> None:
+            missed.append((stream_id, messages))
+
+        log = AsyncLog(url)
+        await retention.tend(log, [stream, "aaaaaaaaaaaa"], on_missed=on_missed)
+        await log.close()
+
+    asyncio.run(run())
+    return missed
+
+
+def stored(log: Log, stream: str) -> int:
+    length: int = log.client.execute_command("XLEN", keys.log(stream))
+    return length
+
+
+def test_what_is_over_is_physically_removed(valkey: str, log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(ttl=1)
+    fill(log, stream, 5)
+    until(lambda: log.run(stats.inspect(stream)).messages == 0)
+    assert tend(valkey, stream) == []
+    assert stored(log, stream) == 0
+
+
+def test_a_limit_of_a_quiet_stream_is_applied(valkey: str, log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages=2)
+    fill(log, stream, 5)
+    tend(valkey, stream)
+    assert stored(log, stream) == 2
+
+
+def test_a_message_of_its_own_time_goes(valkey: str, log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream()
+    log.run(append(stream, [message(1), message(2, ttl_s=1)]))
+    until(lambda: tend(valkey, stream) == [] and stored(log, stream) == 1)
+
+
+def test_a_round_looks_after_every_stream_and_no_second_after_all() -> None:
+    streams = [f"s{n}" for n in range(105)]
+    turn = retention.Round()
+    seconds = [turn.next(streams) for _ in range(retention.SWEEP_EVERY_S)]
+    assert {name for second in seconds for name in second} == set(streams)
+    assert max(map(len, seconds)) <= 6

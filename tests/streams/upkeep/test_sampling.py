@@ -1,0 +1,77 @@
+import asyncio
+import json
+
+from streams.log import commit, stats
+from streams.log.client import AsyncLog, Log
+from streams.upkeep.sampling import Sample, Sampler, record
+from tests.streams.log.messages import browse, fill
+from tests.streams.upkeep.conftest import MakeStream
+
+
+def ticks(url: str, stream: str, *steps: object) -> list[Sample | None]:
+    """One sample of a stream a second, each after a step; None where the stream was not sampled."""
+
+    async def run() -> list[Sample | None]:
+        log = AsyncLog(url)
+        sampler = Sampler(log)
+        found: list[Sample | None] = []
+        for n, step in enumerate(steps):
+            if callable(step):
+                step()
+            samples = await sampler.sample(at_ms=1_000_000 + n * 1000)
+            found.append(next((sample for sample in samples if sample.stream_id == stream), None))
+        await log.close()
+        return found
+
+    return asyncio.run(run())
+
+
+def test_a_sample_says_how_a_stream_stands_and_how_fast_it_changes(
+    valkey: str, log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream()
+
+    def publish() -> None:
+        fill(log, stream, 10, body=b"12345")
+        log.run(commit.commit(stream, 4))
+        log.run(stats.touch([stream]))
+
+    before, after = ticks(valkey, stream, lambda: log.run(stats.touch([stream])), publish)
+    assert before is not None
+    assert after is not None
+    assert (before.messages, before.rate_in) == (0, 0)
+    assert (after.messages, after.bytes, after.lag, after.committed) == (10, 50, 6, 4)
+    assert (after.rate_in, after.bytes_in, after.rate_out) == (10, 50, 4)
+
+
+def test_a_stream_is_sampled_until_it_is_still_and_then_costs_nothing(
+    valkey: str, log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream()
+
+    def publish() -> None:
+        fill(log, stream, 1, first=log.run(stats.inspect(stream)).offset + 1)
+        log.run(stats.touch([stream]))
+
+    found = ticks(valkey, stream, lambda: log.run(stats.touch([stream])), publish, None, None, None, publish)
+    assert [sample and sample.rate_in for sample in found] == [0, 1, 0, None, None, 1]
+
+
+def test_a_record_holds_every_sample_but_the_records_own(
+    valkey: str, log: Log, make_stream: MakeStream, unique: str
+) -> None:
+    metrics, stream = make_stream(name=f"{unique}-metrics"), make_stream()
+    fill(log, stream, 2)
+    log.run(stats.touch([metrics, stream]))
+
+    async def run() -> None:
+        client = AsyncLog(valkey)
+        await record(client, metrics, await Sampler(client).sample(at_ms=5000), at_ms=5000)
+        await client.close()
+
+    asyncio.run(run())
+    (message,) = browse(log, metrics)
+    told = json.loads(message.body)
+    assert told["at"] == 5000
+    assert metrics not in told["streams"]
+    assert told["streams"][stream]["messages"] == 2

@@ -1,0 +1,112 @@
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from streams.log import stats
+from streams.log.client import Log
+from streams.models import Event, Run
+from streams.models.history import RunState
+from streams.services.history import run_request
+from streams.upkeep import processes
+from streams.upkeep.processes import ProcessStatus
+from streams.upkeep.sampling import Sample
+from streams.upkeep.worker import Worker
+from tests import waiting
+from tests.streams.log.messages import fill
+from tests.streams.upkeep.conftest import MakeStream
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Watched:
+    """A worker, and what it told."""
+
+    def __init__(self, url: str, processes_file: Path) -> None:
+        self.samples: list[Sample] = []
+        self.processes: list[Sequence[ProcessStatus]] = []
+        self.worker = Worker(
+            url,
+            metrics_stream_id="aaaaaaaaaaaa",
+            processes_file=processes_file,
+            on_samples=self._samples,
+            on_processes=self._processes,
+        )
+
+    async def _samples(self, samples: Sequence[Sample]) -> None:
+        self.samples += samples
+
+    async def _processes(self, found: Sequence[ProcessStatus]) -> None:
+        self.processes.append(found)
+
+    def saw(self, stream: str) -> bool:
+        return any(sample.stream_id == stream for sample in self.samples)
+
+
+async def until(condition: Callable[[], bool], *, within_s: float = 8.0) -> None:
+    await asyncio.to_thread(waiting.until, condition, within_s=within_s)
+
+
+def status(name: str, state: str = "running", *, restarts: int = 0, note: str = "") -> ProcessStatus:
+    return ProcessStatus(name=name, pid=1, state=state, restarts=restarts, since=0.0, note=note)  # type: ignore[arg-type]
+
+
+def test_one_worker_at_a_time_and_another_takes_over(
+    valkey: str, log: Log, make_stream: MakeStream, tmp_path: Path
+) -> None:
+    first_stream, second_stream = make_stream(), make_stream()
+
+    async def run() -> None:
+        first, second = Watched(valkey, tmp_path / "none"), Watched(valkey, tmp_path / "none")
+        one = asyncio.create_task(first.worker.run())
+        log.run(stats.touch([first_stream]))
+        await until(lambda: first.saw(first_stream))
+        two = asyncio.create_task(second.worker.run())
+        one.cancel()
+        await asyncio.gather(one, return_exceptions=True)
+        fill(log, second_stream, 1)
+        log.run(stats.touch([second_stream]))
+        await until(lambda: second.saw(second_stream), within_s=6)
+        assert not second.saw(first_stream)
+        two.cancel()
+        await asyncio.gather(two, return_exceptions=True)
+
+    asyncio.run(run())
+
+
+def test_a_restart_becomes_an_event_and_is_told_to_the_pages(valkey: str, tmp_path: Path) -> None:
+    path = tmp_path / "processes.json"
+    processes.write(path, [status("web")])
+
+    async def run() -> None:
+        watched = Watched(valkey, path)
+        task = asyncio.create_task(watched.worker.run())
+        await until(lambda: len(watched.processes) == 1)
+        processes.write(path, [status("web", restarts=1, note="exited with signal 9")])
+        await until(lambda: len(watched.processes) == 2)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(run())
+    event = Event.objects.get(kind="process.restarted")
+    assert event.summary == "Process web was restarted: exited with signal 9."
+
+
+def test_a_run_that_nobody_will_take_fails_with_the_reason(valkey: str, tmp_path: Path) -> None:
+    path = tmp_path / "processes.json"
+    processes.write(path, [status("analytics", "unavailable", note="Install Java.")])
+    (run,) = run_request(jobs=["archive"], requested_by="test")
+
+    def refused() -> bool:
+        return Run.objects.get(pk=run.pk).state == RunState.FAILED
+
+    async def go() -> None:
+        watched = Watched(valkey, path)
+        task = asyncio.create_task(watched.worker.run())
+        await until(refused)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(go())
+    assert Run.objects.get(pk=run.pk).error == "Install Java."
