@@ -155,6 +155,6 @@ def obstacle() -> str:
             _("The history is switched off (OKMQ_HISTORY=off). Start with OKMQ_HISTORY=on to have it.")
         )
     for process in processes.read(settings.ENV.processes_file):
-        if process.name == "analytics" and process.state == "unavailable":
-            return process.note
+        if process.name == "analytics" and process.state in {"unavailable", "stopped"}:
+            return process.note or str(_("The analytics process does not run."))
     return ""
