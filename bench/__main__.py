@@ -29,6 +29,17 @@ DRF_1 = "publish 1 through a DRF view, 16 connections"
 JS_16, JS_4000 = "JetStream, 16 in flight", "JetStream, 4 connections, 1000 in flight each"
 ALWAYS, LAZY, NATS_PY = ", sync always", ", default sync", ", nats-py"
 
+# Loads that are compared run one after the other, so that both sides meet the same minute of a busy machine.
+ORDER = [
+    PUBLISH_1,
+    *(JS_16 + ALWAYS, JS_16 + ALWAYS + NATS_PY, DRF_1, PUBLISH_100),
+    *(JS_4000 + ALWAYS, JS_4000 + ALWAYS + NATS_PY),
+    PUBLISH_1000,
+    *(DIRECT_1000, BARE_1000, JS_4000 + LAZY, JS_4000 + LAZY + NATS_PY),
+    *(READ_1000, XRANGE_1000),
+    *(JS_16 + LAZY, JS_16 + LAZY + NATS_PY),
+]
+
 PROMISES = [
     Promise(of=PUBLISH_1000, to=DIRECT_1000, at_least=0.6),
     Promise(of=PUBLISH_1000, to=JS_4000 + ALWAYS + NATS_PY, at_least=10),
@@ -102,7 +113,7 @@ def _loads(folder: Path, stack: contextlib.ExitStack, *, seconds: float) -> list
             for client, suffix in ((jetstream.publish_lean, ""), (jetstream.publish_nats_py, NATS_PY)):
                 run = partial(client, server, connections=connections, window=window, seconds=seconds)
                 loads.append(Load(name=name + sync + suffix, batch=1, run=run))
-    return loads
+    return sorted(loads, key=lambda load: ORDER.index(load.name))
 
 
 def _publish(
