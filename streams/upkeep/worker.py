@@ -1,6 +1,7 @@
 """The worker: samples, sweeps and notes what happened, once a second. One at a time; another takes over in 5 s."""
 
 import asyncio
+import contextlib
 import logging
 import secrets
 import time
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Runs until its task is cancelled.
+    """Ticks until ``stop`` is called.
 
     Args:
         url: the log's store.
@@ -59,11 +60,12 @@ class Worker:
         self._processes: list[ProcessStatus] = []
         self._tokens_at = self._groups_at = 0.0
         self._complained = False
+        self._stopped = asyncio.Event()
 
     async def run(self) -> None:
-        """Tick until cancelled; a store that does not answer is waited for."""
+        """Tick until told to stop; a store that does not answer is waited for."""
         try:
-            while True:
+            while not self._stopped.is_set():
                 started = time.monotonic()
                 try:
                     if await self._log.run(lease.worker_hold(self._owner, for_ms=LEASE_MS)):
@@ -75,13 +77,19 @@ class Worker:
                     self._complained = True
                 except Exception:
                     log.exception("A tick of the worker failed; the next one follows.")
-                await asyncio.sleep(max(0.05, TICK_S - (time.monotonic() - started)))
+                with contextlib.suppress(TimeoutError):
+                    left = TICK_S - (time.monotonic() - started)
+                    await asyncio.wait_for(self._stopped.wait(), max(0.05, left))
         finally:
             try:
                 await self._log.run(lease.worker_release(self._owner))
             except LogError as error:
                 log.warning("The lease is left to end by itself: %s", error)
             await self._log.close()
+
+    def stop(self) -> None:
+        """Let the tick under way be the last. Cancelling could be lost in a call to the database."""
+        self._stopped.set()
 
     async def _tick(self) -> None:
         at_ms = int(time.time() * 1000)

@@ -1,7 +1,6 @@
 """The worker process: sampling, retention, live numbers."""
 
 import asyncio
-import contextlib
 import signal
 from typing import Any
 
@@ -32,9 +31,7 @@ class Command(BaseCommand):
 
 
 async def _until_told_to_stop(worker: Worker) -> None:
-    task = asyncio.ensure_future(worker.run())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
+        loop.add_signal_handler(number, worker.stop)
+    await worker.run()

@@ -63,14 +63,14 @@ def test_one_worker_at_a_time_and_another_takes_over(
         log.run(stats.touch([first_stream]))
         await until(lambda: first.saw(first_stream))
         two = asyncio.create_task(second.worker.run())
-        one.cancel()
-        await asyncio.gather(one, return_exceptions=True)
+        first.worker.stop()
+        await one
         fill(log, second_stream, 1)
         log.run(stats.touch([second_stream]))
         await until(lambda: second.saw(second_stream), within_s=6)
         assert not second.saw(first_stream)
-        two.cancel()
-        await asyncio.gather(two, return_exceptions=True)
+        second.worker.stop()
+        await two
 
     asyncio.run(run())
 
@@ -85,8 +85,8 @@ def test_a_restart_becomes_an_event_and_is_told_to_the_pages(valkey: str, tmp_pa
         await until(lambda: len(watched.processes) == 1)
         processes.write(path, [status("web", restarts=1, note="exited with signal 9")])
         await until(lambda: len(watched.processes) == 2)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        watched.worker.stop()
+        await task
 
     asyncio.run(run())
     event = Event.objects.get(kind="process.restarted")
@@ -105,8 +105,8 @@ def test_a_run_that_nobody_will_take_fails_with_the_reason(valkey: str, tmp_path
         watched = Watched(valkey, path)
         task = asyncio.create_task(watched.worker.run())
         await until(refused)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        watched.worker.stop()
+        await task
 
     asyncio.run(go())
     assert Run.objects.get(pk=run.pk).error == "Install Java."
