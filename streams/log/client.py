@@ -1,4 +1,4 @@
-"""The two drivers of operations, blocking and asynchronous, over one connection pool each.
+"""The two drivers of operations, blocking and asynchronous.
 
 An operation is a generator: it yields commands, is sent their replies and returns its result. A driver does not
 retry a command that may have been executed: redis-py's default of ten silent retries stores a message twice.
@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import redis
-import redis.asyncio
-from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 from redis.retry import Retry
 
 from streams.log import errors, scripts
+from streams.log.wire import Wire
 
 CONNECT_TIMEOUT_S = 2.0
 ANSWER_TIMEOUT_S = 10.0
@@ -128,21 +127,10 @@ class Log:
 
 
 class AsyncLog:
-    """Runs operations on asynchronous connections; belongs to the event loop that it was made in."""
+    """Runs operations on one connection that all coroutines share; belongs to the event loop that uses it."""
 
-    def __init__(self, url: str, *, connections: int = 64) -> None:
-        self.client: Any = redis.asyncio.Redis(
-            connection_pool=redis.asyncio.BlockingConnectionPool.from_url(
-                url,
-                max_connections=connections,
-                timeout=ANSWER_TIMEOUT_S,
-                retry=AsyncRetry(NoBackoff(), 0),
-                socket_connect_timeout=CONNECT_TIMEOUT_S,
-                socket_timeout=ANSWER_TIMEOUT_S,
-                protocol=2,
-            )
-        )
-        self.client.response_callbacks.clear()
+    def __init__(self, url: str) -> None:
+        self._wire = Wire(url, connect_timeout_s=CONNECT_TIMEOUT_S, answer_timeout_s=ANSWER_TIMEOUT_S)
 
     async def run(self, op: Op[T]) -> T:
         """Drive an operation to its result; the errors are those of ``Log.run``."""
@@ -159,34 +147,32 @@ class AsyncLog:
             return cast(T, stop.value)
 
     async def close(self) -> None:
-        """Give the connections back."""
-        await self.client.aclose()
-        await self.client.connection_pool.disconnect()
+        """Close the connection."""
+        await self._wire.close()
 
     async def _send(self, command: Command) -> Any:
         if isinstance(command, Script):
             return await self._script(command)
         if isinstance(command, Scripts):
-            pipe = self.client.pipeline(transaction=False)
-            for call in command.calls:
-                pipe.execute_command("EVALSHA", scripts.load(call.name).sha, *_arguments(call))
-            replies = await pipe.execute(raise_on_error=False)
+            calls = [("EVALSHA", scripts.load(call.name).sha, *_arguments(call)) for call in command.calls]
+            replies = await self._wire.call_many(calls)
             return [
                 await self._settled(call, reply) for call, reply in zip(command.calls, replies, strict=True)
             ]
         if isinstance(command, Pipeline):
-            pipe = self.client.pipeline(transaction=False)
-            for each in command.commands:
-                pipe.execute_command(*each)
-            return await pipe.execute()
-        return await self.client.execute_command(*command)
+            replies = await self._wire.call_many(command.commands)
+            for reply in replies:
+                if isinstance(reply, RedisError):
+                    raise reply
+            return replies
+        return await self._wire.call(command)
 
     async def _script(self, call: Script) -> Any:
         source, arguments = scripts.load(call.name), _arguments(call)
         try:
-            return await self.client.execute_command("EVALSHA", source.sha, *arguments)
+            return await self._wire.call(("EVALSHA", source.sha, *arguments))
         except NoScriptError:
-            return await self.client.execute_command("EVAL", source.text, *arguments)
+            return await self._wire.call(("EVAL", source.text, *arguments))
 
     async def _settled(self, call: Script, reply: Any) -> Any:
         if isinstance(reply, NoScriptError):

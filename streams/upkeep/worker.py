@@ -49,7 +49,7 @@ class Worker:
         on_samples: OnSamples,
         on_processes: OnProcesses,
     ) -> None:
-        self._log = AsyncLog(url, connections=4)
+        self._log = AsyncLog(url)
         self._owner = secrets.token_hex(8)
         self._metrics_stream_id = metrics_stream_id
         self._processes_file = processes_file

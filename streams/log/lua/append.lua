@@ -48,7 +48,7 @@ if #fresh == 0 then
   state_save(meta, state)
   return answer
 end
-local actual = string.format(' %.0f ', state.last) .. (state.last_id or '')
+local actual = string.format(' %d ', state.last) .. (state.last_id or '')
 if expect_last ~= '' and tonumber(expect_last) ~= state.last then return redis.error_reply('OKMQ_WRONG_LAST' .. actual) end
 if expect_id ~= '' and expect_id ~= (state.last_id or '') then return redis.error_reply('OKMQ_WRONG_ID' .. actual) end
 if expect_keys ~= '' then
@@ -63,42 +63,47 @@ if state.discard == 'new' then
   raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
   state_save(meta, state)
   if state.max_messages and state.messages + #fresh > state.max_messages then
-    return redis.error_reply(string.format('OKMQ_FULL max_messages %.0f', state.max_messages))
+    return redis.error_reply(string.format('OKMQ_FULL max_messages %d', state.max_messages))
   end
   if state.max_bytes and state.bytes + size > state.max_bytes then
-    return redis.error_reply(string.format('OKMQ_FULL max_bytes %.0f', state.max_bytes))
+    return redis.error_reply(string.format('OKMQ_FULL max_bytes %d', state.max_bytes))
   end
 end
 
-local remembered, keyed = {}, {}
-for _, n in ipairs(fresh) do
+local remembered, keyed, widest, ms = {}, {}, state.widest, string.format('-%d', now)
+for at_fresh = 1, #fresh do
+  local n = fresh[at_fresh]
   local at = first_value + (n - 1) * stride
-  local offset, entry = answer[n], {'i', ids[n], 'b', ARGV[at + 1], 'c', 0}
-  cum = cum + #ARGV[at + 1]
-  entry[6] = string.format('%.0f', cum)
-  state.widest = math.max(state.widest, #ARGV[at + 1])
-  local text = string.format('%.0f', offset)
-  for column = 3, stride do
-    local name, value = string.sub(columns, column, column), ARGV[at + column - 1]
-    if value ~= '' then
-      if name == 'k' then keyed[#keyed + 1], keyed[#keyed + 2] = value, text end
-      if name == 't' then
-        name, value = 'x', string.format('%.0f', now + tonumber(value) * 1000)
-        redis.call('ZADD', expiry, value, text)
+  local id, body, text = ids[n], ARGV[at + 1], string.format('%d', answer[n])
+  local size_bytes = #body
+  cum = cum + size_bytes
+  if size_bytes > widest then widest = size_bytes end
+  if stride == 2 then
+    redis.call('XADD', log, text .. ms, 'i', id, 'b', body, 'c', string.format('%d', cum))
+  else
+    local entry = {'i', id, 'b', body, 'c', string.format('%d', cum)}
+    for column = 3, stride do
+      local name, value = string.sub(columns, column, column), ARGV[at + column - 1]
+      if value ~= '' then
+        if name == 'k' then keyed[#keyed + 1], keyed[#keyed + 2] = value, text end
+        if name == 't' then
+          name, value = 'x', string.format('%d', now + tonumber(value) * 1000)
+          redis.call('ZADD', expiry, value, text)
+        end
+        entry[#entry + 1], entry[#entry + 2] = name, value
       end
-      entry[#entry + 1], entry[#entry + 2] = name, value
     end
+    redis.call('XADD', log, text .. ms, unpack(entry))
   end
-  redis.call('XADD', log, string.format('%.0f-%.0f', offset, now), unpack(entry))
-  remembered[#remembered + 1], remembered[#remembered + 2] = ids[n], text
+  remembered[2 * at_fresh - 1], remembered[2 * at_fresh] = id, text
 end
+state.widest = widest
 redis.call('HSET', fresh_bucket, unpack(remembered))
 if #keyed > 0 then redis.call('HSET', by_key, unpack(keyed)) end
-redis.call('HSET', meta, 'last_id', ids[fresh[#fresh]])
 state.duplicates = state.duplicates + count - #fresh
 state.last, state.last_ms, state.cum = state.last + #fresh, now, cum
 state.messages, state.bytes = state.messages + #fresh, state.bytes + size
 if state.discard ~= 'new' then raise_floor(log, gone, state, floor_by_limits(log, gone, state, now)) end
-state_save(meta, state)
-redis.call('PUBLISH', wake, string.format('%.0f', state.last))
+state_save(meta, state, 'last_id', ids[fresh[#fresh]])
+redis.call('PUBLISH', wake, string.format('%d', state.last))
 return answer

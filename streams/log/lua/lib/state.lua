@@ -3,18 +3,18 @@
 local STATE_NUMBERS = {'last', 'last_ms', 'cum', 'messages', 'bytes', 'floor', 'floor_cum', 'committed', 'purged',
   'archived', 'duplicates', 'widest', 'ids_now', 'ids_since', 'dedup_window', 'max_message_bytes', 'sealed', 'deny_delete', 'deny_purge',
   'max_messages', 'max_bytes', 'ttl', 'archive', 'held_since'}
-local STATE_TEXTS = {'name', 'last_id', 'discard'}
 local STATE_COUNTERS = {'last', 'last_ms', 'cum', 'messages', 'bytes', 'floor', 'floor_cum', 'committed', 'purged',
   'duplicates', 'widest', 'ids_now', 'ids_since'}
 
 -- Returns nil when there is no such stream.
 local function state_load(meta)
-  local numbers = redis.call('HMGET', meta, unpack(STATE_NUMBERS))
-  local texts = redis.call('HMGET', meta, unpack(STATE_TEXTS))
-  if not texts[1] then return nil end
-  local state, before = {}, {}
-  for n, field in ipairs(STATE_NUMBERS) do state[field] = tonumber(numbers[n] or nil) end
-  for n, field in ipairs(STATE_TEXTS) do state[field] = texts[n] or nil end
+  local values = redis.call('HMGET', meta, 'name', 'last_id', 'discard', unpack(STATE_NUMBERS))
+  if not values[1] then return nil end
+  local state, before = { name = values[1], last_id = values[2] or nil, discard = values[3] or nil }, {}
+  for n = 1, #STATE_NUMBERS do
+    local value = values[n + 3]
+    if value and value ~= '' then state[STATE_NUMBERS[n]] = tonumber(value) end
+  end
   for _, field in ipairs(STATE_COUNTERS) do
     before[field] = state[field]
     state[field] = state[field] or (field == 'floor' and 1 or 0)
@@ -24,16 +24,18 @@ local function state_load(meta)
   return state
 end
 
--- Writes the counters that changed.
-local function state_save(meta, state)
-  local changed = {}
-  for _, field in ipairs(STATE_COUNTERS) do
-    if state[field] ~= state.before[field] then
-      changed[#changed + 1] = field
-      changed[#changed + 1] = string.format('%.0f', state[field])
+-- Writes the counters that changed, and the field and value pairs that are given besides.
+local function state_save(meta, state, ...)
+  local changed, count, before = {...}, select('#', ...), state.before
+  for n = 1, #STATE_COUNTERS do
+    local field = STATE_COUNTERS[n]
+    local value = state[field]
+    if value ~= before[field] then
+      changed[count + 1], changed[count + 2] = field, string.format('%d', value)
+      count = count + 2
     end
   end
-  if #changed > 0 then redis.call('HSET', meta, unpack(changed)) end
+  if count > 0 then redis.call('HSET', meta, unpack(changed)) end
 end
 
 -- The server's time in unix ms, never running backwards within a stream.
