@@ -34,7 +34,7 @@ test: dev system ## everything: unit, Valkey, Redis, database, Spark, Chromium, 
 
 .PHONY: test-fast
 test-fast: dev ## without Spark, Chromium and whole-product tests; under two minutes
-	$(PYTEST) -m "not spark and not e2e and not running" $(ARGS)
+	$(PYTEST) -m "not spark and not e2e and not running and not install" $(ARGS)
 
 .PHONY: coverage
 coverage: dev system ## the whole suite with branch coverage

@@ -48,6 +48,7 @@ def run(project: Path, *words: str, path: str) -> "subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.install
 def test_the_environment_is_made_once_and_again_when_the_lock_changes(project: Path) -> None:
     path = os.environ["PATH"]
     first = run(project, "bootstrap", "run", path=path)
@@ -60,12 +61,14 @@ def test_the_environment_is_made_once_and_again_when_the_lock_changes(project: P
     assert "Making .venv" not in again
 
 
+@pytest.mark.install
 def test_what_the_tests_need_serves_the_product_too(project: Path) -> None:
     path = os.environ["PATH"]
     assert run(project, "bootstrap", "dev", path=path).returncode == 0
     assert run(project, "bootstrap", "run", path=path).stdout == ""
 
 
+@pytest.mark.install
 def test_a_lock_that_cannot_be_installed_leaves_no_mark_of_success(project: Path) -> None:
     path = os.environ["PATH"]
     (project / "requirements.lock").write_text("okmq-has-no-such-package==1 --hash=sha256:00\n")
