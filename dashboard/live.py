@@ -67,9 +67,14 @@ class StreamSampled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverviewSampled:
-    """The sums over a workspace's streams; sent every second, so that silence means that the numbers are stale."""
+    """The sums over a workspace's streams; sent every second, so that silence means that the numbers are stale.
+
+    ``beat`` counts up by one: a page that misses one asks how everything stands, since what changed in between was
+    sent to nobody (the channel layer keeps nothing for a subscriber that is away, as when the store restarts).
+    """
 
     kind: ClassVar[str] = "overview_sampled"
+    beat: int
     workspace_id: int
     at_ms: int
     streams: int
@@ -201,23 +206,38 @@ class Feed:
 
     def __init__(self) -> None:
         self._last: dict[str, StreamSampled] = {}
+        self._undelivered: dict[str, StreamSampled] = {}
         self._rows_at = 0.0
-        self._beat: asyncio.Task[None] | None = None
+        self._beats = 0
+        self._beating: asyncio.Task[None] | None = None
 
     async def publish(self, samples: Sequence[Sample]) -> None:
         """Tell the pages of these streams, and keep the sums beating from now on."""
-        if self._beat is None or self._beat.done():
-            self._beat = asyncio.create_task(self._keep_beating())
-        events = [sampled(sample) for sample in samples]
-        self._last.update({event.stream_id: event for event in events})
-        await send_many(events)
+        if self._beating is None or self._beating.done():
+            self._beating = asyncio.create_task(self._keep_beating())
+        events = {sample.stream_id: sampled(sample) for sample in samples}
+        self._last.update(events)
+        self._undelivered.update(events)
+        await self._deliver()
 
     def sums(self, *, at_ms: int) -> list[OverviewSampled]:
         """One event a workspace."""
         by_workspace: dict[int, list[StreamSampled]] = {}
         for event in self._last.values():
             by_workspace.setdefault(event.workspace_id, []).append(event)
-        return [_sum(workspace_id, events, at_ms=at_ms) for workspace_id, events in by_workspace.items()]
+        return [
+            _sum(workspace_id, events, at_ms=at_ms, beat=self._beats)
+            for workspace_id, events in by_workspace.items()
+        ]
+
+    async def _deliver(self) -> None:
+        """Send what waits; what cannot be sent now goes with the next beat, unless something newer comes first."""
+        waiting, self._undelivered = self._undelivered, {}
+        try:
+            await send_many(waiting.values())
+        except Exception as error:
+            self._undelivered = {**waiting, **self._undelivered}
+            logger.warning("Live numbers wait for the store: %s", error)
 
     async def _keep_beating(self) -> None:
         """Send the sums every second, whether or not anything moved; ends with the worker's event loop."""
@@ -227,6 +247,8 @@ class Feed:
                 if started - self._rows_at >= ROWS_EVERY_S:
                     await self._look_at_rows()
                     self._rows_at = started
+                await self._deliver()
+                self._beats += 1
                 await send_many(self.sums(at_ms=int(time.time() * 1000)))
             except Exception:
                 # The pages say by themselves that their numbers are stale; the next beat may get through.
@@ -244,9 +266,10 @@ class Feed:
                 self._last.setdefault(view.stream.stream_id, stream_sampled(view))
 
 
-def _sum(workspace_id: int, events: Sequence[StreamSampled], *, at_ms: int) -> OverviewSampled:
+def _sum(workspace_id: int, events: Sequence[StreamSampled], *, at_ms: int, beat: int) -> OverviewSampled:
     moving = [event for event in events if at_ms - event.at_ms <= RATE_HOLDS_MS]
     return OverviewSampled(
+        beat=beat,
         workspace_id=workspace_id,
         at_ms=at_ms,
         streams=len(events),

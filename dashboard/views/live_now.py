@@ -21,6 +21,7 @@ def now(request: HttpRequest, caller: Caller) -> HttpResponse:
     if live.OVERVIEW in found:
         totals = rates.totals(rates.rows(list(selectors.streams_of(caller))))
         overview = live.OverviewSampled(
+            beat=0,
             workspace_id=caller.workspace.pk,
             at_ms=totals.at_ms,
             streams=totals.streams,

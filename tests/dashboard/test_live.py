@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from asgiref.testing import ApplicationCommunicator
+from channels.layers import channel_layers
 from channels.routing import URLRouter
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.db import SessionStore
@@ -219,6 +220,21 @@ async def test_the_beat_sums_all_streams_and_forgets_deleted_ones(
     await asyncio.to_thread(Stream.objects.all().delete)
     await feed._look_at_rows()
     assert feed.sums(at_ms=1) == []
+
+
+async def test_what_could_not_be_sent_is_sent_with_the_next_beat(
+    pages: list[Page], ours: tuple[Any, Stream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = await opened(pages, ours[0], "stream:orders")
+    await page.next("stream:orders")
+    feed = Feed()
+    feed._beating = asyncio.create_task(asyncio.sleep(3600))  # no beat of its own
+    with monkeypatch.context() as store_is_away:
+        store_is_away.setitem(channel_layers.backends, "default", None)
+        await feed.publish([sample_of(ours[1], messages=4)])
+    await feed._deliver()
+    assert (await page.next("stream:orders"))["event"]["messages"] == 4
+    feed._beating.cancel()
 
 
 def test_a_rate_that_was_not_told_again_has_ended(ours: tuple[Any, Stream]) -> None:

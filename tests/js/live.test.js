@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Inbox, retryDelay, statusOf } from "../../dashboard/static/js/live.js";
+import { Inbox, isGap, retryDelay, statusOf } from "../../dashboard/static/js/live.js";
 
 test("a retry waits half a second at least and five at most", () => {
   for (let attempt = 0; attempt < 40; attempt += 1) {
@@ -26,6 +26,13 @@ test("a snapshot older than what was heard already is passed over", () => {
   assert.equal(inbox.put("stream:a", { at_ms: 5, messages: 9 }), true);
   assert.equal(inbox.put("stream:a", { at_ms: 4, messages: 8 }), false);
   assert.deepEqual(inbox.drain(), [["stream:a", { at_ms: 5, messages: 9 }]]);
+});
+
+test("a missed beat is a gap, the first beat and the next one are none", () => {
+  assert.equal(isGap(null, 7), false);
+  assert.equal(isGap(7, 8), false);
+  assert.equal(isGap(7, 9), true);
+  assert.equal(isGap(7, 1), true); // another worker took over
 });
 
 test("a topic that was let go may start again", () => {

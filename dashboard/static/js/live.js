@@ -27,6 +27,11 @@ export function statusOf({ connection, hidden, silentMs }) {
   return { state: "live", word: connection === "polling" ? "Live, polling" : "Live", age: "" };
 }
 
+/** Whether a beat was missed, and with it perhaps other events; the first one after an opening misses none. */
+export function isGap(last, next) {
+  return last !== null && next !== last + 1;
+}
+
 /** What has arrived and is not painted yet: the latest event of each topic, never an older one over a newer. */
 export class Inbox {
   #newest = new Map();
@@ -60,6 +65,7 @@ export class Live {
   #topics = new Set([BEAT]);
   #attempt = 0;
   #sequence = 0;
+  #beat = null;
   #connection = "closed";
   #heardAt = performance.now();
   #frame = 0;
@@ -100,6 +106,7 @@ export class Live {
     this.#socket = socket;
     socket.onopen = () => {
       this.#sequence = 0;
+      this.#beat = null;
       this.#ask();
     };
     socket.onmessage = (message) => this.#receive(JSON.parse(message.data));
@@ -135,6 +142,11 @@ export class Live {
     }
     if (seq !== this.#sequence + 1) this.#ask(); // something was lost on the way: ask how everything stands
     this.#sequence = seq;
+    if (event.kind === "overview_sampled") {
+      // Every browser misses the same beat: they do not all ask in the same moment.
+      if (isGap(this.#beat, event.beat)) setTimeout(() => this.#ask(), Math.random() * 500);
+      this.#beat = event.beat;
+    }
     this.#take(topic, event);
   }
 
