@@ -1,5 +1,5 @@
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
@@ -179,7 +179,7 @@ def test_a_key_outside_the_streams_patterns_is_refused(
 
 
 def test_a_body_without_content_length_is_read(client: httpx.Client, stream: Stream) -> None:
-    def chunks() -> object:
+    def chunks() -> Iterator[bytes]:
         yield b'[{"id":"a",'
         yield b'"body":1}]'
 
@@ -189,7 +189,7 @@ def test_a_body_without_content_length_is_read(client: httpx.Client, stream: Str
 
 
 def test_too_large_a_request_is_refused_before_it_is_read(client: httpx.Client, stream: Stream) -> None:
-    def chunks() -> object:
+    def chunks() -> Iterator[bytes]:
         for _ in range(20):
             yield b" " * 1_000_000
 

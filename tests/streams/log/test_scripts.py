@@ -12,7 +12,8 @@ FILES = sorted(scripts.LUA.glob("*.lua"))
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_header_and_code_name_the_same_keys_and_arguments(path: Path) -> None:
-    header, code = [], []
+    header: list[str] = []
+    code: list[str] = []
     for line in path.read_text().splitlines():
         (header if line.startswith("--") and not code else code).append(line)
     for table in ("KEYS", "ARGV"):
