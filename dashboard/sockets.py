@@ -8,6 +8,7 @@ Each new topic is answered at once with how it stands, so that a page is right w
 """
 
 import json
+import logging
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -21,6 +22,9 @@ from streams.errors import Refusal
 MOST_FRAME_CHARACTERS = 64 * 1024
 MALFORMED = 4400
 NOT_LOGGED_IN = 4401
+TRY_AGAIN = 1013
+
+logger = logging.getLogger(__name__)
 
 
 class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
@@ -52,6 +56,15 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         if wanted is None:
             await self.close(code=MALFORMED)
             return
+        try:
+            await self._show(wanted)
+        except Exception as error:
+            # The store or the database is away: the browser comes back by itself, and asks again.
+            logger.warning("A page could not subscribe: %s", error)
+            await self.close(code=TRY_AGAIN)
+
+    async def _show(self, wanted: list[str]) -> None:
+        """Join the groups of these topics, leave the others, and tell how each stands."""
         found = await database_sync_to_async(topics.resolve)(self.caller, wanted)
         layer = self.channel_layer
         for name in self.topics.keys() - found.keys():
