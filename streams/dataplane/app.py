@@ -12,7 +12,7 @@ from django.http.request import validate_host
 from streams.dataplane import grouping, moving, publishing, reading, tailing
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Directory
-from streams.dataplane.publishing import Durability
+from streams.dataplane.durability import Durability
 from streams.dataplane.request import Disconnected, Receive, Request, Scope, Send
 from streams.dataplane.response import EventStream, Response, refused
 from streams.errors import Refusal, refusal_of
@@ -65,7 +65,7 @@ class DataPlane:
         log_client = AsyncLog(self._url)
         directory = Directory(log_client)
         wakener = Wakener(self._url, on_changed=directory.forget)
-        self._context = Context(log_client, directory, wakener, Durability())
+        self._context = Context(log_client, directory, wakener, Durability(log_client))
         wakener.start()
         self._telling = create_task(self._context.tell_worker())
         return self._context

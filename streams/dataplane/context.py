@@ -1,7 +1,5 @@
 """What the handlers of one process share."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
@@ -9,16 +7,13 @@ import secrets
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from streams.dataplane.directory import Directory
+from streams.dataplane.durability import Durability
 from streams.log import config, groups, stats
 from streams.log.client import AsyncLog
 from streams.log.errors import LogError
 from streams.log.wake import Wakener
-
-if TYPE_CHECKING:
-    from streams.dataplane.publishing import Durability
 
 TELL_EVERY_S = 0.2
 POLLS_EVERY_S = 2.0

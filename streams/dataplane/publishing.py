@@ -1,6 +1,5 @@
 """Publishing: one request is one batch, stored whole or not at all."""
 
-import time
 from dataclasses import replace
 
 import msgspec
@@ -17,8 +16,6 @@ from streams.log.config import TokenGrant
 from streams.log.errors import LogError, StreamNotFound
 from streams.naming import key_fault, matches_any
 
-DURABILITY_AGE_S = 1.0
-
 
 class Receipt(msgspec.Struct, gc=False):
     """What a publisher is told of each message, in input order."""
@@ -26,20 +23,6 @@ class Receipt(msgspec.Struct, gc=False):
     id: str
     offset: int
     duplicate: bool
-
-
-class Durability:
-    """What the store does with a write before it answers, asked again at most once a second."""
-
-    def __init__(self) -> None:
-        self._asked, self._answer = 0.0, ""
-
-    async def now(self, context: Context) -> str:
-        """``fsync``, ``window`` or ``memory``; see ``streams.log.stats.durability``."""
-        if self._asked < time.monotonic() - DURABILITY_AGE_S:
-            self._answer = await context.log.run(stats.durability())
-            self._asked = time.monotonic()
-        return self._answer
 
 
 async def publish(context: Context, request: Request, name: str) -> Response:
@@ -75,7 +58,7 @@ async def _read(request: Request) -> Publication:
 async def _publish(context: Context, grant: TokenGrant, name: str, publication: Publication) -> Response:
     known = await context.directory.stream(grant, name, may="publish")
     _check_keys(publication, known.key_patterns)
-    durability = await context.durability.now(context)
+    durability = await context.durability.now()
     receipts: list[Receipt] = []
     if publication.messages:
         stream_id, appended = await context.directory.with_stream(
