@@ -1,0 +1,62 @@
+"""Reading: rows together with how they stand in the log. One module a subject; callers import them from here."""
+
+from streams.selectors.events import events_latest, events_page
+from streams.selectors.groups import GroupView, Member, dead_letters, group_view, group_views
+from streams.selectors.history import history_points, history_position, history_totals, runs_latest, runs_page
+from streams.selectors.messages import message_at, messages_before, messages_from, offset_at
+from streams.selectors.samples import METRICS_STREAM, Sample, metrics_points, recent_samples
+from streams.selectors.streams import (
+    Overview,
+    StreamView,
+    overview,
+    stream_view,
+    stream_views,
+    streams_matching,
+    streams_of,
+    streams_page,
+)
+from streams.selectors.times import moment
+from streams.selectors.workspaces import (
+    WorkspaceView,
+    tokens_page,
+    workspace_named,
+    workspace_view,
+    workspaces_page,
+)
+
+__all__ = [
+    "METRICS_STREAM",
+    "GroupView",
+    "Member",
+    "Overview",
+    "Sample",
+    "StreamView",
+    "WorkspaceView",
+    "dead_letters",
+    "events_latest",
+    "events_page",
+    "group_view",
+    "group_views",
+    "history_points",
+    "history_position",
+    "history_totals",
+    "message_at",
+    "messages_before",
+    "messages_from",
+    "metrics_points",
+    "moment",
+    "offset_at",
+    "overview",
+    "recent_samples",
+    "runs_latest",
+    "runs_page",
+    "stream_view",
+    "stream_views",
+    "streams_matching",
+    "streams_of",
+    "streams_page",
+    "tokens_page",
+    "workspace_named",
+    "workspace_view",
+    "workspaces_page",
+]

@@ -1,0 +1,108 @@
+"""Consumer groups: their rows together with how they stand in the log."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from streams import store
+from streams.errors import group_not_found
+from streams.log import groups
+from streams.log.client import Op
+from streams.log.errors import GroupNotFound, StreamNotFound
+from streams.log.groups import DeadLetter, GroupState
+from streams.models import Group, Stream
+from streams.selectors.times import moment
+
+QUIET_MS = 60_000
+"""A group that has neither fetched nor answered for so long is not being worked on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A consumer with messages in flight."""
+
+    name: str
+    ack_pending: int
+    last_active: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """A group's row and how it stands.
+
+    Attributes:
+        waiting: open polls.
+        members: consumers with messages in flight, by name.
+    """
+
+    group: Group
+    state: GroupState
+    waiting: int
+    members: list[Member]
+
+    @property
+    def lag_seconds(self) -> float:
+        """Age of the oldest message that is not acknowledged; 0 when all are."""
+        if self.state.oldest_ms is None or not (self.state.lag or self.state.ack_pending):
+            return 0.0
+        return max(0.0, (self.state.now_ms - self.state.oldest_ms) / 1000)
+
+    @property
+    def paused_until(self) -> datetime | None:
+        until_ms = self.state.paused_until_ms
+        return moment(until_ms) if until_ms is not None and until_ms > 0 else None
+
+    @property
+    def status(self) -> str:
+        """``paused``, ``stalled`` (something to do and nobody there), ``lagging``, ``idle`` or ``ok``."""
+        active_ms = max(self.state.fetched_ms or 0, self.state.acked_ms or 0)
+        is_quiet = not self.waiting and self.state.now_ms - active_ms > QUIET_MS
+        if self.state.paused_until_ms is not None:
+            return "paused"
+        if self.state.lag or self.state.ack_pending:
+            return "stalled" if is_quiet else "lagging" if self.state.lag else "ok"
+        return "idle" if is_quiet else "ok"
+
+
+def group_views(stream: Stream, groups_: Sequence[Group]) -> list[GroupView]:
+    """Groups of one stream, and how they stand; those that the log no longer has are left out."""
+
+    def op() -> Op[list[GroupView]]:
+        found = []
+        open_polls = None
+        for group in groups_:
+            try:
+                state = yield from groups.inspect(stream.stream_id, group.name, filter_keys=group.filter_keys)
+            except (GroupNotFound, StreamNotFound):
+                continue
+            members = yield from groups.members(stream.stream_id, group.name)
+            if open_polls is None:
+                open_polls = yield from groups.waiting(now_ms=state.now_ms)
+            found.append(
+                GroupView(
+                    group,
+                    state,
+                    open_polls.get((stream.stream_id, group.name), 0),
+                    [Member(name, count, moment(last)) for name, (count, last) in sorted(members.items())],
+                )
+            )
+        return found
+
+    return store.log().run(op())
+
+
+def group_view(group: Group) -> GroupView:
+    """One group, and how it stands.
+
+    Raises:
+        Refusal: ``group_not_found`` when the log no longer has it.
+    """
+    found = group_views(group.stream, [group])
+    if not found:
+        raise group_not_found(group.name)
+    return found[0]
+
+
+def dead_letters(group: Group, *, start: int = 0, limit: int = 100) -> list[DeadLetter]:
+    """A group's dead letters from an offset on, in offset order."""
+    return store.log().run(groups.dead_letters(group.stream.stream_id, group.name, start=start, limit=limit))

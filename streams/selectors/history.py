@@ -1,0 +1,50 @@
+"""What Spark computed, and the runs that computed it."""
+
+from datetime import datetime
+
+from django.db.models import Sum
+
+from streams.models import Rollup, RollupPosition, Run, Stream
+
+
+def history_points(
+    stream: Stream,
+    *,
+    step: str,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> list[Rollup]:
+    """What Spark computed for a stream, by time; ``since`` inclusive, ``until`` exclusive."""
+    points = Rollup.objects.filter(stream_id=stream.stream_id, step=step)
+    if since is not None:
+        points = points.filter(start__gte=since)
+    if until is not None:
+        points = points.filter(start__lt=until)
+    return list(points.order_by("start"))
+
+
+def history_position(stream: Stream) -> RollupPosition | None:
+    """How far the rollups of a stream have come, and by which run."""
+    return RollupPosition.objects.select_related("run").filter(stream_id=stream.stream_id).first()
+
+
+def history_totals(stream: Stream) -> tuple[int, int]:
+    """Messages and bytes of all time in the rollups."""
+    sums = Rollup.objects.filter(stream_id=stream.stream_id, step="day").aggregate(
+        Sum("messages"), Sum("bytes")
+    )
+    return sums["messages__sum"] or 0, sums["bytes__sum"] or 0
+
+
+def runs_page(*, before: int | None, limit: int) -> tuple[list[Run], bool]:
+    """A page of runs, newest first, those before an id, and whether there are more."""
+    found = Run.objects.order_by("-id")
+    if before is not None:
+        found = found.filter(id__lt=before)
+    rows = list(found[: limit + 1])
+    return rows[:limit], len(rows) > limit
+
+
+def runs_latest(*, limit: int = 20) -> list[Run]:
+    """The newest runs of the history jobs, newest first."""
+    return list(Run.objects.order_by("-id")[:limit])

@@ -1,0 +1,92 @@
+"""What the worker sampled, for the live charts."""
+
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from streams import store
+from streams.log import read
+from streams.models import Stream
+from streams.selectors.messages import messages_from
+
+METRICS_STREAM = "_metrics"
+"""The internal stream that the worker appends a sample of all streams to, every second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """How a stream stood at a moment (unix ms), and its rates a second since the sample before."""
+
+    at_ms: int
+    offset: int
+    messages: int
+    bytes: int
+    lag: int
+    messages_in: float
+    bytes_in: float
+
+
+class _SampledStream(msgspec.Struct):
+    offset: int
+    messages: int
+    bytes: int
+    lag: int
+    messages_in: float = msgspec.field(name="in", default=0.0)
+    bytes_in: float = 0.0
+
+
+class _SampledSecond(msgspec.Struct):
+    at: int
+    streams: dict[str, msgspec.Raw]
+
+
+_decode_second = msgspec.json.Decoder(_SampledSecond).decode
+_decode_sampled = msgspec.json.Decoder(_SampledStream).decode
+
+
+def recent_samples(stream: Stream, since_ms: int) -> list[Sample]:
+    """The worker's samples of a stream since a moment (unix ms), oldest first, from the internal stream of samples.
+
+    A second in which the stream did not change may have no sample.
+    """
+    held = Stream.objects.filter(name=METRICS_STREAM, internal=True).first()
+    if held is None:
+        return []
+    log, wanted = store.log(), stream.stream_id.encode()
+    samples = []
+    offset = log.run(read.offset_at(held.stream_id, since_ms))
+    while page := messages_from(held, offset=offset, limit=read.PAGE):
+        offset = page[-1].offset + 1
+        for message in page:
+            if wanted in message.body:
+                second = _decode_second(message.body)
+                found = second.streams.get(stream.stream_id)
+                if found is not None:
+                    samples.append(Sample(at_ms=second.at, **msgspec.structs.asdict(_decode_sampled(found))))
+    return samples
+
+
+def metrics_points(stream: Stream, *, since_ms: int, now_ms: int, step_s: int) -> list[Sample]:
+    """One sample a step, from the first that is known until now: how the stream stood at its end, mean rates in it.
+
+    A step in which nothing moved has no sample of its own: the stream stood as before, at rest.
+    """
+    step_ms = step_s * 1000
+    steps: dict[int, list[Sample]] = {}
+    for sample in recent_samples(stream, since_ms):
+        steps.setdefault(sample.at_ms // step_ms, []).append(sample)
+    points: list[Sample] = []
+    for number in range(min(steps, default=0), now_ms // step_ms + 1) if steps else ():
+        inside = steps.get(number, [])
+        last = inside[-1] if inside else points[-1]
+        in_messages = sum(sample.messages_in for sample in inside) / step_s
+        in_bytes = sum(sample.bytes_in for sample in inside) / step_s
+        points.append(
+            replace(
+                last,
+                at_ms=number * step_ms,
+                messages_in=round(in_messages, 3),
+                bytes_in=round(in_bytes, 3),
+            )
+        )
+    return points

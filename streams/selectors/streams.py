@@ -1,0 +1,126 @@
+"""Streams: their rows together with how they stand in the log."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet, Value
+from django.db.models.fields.json import KeyTransform
+from django.db.models.functions import StrIndex
+
+from streams import naming, store
+from streams.access import Caller
+from streams.log import stats
+from streams.log.stats import State
+from streams.models import (
+    Group,
+    Stream,
+)
+from streams.selectors.narrowing import inside
+from streams.selectors.times import moment
+
+
+@dataclass(frozen=True, slots=True)
+class StreamView:
+    """A stream's row, how it stands, and how many consumer groups it has."""
+
+    stream: Stream
+    state: State
+    groups: int = 0
+
+    @property
+    def first_timestamp(self) -> datetime | None:
+        return moment(self.state.first_ms)
+
+    @property
+    def last_timestamp(self) -> datetime | None:
+        return moment(self.state.last_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A workspace in figures."""
+
+    streams: int
+    messages: int
+    bytes: int
+
+
+def stream_view(stream: Stream) -> StreamView:
+    """One stream with its state."""
+    return stream_views([stream])[0]
+
+
+def stream_views(streams: Sequence[Stream]) -> list[StreamView]:
+    """Streams with their states, in one round trip."""
+    states = store.log().run(stats.inspect_many([stream.stream_id for stream in streams]))
+    groups_of = Counter(Group.objects.filter(stream__in=streams).values_list("stream_id", flat=True))
+    return [
+        StreamView(stream, states.get(stream.stream_id, stats.EMPTY), groups_of[stream.pk])
+        for stream in streams
+    ]
+
+
+def streams_of(
+    caller: Caller,
+    *,
+    name: str = "",
+    labels: Iterable[tuple[str, str]] = (),
+    internal: bool = False,
+) -> QuerySet[Stream]:
+    """The streams that a caller may see, by name.
+
+    Args:
+        name: a part of the name, as written.
+        labels: label and value pairs, all of which must hold.
+    """
+    found = Stream.objects.filter(workspace=caller.workspace).select_related("workspace").order_by("name")
+    if not internal:
+        found = found.filter(internal=False)
+    if name:
+        # LIKE is blind to case on SQLite; names are not.
+        found = found.alias(at=StrIndex("name", Value(name))).filter(at__gt=0)
+    for number, (label, value) in enumerate(labels):
+        # Not as a keyword: a label's name may look like a look-up.
+        found = found.alias(**{f"label_{number}": KeyTransform(label, "labels")})
+        found = found.filter(**{f"label_{number}": value})
+    if caller.streams:
+        found = found.filter(inside(caller.streams, "name"))
+    return found
+
+
+def streams_page(
+    caller: Caller, *, after: str = "", limit: int = 100, **filters: Any
+) -> tuple[list[StreamView], bool]:
+    """A page of streams by name, those after a name, and whether there are more."""
+    found = streams_of(caller, **filters)
+    if after:
+        found = found.filter(name__gt=after)
+    rows = list(found[: limit + 1])
+    return stream_views(rows[:limit]), len(rows) > limit
+
+
+def streams_matching(caller: Caller, key: str) -> list[StreamView]:
+    """The streams whose key patterns match a key; a stream without patterns matches none."""
+    patterns = streams_of(caller).exclude(keys=[]).values_list("pk", "keys")
+    found = [pk for pk, its_patterns in patterns if naming.matches_any(key, its_patterns)]
+    # In slices: a database bounds how many values one statement takes.
+    rows = [
+        stream
+        for n in range(0, len(found), 500)
+        for stream in streams_of(caller).filter(pk__in=found[n : n + 500])
+    ]
+    return stream_views(sorted(rows, key=lambda stream: stream.name))
+
+
+def overview(caller: Caller) -> Overview:
+    """Totals over the streams that a caller may see."""
+    ids = list(streams_of(caller).values_list("stream_id", flat=True))
+    states = store.log().run(stats.inspect_many(ids)).values()
+    return Overview(
+        streams=len(ids),
+        messages=sum(state.messages for state in states),
+        bytes=sum(state.bytes for state in states),
+    )
