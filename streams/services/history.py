@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
 from streams.models import Rollup, RollupPosition, Run
@@ -106,14 +105,22 @@ def rollups_add(points: Iterable[RollupPoint], *, positions: Iterable[Progressed
         held.save()
         moved.add(progressed.stream_id)
     wanted = [point for point in points if point.stream_id in moved]
-    fresh = []
-    for point in wanted:
-        added = Rollup.objects.filter(stream_id=point.stream_id, step=point.step, start=point.start).update(
-            messages=F("messages") + point.messages,
-            bytes=F("bytes") + point.bytes,
-            run=run,
-        )
-        if not added:
-            fresh.append(Rollup(**asdict(point), run=run))
-    Rollup.objects.bulk_create(fresh, batch_size=500)
+    if not wanted:
+        return 0
+    starts = [point.start for point in wanted]
+    held_rows = Rollup.objects.filter(stream_id__in=moved, start__gte=min(starts), start__lte=max(starts))
+    held_of = {(row.stream_id, row.step, row.start): row for row in held_rows}
+    rows = [Rollup(**asdict(point), run=run) for point in wanted]
+    for row in rows:
+        before = held_of.get((row.stream_id, row.step, row.start))
+        if before is not None:
+            row.messages += before.messages
+            row.bytes += before.bytes
+    Rollup.objects.bulk_create(
+        rows,
+        batch_size=500,
+        update_conflicts=True,
+        unique_fields=["stream_id", "step", "start"],
+        update_fields=["messages", "bytes", "run"],
+    )
     return len(wanted)

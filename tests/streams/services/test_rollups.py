@@ -1,0 +1,51 @@
+"""Storing what Spark counted: added to what is there, and never twice."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from streams.models import Rollup, RollupPosition
+from streams.services.history import Progressed, RollupPoint, rollups_add
+
+pytestmark = pytest.mark.django_db
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+ONE = datetime(2026, 1, 1, 13, tzinfo=UTC)
+
+
+def point(start: datetime, messages: int, *, stream: str = "s") -> RollupPoint:
+    return RollupPoint(stream_id=stream, step="hour", start=start, messages=messages, bytes=messages * 10)
+
+
+def moved(start: int, end: int, *, stream: str = "s") -> Progressed:
+    return Progressed(stream_id=stream, from_offset=start, to_offset=end, fresh_to=NOON)
+
+
+def stored() -> dict[datetime, tuple[int, int]]:
+    return {row.start: (row.messages, row.bytes) for row in Rollup.objects.filter(stream_id="s")}
+
+
+def test_new_points_are_stored_and_later_ones_added() -> None:
+    rollups_add([point(NOON, 5)], positions=[moved(0, 5)], run=None)
+    rollups_add([point(NOON, 2), point(ONE, 3)], positions=[moved(5, 10)], run=None)
+    assert stored() == {NOON: (7, 70), ONE: (3, 30)}
+    assert RollupPosition.objects.get(stream_id="s").offset == 10
+
+
+def test_the_same_count_again_adds_nothing() -> None:
+    for _ in range(2):
+        rollups_add([point(NOON, 5)], positions=[moved(0, 5)], run=None)
+    assert stored() == {NOON: (5, 50)}
+
+
+def test_a_stream_counted_by_another_run_meanwhile_is_passed_over_alone() -> None:
+    rollups_add([point(NOON, 5)], positions=[moved(0, 5)], run=None)
+    points = [point(NOON, 9), point(NOON, 4, stream="t")]
+    rollups_add(points, positions=[moved(3, 12), moved(0, 4, stream="t")], run=None)
+    assert stored() == {NOON: (5, 50)}
+    assert Rollup.objects.get(stream_id="t").messages == 4
+
+
+def test_nothing_new_moves_the_position_all_the_same() -> None:
+    assert rollups_add([], positions=[moved(0, 7)], run=None) == 0
+    assert RollupPosition.objects.get(stream_id="s").offset == 7
