@@ -163,14 +163,16 @@ async def send_many(events: Iterable[Event]) -> None:
         await asyncio.gather(*(send(event) for event in waiting[first : first + SENT_AT_ONCE]))
 
 
-def stream_sampled(view: StreamView, *, rate_in: float = 0.0, bytes_in: float = 0.0) -> StreamSampled:
-    """The event that tells how a stream stands now."""
+def stream_sampled(
+    view: StreamView, *, at_ms: int, rate_in: float = 0.0, bytes_in: float = 0.0
+) -> StreamSampled:
+    """The event that tells how a stream stands; ``at_ms`` is from before it was looked at, as in a sample."""
     state = view.state
     return StreamSampled(
         stream_id=view.stream.stream_id,
         workspace_id=view.stream.workspace_id,
         name=view.stream.name,
-        at_ms=int(time.time() * 1000),
+        at_ms=at_ms,
         offset=state.offset,
         first_offset=state.first_offset,
         messages=state.messages,
@@ -261,9 +263,10 @@ class Feed:
         for gone in self._last.keys() - there:
             del self._last[gone]
         unknown = sorted(there - self._last.keys())
+        at_ms = int(time.time() * 1000)
         for first in range(0, len(unknown), INSPECTED_AT_ONCE):
             for view in await database_sync_to_async(_views)(unknown[first : first + INSPECTED_AT_ONCE]):
-                self._last.setdefault(view.stream.stream_id, stream_sampled(view))
+                self._last.setdefault(view.stream.stream_id, stream_sampled(view, at_ms=at_ms))
 
 
 def _sum(workspace_id: int, events: Sequence[StreamSampled], *, at_ms: int, beat: int) -> OverviewSampled:

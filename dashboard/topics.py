@@ -1,5 +1,6 @@
 """What a page may subscribe to: found through the access door, so nobody hears of another workspace."""
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -43,10 +44,13 @@ def resolve(caller: Caller, names: Iterable[str]) -> dict[str, Topic]:
 def snapshots(topics: Iterable[Topic]) -> list[tuple[Topic, Event]]:
     """How the topics stand now. The overview has none: its next beat is less than a second away, or it is stale."""
     by_stream = {topic.stream.stream_id: topic for topic in topics if topic.stream is not None}
+    at_ms = int(time.time() * 1000)
     found: list[tuple[Topic, Event]] = [
         (
             by_stream[row.stream.stream_id],
-            live.stream_sampled(row.view, rate_in=row.rates.rate_in, bytes_in=row.rates.bytes_in),
+            live.stream_sampled(
+                row.view, at_ms=at_ms, rate_in=row.rates.rate_in, bytes_in=row.rates.bytes_in
+            ),
         )
         for row in rates.rows([topic.stream for topic in by_stream.values() if topic.stream is not None])
     ]

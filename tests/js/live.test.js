@@ -28,6 +28,12 @@ test("a snapshot older than what was heard already is passed over", () => {
   assert.deepEqual(inbox.drain(), [["stream:a", { at_ms: 5, messages: 9 }]]);
 });
 
+test("an event that saw more messages wins, even if its look began earlier", () => {
+  const inbox = new Inbox();
+  inbox.put("stream:a", { stream_id: "x", at_ms: 5, offset: 0 });
+  assert.equal(inbox.put("stream:a", { stream_id: "x", at_ms: 4, offset: 1 }), true);
+});
+
 test("a missed beat is a gap, the first beat and the next one are none", () => {
   assert.equal(isGap(null, 7), false);
   assert.equal(isGap(7, 8), false);

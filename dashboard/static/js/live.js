@@ -39,7 +39,10 @@ export class Inbox {
 
   /** Take an event; false when a newer one of its topic is here already. */
   put(topic, event) {
-    if ((this.#newest.get(topic)?.at_ms ?? -Infinity) > event.at_ms) return false;
+    const newest = this.#newest.get(topic);
+    // Its time is when the look began; one that saw more messages saw them later, whatever its time says.
+    const sawMore = event.stream_id === newest?.stream_id && event.offset > newest?.offset;
+    if (newest && newest.at_ms > event.at_ms && !sawMore) return false;
     this.#newest.set(topic, event);
     this.#waiting.set(topic, event);
     return true;
