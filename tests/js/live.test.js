@@ -35,10 +35,11 @@ test("an event that saw more messages wins, even if its look began earlier", () 
 });
 
 test("a missed beat is a gap, the first beat and the next one are none", () => {
-  assert.equal(isGap(null, 7), false);
-  assert.equal(isGap(7, 8), false);
-  assert.equal(isGap(7, 9), true);
-  assert.equal(isGap(7, 1), true); // another worker took over
+  assert.equal(isGap(null, 7, 900), false);
+  assert.equal(isGap(null, 7, 2_900), true);
+  assert.equal(isGap(7, 8, 9_000), false);
+  assert.equal(isGap(7, 9, 9_000), true);
+  assert.equal(isGap(7, 1, 9_000), true); // another worker took over
 });
 
 test("a topic that was let go may start again", () => {

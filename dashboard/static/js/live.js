@@ -9,6 +9,7 @@ const LONGEST_RETRY_MS = 5000;
 const STALE_AFTER_MS = 4000;
 const POLL_EVERY_MS = 2000;
 const POLL_AFTER_FAILURES = 3;
+const LONGEST_FIRST_BEAT_MS = 1500;
 const LOGGED_OUT = 4401;
 const BEAT = "overview"; // sampled every second even when nothing happens, so silence means that it is stale
 
@@ -27,9 +28,9 @@ export function statusOf({ connection, hidden, silentMs }) {
   return { state: "live", word: connection === "polling" ? "Live, polling" : "Live", age: "" };
 }
 
-/** Whether a beat was missed, and with it perhaps other events; the first one after an opening misses none. */
-export function isGap(last, next) {
-  return last !== null && next !== last + 1;
+/** Whether a beat was missed, and with it perhaps other events; the first one may be one beat after the asking. */
+export function isGap(last, next, sinceAskedMs) {
+  return last === null ? sinceAskedMs > LONGEST_FIRST_BEAT_MS : next !== last + 1;
 }
 
 /** What has arrived and is not painted yet: the latest event of each topic, never an older one over a newer. */
@@ -69,6 +70,7 @@ export class Live {
   #attempt = 0;
   #sequence = 0;
   #beat = null;
+  #askedAt = 0;
   #connection = "closed";
   #heardAt = performance.now();
   #frame = 0;
@@ -97,6 +99,7 @@ export class Live {
 
   #ask() {
     if (this.#socket?.readyState !== WebSocket.OPEN) return;
+    this.#askedAt = performance.now();
     this.#socket.send(JSON.stringify({ type: "subscribe", topics: [...this.#topics] }));
   }
 
@@ -147,7 +150,7 @@ export class Live {
     this.#sequence = seq;
     if (event.kind === "overview_sampled") {
       // Every browser misses the same beat: they do not all ask in the same moment.
-      if (isGap(this.#beat, event.beat)) setTimeout(() => this.#ask(), Math.random() * 500);
+      if (isGap(this.#beat, event.beat, performance.now() - this.#askedAt)) setTimeout(() => this.#ask(), Math.random() * 500);
       this.#beat = event.beat;
     }
     this.#take(topic, event);
