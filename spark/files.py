@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 
@@ -24,9 +25,13 @@ class Files:
 
     def read(self, path: str) -> str | None:
         """A file's text, or None where there is none."""
-        if not self._system.exists(self._path(path)):
-            return None
-        stream = self._system.open(self._path(path))
+        try:
+            stream = self._system.open(self._path(path))
+        except Py4JJavaError as error:
+            # Asking first would not do: a file that is being replaced is missing for a moment.
+            if error.java_exception.getClass().getName() == "java.io.FileNotFoundException":
+                return None
+            raise
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:

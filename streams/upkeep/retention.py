@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from streams.log import trim
+from streams.log import stats, trim
 from streams.log.client import AsyncLog
 from streams.log.errors import StreamNotFound
 
@@ -20,11 +20,13 @@ async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed)
     """
     for stream_id in stream_ids:
         try:
-            await log.run(trim.apply_limits(stream_id))
-            await log.run(trim.expire(stream_id))
+            hidden = await log.run(trim.apply_limits(stream_id))
+            expired = await log.run(trim.expire(stream_id))
             dropped = await log.run(trim.drop(stream_id))
         except StreamNotFound:
             continue
+        if hidden.messages or expired:
+            await log.run(stats.touch([stream_id]))  # the pages see a quiet stream shrink, too
         if dropped.missed:
             await on_missed(stream_id, dropped.missed)
 

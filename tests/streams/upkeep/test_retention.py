@@ -56,3 +56,14 @@ def test_a_round_looks_after_every_stream_and_no_second_after_all() -> None:
     seconds = [turn.next(streams) for _ in range(retention.SWEEP_EVERY_S)]
     assert {name for second in seconds for name in second} == set(streams)
     assert max(map(len, seconds)) <= 6
+
+
+def test_a_quiet_stream_that_shrinks_is_sampled(valkey: str, log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream()
+    log.run(append(stream, [message(1), message(2, ttl_s=1)]))
+
+    def touched() -> bool:
+        tend(valkey, stream)
+        return bool(log.client.execute_command("SISMEMBER", keys.TOUCHED, stream))
+
+    until(touched)
