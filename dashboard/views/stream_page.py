@@ -11,6 +11,7 @@ from streams.access import Caller, stream_for
 
 TABS = (
     ("messages", "dashboard:stream_messages", _("Messages")),
+    ("groups", "dashboard:stream_groups", _("Groups")),
     ("publish", "dashboard:stream_publish", _("Publish")),
     ("history", "dashboard:stream_history", _("History")),
     ("settings", "dashboard:stream_settings", _("Settings")),

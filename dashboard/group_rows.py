@@ -1,0 +1,172 @@
+"""A consumer group as the pages show it: its row, its status with the reason in one sentence, its dead letters."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from dashboard import bodies, formats
+from dashboard.views.stream_messages import MessageRow
+from streams.log.entries import Message
+from streams.log.groups import DeadLetter, GroupState
+from streams.models import Group
+from streams.selectors import GroupView
+
+DOTS = {"ok": "active", "lagging": "warn", "stalled": "bad", "idle": "empty", "paused": "empty"}
+"""How a status looks; the word always stands beside the dot."""
+
+
+def reason(status: str, state: GroupState, *, max_ack_pending: int) -> str:
+    """Why a group has its status, in one sentence with the figures it follows from.
+
+    Args:
+        status: as ``streams.selectors.GroupView.status``.
+        max_ack_pending: how many messages may be out at once.
+    """
+    match status:
+        case "paused":
+            return f"{_paused(state)}; {_waits(state.lag)}."
+        case "stalled" if state.lag:
+            return f"{_quiet(state)}; {_waits(state.lag)}."
+        case "stalled":
+            return f"{_quiet(state)}; {_out(state.ack_pending)}."
+        case "lagging" if state.ack_pending >= max_ack_pending:
+            full = _("As many messages are out unanswered as may be (%(count)s)")
+            return f"{full % {'count': formats.count(state.ack_pending)}}; {_waits(state.lag)}."
+        case "lagging":
+            return f"{_('Consumers fetch')}; {_waits(state.lag)}."
+        case "idle":
+            return f"{_quiet(state)}; {_waits(0)}."
+        case _ if state.ack_pending:
+            return f"{_('Everything was delivered')}; {_out(state.ack_pending)}."
+        case _:
+            return _("Everything was delivered and acknowledged.")
+
+
+def _quiet(state: GroupState) -> str:
+    if state.fetched_ms is None:
+        return _("Nobody has fetched yet")
+    seconds = (state.now_ms - state.fetched_ms) / 1000
+    return _("Nobody has fetched for %(time)s") % {"time": formats.duration(seconds)}
+
+
+def _paused(state: GroupState) -> str:
+    if state.paused_until_ms is None or state.paused_until_ms < 0:
+        return _("Paused until someone resumes it")
+    moment = formats.moment(state.paused_until_ms // 1000 * 1000).replace(".000 UTC", " UTC")
+    return _("Paused until %(moment)s") % {"moment": moment}
+
+
+def _waits(lag: int) -> str:
+    if not lag:
+        return _("nothing waits")
+    return ngettext("%(count)s message waits", "%(count)s messages wait", lag) % {"count": formats.count(lag)}
+
+
+def _out(pending: int) -> str:
+    sentence = ngettext(
+        "%(count)s message is out and not acknowledged",
+        "%(count)s messages are out and not acknowledged",
+        pending,
+    )
+    return sentence % {"count": formats.count(pending)}
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """One group on a page."""
+
+    view: GroupView
+
+    @property
+    def group(self) -> Group:
+        return self.view.group
+
+    @property
+    def name(self) -> str:
+        return self.group.name
+
+    @property
+    def state(self) -> GroupState:
+        return self.view.state
+
+    @property
+    def status(self) -> str:
+        return self.view.status
+
+    @property
+    def dot(self) -> str:
+        return DOTS.get(self.status, "empty")
+
+    @property
+    def reason(self) -> str:
+        return reason(self.status, self.state, max_ack_pending=self.group.max_ack_pending)
+
+    @property
+    def is_paused(self) -> bool:
+        return self.state.paused_until_ms is not None
+
+    @property
+    def lag_seconds(self) -> float:
+        return self.view.lag_seconds
+
+    @property
+    def max_deliver(self) -> str:
+        limit = self.group.max_deliver
+        return _("no limit") if limit == -1 else formats.count(limit)
+
+
+@dataclass(frozen=True)
+class DeadLetterRow:
+    """A dead letter as the pages show it; its body is hostile input, made visible as on the page of messages."""
+
+    letter: DeadLetter
+
+    @cached_property
+    def message(self) -> MessageRow:
+        """The letter as the message that it was."""
+        letter = self.letter
+        return MessageRow(
+            Message(
+                id=letter.id,
+                offset=letter.offset,
+                timestamp_ms=letter.timestamp_ms,
+                body=letter.body.encode(),
+                key=letter.key,
+                headers=None if letter.headers is None else letter.headers.encode(),
+                expires_ms=None,
+                cumulative_bytes=0,
+            )
+        )
+
+    @property
+    def reason(self) -> str:
+        return bodies.visible(self.letter.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class SeekPreview:
+    """What a seek would do: the next offset before and after, and how many messages lie between.
+
+    Attributes:
+        next_message: what would be delivered first; None when nothing is stored from there on.
+    """
+
+    before: int
+    after: int
+    messages: int
+    next_message: MessageRow | None
+
+    @property
+    def goes_back(self) -> bool:
+        return self.after < self.before
+
+    @property
+    def moves(self) -> bool:
+        return self.after != self.before
+
+
+def skips_more(*, seen_from: int, now_from: int, to: int) -> bool:
+    """Whether a seek would now skip offsets that its preview did not name; delivering more again is no loss."""
+    return max(0, to - now_from) > max(0, to - seen_from)

@@ -1,0 +1,151 @@
+"""One consumer group: how it stands, where it shall go, whether it delivers, and its end."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render, resolve_url
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from dashboard import formats
+from dashboard.group_forms import GroupDeleteForm, PauseForm, SeekForm, SeekNowForm
+from dashboard.group_rows import DeadLetterRow, GroupRow, SeekPreview, skips_more
+from dashboard.views.door import console_page, is_part, number_of
+from dashboard.views.stream_messages import MessageRow
+from dashboard.views.stream_page import stream_context
+from streams import selectors
+from streams.access import Caller, group_for
+from streams.models import Group
+from streams.services.groups import (
+    group_delete,
+    group_pause,
+    group_resume,
+    group_seek,
+    offset_of_position,
+)
+
+LETTERS_SHOWN = 50
+
+
+def preview_of(group: Group, form: SeekForm, *, caller: Caller) -> SeekPreview:
+    """What a valid form asks for would do; changes nothing."""
+    asked = form.cleaned_data
+    wanted = offset_of_position(group.stream, asked["position"], **asked["place"])
+    told = group_seek(group, next_offset=wanted, actor=caller.actor, dry_run=True)
+    found = selectors.messages_from(group.stream, offset=told["to"], limit=1)
+    first = MessageRow(found[0]) if found else None
+    return SeekPreview(told["from"], told["to"], told["messages"], first)
+
+
+@require_GET
+@console_page
+def group_page(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
+    """The group's page; with a position in the query string it shows what a seek there would do."""
+    found = group_for(caller, name, group, may="read")
+    if is_part(request):
+        answer = render(
+            request, "dashboard/parts/group_standing.html", {"stream": found.stream, **standing(found)}
+        )
+    else:
+        seek = SeekForm(request.GET if "position" in request.GET else None)
+        preview = preview_of(found, seek, caller=caller) if seek.is_bound and seek.is_valid() else None
+        context = page_context(request, caller, found) | {"seek_form": seek, "preview": preview}
+        answer = render(request, "dashboard/stream/group.html", context, status=422 if seek.errors else 200)
+    answer["Vary"] = "HX-Request"
+    return answer
+
+
+def standing(group: Group) -> dict[str, Any]:
+    """How a group stands: what the part that moves needs."""
+    return {"shown": GroupRow(selectors.group_view(group))}
+
+
+def page_context(request: HttpRequest, caller: Caller, group: Group) -> dict[str, Any]:
+    """Everything on a group's page, with forms that nobody has filled in."""
+    after = number_of(request.GET.get("after"), default=0, low=0, high=2**63 - 2)
+    letters = selectors.dead_letters(group, start=after + 1, limit=LETTERS_SHOWN + 1)
+    return (
+        stream_context(request, caller, group.stream.name, tab="groups")
+        | standing(group)
+        | {
+            "group": group,
+            "letters": [DeadLetterRow(letter) for letter in letters[:LETTERS_SHOWN]],
+            "letters_after": letters[LETTERS_SHOWN - 1].offset if len(letters) > LETTERS_SHOWN else None,
+            "after": after,
+            "seek_form": SeekForm(),
+            "preview": None,
+            "pause_form": PauseForm(),
+            "delete_form": GroupDeleteForm(group=group),
+            "may_manage": caller.may("manage"),
+        }
+    )
+
+
+@require_POST
+@console_page
+def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
+    """Go where the preview went. Were more skipped by now than it said, it is shown again instead."""
+    found = group_for(caller, name, group, may="manage")
+    form = SeekNowForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("Nothing was moved: choose a place, then confirm what it would do."))
+        return redirect("dashboard:group", name=name, group=group)
+    wanted = form.cleaned_data["next_offset"]
+    told = group_seek(found, next_offset=wanted, actor=caller.actor, dry_run=True)
+    if skips_more(seen_from=form.cleaned_data["seen_from"], now_from=told["from"], to=told["to"]):
+        messages.warning(
+            request, _("Nothing was moved: the group has moved meanwhile, so this is what it would do now.")
+        )
+        query = urlencode({"position": "offset", "at": wanted})
+        return redirect(f"{resolve_url('dashboard:group', name=name, group=group)}?{query}")
+    told = group_seek(found, next_offset=wanted, actor=caller.actor)
+    figures = {field: formats.count(value) for field, value in told.items()}
+    said = (
+        _("The next offset is %(to)s; it was %(from)s. %(messages)s are delivered again.")
+        if told["to"] < told["from"]
+        else _("The next offset is %(to)s; it was %(from)s. %(messages)s were skipped.")
+    )
+    messages.success(request, said % figures)
+    return redirect("dashboard:group", name=name, group=group)
+
+
+@require_POST
+@console_page
+def pause(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
+    """Deliver nothing for a while, or until it is resumed."""
+    found = group_for(caller, name, group, may="manage")
+    form = PauseForm(request.POST)
+    if not form.is_valid():
+        context = page_context(request, caller, found) | {"pause_form": form}
+        return render(request, "dashboard/stream/group.html", context, status=422)
+    group_pause(found, until=form.cleaned_data["until"], actor=caller.actor)
+    messages.success(request, _("Group %(name)s is paused.") % {"name": group})
+    return redirect("dashboard:group", name=name, group=group)
+
+
+@require_POST
+@console_page
+def resume(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
+    """Deliver again."""
+    found = group_for(caller, name, group, may="manage")
+    group_resume(found, actor=caller.actor)
+    messages.success(request, _("Group %(name)s delivers again.") % {"name": group})
+    return redirect("dashboard:group", name=name, group=group)
+
+
+@require_POST
+@console_page
+def delete(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
+    """Delete the group if its name was typed."""
+    found = group_for(caller, name, group, may="manage")
+    form = GroupDeleteForm(request.POST, group=found)
+    if not form.is_valid():
+        context = page_context(request, caller, found) | {"delete_form": form}
+        return render(request, "dashboard/stream/group.html", context, status=422)
+    group_delete(found, actor=caller.actor)
+    messages.success(
+        request, _("Group %(name)s was deleted with its position and dead letters.") % {"name": group}
+    )
+    return redirect("dashboard:stream_groups", name=name)

@@ -1,0 +1,72 @@
+"""The consumer groups of a stream: the list, and the form that makes one."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from dashboard.group_forms import GroupForm
+from dashboard.group_rows import GroupRow
+from dashboard.views.door import console_page, is_part
+from dashboard.views.stream_page import stream_context
+from streams import selectors
+from streams.access import Caller, stream_for
+from streams.errors import Refusal
+from streams.models import Group, Stream
+from streams.services.groups import group_create
+
+FIELDS = {"offset": "at", "timestamp": "at"}
+
+
+def group_rows(stream: Stream) -> list[GroupRow]:
+    """The stream's groups by name."""
+    return [
+        GroupRow(view) for view in selectors.group_views(stream, list(Group.objects.filter(stream=stream)))
+    ]
+
+
+@require_http_methods(["GET", "POST"])
+@console_page
+def groups(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """The groups and how they stand; a POST makes one. htmx asks for the table alone."""
+    if request.method == "GET" and is_part(request):
+        stream = stream_for(caller, name, may="read")
+        part = {"stream": stream, "rows": group_rows(stream)}
+        answer = render(request, "dashboard/parts/group_table.html", part)
+        answer["Vary"] = "HX-Request"
+        return answer
+    form = GroupForm(request.POST or None)
+    if request.method == "POST":
+        stream = stream_for(caller, name, may="manage")
+        if form.is_valid():
+            wanted = form.cleaned_data["name"]
+            try:
+                _made, is_new = group_create(
+                    stream, name=wanted, settings=form.settings(), actor=caller.actor
+                )
+            except Refusal as refusal:
+                _show(refusal, form)
+            else:
+                said = _("Group %(name)s was created.") if is_new else _("Group %(name)s was there already.")
+                messages.success(request, said % {"name": wanted})
+                return redirect("dashboard:group", name=name, group=wanted)
+    context = stream_context(request, caller, name, tab="groups")
+    context |= {
+        "rows": group_rows(context["stream"]),
+        "form": form,
+        "may_manage": caller.may("manage"),
+    }
+    answer = render(request, "dashboard/stream/groups.html", context, status=422 if form.errors else 200)
+    answer["Vary"] = "HX-Request"
+    return answer
+
+
+def _show(refusal: Refusal, form: GroupForm) -> None:
+    """Put a refusal where the person can mend it."""
+    if refusal.code == "group_exists":
+        form.add_error("name", refusal.message)
+        return
+    for field in refusal.details.get("fields") or [None]:
+        named = FIELDS.get(field or "", field)
+        form.add_error(named if named in form.fields else None, refusal.message)
