@@ -1,0 +1,56 @@
+"""What a person does with a consumer group, with and without scripts."""
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import OpenPage, publish
+
+pytestmark = [pytest.mark.e2e, pytest.mark.running]
+
+
+def make_seek_and_replay(page: Page, api: httpx.Client, stream: str) -> None:
+    publish(api, stream, *range(1, 11))
+    page.goto(f"/streams/{stream}/")
+    page.get_by_role("link", name="Groups", exact=True).click()
+    expect(page.get_by_text("No groups yet")).to_be_visible()
+    page.get_by_label("Name").fill("billing")
+    page.get_by_role("button", name="Create group").click()
+    expect(page.get_by_text("Nobody has fetched yet; 10 messages wait.")).to_be_visible()
+    group = f"/streams/{stream}/groups/billing"
+    (first,) = api.post(f"{group}/fetch", json={"limit": 1, "wait": 0}).raise_for_status().json()
+    api.post(f"{group}/term", json={"offsets": [first["offset"]], "reason": "<b>bad</b>"}).raise_for_status()
+
+    page.goto(f"{group}/")
+    page.get_by_label("Go to").select_option("offset")
+    page.get_by_label("Offset or time").fill("8")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("6 messages are skipped.")).to_be_visible()
+    expect(page.get_by_text("Next offset: from 2 to 8.")).to_be_visible()
+    page.get_by_role("button", name="Go to offset 8").click()
+    expect(page.get_by_text("The next offset is 8; it was 2. 6 were skipped.")).to_be_visible()
+    expect(page.get_by_text("3 messages wait.")).to_be_visible()
+
+    letters = page.locator("#dead-letters")
+    expect(letters.get_by_text("<b>bad</b>")).to_be_visible()
+    letters.get_by_role("button", name="Replay 1").click()
+    expect(page.get_by_text("1 dead letter is delivered again.")).to_be_visible()
+    again = api.post(f"{group}/fetch", json={"limit": 1, "wait": 0}).raise_for_status().json()
+    assert [message["offset"] for message in again] == [1]
+
+
+def test_a_group_is_made_sought_and_its_dead_letter_replayed(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    make_seek_and_replay(page, api, stream)
+
+
+def test_the_same_without_scripts(log_in: OpenPage, api: httpx.Client, stream: str) -> None:
+    make_seek_and_replay(log_in(java_script_enabled=False), api, stream)
+
+
+def test_the_numbers_of_a_group_move_while_one_looks(page: Page, api: httpx.Client, stream: str) -> None:
+    api.post(f"/streams/{stream}/groups/", json={"name": "billing"}).raise_for_status()
+    page.goto(f"/streams/{stream}/groups/")
+    publish(api, stream, *range(1, 8))
+    expect(page.get_by_role("row", name="billing").locator('[data-label="Lag"]')).to_have_text("7")
