@@ -27,6 +27,9 @@ BEAT_S = 1.0
 ROWS_EVERY_S = 2.0
 # A stream that moves is sampled every second; a rate that was told before that has ended.
 RATE_HOLDS_MS = 3_000
+# How often a stream that has come to rest is told again: a store that was away is back within a second for the
+# worker, and within two for the web processes that listen to it.
+REPEATS = 5
 INSPECTED_AT_ONCE = 500
 SENT_AT_ONCE = 200
 
@@ -209,6 +212,7 @@ class Feed:
     def __init__(self) -> None:
         self._last: dict[str, StreamSampled] = {}
         self._undelivered: dict[str, StreamSampled] = {}
+        self._repeated: dict[str, int] = {}
         self._rows_at = 0.0
         self._beats = 0
         self._beating: asyncio.Task[None] | None = None
@@ -220,6 +224,7 @@ class Feed:
         events = {sample.stream_id: sampled(sample) for sample in samples}
         self._last.update(events)
         self._undelivered.update(events)
+        self._repeated.update(dict.fromkeys(events, REPEATS))
         await self._deliver()
 
     def sums(self, *, at_ms: int) -> list[OverviewSampled]:
@@ -241,6 +246,20 @@ class Feed:
             self._undelivered = {**waiting, **self._undelivered}
             logger.warning("Live numbers wait for the store: %s", error)
 
+    def _repeat(self, *, now_ms: int) -> None:
+        """Say again how a stream stands that has just come to rest.
+
+        A store that was away answers the worker before the web processes listen again, and what is published to
+        nobody is lost; a stream that still moves is told anew every second anyway.
+        """
+        for stream_id, left in list(self._repeated.items()):
+            last = self._last.get(stream_id)
+            if last is None or left == 0:
+                del self._repeated[stream_id]
+            elif now_ms - last.at_ms > BEAT_S * 1500:
+                self._repeated[stream_id] = left - 1
+                self._undelivered.setdefault(stream_id, last)
+
     async def _keep_beating(self) -> None:
         """Send the sums every second, whether or not anything moved; ends with the worker's event loop."""
         while True:
@@ -249,6 +268,7 @@ class Feed:
                 if started - self._rows_at >= ROWS_EVERY_S:
                     await self._look_at_rows()
                     self._rows_at = started
+                self._repeat(now_ms=int(time.time() * 1000))
                 await self._deliver()
                 self._beats += 1
                 await send_many(self.sums(at_ms=int(time.time() * 1000)))

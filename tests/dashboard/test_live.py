@@ -237,6 +237,24 @@ async def test_what_could_not_be_sent_is_sent_with_the_next_beat(
     feed._beating.cancel()
 
 
+async def test_what_nobody_heard_is_told_again_for_a_while(
+    pages: list[Page], ours: tuple[Any, Stream]
+) -> None:
+    feed = Feed()
+    feed._beating = asyncio.create_task(asyncio.sleep(3600))  # no beat of its own
+    await feed.publish([sample_of(ours[1], messages=77)])
+    # The page listens only now, as a web process does that found the store again later than the worker.
+    page = await opened(pages, ours[0], "stream:orders")
+    assert (await page.next("stream:orders"))["event"]["messages"] == 2
+    for _ in range(live.REPEATS):
+        feed._repeat(now_ms=10_000)
+        await feed._deliver()
+        assert (await page.next("stream:orders"))["event"]["messages"] == 77
+    feed._repeat(now_ms=10_000)
+    assert not feed._undelivered
+    feed._beating.cancel()
+
+
 def test_a_rate_that_was_not_told_again_has_ended(ours: tuple[Any, Stream]) -> None:
     feed = Feed()
     event: StreamSampled = live.sampled(sample_of(ours[1], at_ms=1_000, rate_in=9.0))
