@@ -348,3 +348,28 @@ def test_nobody_is_asked_to_log_in(nobody: Client, billing: Group) -> None:
 def test_what_changes_is_never_a_link(owner: Client, billing: Group) -> None:
     for path in POSTS:
         assert owner.get(f"{PAGE}{path}").status_code == 405
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "position=timestamp&at=0001-01-01",
+        "position=timestamp&at=9999-12-31T23:59:59-14:00",
+        "position=timestamp&at=999999999 w ago",
+        "position=offset&at=9223372036854775807",
+        "position=offset&at=9223372036854775808",
+        "position=last",
+        "position=",
+        "position=%00&at=%00",
+        "after=99999999999999999999",
+        "after=9223372036854775806",
+        "after=%00",
+    ],
+)
+def test_no_query_breaks_the_page(owner: Client, billing: Group, query: str) -> None:
+    assert owner.get(f"{PAGE}?{query}").status_code in {200, 422}
+
+
+@pytest.mark.parametrize("name", ["%00", "%3Cb%3E", "Billing", "x" * 200, "%F0%9F%98%80"])
+def test_a_group_that_is_not_there_is_404(owner: Client, billing: Group, name: str) -> None:
+    assert owner.get(f"/streams/orders/groups/{name}/").status_code == 404
