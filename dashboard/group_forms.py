@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from dashboard import quantities
 from dashboard.forms import BootstrapMixin
 from streams import naming
+from streams.api.fields import MOST_PATTERNS
 from streams.api.group_objects import LONGEST_WAIT_S
 from streams.models import Group
 from streams.models.group import StartFrom
@@ -96,9 +97,9 @@ class GroupForm(BootstrapMixin, forms.Form):
     )
 
     def clean_filter_keys(self) -> list[str]:
-        patterns = [
-            pattern for pattern in self.cleaned_data["filter_keys"].replace(",", " ").split() if pattern
-        ]
+        patterns: list[str] = self.cleaned_data["filter_keys"].replace(",", " ").split()
+        if len(patterns) > MOST_PATTERNS:
+            raise ValidationError(_("At most %(most)s patterns."), params={"most": MOST_PATTERNS})
         for pattern in patterns:
             fault = naming.pattern_fault(pattern)
             if fault:

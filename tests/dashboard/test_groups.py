@@ -155,6 +155,7 @@ def test_a_group_is_made(
         ("ack_wait", "0"),
         ("max_deliver", "0"),
         ("filter_keys", "a..b"),
+        ("filter_keys", "a " * 101),
         ("start_from", "sideways"),
     ],
 )
