@@ -166,6 +166,8 @@ def group_for(caller: Caller, stream_name: str, name: str, *, may: str) -> Group
         Refusal: as ``stream_for``, and ``group_not_found``.
     """
     stream = stream_for(caller, stream_name, may=may)
+    if not naming.is_name(name):
+        raise group_not_found(name)
     group = Group.objects.select_related("stream__workspace").filter(stream=stream, name=name).first()
     if group is None:
         raise group_not_found(name)

@@ -5,7 +5,7 @@ from typing import Any
 
 from django import template
 
-from dashboard.templatetags.shell import _call
+from dashboard.templatetags.shell import call
 
 register = template.Library()
 
@@ -17,31 +17,31 @@ def _groups(base_url: str, stream: str) -> str:
 @register.simple_tag
 def first_group_commands(base_url: str, stream: str) -> str:
     """Make a group, and fetch with it."""
-    create = _call(_groups(base_url, stream), body='{"name": "billing"}')
+    create = call(_groups(base_url, stream), body='{"name": "billing"}')
     return f"{create}\n\n{fetch_command(base_url, stream, 'billing')}"
 
 
 @register.simple_tag
 def fetch_command(base_url: str, stream: str, group: str) -> str:
     """Fetch with a group."""
-    return _call(f"{_groups(base_url, stream)}{group}/fetch", body='{"limit": 10, "wait": 5}')
+    return call(f"{_groups(base_url, stream)}{group}/fetch", body='{"limit": 10, "wait": 5}')
 
 
 @register.simple_tag
 def groups_command(base_url: str, stream: str) -> str:
     """The groups of a stream, from the API."""
-    return _call(_groups(base_url, stream))
+    return call(_groups(base_url, stream))
 
 
 @register.simple_tag
 def group_command(base_url: str, stream: str, group: str) -> str:
     """One group, and its dead letters, from the API."""
     path = f"{_groups(base_url, stream)}{group}"
-    return f"{_call(path)}\n\n{_call(f'{path}/dead-letters/')}"
+    return f"{call(path)}\n\n{call(f'{path}/dead-letters/')}"
 
 
 @register.simple_tag
 def seek_command(base_url: str, stream: str, group: str, preview: Any) -> str:
     """The seek that a preview shows, by the API."""
     body = json.dumps({"position": "offset", "offset": preview.after})
-    return _call(f"{_groups(base_url, stream)}{group}/seek", body=body)
+    return call(f"{_groups(base_url, stream)}{group}/seek", body=body)

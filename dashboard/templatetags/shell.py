@@ -52,7 +52,8 @@ def sort_state(sort: str, column: str, first: str) -> SortState:
     return SortState(f"-{column}", "ascending")
 
 
-def _call(path: str, *, method: str = "", body: str = "") -> str:
+def call(path: str, *, method: str = "", body: str = "") -> str:
+    """A curl call of a path with a token, ready to paste."""
     parts = [f"curl {method}{shlex.quote(path)}", '  -H "Authorization: Bearer $OKMQ_TOKEN"']
     if body:
         parts += ["  -H 'Content-Type: application/json'", f"  -d {shlex.quote(body)}"]
@@ -62,14 +63,14 @@ def _call(path: str, *, method: str = "", body: str = "") -> str:
 @register.simple_tag
 def first_commands(base_url: str) -> str:
     """Make a stream, and publish into it."""
-    create = _call(f"{base_url}/api/v1/streams/", body='{"name": "orders"}')
+    create = call(f"{base_url}/api/v1/streams/", body='{"name": "orders"}')
     return f"{create}\n\n{publish_command(base_url, 'orders')}"
 
 
 @register.simple_tag
 def publish_command(base_url: str, name: str) -> str:
     """Publish one message."""
-    return _call(
+    return call(
         f"{base_url}/api/v1/streams/{name}/messages", body='{"id": "order-1", "body": {"hello": "world"}}'
     )
 
@@ -79,12 +80,12 @@ def browse_command(base_url: str, name: str, window: Any, start: str) -> str:
     """What the page of messages shows, from the API."""
     path = f"{base_url}/api/v1/streams/{name}/messages"
     if window.rows and start != "newest":
-        return _call(f"{path}?offset={window.lowest}&limit={len(window.rows)}")
+        return call(f"{path}?offset={window.lowest}&limit={len(window.rows)}")
     before = window.highest + 1 if window.rows else 1
-    return _call(f"{path}?before={before}&limit={len(window.rows) or 50}")
+    return call(f"{path}?before={before}&limit={len(window.rows) or 50}")
 
 
 @register.simple_tag
 def message_command(base_url: str, name: str, offset: int) -> str:
     """One message, from the API."""
-    return _call(f"{base_url}/api/v1/streams/{name}/messages/{offset}")
+    return call(f"{base_url}/api/v1/streams/{name}/messages/{offset}")
