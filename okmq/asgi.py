@@ -1,6 +1,7 @@
 """Where every request enters: the data plane first, then the API and the pages, and the live sockets."""
 
 import os
+from typing import Any, cast
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "okmq.settings")
 
@@ -12,6 +13,7 @@ from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator
 from django.conf import settings
+from django.urls import re_path
 
 from okmq.gate import Gate
 from streams.dataplane.app import DataPlane
@@ -24,7 +26,16 @@ except ImportError:
 
 data_plane = DataPlane(settings.ENV.redis_url, allowed_hosts=settings.ALLOWED_HOSTS)
 gated_django = Gate(django_application)
-sockets = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
+
+
+async def no_socket(scope: Scope, receive: Receive, send: Send) -> None:
+    """Refuses a WebSocket at a path that has none; without it the router raises, and the server answers 500."""
+    await receive()
+    await send({"type": "websocket.close", "code": 4404})
+
+
+socket_routes = URLRouter([*websocket_urlpatterns, re_path("", cast(Any, no_socket))])
+sockets = AllowedHostsOriginValidator(AuthMiddlewareStack(socket_routes))
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:

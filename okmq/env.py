@@ -5,6 +5,7 @@ A file ``.env`` in the project's folder is read too; the real environment wins o
 """
 
 import hashlib
+import ipaddress
 import os
 import re
 import tempfile
@@ -47,7 +48,6 @@ class Env:
     history_url: str
     history_every_s: int
     fsync: str
-    public_metrics: bool
     https: bool
     debug: bool
 
@@ -86,7 +86,11 @@ def read_dotenv(path: Path) -> dict[str, str]:
     values: dict[str, str] = {}
     if not path.is_file():
         return values
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+    try:
+        text_of_file = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise EnvError(f"{path} cannot be read: {error}.") from None
+    for number, line in enumerate(text_of_file.splitlines(), start=1):
         text = line.strip()
         if not text or text.startswith("#"):
             continue
@@ -128,20 +132,19 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         redis_url=given_redis or f"unix://{private_socket(data_dir)}",
         private_store=given_redis is None,
         database_url=read("OKMQ_DATABASE_URL", _database_url, f"sqlite:///{data_dir / 'okmq.sqlite3'}"),
-        admin_password=read("OKMQ_ADMIN_PASSWORD", str, None),
+        admin_password=read("OKMQ_ADMIN_PASSWORD", _at_least(10), None),
         admin_token=read("OKMQ_ADMIN_TOKEN", _admin_token, None),
-        secret_key=read("OKMQ_SECRET_KEY", str, None),
+        secret_key=read("OKMQ_SECRET_KEY", _at_least(32), None),
         allowed_hosts=read("OKMQ_ALLOWED_HOSTS", _names, ("localhost", "127.0.0.1", "[::1]")),
-        forwarded_allow_ips=read("OKMQ_FORWARDED_ALLOW_IPS", str, None),
+        forwarded_allow_ips=read("OKMQ_FORWARDED_ALLOW_IPS", _addresses, None),
         web_workers=read("OKMQ_WEB_WORKERS", _between(1, 64), 1),
-        spark_master=read("OKMQ_SPARK_MASTER", str, "local[*]"),
+        spark_master=read("OKMQ_SPARK_MASTER", _spark_master, "local[*]"),
         spark_memory=read("OKMQ_SPARK_MEMORY", _spark_memory, "1g"),
         spark_idle_s=read("OKMQ_SPARK_IDLE", _between(1, 86_400), 600),
         history=read("OKMQ_HISTORY", _switch, True),
         history_url=read("OKMQ_HISTORY_URL", str, str(data_dir / "history")),
         history_every_s=read("OKMQ_HISTORY_EVERY", _between(1, 86_400), 60),
         fsync=read("OKMQ_FSYNC", _one_of("always", "everysec", "no"), "always"),
-        public_metrics=read("OKMQ_PUBLIC_METRICS", _switch, False),
         https=read("OKMQ_HTTPS", _switch, False),
         debug=read("OKMQ_DEBUG", _switch, False),
     )
@@ -201,6 +204,31 @@ def _database_url(text: str) -> str:
 def _admin_token(text: str) -> str:
     if not re.fullmatch(r"[\x21-\x7e]{16,200}", text):
         raise ValueError("expected 16 to 200 visible ASCII characters.")
+    return text
+
+
+def _at_least(characters: int) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if len(text) < characters:
+            raise ValueError(f"expected at least {characters} characters.")
+        return text
+
+    return parse
+
+
+def _addresses(text: str) -> str:
+    for part in text.split(","):
+        if part.strip() != "*":
+            try:
+                ipaddress.ip_network(part.strip(), strict=False)
+            except ValueError:
+                raise ValueError("expected IP addresses or networks, separated by commas, or *.") from None
+    return text
+
+
+def _spark_master(text: str) -> str:
+    if not re.fullmatch(r"local(\[(\*|[0-9]{1,3})(,[0-9]{1,3})?\])?|spark://\S+|k8s://\S+|yarn", text):
+        raise ValueError("expected local[*], local[2], spark://host:7077, k8s://… or yarn.")
     return text
 
 

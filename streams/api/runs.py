@@ -1,7 +1,7 @@
 """Runs of the history jobs over HTTP."""
 
 import re
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -9,11 +9,11 @@ from rest_framework.response import Response
 
 from streams import selectors
 from streams.api.base import ApiView
-from streams.api.fields import AnyJSON, Moment, OneOf, Strict
+from streams.api.fields import Moment, OneOf, Strict
 from streams.api.operation import Operation
 from streams.api.queries import RunsAsked
 from streams.errors import Refusal
-from streams.models import Run
+from streams.models import DEFAULT_WORKSPACE, Run
 from streams.models.history import Job, RunState
 from streams.services.history import run_request
 
@@ -37,11 +37,16 @@ class RunObject(serializers.Serializer):  # type: ignore[type-arg]
     created_at = Moment()
     started_at = Moment(allow_null=True)
     finished_at = Moment(allow_null=True)
-    counts = AnyJSON(help_text="What the job counted.")
+    counts = serializers.SerializerMethodField(help_text="What the job counted; shown in `default`.")
     error = serializers.SerializerMethodField(help_text="Why it failed, or null.")
 
     def get_url(self, run: Run) -> str:
         return run_url(run, self.context["request"])
+
+    def get_counts(self, run: Run) -> dict[str, Any]:
+        # A run is the whole installation's: what it counted is no other workspace's to see.
+        is_default = self.context["request"].user.workspace.name == DEFAULT_WORKSPACE
+        return dict(run.counts) if is_default else {}
 
     def get_error(self, run: Run) -> str | None:
         return run.error or None

@@ -33,7 +33,9 @@ class Command(BaseCommand):
             prepared = installation_prepare(password=env.admin_password, token=env.admin_token)
             configuration_republish()
         except DatabaseError as error:
-            raise CommandError(f"The database cannot be used: {str(error).strip()}") from error
+            raise CommandError(
+                f"The database cannot be used: {str(error).strip().splitlines()[0]}"
+            ) from error
         except LogError as error:
             raise CommandError(f"The message store cannot be used: {error}") from error
         if prepared.token:

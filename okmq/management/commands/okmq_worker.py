@@ -12,6 +12,8 @@ from streams.models import Stream
 from streams.services.installation import METRICS_STREAM
 from streams.upkeep.worker import Worker
 
+TICK_MAY_LAST_S = 2.0
+
 
 class Command(BaseCommand):
     """Runs until SIGTERM or SIGINT."""
@@ -31,7 +33,16 @@ class Command(BaseCommand):
 
 
 async def _until_told_to_stop(worker: Worker) -> None:
+    told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, worker.stop)
-    await worker.run()
+        loop.add_signal_handler(number, told.set)
+    ticking = asyncio.ensure_future(worker.run())
+    waiting = asyncio.ensure_future(told.wait())
+    await asyncio.wait({ticking, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    worker.stop()
+    # The store may have ended first, and a library may still be trying to reach it.
+    _, late = await asyncio.wait({ticking}, timeout=TICK_MAY_LAST_S)
+    for task in (*late, waiting):
+        task.cancel()
+    await asyncio.wait({ticking}, timeout=TICK_MAY_LAST_S)

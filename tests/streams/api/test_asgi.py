@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from asgiref.testing import ApplicationCommunicator
 
 from streams.models import Stream
 from tests.streams.api.conftest import Api
@@ -110,3 +111,23 @@ def test_a_fault_of_ours_tells_the_request_id(
 def test_another_host_is_refused_in_the_one_shape(owner: Api, gated: Any) -> None:
     answer = call(gated, owner, "GET", "streams/", headers={"host": "evil.example"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_host")
+
+
+@pytest.mark.parametrize("path", ["/", "/live", "/live/x", "/nope", "/api/v1/streams/orders/tail"])
+def test_a_socket_anywhere_else_is_refused_and_no_fault(path: str) -> None:
+    async def answer() -> Any:
+        from okmq.asgi import application
+
+        headers = [(b"host", b"127.0.0.1"), (b"origin", b"http://127.0.0.1")]
+        scope = {
+            "type": "websocket",
+            "path": path,
+            "headers": headers,
+            "query_string": b"",
+            "subprotocols": [],
+        }
+        socket = ApplicationCommunicator(application, scope)
+        await socket.send_input({"type": "websocket.connect"})
+        return await socket.receive_output(5)
+
+    assert asyncio.run(answer())["type"] == "websocket.close"

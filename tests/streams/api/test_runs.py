@@ -32,15 +32,15 @@ def test_one_job_is_queued_once(owner: Api) -> None:
     assert (first["state"], first["progress"], first["error"]) == ("queued", 0.0, None)
 
 
-def test_a_run_is_seen_through(owner: Api) -> None:
-    asked = owner.post("analytics/runs/", {"job": "archive"}).json()
+def test_a_run_is_seen_through(ruler: Api) -> None:
+    asked = ruler.post("analytics/runs/", {"job": "archive"}).json()
     run = run_take()
     assert run is not None
     assert (
-        owner.client.get(asked["url"], headers={"authorization": owner.secret}).json()["state"] == "running"
+        ruler.client.get(asked["url"], headers={"authorization": ruler.secret}).json()["state"] == "running"
     )
     run_finish(run, counts={"messages": 3})
-    seen = owner.get(f"analytics/runs/{asked['id']}/").json()
+    seen = ruler.get(f"analytics/runs/{asked['id']}/").json()
     assert (seen["state"], seen["progress"], seen["counts"]) == ("succeeded", 1.0, {"messages": 3})
     assert seen["finished_at"].endswith("Z")
 
@@ -62,3 +62,9 @@ def test_an_unknown_job_is_refused(owner: Api, body: Any) -> None:
 @pytest.mark.parametrize("run_id", ["0", "x", "9" * 30, "%00"])
 def test_no_such_run(owner: Api, run_id: str) -> None:
     assert code(owner.get(f"analytics/runs/{run_id}")) == "run_not_found"
+
+
+def test_what_a_run_counted_is_no_other_workspaces_to_see(owner: Api, ruler: Api) -> None:
+    run = Run.objects.create(job="archive", state="succeeded", counts={"messages": 7})
+    assert owner.get(f"analytics/runs/{run.pk}").json()["counts"] == {}
+    assert ruler.get(f"analytics/runs/{run.pk}").json()["counts"] == {"messages": 7}

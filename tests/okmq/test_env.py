@@ -1,0 +1,56 @@
+"""Every value that cannot be used is refused in one sentence that names it."""
+
+from pathlib import Path
+
+import pytest
+
+from okmq import env
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OKMQ_PORT", "0"),
+        ("OKMQ_PORT", "eighty"),
+        ("OKMQ_WEB_WORKERS", "-1"),
+        ("OKMQ_FSYNC", "sometimes"),
+        ("OKMQ_HISTORY", "perhaps"),
+        ("OKMQ_REDIS_URL", "localhost:6379"),
+        ("OKMQ_DATABASE_URL", "mysql://x"),
+        ("OKMQ_ADMIN_TOKEN", "short"),
+        ("OKMQ_ADMIN_PASSWORD", "a"),
+        ("OKMQ_SECRET_KEY", "x"),
+        ("OKMQ_SPARK_MASTER", "nonsense"),
+        ("OKMQ_SPARK_MEMORY", "much"),
+        ("OKMQ_FORWARDED_ALLOW_IPS", "zzz"),
+        ("OKMQ_ALLOWED_HOSTS", ","),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named(name: str, value: str) -> None:
+    with pytest.raises(env.EnvError) as refusal:
+        env.load({name: value}, dotenv=None)
+    assert str(refusal.value).startswith(f"{name}={value!r}: expected ")
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "master", ["local", "local[*]", "local[2]", "local[4,2]", "spark://127.0.0.1:7077", "yarn"]
+)
+def test_the_forms_of_a_spark_master_are_taken(master: str) -> None:
+    assert env.load({"OKMQ_SPARK_MASTER": master}, dotenv=None).spark_master == master
+
+
+@pytest.mark.parametrize("content", [b"OKMQ_HOST=\xff\n", b"OKMQ_HOST\n", b"=x\n"])
+def test_a_broken_env_file_is_one_sentence(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / ".env"
+    path.write_bytes(content)
+    with pytest.raises(env.EnvError) as refusal:
+        env.load({}, dotenv=path)
+    assert str(path) in str(refusal.value)
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    path = tmp_path / ".env"
+    path.write_text("# a comment\n\nOKMQ_PORT='8001'\nOKMQ_HOST=::1\n")
+    found = env.load({"OKMQ_PORT": "8002"}, dotenv=path)
+    assert (found.port, found.host) == (8002, "::1")
