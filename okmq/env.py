@@ -113,9 +113,12 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
     """
     if environ is None:
         environ = os.environ
-    values = {**(read_dotenv(dotenv) if dotenv else {}), **environ}
+    defaults = read_dotenv(dotenv) if dotenv else {}
+    values = {**defaults, **environ}
+    known: set[str] = set()
 
     def read(name: str, parse: Callable[[str], T], default: T) -> T:
+        known.add(name)
         text = values.get(name, "")
         return default if text == "" else parse_named(name, text, parse)
 
@@ -125,7 +128,7 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         PROJECT / "var",
     )
     given_redis = read("OKMQ_REDIS_URL", _redis_url, None)
-    return Env(
+    found = Env(
         host=read("OKMQ_HOST", str, "127.0.0.1"),
         port=read("OKMQ_PORT", _between(1, 65535), 8000),
         data_dir=data_dir,
@@ -148,6 +151,11 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         https=read("OKMQ_HTTPS", _switch, False),
         debug=read("OKMQ_DEBUG", _switch, False),
     )
+    # A name that is not known in the environment may be somebody else's; in this file it is mistyped.
+    mistyped = sorted(name for name in defaults if name.startswith("OKMQ_") and name not in known)
+    if mistyped:
+        raise EnvError(f"{dotenv}: {mistyped[0]} is not a setting.")
+    return found
 
 
 def parse_named(name: str, text: str, parse: Callable[[str], T]) -> T:

@@ -13,6 +13,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from okmq import env as environment
 from okmq import java, proctable, resp
@@ -75,6 +76,7 @@ def start(supervisor: Supervisor, *, env: environment.Env, listener: socket.sock
         Stopping: somebody asked to end before it was ready.
     """
     env.log_dir.mkdir(mode=0o700, exist_ok=True)
+    check_history_folder(env.history_url)
     say(f"OKMQ starts; its data is in {env.data_dir}.")
     if env.private_store:
         server = ValkeyServer(
@@ -110,6 +112,23 @@ def start_analytics(supervisor: Supervisor, *, env: environment.Env) -> None:
         return
     plan = _plan("analytics", _manage("okmq_analytics"), env=env, more={"JAVA_HOME": str(home)})
     supervisor.start(plan, needed=False)
+
+
+def check_history_folder(history_url: str) -> None:
+    """Make the history's folder, where it is one on this machine.
+
+    Raises:
+        StartError: nothing can be written there.
+    """
+    if "://" in history_url:
+        return
+    folder = Path(history_url)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartError(f"OKMQ_HISTORY_URL={history_url!r}: {error.strerror or error}.") from None
+    if not os.access(folder, os.W_OK):
+        raise StartError(f"OKMQ_HISTORY_URL={history_url!r}: nothing can be written there.")
 
 
 def allow_open_files() -> None:

@@ -40,7 +40,7 @@ def test_the_forms_of_a_spark_master_are_taken(master: str) -> None:
     assert env.load({"OKMQ_SPARK_MASTER": master}, dotenv=None).spark_master == master
 
 
-@pytest.mark.parametrize("content", [b"OKMQ_HOST=\xff\n", b"OKMQ_HOST\n", b"=x\n"])
+@pytest.mark.parametrize("content", [b"OKMQ_HOST=\xff\n", b"OKMQ_HOST\n", b"=x\n", b"OKMQ_PROT=8000\n"])
 def test_a_broken_env_file_is_one_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / ".env"
     path.write_bytes(content)

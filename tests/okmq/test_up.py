@@ -181,6 +181,7 @@ def test_a_busy_port_is_one_sentence(product: Product) -> None:
             "short",
             "OKMQ_ADMIN_TOKEN='short': expected 16 to 200 visible ASCII characters.",
         ),
+        ("OKMQ_HISTORY_URL", "/dev/null/history", "OKMQ_HISTORY_URL='/dev/null/history': Not a directory."),
     ],
 )
 def test_a_broken_setting_is_one_sentence(product: Product, name: str, value: str, said: str) -> None:
