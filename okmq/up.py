@@ -90,7 +90,11 @@ def start(supervisor: Supervisor, *, env: environment.Env, listener: socket.sock
     setup = _plan("setup", _manage("okmq_setup"), env=env, terminal=True)
     setup.log.unlink(missing_ok=True)  # what an earlier start said must not explain this one
     if supervisor.run_once(setup) != 0:
-        raise StartError(f"The installation could not be set up:\n{last_lines(setup.log, lines=12)}")
+        said = last_lines(setup.log, lines=12)
+        _, known, sentence = said.rpartition(
+            "CommandError: "
+        )  # a refusal of the command's own is one sentence
+        raise StartError(sentence if known else f"The installation could not be set up:\n{said}")
     for name in web_names(env.web_workers):
         plan = _plan(name, web_command(env, listener=listener), env=env, inherited=(listener.fileno(),))
         supervisor.start(plan, works=lambda: _status_of(env, "/healthz") == 200)

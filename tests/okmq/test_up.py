@@ -191,7 +191,9 @@ def test_a_broken_setting_is_one_sentence(product: Product, name: str, value: st
 
 def test_a_database_that_is_not_there_is_said(product: Product) -> None:
     product.more = {**NO_HISTORY, "OKMQ_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
-    assert "The database cannot be used" in refuses(product)
+    started, sentence = refuses(product).splitlines()
+    assert started.startswith("OKMQ starts")
+    assert sentence.startswith("The database cannot be used: ")
 
 
 @pytest.mark.parametrize("name", ["web", "worker", "valkey"])
