@@ -1,6 +1,6 @@
 """Workspaces over HTTP, and what the token's own one holds."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -8,11 +8,14 @@ from rest_framework.response import Response
 
 from streams import selectors
 from streams.api.base import ApiView
-from streams.api.fields import Moment, Name, OneOf, Strict, Text
+from streams.api.fields import Moment, Name, OneOf, Strict, Text, WholeNumber
 from streams.api.operation import Operation
 from streams.api.queries import AskedNumber
 from streams.models import Plan
-from streams.services.workspaces import workspace_create, workspace_delete
+from streams.services.workspaces import workspace_change, workspace_create, workspace_delete
+
+FASTEST = 1_000_000
+"""Requests a second above which a limit would bound nothing."""
 
 
 class WorkspacesAsked(Strict):
@@ -24,7 +27,25 @@ class WorkspacesAsked(Strict):
     )
 
 
-class WorkspaceWanted(Strict):
+class RateLimit(WholeNumber):
+    """A number of requests, or null."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_value=FASTEST, allow_null=True, required=False, **options)
+
+
+class WorkspaceChanges(Strict):
+    """What of a workspace shall change."""
+
+    not_taken: ClassVar = {"name": "A workspace's name cannot change."}
+
+    rate_limit = RateLimit(
+        help_text="Requests a second that each token of the workspace may make; null: as many as it likes."
+    )
+    rate_burst = RateLimit(help_text="Requests that may come at once; null: as many as in one second.")
+
+
+class WorkspaceWanted(WorkspaceChanges):
     """A workspace to make."""
 
     name = Name()
@@ -36,15 +57,23 @@ class WorkspaceObject(serializers.Serializer):  # type: ignore[type-arg]
 
     name = serializers.CharField()
     plan = serializers.CharField()
+    rate_limit = serializers.IntegerField(allow_null=True, help_text="Requests a second of each token.")
+    rate_burst = serializers.IntegerField(allow_null=True, help_text="Requests at once.")
     streams = serializers.IntegerField(help_text="How many streams it has.")
     created_at = Moment()
 
 
 class Limits(serializers.Serializer):  # type: ignore[type-arg]
-    """What the plan allows; null is no bound."""
+    """What the workspace allows; null is no bound."""
 
-    default_ttl = serializers.IntegerField(allow_null=True, help_text="Seconds, where nothing is said.")
-    longest_ttl = serializers.IntegerField(allow_null=True, help_text="Seconds, at most.")
+    default_ttl = serializers.IntegerField(
+        source="cap.default_ttl", allow_null=True, help_text="Seconds, where nothing is said."
+    )
+    longest_ttl = serializers.IntegerField(
+        source="cap.longest_ttl", allow_null=True, help_text="Seconds, at most."
+    )
+    rate_limit = serializers.IntegerField(allow_null=True, help_text="Requests a second of each token.")
+    rate_burst = serializers.IntegerField(allow_null=True, help_text="Requests at once of each token.")
 
 
 class Usage(serializers.Serializer):  # type: ignore[type-arg]
@@ -60,7 +89,7 @@ class AccountObject(serializers.Serializer):  # type: ignore[type-arg]
 
     workspace = serializers.CharField(source="caller.workspace.name")
     plan = serializers.CharField(source="caller.workspace.plan")
-    limits = Limits(source="caller.workspace.cap")
+    limits = Limits(source="caller.workspace")
     usage = Usage()
     scopes = serializers.ListField(child=serializers.CharField(), help_text="What the token may.")
     streams = serializers.ListField(
@@ -102,9 +131,7 @@ class WorkspacesView(ApiView):
     def post(self, request: Request) -> Response:
         self.caller.demand_rule()
         wanted = self.sent(WorkspaceWanted)
-        workspace = workspace_create(
-            name=wanted["name"], plan=wanted.get("plan", Plan.UNLIMITED), actor=self.caller.actor
-        )
+        workspace = workspace_create(name=wanted.pop("name"), settings=wanted, actor=self.caller.actor)
         return Response(WorkspaceObject(selectors.workspace_view(workspace)).data, status=201)
 
 
@@ -112,6 +139,19 @@ class WorkspaceView(ApiView):
     """``/workspaces/{name}``"""
 
     operations: ClassVar = {
+        "PATCH": Operation(
+            id="workspace_change",
+            summary="Change settings of a workspace",
+            scope="admin",
+            body=WorkspaceChanges,
+            answer=WorkspaceObject,
+            refusals=("workspace_not_found",),
+            examples={
+                "slower": {"rate_limit": 50, "rate_burst": 200},
+                "as fast as it likes": {"rate_limit": None},
+            },
+            description="For `admin` of the workspace `default`. What is not sent keeps its value.",
+        ),
         "DELETE": Operation(
             id="workspace_delete",
             summary="Delete a workspace with everything in it",
@@ -121,6 +161,12 @@ class WorkspaceView(ApiView):
             description="For `admin` of the workspace `default`; `default` itself cannot be deleted.",
         ),
     }
+
+    def patch(self, request: Request, name: str) -> Response:
+        self.caller.demand_rule()
+        workspace = selectors.workspace_named(name)
+        changed = workspace_change(workspace, changes=self.sent(WorkspaceChanges), actor=self.caller.actor)
+        return Response(WorkspaceObject(selectors.workspace_view(changed)).data)
 
     def delete(self, request: Request, name: str) -> Response:
         self.caller.demand_rule()

@@ -50,6 +50,7 @@ class TokenGrant:
         scopes: ``read``, ``publish``, ``consume``, ``manage``, ``admin``.
         streams: name patterns that narrow it; empty is every stream.
         expires_ms: unix ms, or None.
+        rate_limit, rate_burst: requests a second and at once, or None for no bound.
     """
 
     id: int
@@ -58,6 +59,8 @@ class TokenGrant:
     scopes: tuple[str, ...]
     streams: tuple[str, ...] = ()
     expires_ms: int | None = None
+    rate_limit: int | None = None
+    rate_burst: int | None = None
 
 
 def stream_publish(stream: Registered, settings: Mapping[str, Any]) -> Op[bool]:
@@ -169,8 +172,13 @@ def archived_of(stream_ids: Iterable[str]) -> Op[dict[str, int]]:
 
 def token_publish(digest: str, grant: TokenGrant) -> Op[None]:
     """Let the bearer of the token with this SHA-256 digest in."""
-    yield ("SET", keys.token(digest), json.dumps(asdict(grant)))
-    yield ("PUBLISH", keys.CHANGED, "token")
+    yield from tokens_publish({digest: grant})
+
+
+def tokens_publish(grants: Mapping[str, TokenGrant]) -> Op[None]:
+    """Publish many tokens at once, digest → grant; every process follows within its cache time."""
+    published = [("SET", keys.token(digest), json.dumps(asdict(grant))) for digest, grant in grants.items()]
+    yield Pipeline([*published, ("PUBLISH", keys.CHANGED, "token")])
 
 
 def token_remove(digest: str) -> Op[None]:

@@ -36,10 +36,17 @@ CAPS: dict[str, Cap] = {
 
 
 class Workspace(models.Model):
-    """A closed room of streams: nothing in it is seen from another."""
+    """A closed room of streams: nothing in it is seen from another.
+
+    Attributes:
+        rate_limit: requests a second that each of its tokens may make; None is no bound.
+        rate_burst: requests that may come at once after a rest; None is those of one second.
+    """
 
     name = models.CharField(max_length=50, unique=True)
     plan = models.CharField(max_length=20, choices=Plan.choices, default=Plan.UNLIMITED)
+    rate_limit = models.PositiveIntegerField(null=True)
+    rate_burst = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

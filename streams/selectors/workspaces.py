@@ -24,6 +24,8 @@ class WorkspaceView:
 
     name: str
     plan: str
+    rate_limit: int | None
+    rate_burst: int | None
     streams: int
     created_at: datetime
 
@@ -56,4 +58,4 @@ def _workspaces_counted() -> QuerySet[Any]:
 
 
 def _workspace_view(row: Any) -> WorkspaceView:
-    return WorkspaceView(row.name, row.plan, row.stream_count, row.created_at)
+    return WorkspaceView(row.name, row.plan, row.rate_limit, row.rate_burst, row.stream_count, row.created_at)

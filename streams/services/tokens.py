@@ -72,6 +72,12 @@ def token_publish(token: Token) -> None:
     store.log().run(config.token_publish(token.digest, grant_of(token)))
 
 
+def tokens_of_workspace_publish(workspace: Workspace) -> None:
+    """Let the data plane know all tokens of a workspace again."""
+    tokens = Token.objects.select_related("workspace").filter(workspace=workspace)
+    store.log().run(config.tokens_publish({token.digest: grant_of(token) for token in tokens}))
+
+
 def grant_of(token: Token) -> config.TokenGrant:
     """What the token allows, as the data plane reads it."""
     return config.TokenGrant(
@@ -81,4 +87,6 @@ def grant_of(token: Token) -> config.TokenGrant:
         scopes=tuple(token.scopes),
         streams=tuple(token.streams),
         expires_ms=None if token.expires_at is None else int(token.expires_at.timestamp() * 1000),
+        rate_limit=token.workspace.rate_limit,
+        rate_burst=token.workspace.rate_burst,
     )

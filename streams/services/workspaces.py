@@ -1,4 +1,7 @@
-"""Workspaces: made, and deleted with everything in them."""
+"""Workspaces: made, changed, and deleted with everything in them."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from django.db import transaction
 
@@ -6,30 +9,64 @@ from streams import store
 from streams.access import Actor
 from streams.errors import Refusal
 from streams.log import config
-from streams.models import DEFAULT_WORKSPACE, Plan, Token, Workspace
+from streams.models import DEFAULT_WORKSPACE, Token, Workspace
 from streams.services.events import event_record
 from streams.services.streams import stream_delete
-from streams.services.tokens import token_revoke
+from streams.services.tokens import token_revoke, tokens_of_workspace_publish
+
+SETTINGS = ("plan", "rate_limit", "rate_burst")
+"""What of a workspace may be set; `Workspace` says what each means."""
 
 
 @transaction.atomic
-def workspace_create(*, name: str, actor: Actor, plan: str = Plan.UNLIMITED) -> Workspace:
+def workspace_create(*, name: str, actor: Actor, settings: Mapping[str, Any] | None = None) -> Workspace:
     """Make a workspace.
+
+    Args:
+        settings: those of ``SETTINGS`` that shall differ from their defaults.
 
     Raises:
         Refusal: ``workspace_exists``.
     """
-    workspace, is_new = Workspace.objects.get_or_create(name=name, defaults={"plan": plan})
+    workspace, is_new = Workspace.objects.get_or_create(name=name, defaults=settings or {})
     if not is_new:
         raise Refusal("workspace_exists", f"Workspace {name!r} exists.", workspace=name)
     event_record(
         workspace,
         kind="workspace.created",
         actor=actor,
-        after={"name": name, "plan": plan},
+        after={"name": name, **settings_of(workspace)},
         summary=f"Workspace {name} was created.",
     )
     return workspace
+
+
+@transaction.atomic
+def workspace_change(workspace: Workspace, *, changes: Mapping[str, Any], actor: Actor) -> Workspace:
+    """Change settings of ``SETTINGS``; those not named keep their values. Its tokens follow within 2 seconds."""
+    workspace = Workspace.objects.select_for_update().get(pk=workspace.pk)
+    before = settings_of(workspace)
+    changed = {field: value for field, value in changes.items() if before[field] != value}
+    if not changed:
+        return workspace
+    for field, value in changed.items():
+        setattr(workspace, field, value)
+    workspace.save(update_fields=list(changed))
+    event_record(
+        workspace,
+        kind="workspace.changed",
+        actor=actor,
+        before={field: before[field] for field in changed},
+        after=changed,
+        summary=f"Workspace {workspace.name}: {', '.join(changed)} changed.",
+    )
+    transaction.on_commit(lambda: tokens_of_workspace_publish(workspace))
+    return workspace
+
+
+def settings_of(workspace: Workspace) -> dict[str, Any]:
+    """The settings of a workspace as they are."""
+    return {field: getattr(workspace, field) for field in SETTINGS}
 
 
 @transaction.atomic
@@ -54,7 +91,7 @@ def workspace_delete(workspace: Workspace, *, actor: Actor) -> None:
         None,
         kind="workspace.deleted",
         actor=actor,
-        before={"name": workspace.name, "plan": workspace.plan},
+        before={"name": workspace.name, **settings_of(workspace)},
         summary=f"Workspace {workspace.name} was deleted with everything in it.",
     )
     workspace.delete()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from streams import store
+from streams import bearer, store
 from streams.log import config
 from streams.models import Stream, Workspace
 from tests.streams.api.conftest import Api, caller, code, fields
@@ -16,6 +16,8 @@ def test_a_workspace_is_made_listed_and_deleted_with_everything(ruler: Api, uniq
     assert made.json() == {
         "name": unique,
         "plan": "pro",
+        "rate_limit": None,
+        "rate_burst": None,
         "streams": 0,
         "created_at": made.json()["created_at"],
     }
@@ -51,9 +53,55 @@ def test_a_wrong_field_is_named(ruler: Api, unique: str, field: str, value: Any)
     assert not Workspace.objects.filter(name=unique).exists()
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("POST", ""), ("DELETE", "{}")])
+def test_a_rate_limit_is_set_with_the_workspace(ruler: Api, unique: str) -> None:
+    made = ruler.post("workspaces/", {"name": unique, "rate_limit": 50, "rate_burst": 200}).json()
+    assert (made["rate_limit"], made["rate_burst"]) == (50, 200)
+
+
+def test_what_is_not_sent_keeps_its_value(ruler: Api, owner: Api) -> None:
+    path = f"workspaces/{owner.workspace.name}/"
+    assert ruler.patch(path, {"rate_limit": 50, "rate_burst": 200}).status_code == 200
+    changed = ruler.patch(path, {"rate_limit": None}).json()
+    assert (changed["rate_limit"], changed["rate_burst"], changed["plan"]) == (None, 200, "unlimited")
+
+
+def test_a_change_is_recorded_with_before_and_after(ruler: Api, owner: Api) -> None:
+    path = f"workspaces/{owner.workspace.name}"
+    ruler.patch(path, {"rate_limit": 50})
+    ruler.patch(path, {"rate_limit": 50})
+    events = owner.get("events?kind=workspace.changed").json()
+    assert [(event["before"], event["after"]) for event in events] == [
+        ({"rate_limit": None}, {"rate_limit": 50})
+    ]
+
+
+def test_the_data_plane_is_told_of_a_rate_limit(ruler: Api, owner: Api) -> None:
+    ruler.patch(f"workspaces/{owner.workspace.name}", {"rate_limit": 50, "rate_burst": 200})
+    grant = store.log().run(config.token_grant(bearer.digest(owner.secret)))
+    assert grant is not None
+    assert (grant.rate_limit, grant.rate_burst) == (50, 200)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("rate_limit", 0),
+        ("rate_limit", 1.5),
+        ("rate_limit", "5"),
+        ("rate_burst", 1_000_001),
+        ("name", "other"),
+        ("bogus", 1),
+    ],
+)
+def test_a_wrong_change_is_named_and_changes_nothing(ruler: Api, owner: Api, field: str, value: Any) -> None:
+    answer = ruler.patch(f"workspaces/{owner.workspace.name}", {"rate_limit": 7, field: value})
+    assert (answer.status_code, fields(answer)) == (400, [field])
+    assert Workspace.objects.get(pk=owner.workspace.pk).rate_limit is None
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("POST", ""), ("PATCH", "{}"), ("DELETE", "{}")])
 def test_an_admin_of_another_workspace_has_no_say(owner: Api, method: str, path: str) -> None:
-    body = {"name": "x"} if method == "POST" else None
+    body = {"POST": {"name": "x"}, "PATCH": {"rate_limit": None}}.get(method)
     answer = owner.call(method, f"workspaces/{path.format(owner.workspace.name)}", body)
     assert (answer.status_code, code(answer)) == (403, "forbidden")
 
@@ -69,7 +117,7 @@ def test_an_account_tells_plan_limits_and_usage(owner: Api) -> None:
     assert owner.get("account/").json() == {
         "workspace": owner.workspace.name,
         "plan": "free",
-        "limits": {"default_ttl": 86_400, "longest_ttl": 604_800},
+        "limits": {"default_ttl": 86_400, "longest_ttl": 604_800, "rate_limit": None, "rate_burst": None},
         "usage": {"streams": 1, "messages": 0, "bytes": 0},
         "scopes": ["admin", "consume", "manage", "publish", "read"],
         "streams": [],
