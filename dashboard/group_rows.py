@@ -8,8 +8,9 @@ from django.utils.translation import ngettext
 
 from dashboard import bodies, formats
 from dashboard.views.stream_messages import MessageRow
+from streams.log.dead_letters import DeadLetter
 from streams.log.entries import Message
-from streams.log.groups import DeadLetter, GroupState
+from streams.log.standing import GroupState
 from streams.models import Group
 from streams.selectors import GroupView
 

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from streams.api.fields import KeyPatterns, Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
-from streams.log.groups import DeadLetter
+from streams.log.dead_letters import DeadLetter
 from streams.models.group import Ack, StartFrom
 from streams.services.groups import SETTINGS
 

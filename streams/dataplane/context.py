@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from streams.dataplane.directory import Directory
 from streams.dataplane.durability import Durability
-from streams.log import config, groups, stats
+from streams.log import config, standing, stats
 from streams.log.client import AsyncLog
 from streams.log.errors import LogError
 from streams.log.wake import Wakener
@@ -52,7 +52,7 @@ class Context:
                     await self.log.run(stats.touch(sorted(touched)))
                 if polls != told_polls or (polls and time.monotonic() - told_at > POLLS_EVERY_S):
                     now_ms = int(time.time() * 1000)
-                    await self.log.run(groups.waiting_told(self.process, polls, at_ms=now_ms))
+                    await self.log.run(standing.waiting_told(self.process, polls, at_ms=now_ms))
                     told_polls, told_at = polls, time.monotonic()
                 if used:
                     await self.log.run(config.tokens_used(used))

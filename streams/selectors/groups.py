@@ -6,10 +6,12 @@ from datetime import datetime
 
 from streams import store
 from streams.errors import group_not_found
-from streams.log import groups
+from streams.log import dead_letters as letters
+from streams.log import standing
 from streams.log.client import Op
+from streams.log.dead_letters import DeadLetter
 from streams.log.errors import GroupNotFound, StreamNotFound
-from streams.log.groups import DeadLetter, GroupState
+from streams.log.standing import GroupState
 from streams.models import Group, Stream
 from streams.selectors.times import moment
 
@@ -72,12 +74,14 @@ def group_views(stream: Stream, groups_: Sequence[Group]) -> list[GroupView]:
         open_polls = None
         for group in groups_:
             try:
-                state = yield from groups.inspect(stream.stream_id, group.name, filter_keys=group.filter_keys)
+                state = yield from standing.inspect(
+                    stream.stream_id, group.name, filter_keys=group.filter_keys
+                )
             except (GroupNotFound, StreamNotFound):
                 continue
-            members = yield from groups.members(stream.stream_id, group.name)
+            members = yield from standing.members(stream.stream_id, group.name)
             if open_polls is None:
-                open_polls = yield from groups.waiting(now_ms=state.now_ms)
+                open_polls = yield from standing.waiting(now_ms=state.now_ms)
             found.append(
                 GroupView(
                     group,
@@ -105,4 +109,4 @@ def group_view(group: Group) -> GroupView:
 
 def dead_letters(group: Group, *, start: int = 0, limit: int = 100) -> list[DeadLetter]:
     """A group's dead letters from an offset on, in offset order."""
-    return store.log().run(groups.dead_letters(group.stream.stream_id, group.name, start=start, limit=limit))
+    return store.log().run(letters.page(group.stream.stream_id, group.name, start=start, limit=limit))

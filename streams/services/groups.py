@@ -9,7 +9,7 @@ from django.db import transaction
 from streams import selectors, store
 from streams.access import Actor
 from streams.errors import Refusal, refusal_of
-from streams.log import groups, read
+from streams.log import dead_letters, groups, read, standing
 from streams.log.errors import LogError
 from streams.models import Group, Stream
 from streams.services.events import event_record
@@ -108,7 +108,7 @@ def group_seek(group: Group, *, next_offset: int, actor: Actor, dry_run: bool = 
     stream_id = group.stream.stream_id
     before, after = _between(group, next_offset)
     low, high = sorted((before, after))
-    messages = store.log().run(groups.matching_count(stream_id, low, high, group.filter_keys))
+    messages = store.log().run(standing.matching_count(stream_id, low, high, group.filter_keys))
     told = {"from": before, "to": after, "messages": messages}
     if not dry_run:
         told["from"], told["to"] = store.log().run(
@@ -136,7 +136,7 @@ def dead_letters_replay(group: Group, *, offsets: list[int] | None, actor: Actor
     stream_id = group.stream.stream_id
     if offsets is None:
         offsets = [letter.offset for letter in selectors.dead_letters(group, start=0, limit=1_000_000)]
-    count = store.log().run(groups.dead_replay(stream_id, group.name, offsets))
+    count = store.log().run(dead_letters.replay(stream_id, group.name, offsets))
     _recorded(group, "dead_letters_replayed", actor=actor, after={"count": count})
     return count
 
@@ -148,7 +148,7 @@ def dead_letters_delete(group: Group, *, offset: int | None, actor: Actor) -> in
         Refusal: ``message_not_found`` when there is none at this offset.
     """
     try:
-        count = store.log().run(groups.dead_delete(group.stream.stream_id, group.name, offset=offset))
+        count = store.log().run(dead_letters.delete(group.stream.stream_id, group.name, offset=offset))
     except LogError as error:
         raise refusal_of(error, stream=group.stream.name) from None
     _recorded(group, "dead_letters_deleted", actor=actor, before={"offset": offset, "count": count})
@@ -193,7 +193,7 @@ def _start(group: Group) -> int:
 
 
 def _between(group: Group, next_offset: int) -> tuple[int, int]:
-    state = store.log().run(groups.inspect(group.stream.stream_id, group.name))
+    state = store.log().run(standing.inspect(group.stream.stream_id, group.name))
     at = store.log().run(read.position(group.stream.stream_id))
     return state.delivered_offset + 1, max(at.floor, min(next_offset, at.last + 1))
 

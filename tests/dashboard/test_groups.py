@@ -11,7 +11,7 @@ from dashboard.group_rows import reason, skips_more
 from streams import selectors, store
 from streams.access import SYSTEM
 from streams.log import groups
-from streams.log.groups import GroupState
+from streams.log.standing import GroupState
 from streams.models import Group, Stream
 from streams.services.groups import group_create
 from tests.dashboard.conftest import MakeStream

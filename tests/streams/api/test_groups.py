@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streams import store
-from streams.log import groups
+from streams.log import groups, standing
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Event, Stream
@@ -256,10 +256,10 @@ def test_an_open_poll_is_activity(owner: Api, path: str) -> None:
     owner.post(path, {"name": "g", "inactive_after": 1})
     told_at = owner.get(f"{path}/g").json()["created_at"]
     store.log().run(
-        groups.waiting_told("process", {(stream_id(owner), "g"): 1}, at_ms=int(time.time() * 1000))
+        standing.waiting_told("process", {(stream_id(owner), "g"): 1}, at_ms=int(time.time() * 1000))
     )
     assert owner.get(f"{path}/g").json()["waiting"] == 1
     until(lambda: time.time() - datetime.fromisoformat(told_at).timestamp() > 1.2, within_s=5)
     assert "g" not in groups_remove_inactive()
-    store.log().run(groups.waiting_told("process", {}, at_ms=0))
+    store.log().run(standing.waiting_told("process", {}, at_ms=0))
     assert "g" in groups_remove_inactive()

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from streams.log import config, entries, errors, groups, keys, trim
+from streams.log import config, dead_letters, entries, errors, groups, keys, standing, trim
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.groups import Fetched, Settings
@@ -68,7 +68,7 @@ def test_what_is_acknowledged_never_comes_again(log: Log, stream: str, make_grou
     assert log.run(groups.ack(stream, "g", "offsets", [1, 3])) == 2
     assert log.run(groups.ack(stream, "g", "offsets", [1])) == 0
     assert offsets(again(log, stream)) == [2]
-    state = log.run(groups.inspect(stream, "g"))
+    state = log.run(standing.inspect(stream, "g"))
     assert (state.ack_floor, state.ack_pending, state.acked, state.redelivered) == (1, 1, 2, 1)
 
 
@@ -78,7 +78,7 @@ def test_an_ack_after_the_wait_counts_until_the_redelivery(
     make_group(ack_wait_ms=1)
     fill(log, stream, 1)
     fetch(log, stream)
-    until(lambda: log.run(groups.inspect(stream, "g")).now_ms and not fetch(log, stream, 0).deliveries)
+    until(lambda: log.run(standing.inspect(stream, "g")).now_ms and not fetch(log, stream, 0).deliveries)
     assert log.run(groups.ack(stream, "g", "offsets", [1])) == 1
     assert offsets(fetch(log, stream)) == []
 
@@ -91,7 +91,7 @@ def test_a_lost_lease_is_refused_and_does_nothing(log: Log, stream: str, make_gr
     new = [delivery.lease for delivery in fetch(log, stream, 1).deliveries]
     with pytest.raises(errors.LeaseLost):
         log.run(groups.ack(stream, "g", "leases", [old[1], old[0]]))
-    assert log.run(groups.inspect(stream, "g")).ack_pending == 2
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 2
     assert log.run(groups.ack(stream, "g", "leases", [new[0], new[0], "nonsense", "1-99-1"])) == 1
 
 
@@ -105,14 +105,14 @@ def test_up_to_and_cumulative_acks_cover_what_came_before(
         fetch(log, stream, 4, name)
     assert log.run(groups.ack(stream, "a", "up_to", [3])) == 3
     assert log.run(groups.ack(stream, "b", "offsets", [3])) == 3
-    assert log.run(groups.inspect(stream, "b")).ack_floor == 3
+    assert log.run(standing.inspect(stream, "b")).ack_floor == 3
 
 
 def test_ack_none_advances_at_fetch(log: Log, stream: str, make_group: MakeGroup) -> None:
     make_group(ack="none")
     fill(log, stream, 3)
     assert offsets(fetch(log, stream, 2)) == [1, 2]
-    assert log.run(groups.inspect(stream, "g")).ack_floor == 2
+    assert log.run(standing.inspect(stream, "g")).ack_floor == 2
 
 
 def test_a_nack_comes_again_after_its_delay(log: Log, stream: str, make_group: MakeGroup) -> None:
@@ -152,11 +152,11 @@ def test_delivered_too_often_is_a_dead_letter_and_the_floor_passes_it(
     log.run(append(stream, [message(1, body=b'{"a":"\xc3\xa9"}', key="k")]))
     fetch(log, stream)
     again(log, stream)
-    until(lambda: (fetch(log, stream, 0), log.run(groups.dead_letters(stream, "g")))[1])
-    (letter,) = log.run(groups.dead_letters(stream, "g"))
+    until(lambda: (fetch(log, stream, 0), log.run(dead_letters.page(stream, "g")))[1])
+    (letter,) = log.run(dead_letters.page(stream, "g"))
     assert (letter.offset, letter.id, letter.key) == (1, "id-1", "k")
     assert (letter.body, letter.reason, letter.deliveries) == ('{"a":"é"}', "max_deliver", 2)
-    state = log.run(groups.inspect(stream, "g"))
+    state = log.run(standing.inspect(stream, "g"))
     assert (state.dead_letters, state.ack_floor, state.ack_pending, state.lag) == (1, 1, 0, 0)
 
 
@@ -168,9 +168,9 @@ def test_a_terminated_message_keeps_its_reason_and_its_body_after_a_purge(
     fetch(log, stream)
     assert log.run(groups.term(stream, "g", "offsets", [2], reason="bad")) == 1
     log.run(trim.purge(stream))
-    (letter,) = log.run(groups.dead_letters(stream, "g"))
+    (letter,) = log.run(dead_letters.page(stream, "g"))
     assert (letter.offset, letter.reason, letter.body) == (2, "bad", "[7]")
-    assert log.run(groups.dead_replay(stream, "g", [2, 99])) == 1
+    assert log.run(dead_letters.replay(stream, "g", [2, 99])) == 1
     replayed = fetch(log, stream)
     assert (offsets(replayed), counts(replayed)) == ([2], [1])
     assert replayed.deliveries[0].entry[1][3] == b"[7]"
@@ -182,10 +182,10 @@ def test_dead_letters_are_deleted_one_and_all(log: Log, stream: str, make_group:
     fill(log, stream, 3)
     fetch(log, stream)
     log.run(groups.term(stream, "g", "offsets", [1, 2, 3], reason=""))
-    assert log.run(groups.dead_delete(stream, "g", offset=2)) == 1
+    assert log.run(dead_letters.delete(stream, "g", offset=2)) == 1
     with pytest.raises(errors.MessageNotFound):
-        log.run(groups.dead_delete(stream, "g", offset=2))
-    assert log.run(groups.dead_delete(stream, "g")) == 2
+        log.run(dead_letters.delete(stream, "g", offset=2))
+    assert log.run(dead_letters.delete(stream, "g")) == 2
 
 
 def test_max_ack_pending_holds_over_all_members(log: Log, stream: str, make_group: MakeGroup) -> None:
@@ -195,7 +195,7 @@ def test_max_ack_pending_holds_over_all_members(log: Log, stream: str, make_grou
     assert offsets(fetch(log, stream, consumer="b")) == []
     log.run(groups.ack(stream, "g", "offsets", [2]))
     assert offsets(fetch(log, stream, consumer="b")) == [4]
-    assert {name: count for name, (count, _) in log.run(groups.members(stream, "g")).items()} == {
+    assert {name: count for name, (count, _) in log.run(standing.members(stream, "g")).items()} == {
         "a": 2,
         "b": 1,
     }
@@ -218,9 +218,9 @@ def test_a_filter_skips_other_keys_and_counts_only_its_own(
     for n, key in enumerate(("a.x", "b.x", "a.y", "a.y.z", None, "a-b%.é"), start=1):
         log.run(append(stream, [message(n, key=key)]))
     make_group(filter_keys=(pattern,))
-    lag = log.run(groups.inspect(stream, "g", filter_keys=[pattern])).lag
+    lag = log.run(standing.inspect(stream, "g", filter_keys=[pattern])).lag
     assert (lag, offsets(fetch(log, stream))) == (len(expected), expected)
-    state = log.run(groups.inspect(stream, "g", filter_keys=[pattern]))
+    state = log.run(standing.inspect(stream, "g", filter_keys=[pattern]))
     assert (state.lag, state.delivered_offset) == (0, 6)
 
 
@@ -229,9 +229,9 @@ def test_lag_is_exact_under_deletes_and_trims(log: Log, stream: str, make_group:
     fill(log, stream, 100)
     fetch(log, stream, 10)
     log.run(trim.delete(stream, [5, 20, 21]))
-    assert log.run(groups.inspect(stream, "g")).lag == 88
+    assert log.run(standing.inspect(stream, "g")).lag == 88
     log.run(trim.purge(stream, below=51))
-    state = log.run(groups.inspect(stream, "g"))
+    state = log.run(standing.inspect(stream, "g"))
     assert (state.lag, state.lost) == (50, 40)
 
 
@@ -242,9 +242,9 @@ def test_a_leased_message_that_is_purged_is_never_delivered_empty(
     fill(log, stream, 3)
     fetch(log, stream)
     log.run(trim.purge(stream))
-    until(lambda: (fetch(log, stream), log.run(groups.inspect(stream, "g")))[1].ack_pending == 0)
+    until(lambda: (fetch(log, stream), log.run(standing.inspect(stream, "g")))[1].ack_pending == 0)
     assert log.run(groups.ack(stream, "g", "offsets", [1])) == 0
-    assert log.run(groups.inspect(stream, "g")).lost == 3
+    assert log.run(standing.inspect(stream, "g")).lost == 3
 
 
 def test_a_seek_voids_what_is_in_flight(log: Log, stream: str, make_group: MakeGroup) -> None:
@@ -266,7 +266,7 @@ def test_a_paused_group_delivers_nothing_and_acks_count(log: Log, stream: str, m
     log.run(groups.pause(stream, "g", until_ms=None))
     assert offsets(fetch(log, stream)) == []
     assert log.run(groups.ack(stream, "g", "offsets", [1])) == 1
-    assert log.run(groups.inspect(stream, "g")).paused_until_ms == -1
+    assert log.run(standing.inspect(stream, "g")).paused_until_ms == -1
     log.run(groups.resume(stream, "g"))
     assert offsets(fetch(log, stream)) == [2, 3]
 
@@ -328,7 +328,7 @@ def test_ten_members_lose_and_double_nothing(
     rest = offsets(log.run(groups.fetch(stream, "g", limit=10_000)))
     log.run(groups.ack(stream, "g", "offsets", rest))
     assert sorted(taken + rest) == list(range(1, 3001))
-    assert log.run(groups.inspect(stream, "g")).ack_floor == 3000
+    assert log.run(standing.inspect(stream, "g")).ack_floor == 3000
 
 
 def test_no_script_is_left_with_a_half_written_group(log: Log, stream: str, make_group: MakeGroup) -> None:

@@ -13,7 +13,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from streams.log import commit, config, entries, groups, keys, stats, trim
+from streams.log import commit, config, entries, groups, keys, standing, stats, trim
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.entries import NewMessage
@@ -195,7 +195,7 @@ class LogMachine(RuleBasedStateMachine):
         assert found == self.held
         for name, model in self.group.items():
             patterns = [FILTER] if name == "some" else []
-            group = self.log.run(groups.inspect(self.stream, name, filter_keys=patterns))
+            group = self.log.run(standing.inspect(self.stream, name, filter_keys=patterns))
             ahead = [offset for offset in self.held if offset > model.delivered]
             assert group.lag == sum(self.wanted(name, offset) for offset in ahead)
             assert group.ack_pending == len(model.flying)

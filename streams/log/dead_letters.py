@@ -1,0 +1,72 @@
+"""Dead letters: what a group delivers no more, kept with its body until it is replayed or deleted."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from streams.log import keys
+from streams.log.client import Op, Script
+from streams.log.errors import MessageNotFound
+
+REPLAY_SLICE = 1000
+"""Most dead letters replayed in one call of the script."""
+
+
+class DeadLetter(msgspec.Struct, kw_only=True):
+    """A message that is delivered no more; ``died_ms`` and ``timestamp_ms`` are unix ms, ``body`` is JSON text."""
+
+    offset: int
+    timestamp_ms: int
+    id: str
+    body: str
+    reason: str
+    deliveries: int
+    died_ms: int
+    key: str | None = None
+    headers: str | None = None
+
+
+def page(stream_id: str, name: str, *, start: int = 0, limit: int = 100) -> Op[list[DeadLetter]]:
+    """Dead letters from an offset on, in offset order."""
+    found = yield (
+        "ZRANGEBYSCORE",
+        keys.dead(stream_id, name),
+        start,
+        "+inf",
+        "LIMIT",
+        0,
+        limit,
+    )
+    return [msgspec.msgpack.decode(letter, type=DeadLetter) for letter in found]
+
+
+def replay(stream_id: str, name: str, offsets: Sequence[int]) -> Op[int]:
+    """Deliver dead letters again with a fresh count; returns how many there were."""
+    total = 0
+    for first in range(0, len(offsets), REPLAY_SLICE):
+        total += yield Script(
+            "dead_replay",
+            [
+                keys.group(stream_id, name),
+                keys.pending(stream_id, name),
+                keys.due(stream_id, name),
+                keys.leases(stream_id, name),
+                keys.dead(stream_id, name),
+                keys.replayed(stream_id, name),
+            ],
+            [keys.wake(stream_id), *offsets[first : first + REPLAY_SLICE]],
+        )
+    return total
+
+
+def delete(stream_id: str, name: str, *, offset: int | None = None) -> Op[int]:
+    """Delete the dead letter at an offset, or all; returns how many.
+
+    Raises:
+        MessageNotFound: there is none at this offset.
+    """
+    low, high = ("-inf", "+inf") if offset is None else (offset, offset)
+    removed: int = yield ("ZREMRANGEBYSCORE", keys.dead(stream_id, name), low, high)
+    if offset is not None and not removed:
+        raise MessageNotFound
+    return removed
