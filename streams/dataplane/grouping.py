@@ -72,18 +72,19 @@ class Poll:
         self._group, self._limit, self._consumer, self._max_bytes = group, limit, consumer, max_bytes
 
     async def until_something(self, stream_id: str, *, wait_s: float) -> Fetched:
-        """The first fetch that gets something, or the last one when the time is up."""
+        """The first fetch that gets something, or the last one when the time is up or a seek came."""
         deadline = time.monotonic() + wait_s
         gone = asyncio.ensure_future(self._request.disconnected())
         self._context.polls[stream_id, self._group] += 1
         try:
             fetched = await self._try(stream_id)
+            opened_in = fetched.generation
             while not fetched.deliveries and time.monotonic() < deadline:
                 waiter = await self._context.wakener.watch(stream_id)
                 try:
-                    fetched = await self._try(stream_id)
+                    fetched = await self._try(stream_id, generation=opened_in)
                     left = deadline - time.monotonic()
-                    if fetched.deliveries or left <= 0:
+                    if fetched.deliveries or left <= 0 or fetched.generation != opened_in:
                         break
                     if fetched.next_due_ms:
                         left = min(left, max(0.0, (fetched.next_due_ms - fetched.now_ms) / 1000) + 0.001)
@@ -99,10 +100,15 @@ class Poll:
                 del self._context.polls[stream_id, self._group]
             gone.cancel()
 
-    async def _try(self, stream_id: str) -> Fetched:
+    async def _try(self, stream_id: str, *, generation: int | None = None) -> Fetched:
         return await self._context.log.run(
             groups.fetch(
-                stream_id, self._group, limit=self._limit, consumer=self._consumer, max_bytes=self._max_bytes
+                stream_id,
+                self._group,
+                limit=self._limit,
+                consumer=self._consumer,
+                max_bytes=self._max_bytes,
+                generation=generation,
             )
         )
 

@@ -47,6 +47,8 @@ def replay(stream_id: str, name: str, offsets: Sequence[int]) -> Op[int]:
         total += yield Script(
             "dead_replay",
             [
+                keys.log(stream_id),
+                keys.meta(stream_id),
                 keys.group(stream_id, name),
                 keys.pending(stream_id, name),
                 keys.due(stream_id, name),

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from streams.log import keys
 from streams.log.client import Op, Pipeline, Script
 from streams.log.entries import Entry
-from streams.log.errors import GroupNotFound, LeaseLost
+from streams.log.errors import GroupNotFound
 from streams.log.patterns import lua_pattern
 from streams.log.read import ANSWER_LIMIT_BYTES
 
@@ -61,12 +61,14 @@ class Fetched:
         left: stored messages after the group's position, of any key.
         next_due_ms: unix ms at which something in flight comes again (or a pause ends); 0 when nothing will.
         now_ms: the server's clock.
+        generation: of the group; another one after every seek.
     """
 
     deliveries: list[Delivery]
     left: int
     next_due_ms: int
     now_ms: int
+    generation: int
 
 
 def group_publish(stream_id: str, name: str, settings: Settings, *, delivered: int = 0) -> Op[bool]:
@@ -87,7 +89,7 @@ def group_publish(stream_id: str, name: str, settings: Settings, *, delivered: i
     new = yield Script(
         "group_publish",
         [keys.meta(stream_id), keys.group(stream_id, name), keys.groups(stream_id)],
-        [name, delivered, *flat],
+        [keys.wake(stream_id), name, delivered, *flat],
     )
     return bool(new)
 
@@ -99,9 +101,18 @@ def group_remove(stream_id: str, name: str) -> Op[None]:
 
 
 def fetch(
-    stream_id: str, name: str, *, limit: int, consumer: str = "", max_bytes: int = ANSWER_LIMIT_BYTES
+    stream_id: str,
+    name: str,
+    *,
+    limit: int,
+    consumer: str = "",
+    max_bytes: int = ANSWER_LIMIT_BYTES,
+    generation: int | None = None,
 ) -> Op[Fetched]:
     """Take up to ``limit`` messages: those due again, then new ones; each is leased to this call alone.
+
+    Args:
+        generation: what an earlier look at the group answered; nothing is taken when a seek came between.
 
     Raises:
         StreamNotFound, GroupNotFound: nothing was taken.
@@ -109,7 +120,7 @@ def fetch(
     deliveries: list[Delivery] = []
     size = 0
     while True:
-        found, left, next_due_ms, again, now_ms = yield Script(
+        found, left, next_due_ms, again, now_ms, now_in = yield Script(
             "fetch",
             [
                 keys.log(stream_id),
@@ -122,12 +133,18 @@ def fetch(
                 keys.dead(stream_id, name),
                 keys.replayed(stream_id, name),
             ],
-            [consumer, limit - len(deliveries), max(1, max_bytes - size)],
+            [
+                consumer,
+                limit - len(deliveries),
+                max_bytes,
+                "" if generation is None else generation,
+                size,
+            ],
         )
         deliveries += [Delivery(entry, count, lease.decode()) for entry, count, lease in found]
         size += sum(len(entry[1][3]) for entry, _, _ in found)
         if not again or len(deliveries) >= limit or size >= max_bytes:
-            return Fetched(deliveries, left, next_due_ms, now_ms)
+            return Fetched(deliveries, left, next_due_ms, now_ms, int(now_in))
 
 
 def ack(stream_id: str, name: str, named: Named, values: Sequence[int | str]) -> Op[int]:
@@ -147,7 +164,7 @@ def ack(stream_id: str, name: str, named: Named, values: Sequence[int | str]) ->
     )
     total = 0
     for part in _slices(values):
-        total += yield Script("ack", *arguments, [named, *part])
+        total += yield Script("ack", *arguments, [keys.wake(stream_id), named, *part])
     return total
 
 
@@ -159,13 +176,22 @@ def nack(
 
 
 def give_back(stream_id: str, name: str, leases: Sequence[str]) -> Op[int]:
-    """Take back deliveries that never reached anyone: they come again at once. A lost lease is passed over."""
+    """Take back deliveries that never reached anyone: they come again at once and count as no deliveries.
+
+    A lease that has passed on is passed over; under ``ack: none`` the messages come again all the same.
+    """
     total = 0
-    for lease in leases:
-        try:
-            total += yield from nack(stream_id, name, "leases", [lease])
-        except LeaseLost:
-            continue
+    for part in _slices(leases):
+        total += yield Script(
+            "give_back",
+            [
+                keys.group(stream_id, name),
+                keys.pending(stream_id, name),
+                keys.due(stream_id, name),
+                keys.leases(stream_id, name),
+            ],
+            [keys.wake(stream_id), *part],
+        )
     return total
 
 
@@ -190,7 +216,7 @@ def term(stream_id: str, name: str, named: Named, values: Sequence[int | str], *
                 keys.dead(stream_id, name),
                 keys.replayed(stream_id, name),
             ],
-            [reason, named, *part],
+            [keys.wake(stream_id), reason, named, *part],
         )
     return total
 
@@ -215,7 +241,12 @@ def seek(stream_id: str, name: str, *, next_offset: int) -> Op[tuple[int, int]]:
 def pause(stream_id: str, name: str, *, until_ms: int | None) -> Op[None]:
     """Deliver nothing until a time, or until ``resume`` (None). Answers still count."""
     yield from _exists(stream_id, name)
-    yield ("HSET", keys.group(stream_id, name), "paused_until", -1 if until_ms is None else until_ms)
+    yield Pipeline(
+        [
+            ("HSET", keys.group(stream_id, name), "paused_until", -1 if until_ms is None else until_ms),
+            ("PUBLISH", keys.wake(stream_id), "due"),  # a poll that waits learns when it is served
+        ]
+    )
 
 
 def resume(stream_id: str, name: str) -> Op[None]:

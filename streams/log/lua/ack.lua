@@ -4,22 +4,23 @@
 -- KEYS[3] due
 -- KEYS[4] leases
 -- KEYS[5] replayed
--- ARGV[1] mode: offsets, up_to or leases
--- ARGV[2...] values: offsets or leases
+-- ARGV[1] wake: channel, told when members may take more again
+-- ARGV[2] mode: offsets, up_to or leases
+-- ARGV[3...] values: offsets or leases
 -- returns: how many were settled now
 -- errors: OKMQ_NO_GROUP OKMQ_LEASE_LOST
 -- include: state, floor, group
 local group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local mode = ARGV[1]
+local wake, mode = ARGV[1], ARGV[2]
 
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 local values = {}
-for n = 2, #ARGV do values[n - 1] = ARGV[n] end
+for n = 3, #ARGV do values[n - 2] = ARGV[n] end
 local offsets, lost = group_targets(group, pending, leases, mode, values)
 if not offsets then return redis.error_reply('OKMQ_LEASE_LOST ' .. lost) end
 
-local time = redis.call('TIME')
+local time, was_full = redis.call('TIME'), group_is_full(group, pending)
 for first = 1, #offsets, 1000 do
   local slice = {}
   for n = first, math.min(first + 999, #offsets) do slice[#slice + 1] = offsets[n] end
@@ -32,5 +33,6 @@ if #offsets > 0 then
   group.acked = group.acked + #offsets
   group.acked_ms = time[1] * 1000 + math.floor(time[2] / 1000)
   group_save(group_key, group)
+  if was_full then redis.call('PUBLISH', wake, 'room') end
 end
 return #offsets

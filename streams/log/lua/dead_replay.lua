@@ -1,29 +1,40 @@
 -- Delivers dead letters again, with a fresh count; their bodies are kept until they are acknowledged.
--- KEYS[1] group
--- KEYS[2] pending
--- KEYS[3] due
--- KEYS[4] leases
--- KEYS[5] dead
--- KEYS[6] replayed
+-- KEYS[1] log
+-- KEYS[2] meta
+-- KEYS[3] group
+-- KEYS[4] pending
+-- KEYS[5] due
+-- KEYS[6] leases
+-- KEYS[7] dead
+-- KEYS[8] replayed
 -- ARGV[1] wake: channel
 -- ARGV[2...] offsets: at most 1000
 -- returns: how many there were
--- errors: OKMQ_NO_GROUP
+-- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- include: state, floor, group
-local group_key, pending, due, leases, dead, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local log, meta, group_key, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local due, leases, dead, replayed = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local wake = ARGV[1]
 
-if not group_load(group_key) then return redis.error_reply('OKMQ_NO_GROUP') end
-local count = 0
+local state = state_load(meta)
+if not state then return redis.error_reply('OKMQ_NO_STREAM') end
+local group = group_load(group_key)
+if not group then return redis.error_reply('OKMQ_NO_GROUP') end
+local now, count = state_now(state), 0
 for n = 2, #ARGV do
   local offset = ARGV[n]
   local letter = redis.call('ZRANGEBYSCORE', dead, offset, offset)[1]
   if letter then
-    redis.call('HSET', replayed, offset, letter)
     redis.call('ZREM', dead, letter)
-    redis.call('ZADD', pending, offset, offset)
-    redis.call('ZADD', due, 0, offset)
-    redis.call('HSET', leases, offset, '0:0:0:')
+    -- After a seek the group may come to the message again by itself, or have it in flight: one lease is enough.
+    local ahead = tonumber(offset) > group.delivered and group_entry(log, replayed, state, now, offset)
+    if not (ahead and group_wants(group, ahead)) then
+      redis.call('HSET', replayed, offset, letter)
+      if redis.call('ZADD', pending, 'NX', offset, offset) == 1 then
+        redis.call('ZADD', due, 0, offset)
+        redis.call('HSET', leases, offset, '0:0:0:')
+      end
+    end
     count = count + 1
   end
 end

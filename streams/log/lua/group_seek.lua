@@ -19,10 +19,12 @@ local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 
 -- A new generation makes the leases of before unknown, also to members that still hold them.
-local before = group.delivered + 1
+local before = math.max(group.delivered + 1, state.floor)
+group.lost = group.lost + before - 1 - group.delivered
 local after = math.max(state.floor, math.min(wanted, state.last + 1))
 redis.call('UNLINK', pending, due, leases, replayed)
 redis.call('HINCRBY', group_key, 'generation', 1)
-redis.call('HSET', group_key, 'delivered', string.format('%.0f', after - 1))
+group.delivered = after - 1
+group_save(group_key, group)
 redis.call('PUBLISH', wake, 'seek')
 return {before, after}

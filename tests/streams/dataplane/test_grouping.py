@@ -1,12 +1,13 @@
 import socket
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 import httpx
 import pytest
 
-from streams.log import groups, keys
+from streams.log import groups, keys, standing
 from streams.log.client import Log
 from streams.log.groups import Settings
 from tests.streams.dataplane.conftest import Server, Stream, refusal
@@ -161,6 +162,57 @@ def test_a_group_that_goes_ends_its_polls(
     log.run(groups.group_remove(stream.stream_id, "g"))
     poll.join()
     assert refusal(answers[0]) == (404, "group_not_found")
+
+
+def waiting_fetch(group: Group, log: Log, **fields: Any) -> "Future[list[dict[str, Any]]]":
+    """A fetch that is seen to wait."""
+    answer: Future[list[dict[str, Any]]] = Future()
+    threading.Thread(target=lambda: answer.set_result(group.fetch(wait=20, **fields))).start()
+    wake = keys.wake(group.stream.stream_id)
+    until(lambda: log.client.execute_command("PUBSUB", "NUMSUB", wake)[1])
+    return answer
+
+
+def test_a_seek_ends_open_polls_empty(client: httpx.Client, stream: Stream, group: Group, log: Log) -> None:
+    fill(client, stream, 3)
+    assert group.offsets() == [1, 2, 3]
+    answer = waiting_fetch(group, log)
+    log.run(groups.seek(stream.stream_id, "g", next_offset=2))
+    assert answer.result(5) == []
+    assert group.offsets() == [2, 3]
+
+
+@pytest.mark.parametrize("verb", ["ack", "term"])
+def test_a_poll_goes_on_when_an_answer_makes_room(
+    client: httpx.Client, stream: Stream, log: Log, verb: str
+) -> None:
+    group = Group(client, log, stream, max_ack_pending=1)
+    fill(client, stream, 2)
+    assert group.offsets() == [1]
+    answer = waiting_fetch(group, log)
+    group.post(verb, offsets=[1])
+    assert [message["offset"] for message in answer.result(5)] == [2]
+
+
+def test_a_poll_goes_on_when_a_setting_makes_room(client: httpx.Client, stream: Stream, log: Log) -> None:
+    group = Group(client, log, stream, max_ack_pending=1)
+    fill(client, stream, 2)
+    assert group.offsets() == [1]
+    answer = waiting_fetch(group, log)
+    log.run(groups.group_publish(stream.stream_id, "g", Settings(max_ack_pending=2)))
+    assert [message["offset"] for message in answer.result(5)] == [2]
+
+
+def test_a_poll_that_outlasts_a_pause_is_served(
+    client: httpx.Client, stream: Stream, group: Group, log: Log
+) -> None:
+    fill(client, stream, 1)
+    log.run(groups.pause(stream.stream_id, "g", until_ms=None))
+    answer = waiting_fetch(group, log)
+    now_ms = log.run(standing.inspect(stream.stream_id, "g")).now_ms
+    log.run(groups.pause(stream.stream_id, "g", until_ms=now_ms + 300))
+    assert [message["offset"] for message in answer.result(5)] == [1]
+    assert log.run(standing.inspect(stream.stream_id, "g")).now_ms >= now_ms + 300
 
 
 def test_consume_is_the_scope(

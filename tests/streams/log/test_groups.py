@@ -303,6 +303,105 @@ def test_changing_settings_keeps_the_position(log: Log, stream: str, make_group:
     assert offsets(fetch(log, stream, 1)) == [3]
 
 
+def test_what_was_given_back_was_no_delivery(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group(max_deliver=1)
+    fill(log, stream, 3)
+    unseen = [delivery.lease for delivery in fetch(log, stream, 2).deliveries]
+    assert log.run(groups.give_back(stream, "g", unseen)) == 2
+    found = fetch(log, stream)
+    assert (offsets(found), counts(found)) == ([1, 2, 3], [1, 1, 1])
+    assert log.run(groups.give_back(stream, "g", unseen)) == 0
+    assert log.run(standing.inspect(stream, "g")).redelivered == 0
+
+
+def test_what_nobody_saw_comes_again_once_where_nothing_is_acknowledged(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group(ack="none")
+    fill(log, stream, 2)
+    log.run(groups.give_back(stream, "g", [delivery.lease for delivery in fetch(log, stream, 1).deliveries]))
+    assert offsets(fetch(log, stream)) == [1, 2]
+    assert offsets(fetch(log, stream)) == []
+
+
+def test_a_cumulative_ack_by_lease_covers_what_came_before(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group(ack="all")
+    fill(log, stream, 4)
+    leases = [delivery.lease for delivery in fetch(log, stream).deliveries]
+    assert log.run(groups.ack(stream, "g", "leases", [leases[2]])) == 3
+
+
+def test_a_lease_of_a_group_that_had_the_name_before_is_unknown(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group()
+    fill(log, stream, 1)
+    old = fetch(log, stream).deliveries[0].lease
+    log.run(groups.group_remove(stream, "g"))
+    make_group()
+    fetch(log, stream)
+    assert log.run(groups.ack(stream, "g", "leases", [old])) == 0
+
+
+def test_a_seek_keeps_the_count_of_what_was_lost(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group()
+    fill(log, stream, 10)
+    log.run(trim.purge(stream, below=5))
+    assert log.run(standing.inspect(stream, "g")).lost == 4
+    assert log.run(groups.seek(stream, "g", next_offset=8)) == (5, 8)
+    assert log.run(standing.inspect(stream, "g")).lost == 4
+
+
+def test_a_message_that_dies_again_after_a_seek_is_one_dead_letter(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group()
+    fill(log, stream, 1)
+    for reason in ("first", "second"):
+        fetch(log, stream)
+        log.run(groups.term(stream, "g", "offsets", [1], reason=reason))
+        log.run(groups.seek(stream, "g", next_offset=1))
+    assert [letter.reason for letter in log.run(dead_letters.page(stream, "g"))] == ["second"]
+
+
+def test_a_dead_letter_replayed_after_a_seek_is_out_once(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group()
+    fill(log, stream, 3)
+    fetch(log, stream)
+    log.run(groups.term(stream, "g", "offsets", [1, 3], reason="bad"))
+    log.run(groups.seek(stream, "g", next_offset=1))
+    held = fetch(log, stream, 1).deliveries[0].lease
+    assert log.run(dead_letters.replay(stream, "g", [1, 3])) == 2
+    assert offsets(fetch(log, stream)) == [2, 3]
+    assert offsets(fetch(log, stream)) == []
+    assert log.run(groups.ack(stream, "g", "leases", [held])) == 1
+
+
+def test_a_replayed_dead_letter_comes_once_where_nothing_is_acknowledged(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group()
+    fill(log, stream, 1)
+    fetch(log, stream)
+    log.run(groups.term(stream, "g", "offsets", [1], reason="bad"))
+    make_group(ack="none")
+    log.run(dead_letters.replay(stream, "g", [1]))
+    assert offsets(fetch(log, stream)) == [1]
+    assert offsets(fetch(log, stream)) == []
+
+
+def test_max_bytes_holds_over_bodies_of_different_sizes(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group()
+    for n, size in enumerate((6, 6, 1, 1), start=1):
+        log.run(append(stream, [message(n, body=b"7" * size)]))
+    assert offsets(log.run(groups.fetch(stream, "g", limit=10, max_bytes=10))) == [1]
+    assert offsets(log.run(groups.fetch(stream, "g", limit=10, max_bytes=7))) == [2, 3]
+
+
 def test_ten_members_lose_and_double_nothing(
     redis_url: str, log: Log, stream: str, make_group: MakeGroup
 ) -> None:

@@ -45,6 +45,11 @@ local function group_wait_ms(group, n)
   return group.backoff[math.min(n, #group.backoff)] or group.ack_wait_ms
 end
 
+-- Whether members may take nothing new for what is in flight already.
+local function group_is_full(group, pending)
+  return redis.call('ZCARD', pending) >= group.max_ack_pending
+end
+
 local function lease_read(leases, offset)
   local held = redis.call('HGET', leases, offset)
   if not held then return nil end
@@ -58,9 +63,11 @@ local function group_forget(pending, due, leases, offset)
   redis.call('HDEL', leases, offset)
 end
 
--- Puts a message among the dead letters, with its body, since the stream may lose it.
+-- Puts a message among the dead letters, with its body, since the stream may lose it. One that died before a seek
+-- brought it back makes room for the new one.
 local function group_bury(dead, entry, reason, deliveries, now)
   local fields = {}
+  redis.call('ZREMRANGEBYSCORE', dead, entry_offset(entry), entry_offset(entry))
   for n = 1, #entry[2], 2 do fields[entry[2][n]] = entry[2][n + 1] end
   redis.call('ZADD', dead, entry_offset(entry), cmsgpack.pack({offset = entry_offset(entry), timestamp_ms = entry_ms(entry),
     id = fields.i, body = fields.b, key = fields.k, headers = fields.h, reason = reason, deliveries = deliveries,
@@ -108,6 +115,11 @@ local function group_targets(group, pending, leases, mode, values)
         offsets[#offsets + 1] = offset
       end
     end
+  end
+  if group.ack == 'all' and #offsets > 0 then
+    local upto = 0
+    for _, offset in ipairs(offsets) do upto = math.max(upto, tonumber(offset)) end
+    return redis.call('ZRANGEBYSCORE', pending, '-inf', upto)
   end
   return offsets
 end

@@ -1,0 +1,30 @@
+-- Takes back deliveries that never reached anyone: they come again at once, and were no deliveries.
+-- KEYS[1] group
+-- KEYS[2] pending
+-- KEYS[3] due
+-- KEYS[4] leases
+-- ARGV[1] wake: channel
+-- ARGV[2...] leases: those that have passed on or were voided by a seek are passed over
+-- returns: how many there were
+-- errors: OKMQ_NO_GROUP
+-- include: state, floor, group
+local group_key, pending, due, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local wake = ARGV[1]
+
+local group = group_load(group_key)
+if not group then return redis.error_reply('OKMQ_NO_GROUP') end
+local count = 0
+for n = 2, #ARGV do
+  local generation, offset, sequence = string.match(ARGV[n], '^(%d+)%-(%d+)%-(%d+)$')
+  local held = lease_read(leases, offset)
+  local is_own = held and held.sequence == sequence
+  -- A group that acknowledges nothing has no lease of it, and has passed it all the same.
+  if tonumber(generation) == group.generation and (is_own or (not held and group.ack == 'none')) then
+    redis.call('ZADD', pending, offset, offset)
+    redis.call('ZADD', due, 0, offset)
+    redis.call('HSET', leases, offset, string.format('%d:0:0:', is_own and held.deliveries - 1 or 0))
+    count = count + 1
+  end
+end
+if count > 0 then redis.call('PUBLISH', wake, 'due') end
+return count
