@@ -30,7 +30,7 @@ class EventObject(serializers.Serializer):  # type: ignore[type-arg]
     summary = serializers.CharField()
 
     def get_workspace(self, event: Event) -> str | None:
-        return None if event.workspace is None else event.workspace.name
+        return event.workspace or None
 
     def get_stream(self, event: Event) -> str | None:
         return event.stream or None
@@ -59,6 +59,7 @@ class EventsView(ApiView):
             self.caller,
             after=self.asked.get("after"),
             limit=self.asked["limit"],
+            workspace=self.asked["workspace"],
             stream=self.asked["stream"],
             kind=self.asked["kind"],
         )

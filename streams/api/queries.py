@@ -90,6 +90,13 @@ class KeyAsked(Strict):
 class EventsAsked(Strict):
     """Which events."""
 
+    workspace = Text(
+        max_length=50,
+        default="",
+        allow_blank=True,
+        help_text="For `admin` of `default`: another workspace, also one that was deleted.",
+    )
+
     stream = Text(max_length=200, default="", allow_blank=True, help_text="Those of one stream.")
     kind = Text(
         max_length=200, default="", allow_blank=True, help_text="Those of one kind, such as `stream.created`."

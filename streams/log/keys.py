@@ -25,6 +25,9 @@ WAITING = "okmq:waiting"
 WORKER_LEASE = "okmq:worker"
 """String with an expiry: which worker samples and sweeps now."""
 
+NOTES = "okmq:notes"
+"""Stream: what the data plane did to messages on somebody's behalf, until the worker has made events of it."""
+
 CHANGED = "okmq:changed"
 """Channel: ``stream`` when names or settings have changed, ``token`` when a token has; caches are dropped."""
 
@@ -136,3 +139,8 @@ def patterns(workspace_id: int) -> str:
 def token(digest: str) -> str:
     """String: JSON of what the token with this SHA-256 digest may do."""
     return f"okmq:token:{digest}"
+
+
+def anchors(chain: str) -> str:
+    """Sorted set: ``<event id>:<hash>`` by event id, of the newest events of one chain."""
+    return f"okmq:anchors:{chain[:16]}"

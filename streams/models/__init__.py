@@ -1,6 +1,6 @@
 """The rows: configuration, people's tokens, what happened, what Spark computed."""
 
-from streams.models.event import Event
+from streams.models.event import Event, EventHead
 from streams.models.group import Group
 from streams.models.history import Rollup, RollupPosition, Run
 from streams.models.stream import Stream
@@ -16,6 +16,7 @@ from streams.models.workspace import (
 __all__ = [
     "DEFAULT_WORKSPACE",
     "Event",
+    "EventHead",
     "Group",
     "Membership",
     "Plan",

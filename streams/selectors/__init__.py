@@ -1,5 +1,6 @@
 """Reading: rows together with how they stand in the log. One module a subject; callers import them from here."""
 
+from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove
 from streams.selectors.events import events_latest, events_page
 from streams.selectors.groups import GroupView, Member, dead_letters, group_view, group_views
 from streams.selectors.history import history_points, history_position, history_totals, runs_latest, runs_page
@@ -26,15 +27,19 @@ from streams.selectors.workspaces import (
 
 __all__ = [
     "METRICS_STREAM",
+    "Fault",
     "GroupView",
     "Member",
     "Overview",
+    "Proof",
     "Sample",
     "StreamView",
     "WorkspaceView",
     "dead_letters",
+    "events_exported",
     "events_latest",
     "events_page",
+    "events_prove",
     "group_view",
     "group_views",
     "history_points",

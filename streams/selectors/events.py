@@ -17,13 +17,23 @@ def events_latest(workspace: Workspace, *, stream: str = "", kind: str = "", lim
 
 
 def events_page(
-    caller: Caller, *, after: int | None, limit: int, stream: str = "", kind: str = ""
+    caller: Caller, *, after: int | None, limit: int, workspace: str = "", stream: str = "", kind: str = ""
 ) -> tuple[list[Event], bool]:
     """Events that a caller may see, ascending by id: those after an id, or the newest; and whether more came later.
 
     A narrowed caller sees those of its streams only.
+
+    Args:
+        workspace: for an admin of the default workspace another one's name, also one that was deleted.
+
+    Raises:
+        Refusal: ``forbidden`` for another workspace that the caller does not rule.
     """
-    found = _events(caller.workspace, stream=stream, kind=kind)
+    if workspace and workspace != caller.workspace.name:
+        caller.demand_rule()
+        found = _only(Event.objects.filter(workspace=workspace), stream=stream, kind=kind)
+    else:
+        found = _events(caller.workspace, stream=stream, kind=kind)
     if caller.streams:
         found = found.filter(inside(caller.streams, "stream")).exclude(stream="")
     if after is None:
@@ -34,10 +44,13 @@ def events_page(
 
 def _events(workspace: Workspace, *, stream: str, kind: str) -> QuerySet[Event]:
     """Events of a workspace. Those of none, of the whole system, are shown in the default one."""
-    mine = Q(workspace=workspace)
+    mine = Q(workspace_id=workspace.pk)
     if workspace.name == DEFAULT_WORKSPACE:
-        mine |= Q(workspace=None)
-    found = Event.objects.select_related("workspace").filter(mine)
+        mine |= Q(workspace_id=None)
+    return _only(Event.objects.filter(mine), stream=stream, kind=kind)
+
+
+def _only(found: QuerySet[Event], *, stream: str, kind: str) -> QuerySet[Event]:
     if stream:
         found = found.filter(stream=stream)
     if kind:

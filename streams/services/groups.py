@@ -93,8 +93,9 @@ def group_change(group: Group, *, changes: Mapping[str, Any], actor: Actor) -> G
 def group_delete(group: Group, *, actor: Actor, why: str = "") -> None:
     """Delete a group with its dead letters; open polls on it end."""
     stream_id, name = group.stream.stream_id, group.name
-    _recorded(group, "deleted", actor=actor, before=_plain(settings_of(group)), why=why)
+    before = _plain(settings_of(group))
     group.delete()
+    _recorded(group, "deleted", actor=actor, before=before, why=why)
     transaction.on_commit(lambda: store.log().run(groups.group_remove(stream_id, name)))
 
 

@@ -10,8 +10,8 @@ from streams.access import Actor
 from streams.errors import Refusal, stream_not_found
 from streams.log import config, keys, stats
 from streams.log.client import one
-from streams.models import DEFAULT_WORKSPACE, Event, Rollup, RollupPosition, Stream, Workspace
-from streams.services.events import event_record
+from streams.models import DEFAULT_WORKSPACE, Rollup, RollupPosition, Stream, Workspace
+from streams.services.events import event_of, event_record, events_append
 
 SETTINGS = (
     "ttl",
@@ -92,17 +92,18 @@ def _streams_create(
         raise _first_of(refusals, many=len(wanted) > 1)
     created = [stream for stream, is_new in made if is_new]
     Stream.objects.bulk_create(created)
-    Event.objects.bulk_create(
-        Event(
-            workspace=workspace,
-            kind="stream.created",
-            actor=actor.name,
-            address=actor.address,
-            stream=stream.name,
-            after=settings_of(stream),
-            summary=f"Stream {stream.name} was created.",
-        )
-        for stream in created
+    events_append(
+        [
+            event_of(
+                workspace,
+                kind="stream.created",
+                actor=actor,
+                stream=stream.name,
+                after=settings_of(stream),
+                summary=f"Stream {stream.name} was created.",
+            )
+            for stream in created
+        ]
     )
     # Those that were there are told again too: had the log not answered the first time, this call mends it.
     transaction.on_commit(lambda: streams_publish([stream for stream, _ in made]))
@@ -189,6 +190,11 @@ def stream_change(stream: Stream, *, changes: Mapping[str, Any], actor: Actor) -
 def stream_delete(stream: Stream, *, actor: Actor) -> None:
     """Delete a stream with its messages and rollups; a stream made again under the name has nothing of it."""
     stream_id, workspace_id, name = stream.stream_id, stream.workspace_id, stream.name
+    # Asked before anything is gone: while the log is away, the stream stays whole and can be deleted later.
+    store.log().run(one(("PING",)))
+    Rollup.objects.filter(stream_id=stream_id).delete()
+    RollupPosition.objects.filter(stream_id=stream_id).delete()
+    stream.delete()
     event_record(
         stream.workspace,
         kind="stream.deleted",
@@ -197,11 +203,6 @@ def stream_delete(stream: Stream, *, actor: Actor) -> None:
         before=settings_of(stream),
         summary=f"Stream {name} was deleted with all its messages.",
     )
-    Rollup.objects.filter(stream_id=stream_id).delete()
-    RollupPosition.objects.filter(stream_id=stream_id).delete()
-    stream.delete()
-    # Asked before anything is gone: while the log is away, the stream stays whole and can be deleted later.
-    store.log().run(one(("PING",)))
     transaction.on_commit(lambda: _remove(stream_id, workspace_id=workspace_id, name=name))
 
 

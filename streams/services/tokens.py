@@ -56,6 +56,7 @@ def token_create(
 def token_revoke(token: Token, *, actor: Actor) -> None:
     """Revoke a token; requests with it are refused within 2 seconds on every process."""
     digest = token.digest
+    token.delete()
     event_record(
         token.workspace,
         kind="token.revoked",
@@ -63,7 +64,6 @@ def token_revoke(token: Token, *, actor: Actor) -> None:
         before={"name": token.name, "scopes": token.scopes, "streams": token.streams},
         summary=f"Token {token.name} ({token.prefix}…) was revoked.",
     )
-    token.delete()
     transaction.on_commit(lambda: store.log().run(config.token_remove(digest)))
 
 

@@ -82,11 +82,15 @@ def workspace_delete(workspace: Workspace, *, actor: Actor) -> None:
             "The default workspace cannot be deleted.",
             workspace=workspace.name,
         )
-    for stream in workspace.streams.select_related("workspace"):
+    # Everything is locked before the first event is recorded; nobody can make a stream in it from here on.
+    workspace = Workspace.objects.select_for_update().get(pk=workspace.pk)
+    streams = workspace.streams.select_for_update(of=("self",)).select_related("workspace").order_by("pk")
+    for stream in list(streams):
         stream_delete(stream, actor=actor)
     for token in Token.objects.filter(workspace=workspace).select_related("workspace"):
         token_revoke(token, actor=actor)
     workspace_id = workspace.pk
+    workspace.delete()
     event_record(
         None,
         kind="workspace.deleted",
@@ -94,5 +98,4 @@ def workspace_delete(workspace: Workspace, *, actor: Actor) -> None:
         before={"name": workspace.name, **settings_of(workspace)},
         summary=f"Workspace {workspace.name} was deleted with everything in it.",
     )
-    workspace.delete()
     transaction.on_commit(lambda: store.log().run(config.names_remove(workspace_id)))

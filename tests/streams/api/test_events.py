@@ -58,3 +58,13 @@ def test_a_deleted_workspace_is_known_to_the_default_one_only(ruler: Api, owner:
 @pytest.mark.parametrize("query", ["after=x", "after=-1", "limit=0", "stream=%00", "kind=%00", "before=1"])
 def test_a_wrong_query_is_refused(owner: Api, query: str) -> None:
     assert code(owner.get(f"events?{query}")) == "validation_error"
+
+
+def test_what_happened_in_another_workspace_is_told_to_who_rules_all(
+    ruler: Api, owner: Api, unique: str
+) -> None:
+    ruler.post("workspaces/", {"name": f"{unique}-gone"})
+    ruler.delete(f"workspaces/{unique}-gone")
+    assert kinds(ruler.get(f"events?workspace={unique}-gone")) == ["workspace.created"]
+    assert code(owner.get(f"events?workspace={unique}-gone")) == "forbidden"
+    assert owner.get(f"events?workspace={owner.workspace.name}").status_code == 200
