@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from spark.options import OptionError, Options
-from streams.log import config, keys
-from streams.log.client import Op, Pipeline
+from streams.log import config, meta
+from streams.log.client import Op
 from streams.log.config import Registered
 
-_FIELDS = ("name", "last", "floor", "archived", "purged", "widest")
 ROUND_TRIP = 1000
 """Most streams asked about in one round trip."""
 
@@ -43,16 +42,15 @@ def positions(stream_ids: Iterable[str]) -> Op[dict[str, Position]]:
     found: dict[str, Position] = {}
     for at in range(0, len(wanted), ROUND_TRIP):
         some = wanted[at : at + ROUND_TRIP]
-        replies = yield Pipeline([("HMGET", keys.meta(stream_id), *_FIELDS) for stream_id in some])
-        for stream_id, (name, last, floor, archived, purged, widest) in zip(some, replies, strict=True):
-            if name is not None:
-                found[stream_id] = Position(
-                    last=int(last or 0),
-                    floor=int(floor or 1),
-                    archived=int(archived or 0),
-                    purged=int(purged or 0),
-                    widest=int(widest or 0),
-                )
+        counters_of = yield from meta.counters_of(some)
+        for stream_id, counters in counters_of.items():
+            found[stream_id] = Position(
+                last=counters.last,
+                floor=counters.floor,
+                archived=counters.archived,
+                purged=counters.purged,
+                widest=counters.widest,
+            )
     return found
 
 

@@ -5,7 +5,6 @@ looked up again. A change of settings or tokens is announced and drops what is r
 be lost, the ages below bound the error (a revoked token: 2 s, by the contract).
 """
 
-import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -142,7 +141,7 @@ class Directory:
         settings = await self._log.run(config.stream_settings(stream_id)) if stream_id else None
         if stream_id is None or settings is None:
             raise stream_not_found(name)
-        return Known(stream_id, name, tuple(json.loads(settings.get("keys", "[]"))))
+        return Known(stream_id, name, tuple(settings["keys"]))
 
 
 K = TypeVar("K")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from streams.log import keys
+from streams.log import keys, meta
 from streams.log.client import Op, Pipeline, Script, Scripts
 from streams.log.errors import LogError
 
@@ -20,9 +20,8 @@ SETTINGS = (
     "deny_delete",
     "deny_purge",
     "sealed",
-    "keys",
 )
-"""The settings that the scripts and the data plane act on."""
+"""The settings that the scripts act on. (The key patterns, which the data plane checks, are a field of their own.)"""
 
 PUBLISHED_AT_ONCE = 500
 """Streams in one round trip: nobody else waits for more than that."""
@@ -90,16 +89,15 @@ def streams_publish(streams: Sequence[tuple[Registered, Mapping[str, Any]]]) -> 
 
 
 def _publication(stream: Registered, settings: Mapping[str, Any]) -> Script:
-    pairs: list[Any] = ["name", stream.name, "workspace", stream.workspace_id]
-    for field in SETTINGS:
-        pairs += [field, _encode(settings.get(field))]
-    return Script("publish", [keys.meta(stream.stream_id)], pairs)
+    packed = meta.pack_settings({field: settings.get(field) for field in SETTINGS})
+    pairs = ["name", stream.name, "workspace", stream.workspace_id, "settings", packed]
+    return Script("publish", [keys.meta(stream.stream_id)], [*pairs, "keys", _patterns(settings)])
 
 
 def _registration(stream: Registered, settings: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     entry = {name: value for name, value in asdict(stream).items() if name != "stream_id"}
     patterns = keys.patterns(stream.workspace_id)
-    accepted = _encode(settings.get("keys"))
+    accepted = _patterns(settings)
     return [
         ("HSET", keys.REGISTRY, stream.stream_id, json.dumps(entry)),
         ("HSET", keys.names(stream.workspace_id), stream.name, stream.stream_id),
@@ -120,13 +118,11 @@ def stream_remove(stream_id: str, *, workspace_id: int, name: str) -> Op[None]:
     yield Script("remove", [*keys.all_of(stream_id), *of_groups], [keys.wake(stream_id)])
 
 
-def stream_settings(stream_id: str) -> Op[dict[str, str] | None]:
-    """The published settings of a stream as text, with its name; None when there is no such stream."""
-    values = yield ("HMGET", keys.meta(stream_id), "name", *SETTINGS)
-    if values[0] is None:
-        return None
-    named = zip(("name", *SETTINGS), values, strict=True)
-    return {field: value.decode() for field, value in named if value is not None}
+def stream_settings(stream_id: str) -> Op[dict[str, Any] | None]:
+    """The published settings of a stream that are set (true is 1), with ``keys``; None when there is no such stream."""
+    *packed, patterns = yield ("HMGET", keys.meta(stream_id), *meta.FIELDS, "keys")
+    held = meta.read(packed)
+    return None if held is None else {**held[0], "keys": json.loads(patterns or "[]")}
 
 
 def stream_id_of(workspace_id: int, name: str) -> Op[str | None]:
@@ -166,8 +162,8 @@ def archived_set(stream_id: str, offset: int) -> Op[None]:
 def archived_of(stream_ids: Iterable[str]) -> Op[dict[str, int]]:
     """Up to which offset the history holds each stream."""
     wanted = list(stream_ids)
-    found = yield Pipeline([("HGET", keys.meta(stream_id), "archived") for stream_id in wanted])
-    return {stream_id: int(offset or 0) for stream_id, offset in zip(wanted, found, strict=True)}
+    found = yield from meta.counters_of(wanted)
+    return {stream_id: found.get(stream_id, meta.NEW).archived for stream_id in wanted}
 
 
 def token_publish(digest: str, grant: TokenGrant) -> Op[None]:
@@ -212,11 +208,6 @@ def take_tokens_used() -> Op[dict[int, int]]:
     return {int(flat[n]): int(flat[n + 1]) for n in range(0, len(flat), 2)}
 
 
-def _encode(value: Any) -> str:
-    if value is None or value is False:
-        return ""
-    if value is True:
-        return "1"
-    if isinstance(value, list | tuple):
-        return json.dumps(value) if value else ""
-    return str(value)
+def _patterns(settings: Mapping[str, Any]) -> str:
+    accepted = settings.get("keys")
+    return json.dumps(list(accepted)) if accepted else ""

@@ -43,7 +43,7 @@ def log(stream_id: str) -> str:
 
 
 def meta(stream_id: str) -> str:
-    """Hash: counters and published settings."""
+    """Hash: counters and published settings, packed (see ``meta``)."""
     return f"okmq:{{{stream_id}}}:meta"
 
 

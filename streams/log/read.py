@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streams.log import entries, keys
+from streams.log import entries, keys, meta
 from streams.log.client import Op, Pipeline, Script
 from streams.log.entries import Entry
 from streams.log.errors import MessageNotFound, StreamNotFound
@@ -48,16 +48,20 @@ def position(stream_id: str) -> Op[Position]:
     Raises:
         StreamNotFound: there is no such stream (any more).
     """
-    fields = ("name", "committed", "last", "floor", "ttl", "widest")
-    values, (seconds, microseconds) = yield Pipeline([("HMGET", keys.meta(stream_id), *fields), ("TIME",)])
-    if values[0] is None:
+    reply, (seconds, microseconds) = yield Pipeline(
+        [("HMGET", keys.meta(stream_id), *meta.FIELDS), ("TIME",)]
+    )
+    held = meta.read(reply)
+    if held is None:
         raise StreamNotFound
+    settings, counters = held
+    ttl_s = settings.get("ttl")
     return Position(
-        committed=int(values[1] or 0),
-        last=int(values[2] or 0),
-        floor=int(values[3] or 1),
-        ttl_ms=int(values[4]) * 1000 if values[4] else None,
-        widest=int(values[5] or 0),
+        committed=counters.committed,
+        last=counters.last,
+        floor=counters.floor,
+        ttl_ms=None if ttl_s is None else ttl_s * 1000,
+        widest=counters.widest,
         now_ms=int(seconds) * 1000 + int(microseconds) // 1000,
     )
 

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -13,7 +14,7 @@ from spark.jobs import archive as job
 from spark.jobs.archive import ArchiveProgress, archive
 from spark.jobs.settings import JobSettings
 from spark.positions import archive_backlog
-from streams.log import config, trim
+from streams.log import config, keys, meta, trim
 from tests.spark import crashes
 from tests.spark.crashes import CrashPoint
 from tests.spark.jobs import job_process
@@ -126,7 +127,9 @@ def test_a_lost_checkpoint_doubles_nothing(
     archive(spark, settings_of_job)
     shutil.rmtree(Path(settings_of_job.checkpoint_url))
     if log_forgets:
-        published.log.client.hdel(f"okmq:{{{stream}}}:meta", "archived")
+        counters = published.log.run(meta.counters_of([stream]))[stream]
+        forgotten = msgspec.structs.replace(counters, archived=0)
+        published.log.client.hset(keys.meta(stream), "counters", meta.pack(forgotten))
     published.numbered(stream, 20, prefix="later")
     archive(spark, settings_of_job)
     assert archived(spark, settings_of_job) == published.stored(stream)

@@ -48,9 +48,9 @@ if #fresh == 0 then
   state_save(meta, state)
   return answer
 end
-local actual = string.format(' %d ', state.last) .. (state.last_id or '')
+local actual = string.format(' %d ', state.last) .. state.last_id
 if expect_last ~= '' and tonumber(expect_last) ~= state.last then return redis.error_reply('OKMQ_WRONG_LAST' .. actual) end
-if expect_id ~= '' and expect_id ~= (state.last_id or '') then return redis.error_reply('OKMQ_WRONG_ID' .. actual) end
+if expect_id ~= '' and expect_id ~= state.last_id then return redis.error_reply('OKMQ_WRONG_ID' .. actual) end
 if expect_keys ~= '' then
   for _, expected in ipairs(cjson.decode(expect_keys)) do
     local held = redis.call('HGET', by_key, expected[1]) or '0'
@@ -101,9 +101,9 @@ state.widest = widest
 redis.call('HSET', fresh_bucket, unpack(remembered))
 if #keyed > 0 then redis.call('HSET', by_key, unpack(keyed)) end
 state.duplicates = state.duplicates + count - #fresh
-state.last, state.last_ms, state.cum = state.last + #fresh, now, cum
+state.last, state.last_ms, state.last_id, state.cum = state.last + #fresh, now, ids[fresh[#fresh]], cum
 state.messages, state.bytes = state.messages + #fresh, state.bytes + size
 if state.discard ~= 'new' then raise_floor(log, gone, state, floor_by_limits(log, gone, state, now)) end
-state_save(meta, state, 'last_id', ids[fresh[#fresh]])
+state_save(meta, state)
 redis.call('PUBLISH', wake, string.format('%d', state.last))
 return answer

@@ -2,10 +2,12 @@
 -- KEYS[1] meta
 -- ARGV[1] offset: the last one archived
 -- returns: 1 when noted
+-- include: state
 local meta = KEYS[1]
-local offset = ARGV[1]
+local offset = tonumber(ARGV[1])
 
-local held = redis.call('HMGET', meta, 'name', 'archived')
-if not held[1] or tonumber(held[2] or 0) >= tonumber(offset) then return 0 end
-redis.call('HSET', meta, 'archived', offset)
+local state = state_load(meta)
+if not state or state.archived >= offset then return 0 end
+state.archived = offset
+state_save(meta, state)
 return 1

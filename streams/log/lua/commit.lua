@@ -3,11 +3,14 @@
 -- ARGV[1] offset: the last one processed; 0 is the start
 -- returns: the committed offset of before
 -- errors: OKMQ_NO_STREAM OKMQ_RANGE
+-- include: state
 local meta = KEYS[1]
-local offset = ARGV[1]
+local offset = tonumber(ARGV[1])
 
-local held = redis.call('HMGET', meta, 'name', 'last', 'committed')
-if not held[1] then return redis.error_reply('OKMQ_NO_STREAM') end
-if tonumber(offset) > tonumber(held[2] or 0) then return redis.error_reply('OKMQ_RANGE ' .. (held[2] or 0)) end
-redis.call('HSET', meta, 'committed', offset)
-return tonumber(held[3] or 0)
+local state = state_load(meta)
+if not state then return redis.error_reply('OKMQ_NO_STREAM') end
+if offset > state.last then return redis.error_reply(string.format('OKMQ_RANGE %.0f', state.last)) end
+local previous = state.committed
+state.committed = offset
+state_save(meta, state)
+return previous

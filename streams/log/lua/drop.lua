@@ -19,15 +19,16 @@ local stop, free = state.floor, math.max(state.archived, state.purged) + 1
 if state.archive == 1 and from < stop and free < stop then
   -- The clock of the wait starts when something has to wait, and anew when all that waited is gone.
   local now = state_now(state)
-  if not state.held_since then
-    redis.call('HSET', meta, 'held_since', string.format('%.0f', now))
+  if state.held_since == 0 then
+    state.held_since = now
     stop = free
   elseif now - state.held_since < hold_ms then
     stop = free
   end
-elseif state.held_since then
-  redis.call('HDEL', meta, 'held_since')
+else
+  state.held_since = 0
 end
+state_save(meta, state)
 if from >= stop then return {0, 1, 0} end
 local upto = math.min(stop, from + slice)
 if redis.call('HLEN', by_key) > 0 then

@@ -31,7 +31,7 @@ def test_a_later_change_wins(owner: Api, monkeypatch: pytest.MonkeyPatch) -> Non
     owner.patch("streams/orders", {"ttl": 5})
     settings = store.log().run(config.stream_settings(stream.stream_id))
     assert settings is not None
-    assert settings["ttl"] == "7"
+    assert settings["ttl"] == 7
     assert owner.get("streams/orders").json()["ttl"] == 7
 
 

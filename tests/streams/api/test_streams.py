@@ -377,7 +377,7 @@ def test_a_tighter_limit_is_published(owner: Api) -> None:
     owner.patch("streams/orders/", {"max_messages": 1})
     settings = store.log().run(config.stream_settings(stream.stream_id))
     assert settings is not None
-    assert settings["max_messages"] == "1"
+    assert settings["max_messages"] == 1
     assert store.log().run(stats.inspect(stream.stream_id)).messages in {1, 3}
 
 

@@ -18,7 +18,7 @@ def test_publishing_settings_again_leaves_the_counters(log: Log, stream: str, un
     assert log.run(stats.inspect(stream)).messages == 3
     settings = log.run(config.stream_settings(stream))
     assert settings is not None
-    assert settings["ttl"] == "60"
+    assert settings["ttl"] == 60
 
 
 def test_a_setting_taken_back_is_gone(log: Log, make_stream: MakeStream, unique: str) -> None:

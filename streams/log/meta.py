@@ -1,0 +1,84 @@
+"""What a stream's meta hash holds: the counters that the scripts keep, and the settings that they act on.
+
+Both are one field each (MessagePack). The scripts read and write them through ``lua/lib/state.lua``; whoever reads them
+from Python does it here.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from streams.log import keys
+from streams.log.client import Op, Pipeline
+
+FIELDS = ("settings", "counters")
+"""The fields to ask HMGET for; ``read`` takes the reply."""
+
+
+class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A stream's counters, in the order in which they are packed; new ones go to the end.
+
+    Attributes:
+        last, last_ms, last_id: offset, time (unix ms) and id of the last message; 0 and "" if none ever was.
+        cum: bytes of everything ever appended.
+        messages, bytes: visible ones, bytes of their bodies.
+        floor, floor_cum: the lowest offset that may be visible, bytes of everything below it.
+        committed: the committed offset.
+        archived: everything up to it is in the history.
+        purged: everything up to it was taken away by a person.
+        held_since: since when (unix ms) something invisible is kept for the history, or 0.
+        duplicates: publishes refused as already known.
+        widest: bytes of the largest body ever appended.
+        ids_now, ids_since: the bucket that takes new ids, and since when (unix ms).
+    """
+
+    last: int = 0
+    last_ms: int = 0
+    last_id: str = ""
+    cum: int = 0
+    messages: int = 0
+    bytes: int = 0
+    floor: int = 1
+    floor_cum: int = 0
+    committed: int = 0
+    archived: int = 0
+    purged: int = 0
+    held_since: int = 0
+    duplicates: int = 0
+    widest: int = 0
+    ids_now: int = 0
+    ids_since: int = 0
+
+
+_counters = msgspec.msgpack.Decoder(Counters).decode
+_settings = msgspec.msgpack.Decoder(dict[str, Any]).decode
+NEW = Counters()
+"""What a stream without a message has."""
+
+
+def pack_settings(settings: Mapping[str, Any]) -> bytes:
+    """The settings as the scripts take them: unset and false ones left out, true is 1."""
+    told = {name: value for name, value in settings.items() if value is not None and value is not False}
+    return msgspec.msgpack.encode({name: 1 if value is True else value for name, value in told.items()})
+
+
+def pack(counters: Counters) -> bytes:
+    """Counters as the scripts take them."""
+    return msgspec.msgpack.encode(counters)
+
+
+def counters_of(stream_ids: Iterable[str]) -> Op[dict[str, Counters]]:
+    """The counters of several streams, in one round trip; those that are gone are left out."""
+    wanted = list(stream_ids)
+    replies = yield Pipeline([("HMGET", keys.meta(stream_id), *FIELDS) for stream_id in wanted])
+    found = zip(wanted, map(read, replies), strict=True)
+    return {stream_id: held[1] for stream_id, held in found if held is not None}
+
+
+def read(reply: Sequence[bytes | None]) -> tuple[dict[str, Any], Counters] | None:
+    """Settings that are set and counters from the reply to an HMGET of ``FIELDS``; None: there is no such stream."""
+    settings, counters = reply
+    if settings is None:
+        return None
+    return _settings(settings), NEW if counters is None else _counters(counters)

@@ -1,0 +1,71 @@
+"""Counters and settings, packed by the scripts and read in Python."""
+
+import re
+
+import pytest
+
+from streams.log import config, keys, meta, scripts, stats, trim
+from streams.log.append import append
+from streams.log.client import Log
+from streams.log.commit import commit
+from tests.streams.log.conftest import MakeStream
+from tests.streams.log.messages import browse, fill, message
+
+SETTINGS = {"dedup_window": 86_400, "max_message_bytes": 1_048_576, "discard": "old"}
+
+
+def test_scripts_and_python_know_the_same_order() -> None:
+    text = (scripts.LUA / "lib" / "state.lua").read_text()
+    loaded = sorted(re.findall(r"(\w+) = held\[(\d+)\]", text), key=lambda pair: int(pair[1]))
+    (packed,) = re.findall(r"cmsgpack\.pack\(\{(.*?)\}\)", text, re.DOTALL)
+    assert [name for name, _ in loaded] == list(meta.Counters.__struct_fields__)
+    assert re.findall(r"state\.(\w+)", packed) == list(meta.Counters.__struct_fields__)
+
+
+def test_python_reads_what_the_scripts_counted(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(n, body=b"12345") for n in (1, 2, 3, 3)]))
+    log.run(commit(stream, 2))
+    log.run(trim.purge(stream, below=2))
+    counters = log.run(meta.counters_of([stream, "gone"]))[stream]
+    assert (counters.last, counters.last_id, counters.cum, counters.widest) == (3, "id-3", 15, 5)
+    assert (counters.messages, counters.bytes, counters.floor, counters.floor_cum) == (2, 10, 2, 5)
+    assert (counters.committed, counters.purged, counters.duplicates) == (2, 1, 1)
+
+
+def test_counters_are_exact_up_to_the_largest_offset(log: Log, stream: str) -> None:
+    last = 2**53 - 2
+    far = meta.Counters(last=last, last_id="far", floor=last + 1, committed=last)
+    log.client.hset(keys.meta(stream), "counters", meta.pack(far))
+    assert fill(log, stream, 1)[0].offset == last + 1
+    assert log.run(stats.inspect(stream)).offset == last + 1
+
+
+def test_looking_writes_nothing(log: Log, stream: str) -> None:
+    fill(log, stream, 3)
+    before = log.client.execute_command("INFO", "commandstats")
+    log.run(stats.inspect(stream))
+    assert hset_calls(log.client.execute_command("INFO", "commandstats")) == hset_calls(before)
+
+
+@pytest.mark.parametrize("last", ["", "2"])
+def test_a_stream_of_before_goes_on_where_it_stood(
+    log: Log, make_stream: MakeStream, unique: str, last: str
+) -> None:
+    stream = make_stream()
+    fill(log, stream, 2 if last else 0)
+    held = log.run(meta.counters_of([stream]))[stream]
+    fields = {name: getattr(held, name) for name in meta.Counters.__struct_fields__} if last else {}
+    log.client.delete(keys.meta(stream))
+    log.client.hset(keys.meta(stream), mapping={"name": unique, "workspace": 1, "ttl": 9, **fields})
+    registered = config.Registered(
+        stream_id=stream, name=unique, workspace="default", workspace_id=1, archive=False
+    )
+    log.run(config.stream_publish(registered, SETTINGS))
+    assert log.run(meta.counters_of([stream])) == {stream: held}
+    assert [found.id for found in browse(log, stream)] == (["id-1", "id-2"] if last else [])
+    assert fill(log, stream, 1, first=3)[0].offset == held.last + 1
+
+
+def hset_calls(info: bytes) -> str:
+    found = re.search(r"cmdstat_hset:calls=(\d+)", info.decode())
+    return found[1] if found else "0"
