@@ -22,7 +22,7 @@ from streams.api.runs import RunsView, RunView
 from streams.api.service import healthz, readyz
 from streams.api.streams import StreamsFindView, StreamsView, StreamView
 from streams.api.tokens import TokensView, TokenView
-from streams.api.workspaces import AccountView, WorkspacesView, WorkspaceView
+from streams.api.workspaces import AccountView, PlanPreviewView, WorkspacesView, WorkspaceView
 
 
 def at(path: str, view: Any, name: str) -> URLPattern:
@@ -53,6 +53,7 @@ urlpatterns = [
     at("tokens/<token_id>", TokenView.as_view(), "token"),
     at("workspaces", WorkspacesView.as_view(), "workspaces"),
     at("workspaces/<name>", WorkspaceView.as_view(), "workspace"),
+    at("workspaces/<name>/plan/preview", PlanPreviewView.as_view(), "plan-preview"),
     at("account", AccountView.as_view(), "account"),
     at("events", EventsView.as_view(), "events"),
     at("analytics/runs", RunsView.as_view(), "runs"),

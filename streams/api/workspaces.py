@@ -11,7 +11,9 @@ from streams.api.base import ApiView
 from streams.api.fields import Moment, Name, OneOf, Strict, Text, WholeNumber
 from streams.api.operation import Operation
 from streams.api.queries import AskedNumber
+from streams.api.retention_effects import EffectsObject, effects_told
 from streams.models import Plan
+from streams.services.plans import plan_effects
 from streams.services.workspaces import workspace_change, workspace_create, workspace_delete
 
 FASTEST = 1_000_000
@@ -39,6 +41,7 @@ class WorkspaceChanges(Strict):
 
     not_taken: ClassVar = {"name": "A workspace's name cannot change."}
 
+    plan = OneOf(choices=Plan.values, required=False, help_text="What its streams may keep.")
     rate_limit = RateLimit(
         help_text="Requests a second that each token of the workspace may make; null: as many as it likes."
     )
@@ -48,8 +51,21 @@ class WorkspaceChanges(Strict):
 class WorkspaceWanted(WorkspaceChanges):
     """A workspace to make."""
 
+    not_taken: ClassVar = {}
+
     name = Name()
-    plan = OneOf(choices=Plan.values, required=False, help_text="What its streams may keep.")
+
+
+class PlanWanted(Strict):
+    """A plan to look at."""
+
+    plan = OneOf(choices=Plan.values, help_text="What its streams might keep.")
+
+
+class PlanPreview(EffectsObject):
+    """What another plan would do."""
+
+    plan = serializers.CharField()
 
 
 class WorkspaceObject(serializers.Serializer):  # type: ignore[type-arg]
@@ -71,6 +87,9 @@ class Limits(serializers.Serializer):  # type: ignore[type-arg]
     )
     longest_ttl = serializers.IntegerField(
         source="cap.longest_ttl", allow_null=True, help_text="Seconds, at most."
+    )
+    largest_bytes = serializers.IntegerField(
+        source="cap.largest_bytes", allow_null=True, help_text="Bytes of one stream, at most."
     )
     rate_limit = serializers.IntegerField(allow_null=True, help_text="Requests a second of each token.")
     rate_burst = serializers.IntegerField(allow_null=True, help_text="Requests at once of each token.")
@@ -150,7 +169,10 @@ class WorkspaceView(ApiView):
                 "slower": {"rate_limit": 50, "rate_burst": 200},
                 "as fast as it likes": {"rate_limit": None},
             },
-            description="For `admin` of the workspace `default`. What is not sent keeps its value.",
+            description=(
+                "For `admin` of the workspace `default`. What is not sent keeps its value. A lower plan bounds the "
+                "streams that keep more at once; its preview tells which."
+            ),
         ),
         "DELETE": Operation(
             id="workspace_delete",
@@ -172,6 +194,30 @@ class WorkspaceView(ApiView):
         self.caller.demand_rule()
         workspace_delete(selectors.workspace_named(name), actor=self.caller.actor)
         return Response(status=204)
+
+
+class PlanPreviewView(ApiView):
+    """``/workspaces/{name}/plan/preview``"""
+
+    operations: ClassVar = {
+        "POST": Operation(
+            id="plan_preview",
+            summary="Which streams another plan would bound, and what would go; changes nothing",
+            scope="admin",
+            body=PlanWanted,
+            answer=PlanPreview,
+            refusals=("workspace_not_found",),
+            examples={"lower": {"plan": "free"}},
+            description="For `admin` of the workspace `default`.",
+        ),
+    }
+
+    def post(self, request: Request, name: str) -> Response:
+        self.caller.demand_rule()
+        workspace = selectors.workspace_named(name)
+        plan = self.sent(PlanWanted)["plan"]
+        effects = plan_effects(workspace, plan=plan)
+        return Response(PlanPreview({"plan": plan, **effects_told(effects)}).data)
 
 
 class AccountView(ApiView):

@@ -6,7 +6,9 @@ from streams.models.history import Rollup, RollupPosition, Run
 from streams.models.stream import Stream
 from streams.models.token import Token
 from streams.models.workspace import (
+    CAPS,
     DEFAULT_WORKSPACE,
+    Cap,
     Membership,
     Plan,
     Role,
@@ -14,7 +16,9 @@ from streams.models.workspace import (
 )
 
 __all__ = [
+    "CAPS",
     "DEFAULT_WORKSPACE",
+    "Cap",
     "Event",
     "EventHead",
     "Group",

@@ -8,6 +8,7 @@ from django.db import models
 
 DEFAULT_WORKSPACE = "default"
 DAY_S = 86_400
+GIB = 2**30
 
 
 class Plan(models.TextChoices):
@@ -20,18 +21,42 @@ class Plan(models.TextChoices):
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """What a limit of a stream is when nothing is said, and at most; None is no bound. ``unit``: the most in words."""
+
+    default: int | None
+    most: int | None
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Cap:
-    """Seconds that a plan's messages live when nothing is said, and at most; None is no bound."""
+    """What a plan's streams may keep: each one's messages for so many seconds, each one at most so many bytes.
+
+    Bytes are bounded stream by stream, by the ``max_bytes`` that retention holds exactly, so that a publish costs
+    nothing more; ``default_ttl`` is what a stream gets that names no ``ttl``.
+    """
 
     default_ttl: int | None
     longest_ttl: int | None
+    largest_bytes: int | None
+
+    @property
+    def bounds(self) -> dict[str, Bound]:
+        """The bound of each limit that a plan bounds, by the stream's field."""
+        return {
+            "ttl": Bound(self.default_ttl, self.longest_ttl, f"messages for {self.longest_ttl} seconds"),
+            "max_bytes": Bound(
+                self.largest_bytes, self.largest_bytes, f"{self.largest_bytes} bytes a stream"
+            ),
+        }
 
 
 CAPS: dict[str, Cap] = {
-    Plan.FREE: Cap(1 * DAY_S, 7 * DAY_S),
-    Plan.PRO: Cap(7 * DAY_S, 30 * DAY_S),
-    Plan.ENTERPRISE: Cap(30 * DAY_S, 365 * DAY_S),
-    Plan.UNLIMITED: Cap(None, None),
+    Plan.FREE: Cap(1 * DAY_S, 7 * DAY_S, 1 * GIB),
+    Plan.PRO: Cap(7 * DAY_S, 30 * DAY_S, 100 * GIB),
+    Plan.ENTERPRISE: Cap(30 * DAY_S, 365 * DAY_S, 10_240 * GIB),
+    Plan.UNLIMITED: Cap(None, None, None),
 }
 
 

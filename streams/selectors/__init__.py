@@ -5,6 +5,7 @@ from streams.selectors.events import events_latest, events_page
 from streams.selectors.groups import GroupView, Member, dead_letters, group_view, group_views
 from streams.selectors.history import history_points, history_position, history_totals, runs_latest, runs_page
 from streams.selectors.messages import message_at, messages_before, messages_from, offset_at
+from streams.selectors.retention_effects import Effect, effects_of
 from streams.selectors.samples import METRICS_STREAM, Sample, metrics_points, recent_samples
 from streams.selectors.streams import (
     Overview,
@@ -27,6 +28,7 @@ from streams.selectors.workspaces import (
 
 __all__ = [
     "METRICS_STREAM",
+    "Effect",
     "Fault",
     "GroupView",
     "Member",
@@ -36,6 +38,7 @@ __all__ = [
     "StreamView",
     "WorkspaceView",
     "dead_letters",
+    "effects_of",
     "events_exported",
     "events_latest",
     "events_page",

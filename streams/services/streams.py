@@ -12,6 +12,7 @@ from streams.log import config, keys, stats
 from streams.log.client import one
 from streams.models import DEFAULT_WORKSPACE, Rollup, RollupPosition, Stream, Workspace
 from streams.services.events import event_of, event_record, events_append
+from streams.services.plans import within_plan
 
 SETTINGS = (
     "ttl",
@@ -74,6 +75,7 @@ def streams_create(
 def _streams_create(
     workspace: Workspace, *, wanted: Sequence[tuple[str, Mapping[str, Any]]], actor: Actor
 ) -> list[tuple[Stream, bool]]:
+    workspace = workspace_held(workspace)
     there = {
         stream.name: stream
         for stream in Stream.objects.select_related("workspace").filter(
@@ -84,7 +86,7 @@ def _streams_create(
     refusals: list[tuple[int, Refusal]] = []
     for index, (name, settings) in enumerate(wanted):
         try:
-            fresh = Stream(workspace=workspace, name=name, **_within_plan(workspace, settings))
+            fresh = Stream(workspace=workspace, name=name, **within_plan(workspace, settings))
             made.append(_held_or_fresh(there.get(name), fresh))
         except Refusal as refusal:
             refusals.append((index, refusal))
@@ -108,6 +110,14 @@ def _streams_create(
     # Those that were there are told again too: had the log not answered the first time, this call mends it.
     transaction.on_commit(lambda: streams_publish([stream for stream, _ in made]))
     return made
+
+
+def workspace_held(workspace: Workspace) -> Workspace:
+    """The workspace as it is now, its plan held until the transaction ends."""
+    held = Workspace.objects.select_for_update(no_key=True).filter(pk=workspace.pk).first()
+    if held is None:
+        raise Refusal("workspace_not_found", "The workspace has been deleted.", workspace=workspace.name)
+    return held
 
 
 def _held_or_fresh(held: Stream | None, fresh: Stream) -> tuple[Stream, bool]:
@@ -153,7 +163,7 @@ def stream_change(stream: Stream, *, changes: Mapping[str, Any], actor: Actor) -
     if held is None:
         raise stream_not_found(name)
     stream, before = held, settings_of(held)
-    wanted = _within_plan(stream.workspace, changes, new=False)
+    wanted = within_plan(stream.workspace, changes, new=False)
     changed = {field: value for field, value in wanted.items() if before[field] != value}
     for switch in ONE_WAY:
         if before[switch] and changed.get(switch) is False:
@@ -262,22 +272,3 @@ def internal_stream(name: str, **settings: Any) -> Stream:
     )
     streams_publish([stream])
     return stream
-
-
-def _within_plan(workspace: Workspace, settings: Mapping[str, Any], *, new: bool = True) -> dict[str, Any]:
-    """The settings with the plan's age limit applied: its default where none is said, its longest for null."""
-    bounded, cap = dict(settings), workspace.cap
-    if "ttl" not in bounded:
-        return {**bounded, "ttl": cap.default_ttl} if new else bounded
-    if cap.longest_ttl is not None:
-        if bounded["ttl"] is None:
-            bounded["ttl"] = cap.longest_ttl
-        elif bounded["ttl"] > cap.longest_ttl:
-            raise Refusal(
-                "quota_exceeded",
-                f"Plan {workspace.plan!r} keeps messages for {cap.longest_ttl} seconds at most.",
-                fields=["ttl"],
-                cap="ttl",
-                allowed=cap.longest_ttl,
-            )
-    return bounded

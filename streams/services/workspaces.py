@@ -10,8 +10,9 @@ from streams.access import Actor
 from streams.errors import Refusal
 from streams.log import config
 from streams.models import DEFAULT_WORKSPACE, Token, Workspace
-from streams.services.events import event_record
-from streams.services.streams import stream_delete
+from streams.services.events import event_of, event_record, events_append
+from streams.services.plans import clamped
+from streams.services.streams import stream_delete, streams_publish
 from streams.services.tokens import token_revoke, tokens_of_workspace_publish
 
 SETTINGS = ("plan", "rate_limit", "rate_burst")
@@ -43,7 +44,11 @@ def workspace_create(*, name: str, actor: Actor, settings: Mapping[str, Any] | N
 
 @transaction.atomic
 def workspace_change(workspace: Workspace, *, changes: Mapping[str, Any], actor: Actor) -> Workspace:
-    """Change settings of ``SETTINGS``; those not named keep their values. Its tokens follow within 2 seconds."""
+    """Change settings of ``SETTINGS``; those not named keep their values. Its tokens follow within 2 seconds.
+
+    A lower plan bounds the streams that keep more at once (``services.plans.plan_effects`` tells first); a higher one
+    leaves them as they are.
+    """
     workspace = Workspace.objects.select_for_update().get(pk=workspace.pk)
     before = settings_of(workspace)
     changed = {field: value for field, value in changes.items() if before[field] != value}
@@ -52,6 +57,8 @@ def workspace_change(workspace: Workspace, *, changes: Mapping[str, Any], actor:
     for field, value in changed.items():
         setattr(workspace, field, value)
     workspace.save(update_fields=list(changed))
+    if "plan" in changed:
+        _streams_bound(workspace, actor=actor)
     event_record(
         workspace,
         kind="workspace.changed",
@@ -62,6 +69,37 @@ def workspace_change(workspace: Workspace, *, changes: Mapping[str, Any], actor:
     )
     transaction.on_commit(lambda: tokens_of_workspace_publish(workspace))
     return workspace
+
+
+def _streams_bound(workspace: Workspace, *, actor: Actor) -> None:
+    """Hold the workspace's streams to its plan."""
+    held = workspace.streams.select_for_update(of=("self",)).filter(internal=False).order_by("pk")
+    touched, events = [], []
+    for stream in held.select_related("workspace"):
+        limits = clamped(stream, workspace.cap)
+        before = {
+            field: getattr(stream, field) for field in limits if getattr(stream, field) != limits[field]
+        }
+        if not before:
+            continue
+        after = {field: limits[field] for field in before}
+        for field, value in after.items():
+            setattr(stream, field, value)
+        stream.save(update_fields=[*after, "updated_at"])
+        touched.append(stream)
+        events.append(
+            event_of(
+                workspace,
+                kind="stream.changed",
+                actor=actor,
+                stream=stream.name,
+                before=before,
+                after=after,
+                summary=f"Stream {stream.name}: plan {workspace.plan} bounds {' and '.join(after)}.",
+            )
+        )
+    events_append(events)
+    transaction.on_commit(lambda: streams_publish(touched))
 
 
 def settings_of(workspace: Workspace) -> dict[str, Any]:

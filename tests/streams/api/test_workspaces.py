@@ -117,7 +117,13 @@ def test_an_account_tells_plan_limits_and_usage(owner: Api) -> None:
     assert owner.get("account/").json() == {
         "workspace": owner.workspace.name,
         "plan": "free",
-        "limits": {"default_ttl": 86_400, "longest_ttl": 604_800, "rate_limit": None, "rate_burst": None},
+        "limits": {
+            "default_ttl": 86_400,
+            "longest_ttl": 604_800,
+            "largest_bytes": 2**30,
+            "rate_limit": None,
+            "rate_burst": None,
+        },
         "usage": {"streams": 1, "messages": 0, "bytes": 0},
         "scopes": ["admin", "consume", "manage", "publish", "read"],
         "streams": [],

@@ -1,0 +1,30 @@
+"""What other limits would do to streams, as it goes out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rest_framework import serializers
+
+from streams.api.fields import AnyJSON
+from streams.selectors import Effect
+
+
+class EffectObject(serializers.Serializer):  # type: ignore[type-arg]
+    """A stream whose settings would change."""
+
+    name = serializers.CharField(source="stream.name")
+    before = AnyJSON(help_text="The settings that change, as they are.")
+    after = AnyJSON(help_text="As they would be.")
+    messages = serializers.IntegerField(help_text="Stored messages that would go at once.")
+
+
+class EffectsObject(serializers.Serializer):  # type: ignore[type-arg]
+    """Which streams would change, by name, and how many messages would go at once."""
+
+    streams = EffectObject(many=True)
+    messages = serializers.IntegerField(help_text="Of all of them.")
+
+
+def effects_told(effects: Sequence[Effect]) -> dict[str, Any]:
+    """What ``EffectsObject`` takes."""
+    return {"streams": effects, "messages": sum(effect.messages for effect in effects)}
