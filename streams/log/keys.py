@@ -136,6 +136,11 @@ def patterns(workspace_id: int) -> str:
     return f"okmq:patterns:{workspace_id}"
 
 
+def rate(token_id: int) -> str:
+    """String with an expiry: the unix microseconds at which a token may make a whole burst of requests again."""
+    return f"okmq:rate:{token_id}"
+
+
 def token(digest: str) -> str:
     """String: JSON of what the token with this SHA-256 digest may do."""
     return f"okmq:token:{digest}"
