@@ -15,17 +15,34 @@ from channels.security.websocket import AllowedHostsOriginValidator
 from django.conf import settings
 from django.urls import re_path
 
-from okmq.gate import Gate
+from okmq.accesslog import AccessLog
+from okmq.env import Env
+from okmq.gate import Gate, SocketGate
 from streams.dataplane.app import DataPlane
 from streams.dataplane.request import Receive, Scope, Send
+from streams.exchange import Exchange
 
 try:
     from dashboard.urls import websocket_urlpatterns
 except ImportError:
     websocket_urlpatterns = []
 
-data_plane = DataPlane(settings.ENV.redis_url, allowed_hosts=settings.ALLOWED_HOSTS)
-gated_django = Gate(django_application)
+env: Env = settings.ENV
+access_log = AccessLog(None if env.access_log == "stdout" else env.access_log_file)
+
+
+def record(exchange: Exchange) -> None:
+    """What becomes of every request when it has been answered."""
+    if env.access_log != "off":
+        access_log.note(exchange)
+
+
+data_plane = DataPlane(
+    env.redis_url,
+    allowed_hosts=settings.ALLOWED_HOSTS,
+    otherwise=Gate(django_application, record=record),
+    record=record,
+)
 
 
 async def no_socket(scope: Scope, receive: Receive, send: Send) -> None:
@@ -35,16 +52,13 @@ async def no_socket(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 socket_routes = URLRouter([*websocket_urlpatterns, re_path("", cast(Any, no_socket))])
-sockets = AllowedHostsOriginValidator(AuthMiddlewareStack(socket_routes))
+sockets = SocketGate(AllowedHostsOriginValidator(AuthMiddlewareStack(socket_routes)), record=record)
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """ASGI 3: ``http``, ``websocket`` and ``lifespan``."""
     if scope["type"] == "http":
-        if data_plane.handles(scope):
-            await data_plane(scope, receive, send)
-        else:
-            await gated_django(scope, receive, send)
+        await data_plane(scope, receive, send)
     elif scope["type"] == "websocket":
         await sockets(scope, receive, send)
     else:
@@ -57,8 +71,10 @@ async def lifespan(receive: Receive, send: Send) -> None:
         message = await receive()
         if message["type"] == "lifespan.startup":
             data_plane.start()
+            access_log.start()
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
             await data_plane.stop()
+            await access_log.stop()
             await send({"type": "lifespan.shutdown.complete"})
             return

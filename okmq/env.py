@@ -41,6 +41,7 @@ class Env:
     allowed_hosts: tuple[str, ...]
     forwarded_allow_ips: str | None
     web_workers: int
+    access_log: str
     spark_master: str
     spark_memory: str
     spark_idle_s: int
@@ -62,6 +63,10 @@ class Env:
     @property
     def log_dir(self) -> Path:
         return self.data_dir / "log"
+
+    @property
+    def access_log_file(self) -> Path:
+        return self.log_dir / "access.log"
 
     @property
     def processes_file(self) -> Path:
@@ -141,6 +146,7 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         allowed_hosts=read("OKMQ_ALLOWED_HOSTS", _names, ("localhost", "127.0.0.1", "[::1]")),
         forwarded_allow_ips=read("OKMQ_FORWARDED_ALLOW_IPS", _addresses, None),
         web_workers=read("OKMQ_WEB_WORKERS", _between(1, 64), 1),
+        access_log=read("OKMQ_ACCESS_LOG", _one_of("file", "stdout", "off"), "file"),
         spark_master=read("OKMQ_SPARK_MASTER", _spark_master, "local[*]"),
         spark_memory=read("OKMQ_SPARK_MEMORY", _spark_memory, "1g"),
         spark_idle_s=read("OKMQ_SPARK_IDLE", _between(1, 86_400), 600),

@@ -1,53 +1,123 @@
-"""What stands before Django: a request id for every answer, and bodies of the API read whole, with a bound.
+"""What stands before Django: a request id for every answer, bodies of the API read whole, with a bound, and a record.
 
 Django takes a body without a Content-Length (chunked) for an empty one further in; here it is read and counted,
 so that nothing behind can be misled.
 """
 
 import re
-import secrets
 from collections.abc import MutableMapping
+from functools import lru_cache
 from typing import Any
+
+from django.urls import Resolver404, resolve
 
 from streams.dataplane.request import Disconnected, Receive, Request, Scope, Send
 from streams.dataplane.response import refused
 from streams.errors import Refusal
+from streams.exchange import REQUEST_ID, UNKNOWN, Exchange, Record, begin, header
 
 API_PREFIX = "/api/"
-_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+STATIC_PREFIX = "/static/"
+SOCKET_PATH = "/live/"
+SWITCHED = 101
+NO_SOCKET = 403
+_PARAMETER = re.compile(r"\(\?P<(\w+)>[^)]*\)|<(?:\w+:)?(\w+)>")
 
 
 class Gate:
-    """Wraps an ASGI application that serves HTTP."""
+    """Wraps an ASGI application that serves HTTP; ``record`` is told of every exchange at its end."""
 
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
+    def __init__(self, inner: Any, *, record: Record) -> None:
+        self._inner, self._record = inner, record
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        given_id = request.headers.get(b"x-request-id", b"")
-        request_id = given_id if _REQUEST_ID.fullmatch(given_id) else secrets.token_hex(8).encode()
-        headers = [(name, value) for name, value in scope["headers"] if name != b"x-request-id"]
-        headers.append((b"x-request-id", request_id))
+        exchange = begin(scope, request.headers.get(REQUEST_ID, b""), request.headers.get(b"user-agent", b""))
+        try:
+            await self._pass(scope, request, exchange, send)
+        finally:
+            exchange.bytes_in += request.received
+            exchange.route = route_of(scope["path"])
+            exchange.end()
+            self._record(exchange)
+
+    async def _pass(self, scope: Scope, request: Request, exchange: Exchange, send: Send) -> None:
+        id_header = (REQUEST_ID, exchange.request_id)
+        headers = [item for item in scope["headers"] if item[0] != REQUEST_ID]
+        headers.append(id_header)
 
         async def send_with_id(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), (b"x-request-id", request_id)]
+                exchange.status = message["status"]
+                message["headers"] = [*message.get("headers", []), id_header]
+            else:
+                exchange.bytes_out += len(message.get("body", b""))
             await send(message)
 
+        async def counted() -> MutableMapping[str, Any]:
+            message = await request.receive()
+            exchange.bytes_in += len(message.get("body", b""))
+            return message
+
         if not scope["path"].startswith(API_PREFIX):
-            await self._inner({**scope, "headers": headers}, receive, send_with_id)
+            await self._inner({**scope, "headers": headers}, counted, send_with_id)
             return
         try:
             body = await request.body()
         except Disconnected:
             return
         except Refusal as refusal:
-            await refused(refusal).send(send, request_id=request_id)
+            await refused(refusal).send(send_with_id, [])
             return
         headers = [item for item in headers if item[0] not in {b"content-length", b"transfer-encoding"}]
         headers.append((b"content-length", b"%d" % len(body)))
-        await self._inner({**scope, "headers": headers}, _replayed(body, receive), send_with_id)
+        await self._inner({**scope, "headers": headers}, _replayed(body, request.receive), send_with_id)
+
+
+class SocketGate:
+    """Wraps an ASGI application that serves WebSockets: ``record`` is told how each upgrade ended."""
+
+    def __init__(self, inner: Any, *, record: Record) -> None:
+        self._inner, self._record = inner, record
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = begin(scope, header(scope["headers"], REQUEST_ID), header(scope["headers"], b"user-agent"))
+        exchange.route = SOCKET_PATH if scope["path"] == SOCKET_PATH else UNKNOWN
+        is_told = False
+
+        def tell(status: int) -> None:
+            nonlocal is_told
+            if not is_told:
+                is_told, exchange.status = True, status
+                exchange.end()
+                self._record(exchange)
+
+        async def send_and_tell(message: MutableMapping[str, Any]) -> None:
+            tell(SWITCHED if message["type"] == "websocket.accept" else NO_SOCKET)
+            await send(message)
+
+        try:
+            await self._inner(scope, receive, send_and_tell)
+        finally:
+            tell(exchange.status)
+
+
+def route_of(path: str) -> str:
+    """The template of a path of Django's, such as ``/api/v1/streams/{name}``; bounded in number, whatever is asked."""
+    if path.startswith(STATIC_PREFIX):
+        return f"{STATIC_PREFIX}{{path}}"
+    try:
+        found = resolve(path)
+    except Resolver404:
+        return UNKNOWN
+    return UNKNOWN if found.url_name == "not-found" else _template(found.route)
+
+
+@lru_cache(maxsize=1024)
+def _template(route: str) -> str:
+    """Django's pattern as OpenAPI writes paths."""
+    named = _PARAMETER.sub(lambda found: f"{{{found[1] or found[2]}}}", route.replace("^", ""))
+    return "/" + named.removesuffix(r"/?\Z")
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

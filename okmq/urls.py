@@ -11,7 +11,7 @@ handler500 = "streams.api.errors.server_error"
 
 urlpatterns = [
     path("api/v1/", include("streams.api.urls")),
-    re_path(r"^api(?:/|\Z)", csrf_exempt(not_found)),
+    re_path(r"^api(?:/|\Z)", csrf_exempt(not_found), name="not-found"),
     *service_urls,
     path("", include("dashboard.urls")),
 ]

@@ -7,6 +7,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 from streams import bearer, naming
 from streams.errors import Refusal, group_not_found, stream_not_found
+from streams.exchange import note_caller
 from streams.models import DEFAULT_WORKSPACE, Group, Membership, Role, Stream, Token, Workspace
 
 ROLE_SCOPES: dict[str, frozenset[str]] = {
@@ -88,6 +89,7 @@ class Caller:
 
 def caller_for_token(token: Token, *, address: str) -> Caller:
     """The caller behind a token that is known and has not expired."""
+    note_caller(workspace=token.workspace.name, token=token.pk)
     return Caller(
         workspace=token.workspace,
         scopes=frozenset(token.scopes),
@@ -122,6 +124,7 @@ def caller_for_user(
             "You belong to no such workspace.",
             workspace=workspace,
         )
+    note_caller(workspace=chosen.workspace.name, user=user.get_username())
     return Caller(
         workspace=chosen.workspace,
         scopes=ROLE_SCOPES[chosen.role],

@@ -4,6 +4,8 @@ import json
 import logging
 import time
 
+from streams.exchange import current
+
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
     "message",
     "asctime",
@@ -12,7 +14,10 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
 
 
 class JsonFormatter(logging.Formatter):
-    """``time, level, logger, message`` and whatever was passed as ``extra``; control characters are escaped."""
+    """``time, level, logger, message``, inside a request its id, and whatever was passed as ``extra``.
+
+    Control characters are escaped.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         seconds, milliseconds = divmod(int(record.created * 1000), 1000)
@@ -22,6 +27,9 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        exchange = current()
+        if exchange is not None:
+            line["request_id"] = exchange.request_id.decode()
         line.update({name: value for name, value in vars(record).items() if name not in _STANDARD})
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)

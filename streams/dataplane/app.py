@@ -2,9 +2,9 @@
 
 import logging
 import re
-import secrets
 from asyncio import Task, create_task
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from django.http.request import validate_host
@@ -16,33 +16,48 @@ from streams.dataplane.durability import Durability
 from streams.dataplane.request import Disconnected, Receive, Request, Scope, Send
 from streams.dataplane.response import EventStream, Response, refused
 from streams.errors import Refusal, refusal_of
+from streams.exchange import REQUEST_ID, Exchange, Record, begin
 from streams.log.client import AsyncLog
 from streams.log.errors import LogError
 from streams.log.wake import Wakener
 
 PREFIX = b"/api/v1/"
-_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PORT = re.compile(r":[0-9]{1,5}$")
 
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Handler = Callable[..., Awaitable[Response | EventStream]]
 
-# The segments behind the prefix → method → handler. A "*" is any segment, given to the handler.
-ROUTES: dict[tuple[str, ...], dict[str, Handler]] = {
-    ("streams", "*", "messages"): {
+# The template behind the prefix → method → handler; what stands for a part in braces is given to the handler.
+ROUTES: dict[str, dict[str, Handler]] = {
+    "streams/{name}/messages": {
         "POST": publishing.publish,
         "GET": reading.read_messages,
         "DELETE": moving.purge,
     },
-    ("streams", "*", "messages", "*"): {"GET": reading.read_message, "DELETE": moving.delete_message},
-    ("streams", "*", "commit"): {"POST": moving.commit},
-    ("streams", "*", "tail"): {"GET": tailing.tail},
-    ("streams", "*", "groups", "*", "fetch"): {"POST": grouping.fetch},
-    ("streams", "*", "groups", "*", "ack"): {"POST": grouping.ack},
-    ("streams", "*", "groups", "*", "nack"): {"POST": grouping.nack},
-    ("streams", "*", "groups", "*", "working"): {"POST": grouping.working},
-    ("streams", "*", "groups", "*", "term"): {"POST": grouping.term},
-    ("publish", "*"): {"POST": publishing.publish_by_key},
+    "streams/{name}/messages/{offset}": {"GET": reading.read_message, "DELETE": moving.delete_message},
+    "streams/{name}/commit": {"POST": moving.commit},
+    "streams/{name}/tail": {"GET": tailing.tail},
+    "streams/{name}/groups/{group}/fetch": {"POST": grouping.fetch},
+    "streams/{name}/groups/{group}/ack": {"POST": grouping.ack},
+    "streams/{name}/groups/{group}/nack": {"POST": grouping.nack},
+    "streams/{name}/groups/{group}/working": {"POST": grouping.working},
+    "streams/{name}/groups/{group}/term": {"POST": grouping.term},
+    "publish/{key}": {"POST": publishing.publish_by_key},
 }
+
+
+class Route(NamedTuple):
+    """A path that the data plane serves: its template, its segments, its methods."""
+
+    template: str
+    segments: list[str]
+    methods: dict[str, Handler]
+
+
+_ROUTES = [
+    Route(f"{PREFIX.decode()}{template}", template.split("/"), methods)
+    for template, methods in ROUTES.items()
+]
 
 log = logging.getLogger(__name__)
 
@@ -53,10 +68,20 @@ class DataPlane:
     Args:
         url: the log's store.
         allowed_hosts: what the Host header may name, as Django's ALLOWED_HOSTS.
+        otherwise: the application that serves every other path.
+        record: told of every exchange at its end.
     """
 
-    def __init__(self, url: str, *, allowed_hosts: list[str]) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        allowed_hosts: list[str],
+        otherwise: Application | None = None,
+        record: Record | None = None,
+    ) -> None:
         self._url, self._allowed_hosts = url, allowed_hosts
+        self._otherwise, self._record = otherwise or _nothing, record or _forgotten
         self._context: Context | None = None
         self._telling: Task[None] | None = None
 
@@ -77,20 +102,35 @@ class DataPlane:
         if self._context is not None:
             await self._context.close()
 
-    @staticmethod
-    def handles(scope: Scope) -> bool:
-        """Whether a request is for this application."""
-        path = scope.get("raw_path") or b""
-        return path.startswith(PREFIX) and match(path) is not None
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        context = self._context or self.start()
+        matched = match(scope.get("raw_path") or b"")
+        if matched is None:
+            await self._otherwise(scope, receive, send)
+            return
+        route, arguments = matched
         request = Request(scope, receive)
-        given_id = request.headers.get(b"x-request-id", b"")
-        request_id = given_id if _REQUEST_ID.fullmatch(given_id) else secrets.token_hex(8).encode()
+        headers = request.headers
+        exchange = begin(scope, headers.get(REQUEST_ID, b""), headers.get(b"user-agent", b""))
+        exchange.route = route.template
+        try:
+            await self._serve(exchange, route, arguments, request, send)
+        finally:
+            exchange.bytes_in = request.received
+            exchange.end()
+            self._record(exchange)
+
+    async def _serve(
+        self, exchange: Exchange, route: Route, arguments: list[str], request: Request, send: Send
+    ) -> None:
+        """Answer; nothing is said to a client that went away."""
+        context = self._context or self.start()
         response: Response | EventStream
         try:
-            response = await self._respond(context, scope, request)
+            self._check_host(request)
+            handler = _handler(route, request.method)
+            request.grant = grant = await context.directory.grant(request.headers.get(b"authorization"))
+            exchange.token, exchange.workspace = grant.id, grant.workspace
+            response = await handler(context, request, *arguments)
         except Disconnected:
             return
         except Refusal as refusal:
@@ -98,36 +138,25 @@ class DataPlane:
         except LogError as error:
             response = refused(refusal_of(error))
         except Exception:
-            log.exception(
-                "A request failed.", extra={"request_id": request_id.decode(), "path": scope["path"]}
-            )
+            log.exception("A request failed.", extra={"path": exchange.path.decode("latin-1")})
+            request_id = exchange.request_id.decode()
             response = refused(
-                Refusal("internal_error", f"Something went wrong (request {request_id.decode()}).")
+                Refusal(
+                    "internal_error", f"Something went wrong (request {request_id}).", request_id=request_id
+                )
             )
-        await response.send(send, request_id=request_id)
+        headers = [(REQUEST_ID, exchange.request_id)]
+        exchange.status = response.status
+        exchange.bytes_out = await response.send(send, headers)
 
-    async def _respond(self, context: Context, scope: Scope, request: Request) -> Response | EventStream:
+    def _check_host(self, request: Request) -> None:
         host = _PORT.sub("", request.headers.get(b"host", b"").decode("latin-1"))
         if not validate_host(host, self._allowed_hosts):
             raise Refusal("invalid_host", "This host name is not served here; see OKMQ_ALLOWED_HOSTS.")
-        matched = match(scope["raw_path"])
-        if matched is None:
-            raise Refusal("not_found", "There is nothing at this path.")
-        methods, arguments = matched
-        handler = methods.get(request.method)
-        if handler is None:
-            allowed = ", ".join(sorted(methods))
-            raise Refusal(
-                "method_not_allowed",
-                f"This path takes {allowed}.",
-                headers={"Allow": allowed},
-                allowed=sorted(methods),
-            )
-        return await handler(context, request, *arguments)
 
 
-def match(raw_path: bytes) -> tuple[dict[str, Handler], list[str]] | None:
-    """The methods of a path and the arguments in it, or None. With and without the slash at the end is the same.
+def match(raw_path: bytes) -> tuple[Route, list[str]] | None:
+    """The route of a path and the arguments in it, or None. With and without the slash at the end is the same.
 
     Segments are split before they are unquoted, so that an encoded slash stays inside its segment.
     """
@@ -136,11 +165,35 @@ def match(raw_path: bytes) -> tuple[dict[str, Handler], list[str]] | None:
         return None
     rest = path[len(PREFIX) :].removesuffix(b"/")
     segments = [unquote_to_bytes(part).decode("utf-8", "replace") for part in rest.split(b"/")]
-    for pattern, methods in ROUTES.items():
-        if len(pattern) == len(segments) and all(map(_fits, pattern, segments)):
-            return methods, [segment for part, segment in zip(pattern, segments, strict=True) if part == "*"]
+    for route in _ROUTES:
+        if len(route.segments) == len(segments) and all(map(_fits, route.segments, segments)):
+            return route, [
+                segment for part, segment in zip(route.segments, segments, strict=True) if part[0] == "{"
+            ]
     return None
 
 
 def _fits(part: str, segment: str) -> bool:
-    return part in ("*", segment)
+    return part[0] == "{" or part == segment
+
+
+def _handler(route: Route, method: str) -> Handler:
+    handler = route.methods.get(method)
+    if handler is None:
+        allowed = ", ".join(sorted(route.methods))
+        raise Refusal(
+            "method_not_allowed",
+            f"This path takes {allowed}.",
+            headers={"Allow": allowed},
+            allowed=sorted(route.methods),
+        )
+    return handler
+
+
+async def _nothing(scope: Scope, receive: Receive, send: Send) -> None:
+    """What stands behind a data plane that stands alone."""
+    await refused(Refusal("not_found", "There is nothing at this path.")).send(send, [])
+
+
+def _forgotten(exchange: Exchange) -> None:
+    """What a data plane without a log does with an exchange."""

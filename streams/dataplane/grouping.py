@@ -28,7 +28,7 @@ _LEASE = re.compile(r"[0-9]{1,16}-[0-9]{1,16}-[0-9]{1,16}")
 
 async def fetch(context: Context, request: Request, name: str, group: str) -> Response:
     """``POST /streams/{name}/groups/{group}/fetch``."""
-    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    grant = request.grant
     known = await context.directory.stream(grant, name, may="consume")
     request.query()
     fields = await read_fields(request, "limit", "wait", "consumer", "max_bytes", empty=True)
@@ -180,7 +180,7 @@ async def term(context: Context, request: Request, name: str, group: str) -> Res
 
 
 async def _read(context: Context, request: Request, name: str, *allowed: str) -> Fields:
-    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    grant = request.grant
     await context.directory.stream(grant, name, may="consume")
     request.query()
     return await read_fields(request, *allowed)
@@ -201,7 +201,7 @@ def _one_of(fields: Fields, *names: str) -> None:
 async def _answer(
     context: Context, request: Request, name: str, act: Callable[[Known], Awaitable[int]]
 ) -> int:
-    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    grant = request.grant
 
     async def touching(known: Known) -> int:
         count = await act(known)

@@ -15,7 +15,7 @@ from streams.log.trim import Removed
 
 async def commit(context: Context, request: Request, name: str) -> Response:
     """``POST /streams/{name}/commit``."""
-    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    grant = request.grant
     await context.directory.stream(grant, name, may="consume")
     request.query()
     offset = (await read_fields(request, "offset")).whole("offset", low=0)
@@ -34,7 +34,7 @@ async def commit(context: Context, request: Request, name: str) -> Response:
 
 async def delete_message(context: Context, request: Request, name: str, offset: str) -> Response:
     """``DELETE /streams/{name}/messages/{offset}``."""
-    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    grant = request.grant
     await context.directory.stream(grant, name, may="manage")
     request.query()
     wanted = whole_number("offset", offset, low=0)
@@ -56,7 +56,7 @@ async def delete_message(context: Context, request: Request, name: str, offset: 
 
 async def purge(context: Context, request: Request, name: str) -> Response:
     """``DELETE /streams/{name}/messages``: everything, or what ``offset``, ``keep`` and ``key`` name."""
-    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    grant = request.grant
     await context.directory.stream(grant, name, may="manage")
     given = request.query("offset", "keep", "key")
     below = whole_number("offset", given["offset"], low=0) if "offset" in given else None

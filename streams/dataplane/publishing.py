@@ -27,14 +27,14 @@ class Receipt(msgspec.Struct, gc=False):
 
 async def publish(context: Context, request: Request, name: str) -> Response:
     """``POST /streams/{name}/messages``."""
-    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    grant = request.grant
     await context.directory.stream(grant, name, may="publish")
     return await _publish(context, grant, name, await _read(request))
 
 
 async def publish_by_key(context: Context, request: Request, key: str) -> Response:
     """``POST /publish/{key}``: into the one stream that accepts the key; messages without a key get this one."""
-    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    grant = request.grant
     if not bearer.scopes_cover(grant.scopes, "publish"):
         raise Refusal("forbidden", "This needs the scope 'publish'.", scope="publish")
     fault = key_fault(key)

@@ -47,7 +47,7 @@ class Query:
 
 async def read_messages(context: Context, request: Request, name: str) -> Response:
     """``GET /streams/{name}/messages``."""
-    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    grant = request.grant
     await context.directory.stream(grant, name, may="read")
     query = _parse(request)
     found = await _find(context, grant, name, query)
@@ -58,7 +58,7 @@ async def read_messages(context: Context, request: Request, name: str) -> Respon
 
 async def read_message(context: Context, request: Request, name: str, offset: str) -> Response:
     """``GET /streams/{name}/messages/{offset}``."""
-    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    grant = request.grant
     request.query()
     wanted = whole_number("offset", offset, low=0)
     try:

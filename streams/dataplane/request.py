@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from streams.errors import Refusal
+from streams.log.config import TokenGrant
 from streams.naming import compiled, pattern_fault
 
 Scope = MutableMapping[str, Any]
@@ -34,7 +35,11 @@ class Request:
         method: upper case.
         headers: lower-case names to values; of a name sent twice the first counts.
         query: parameters by name.
+        grant: what the caller may do; there once they were let in.
+        received: bytes of the body that have come so far.
     """
+
+    grant: TokenGrant
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope["method"]
@@ -42,6 +47,7 @@ class Request:
         self.headers: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
             self.headers.setdefault(name, value)
+        self.received = 0
         self._query_string: bytes = scope["query_string"]
 
     def query(self, *allowed: str) -> dict[str, str]:
@@ -106,19 +112,19 @@ class Request:
         if message["type"] == "http.disconnect":
             raise Disconnected
         first: bytes = message.get("body", b"")
+        self.received = len(first)
         if not message.get("more_body", False):
             if len(first) > BODY_LIMIT_BYTES:
                 raise _too_large()
             return first
         parts = [first]
-        size = len(first)
         while True:
             message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise Disconnected
             parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > BODY_LIMIT_BYTES:
+            self.received += len(parts[-1])
+            if self.received > BODY_LIMIT_BYTES:
                 raise _too_large()
             if not message.get("more_body", False):
                 return b"".join(parts)

@@ -1,12 +1,14 @@
 """Answers: JSON with the headers that every answer carries."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from streams.dataplane.request import Send
 from streams.errors import Refusal
+
+Header = tuple[bytes, bytes]
 
 _ALWAYS = (
     (b"content-type", b"application/json"),
@@ -23,16 +25,17 @@ class Response:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    async def send(self, send: Send, *, request_id: bytes) -> None:
-        """Write it out."""
+    async def send(self, send: Send, headers: Sequence[Header]) -> int:
+        """Write it out with more headers; the bytes of its body."""
         headers = [
             *_ALWAYS,
             (b"content-length", b"%d" % len(self.body)),
-            (b"x-request-id", request_id),
+            *headers,
             *((name.lower().encode(), value.encode()) for name, value in self.headers.items()),
         ]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
+        return len(self.body)
 
 
 @dataclass(slots=True)
@@ -42,20 +45,23 @@ class EventStream:
     events: AsyncIterator[bytes]
     status: int = 200
 
-    async def send(self, send: Send, *, request_id: bytes) -> None:
-        """Write it out."""
+    async def send(self, send: Send, headers: Sequence[Header]) -> int:
+        """Write it out with more headers; the bytes of its events."""
         headers = [
             (b"content-type", b"text/event-stream"),
             (b"cache-control", b"no-store"),
             (b"x-content-type-options", b"nosniff"),
             (b"x-accel-buffering", b"no"),
-            (b"x-request-id", request_id),
+            *headers,
         ]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": b"", "more_body": True})
+        sent = 0
         async for event in self.events:
+            sent += len(event)
             await send({"type": "http.response.body", "body": event, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
+        return sent
 
 
 def refused(refusal: Refusal) -> Response:

@@ -27,7 +27,7 @@ PAGE = 500
 
 async def tail(context: Context, request: Request, name: str) -> EventStream:
     """``GET /streams/{name}/tail``: after ``Last-Event-ID``, from ``offset``, or else from what comes next."""
-    grant = await context.directory.grant(request.headers.get(b"authorization"))
+    grant = request.grant
     given = request.query("offset", "key")
     start = whole_number("offset", given["offset"], low=0) if "offset" in given else None
     pattern = key_pattern("key", given["key"]) if "key" in given else None

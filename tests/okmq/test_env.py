@@ -13,6 +13,7 @@ from okmq import env
         ("OKMQ_PORT", "0"),
         ("OKMQ_PORT", "eighty"),
         ("OKMQ_WEB_WORKERS", "-1"),
+        ("OKMQ_ACCESS_LOG", "var/access.log"),
         ("OKMQ_FSYNC", "sometimes"),
         ("OKMQ_HISTORY", "perhaps"),
         ("OKMQ_REDIS_URL", "localhost:6379"),

@@ -1,6 +1,5 @@
 """The OpenAPI document: valid, complete, and true of what is answered."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,14 +53,10 @@ def test_every_route_of_the_control_plane_is_described() -> None:
 
 def test_every_route_of_the_data_plane_is_described_and_no_other() -> None:
     wanted = {
-        (f"/api/v1/{'/'.join(segments)}", method.lower())
-        for segments, methods in ROUTES.items()
-        for method in methods
+        (f"/api/v1/{template}", method.lower()) for template, methods in ROUTES.items() for method in methods
     }
     by_hand = {**messages_described.PATHS, **deliveries_described.PATHS}
-    described = {
-        (re.sub(r"{\w+}", "*", path), method) for path in by_hand for method in METHODS & set(by_hand[path])
-    }
+    described = {(path, method) for path in by_hand for method in METHODS & set(by_hand[path])}
     assert described == wanted
 
 

@@ -1,0 +1,138 @@
+"""What the running product tells of the requests that it serves."""
+
+import json
+import secrets
+from typing import Any
+
+import httpx
+import pytest
+from websockets.sync.client import connect
+
+from tests.product import Product
+from tests.waiting import until
+
+pytestmark = pytest.mark.running
+
+
+def line_of(product: Product, request_id: str) -> dict[str, Any]:
+    """The access log's line of a request, as soon as it is there."""
+    path = product.data_dir / "log" / "access.log"
+
+    def found() -> dict[str, Any]:
+        text = path.read_text() if path.exists() else ""
+        return next((json.loads(line) for line in text.splitlines() if request_id in line), {})
+
+    return until(found, what=f"a line of {request_id}")
+
+
+@pytest.fixture
+def request_id() -> str:
+    return f"asked-{secrets.token_hex(6)}"
+
+
+@pytest.fixture
+def stream(running: Product, unique: str) -> str:
+    with running.client() as client:
+        assert client.post("/streams/", json={"name": unique}).status_code == 201
+    return unique
+
+
+def test_the_data_plane_tells_a_line_without_the_query(
+    running: Product, stream: str, request_id: str
+) -> None:
+    body = b'{"id": "a", "body": 1}'
+    with running.client() as client:
+        answer = client.post(
+            f"/streams/{stream}/messages?secret=hush", content=body, headers={"x-request-id": request_id}
+        )
+    line = line_of(running, request_id)
+    assert line["route"] == "/api/v1/streams/{name}/messages"
+    assert line["path"] == f"/api/v1/streams/{stream}/messages"
+    assert (line["method"], line["status"], line["bytes_out"]) == ("POST", 400, len(answer.content))
+    assert (line["workspace"], type(line["token"]), line["address"]) == ("default", int, "127.0.0.1")
+    assert "hush" not in json.dumps(line)
+    assert running.token not in json.dumps(line)
+
+
+def test_the_control_plane_is_told_alike(running: Product, stream: str, request_id: str) -> None:
+    body = b'{"ttl": 60}'
+    with running.client() as client:
+        answer = client.patch(f"/streams/{stream}", content=body, headers={"x-request-id": request_id})
+    line = line_of(running, request_id)
+    assert (line["route"], line["method"], line["status"]) == ("/api/v1/streams/{name}", "PATCH", 200)
+    assert (line["bytes_in"], line["bytes_out"]) == (len(body), len(answer.content))
+    assert (line["workspace"], type(line["token"])) == ("default", int)
+
+
+@pytest.mark.parametrize(
+    ("path", "route", "status"),
+    [
+        ("/api/v1/nothing/here", "unknown", 404),
+        ("/wp-login.php", "unknown", 404),
+        ("/healthz", "/healthz", 200),
+        ("/streams/x/", "/streams/{name}/", 302),
+        ("/static/js/live.js", "/static/{path}", 200),
+    ],
+)
+def test_routes_are_few_whatever_is_asked(
+    running: Product, request_id: str, path: str, route: str, status: int
+) -> None:
+    httpx.get(f"{running.url}{path}", headers={"x-request-id": request_id})
+    line = line_of(running, request_id)
+    assert (line["route"], line["status"], line["token"]) == (route, status, None)
+
+
+def test_a_person_is_named(running: Product, request_id: str) -> None:
+    with httpx.Client(base_url=running.url, follow_redirects=True) as browser:
+        browser.get("/login/")
+        form = {
+            "username": "admin",
+            "password": running.password,
+            "csrfmiddlewaretoken": browser.cookies["csrftoken"],
+        }
+        browser.post("/login/", data=form, headers={"Referer": f"{running.url}/login/"})
+        browser.get("/streams/", headers={"x-request-id": request_id})
+    line = line_of(running, request_id)
+    assert (line["user"], line["workspace"], line["route"]) == ("admin", "default", "/streams/")
+
+
+def test_a_client_that_goes_away_is_a_line_too(running: Product, stream: str, request_id: str) -> None:
+    with running.client() as client, pytest.raises(httpx.ReadTimeout):
+        client.get(f"/streams/{stream}/messages?wait=30", headers={"x-request-id": request_id}, timeout=0.3)
+    assert line_of(running, request_id)["status"] == 499
+
+
+def test_a_socket_that_is_refused_is_a_line(running: Product, request_id: str) -> None:
+    url = running.url.replace("http", "ws")
+    with pytest.raises(Exception, match="403"):
+        connect(f"{url}/live/", additional_headers={"x-request-id": request_id, "origin": "http://evil"})
+    line = line_of(running, request_id)
+    assert (line["route"], line["status"]) == ("/live/", 403)
+
+
+def test_both_planes_count_into_one_share(running: Product, unique: str) -> None:
+    with running.client() as ruler:
+        ruler.post("/workspaces/", json={"name": unique, "rate_limit": 1, "rate_burst": 4})
+        made = ruler.post("/tokens/", json={"name": "slow", "scopes": ["admin"], "workspace": unique})
+    with running.client(token=made.json()["token"]) as slow:
+        left = [
+            answer.headers["x-ratelimit-remaining"]
+            for answer in (
+                slow.post("/streams/", json={"name": "orders"}),
+                slow.post("/streams/orders/messages", json={"id": "a", "body": 1}),
+                slow.get("/streams/orders"),
+            )
+        ]
+    assert left == ["3", "2", "1"]
+
+
+def test_a_changed_limit_acts_within_two_seconds(running: Product, unique: str) -> None:
+    with running.client() as ruler:
+        ruler.post("/workspaces/", json={"name": unique})
+        made = ruler.post("/tokens/", json={"name": "fast", "scopes": ["admin"], "workspace": unique})
+        with running.client(token=made.json()["token"]) as client:
+            client.post("/streams/", json={"name": "orders"})
+            path = "/streams/orders/messages?wait=0"
+            assert "x-ratelimit-limit" not in client.get(path).headers
+            ruler.patch(f"/workspaces/{unique}", json={"rate_limit": 1000})
+            until(lambda: client.get(path).headers.get("x-ratelimit-limit") == "1000", within_s=2)
