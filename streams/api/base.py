@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
+from streams import rates, store
 from streams.access import Caller
 from streams.api.errors import refused_method
 from streams.api.fields import Strict
@@ -60,6 +61,18 @@ class ApiView(APIView):
         if operation.scope is not None:
             self.caller.demand(operation.scope)
         self.asked = asked(request.query_params, operation.query)
+
+    def check_throttles(self, request: Request) -> None:
+        """Count the request against its token's share; a person has none.
+
+        Raises:
+            Refusal: ``rate_limited``.
+            LogError: the store, which counts, does not answer.
+        """
+        workspace = self.caller.workspace
+        if request.auth is not None and workspace.rate_limit is not None:
+            share = rates.admitted(request.auth.pk, limit=workspace.rate_limit, burst=workspace.rate_burst)
+            self.headers |= store.log().run(share)
 
     def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
         raise self.refuse_method()

@@ -12,7 +12,7 @@ from streams.api.operation import Operation
 from streams.errors import STATUS
 
 ERROR = {"$ref": "#/components/schemas/Error"}
-ALWAYS = ("unauthorized", "validation_error", "internal_error", "store_unavailable")
+ALWAYS = ("unauthorized", "validation_error", "rate_limited", "internal_error", "store_unavailable")
 WITH_BODY = ("invalid_json", "payload_too_large", "unsupported_media_type", "request_timeout")
 
 PATH_PARAMETERS: Mapping[str, tuple[str, dict[str, Any]]] = {
@@ -133,6 +133,20 @@ LINK = {
 }
 
 
+def _whole(description: str) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": "integer", "minimum": 0}}
+
+
+RATE_LIMITED = {
+    "Retry-After": _whole("Seconds until a request is let through."),
+    "X-RateLimit-Limit": _whole(
+        "Requests that may come at once; on every answer to a token that is limited."
+    ),
+    "X-RateLimit-Remaining": _whole("How many of them are left."),
+    "X-RateLimit-Reset": _whole("Seconds until all of them are there again."),
+}
+
+
 def refusals_of(codes: Iterable[str]) -> dict[str, Any]:
     """The answers that refusals with these codes are, by status."""
     by_status: dict[int, list[str]] = {}
@@ -142,6 +156,7 @@ def refusals_of(codes: Iterable[str]) -> dict[str, Any]:
         str(status): {
             "description": f"{HTTPStatus(status).phrase}: {', '.join(f'`{code}`' for code in dict.fromkeys(some))}.",
             "content": {"application/json": {"schema": ERROR}},
+            **({"headers": RATE_LIMITED} if status == STATUS["rate_limited"] else {}),
         }
         for status, some in sorted(by_status.items())
     }

@@ -9,6 +9,7 @@ from urllib.parse import unquote_to_bytes
 
 from django.http.request import validate_host
 
+from streams import rates
 from streams.dataplane import grouping, moving, publishing, reading, tailing
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Directory
@@ -124,12 +125,17 @@ class DataPlane:
     ) -> None:
         """Answer; nothing is said to a client that went away."""
         context = self._context or self.start()
+        rate_headers: dict[str, str] = {}
         response: Response | EventStream
         try:
             self._check_host(request)
             handler = _handler(route, request.method)
             request.grant = grant = await context.directory.grant(request.headers.get(b"authorization"))
             exchange.token, exchange.workspace = grant.id, grant.workspace
+            if grant.rate_limit is not None:
+                rate_headers = await context.log.run(
+                    rates.admitted(grant.id, limit=grant.rate_limit, burst=grant.rate_burst)
+                )
             response = await handler(context, request, *arguments)
         except Disconnected:
             return
@@ -146,6 +152,8 @@ class DataPlane:
                 )
             )
         headers = [(REQUEST_ID, exchange.request_id)]
+        for name, value in rate_headers.items():
+            headers.append((name.lower().encode(), value.encode()))
         exchange.status = response.status
         exchange.bytes_out = await response.send(send, headers)
 

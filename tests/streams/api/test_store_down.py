@@ -59,3 +59,12 @@ def test_what_was_made_meanwhile_is_published_by_asking_again(owner: Api, down: 
     assert owner.post("streams/", {"name": "orders"}).status_code in {200, 201}
     stream = Stream.objects.get(workspace=owner.workspace, name="orders")
     assert store.log().run(config.stream_id_of(owner.workspace.pk, "orders")) == stream.stream_id
+
+
+def test_a_rate_that_cannot_be_counted_is_refused_for_now(
+    ruler: Api, owner: Api, request: pytest.FixtureRequest
+) -> None:
+    ruler.patch(f"workspaces/{owner.workspace.name}", {"rate_limit": 100})
+    request.getfixturevalue("down")
+    answer = owner.client.get("/api/v1/tokens/", headers={"authorization": owner.secret})
+    assert (answer.status_code, code(answer)) == (503, "store_unavailable")

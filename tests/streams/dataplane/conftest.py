@@ -67,13 +67,13 @@ def server(valkey: str) -> Iterator[Server]:
 def token_for(log: Log) -> Callable[..., str]:
     """Makes tokens known: scopes, and optionally workspace, patterns, expiry."""
 
-    def make(*scopes: str, workspace_id: int = WORKSPACE_ID, **grant: Any) -> str:
+    def make(*scopes: str, workspace_id: int = WORKSPACE_ID, id: int = 1, **grant: Any) -> str:
         secret = bearer.make()
         log.run(
             config.token_publish(
                 bearer.digest(secret),
                 config.TokenGrant(
-                    id=1, workspace=f"w{workspace_id}", workspace_id=workspace_id, scopes=scopes, **grant
+                    id=id, workspace=f"w{workspace_id}", workspace_id=workspace_id, scopes=scopes, **grant
                 ),
             )
         )
