@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.core.management.commands import flush
@@ -14,6 +15,9 @@ from django.core.management.sql import sql_flush
 from okmq.env import private_socket
 from tests.product import Product
 from tests.servers import FLAVOURS, store
+
+# For the tests that drive the product at random: hours instead of a minute.
+hypothesis.settings.register_profile("long", max_examples=1000)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,0 +1,227 @@
+"""A stream and its consumer groups in plain Python: what the contract says, with dictionaries and no clock.
+
+Time is an event here: the test says that a delivery has come due (``GroupModel.ripe``), the model never looks.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+RIPE_AT_ONCE = 100
+"""So many due deliveries are looked at in one fetch, or as many as it asks for."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A stored message."""
+
+    id: str
+    body: str
+    key: str | None
+    timestamp: str
+
+    @property
+    def size(self) -> int:
+        return len(f'"{self.body}"')
+
+
+@dataclass
+class Flight:
+    """A message that is out: how often it was delivered, to whom, under which lease (none yet after a replay)."""
+
+    deliveries: int
+    consumer: str = ""
+    lease: str | None = None
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A dead letter."""
+
+    held: Held
+    reason: str
+    deliveries: int
+
+
+@dataclass
+class StreamModel:
+    """The stored messages by offset."""
+
+    held: dict[int, Held] = field(default_factory=dict)
+    ids: dict[str, int] = field(default_factory=dict)
+    last: int = 0
+    floor: int = 1
+    max_messages: int | None = None
+    max_bytes: int | None = None
+
+    def append(self, held: Held) -> int:
+        """The offset that it got, or had."""
+        if held.id not in self.ids:
+            self.last += 1
+            self.ids[held.id] = self.last
+            self.held[self.last] = held
+        return self.ids[held.id]
+
+    def evict(self) -> None:
+        """Let the oldest go until the limits are kept."""
+        while self.held and (
+            (self.max_messages is not None and len(self.held) > self.max_messages)
+            or (self.max_bytes is not None and sum(each.size for each in self.held.values()) > self.max_bytes)
+        ):
+            oldest = min(self.held)
+            del self.held[oldest]
+            self.floor = oldest + 1
+
+    def purge(self, *, below: int | None = None, keep: int = 0) -> int:
+        before = len(self.held)
+        if below is not None:
+            self.floor = max(self.floor, min(below, self.last + 1))
+            self.held = {offset: held for offset, held in self.held.items() if offset >= below}
+        elif len(self.held) > keep:
+            gone = sorted(self.held)[: len(self.held) - keep]
+            self.floor = gone[-1] + 1
+            for offset in gone:
+                del self.held[offset]
+        return before - len(self.held)
+
+    def delete(self, offsets: Iterable[int]) -> int:
+        gone = [self.held.pop(offset) for offset in offsets if offset in self.held]
+        self.floor = max(self.floor, min(self.held, default=self.last + 1))
+        return len(gone)
+
+
+@dataclass
+class GroupModel:
+    """What one group has delivered, what is out, what came due, what died."""
+
+    stream: StreamModel
+    ack: str = "explicit"
+    max_deliver: int = -1
+    max_ack_pending: int = 1000
+    prefix: str | None = None
+    delivered: int = 0
+    out: dict[int, Flight] = field(default_factory=dict)
+    ripe: set[int] = field(default_factory=set)
+    dead: dict[int, Letter] = field(default_factory=dict)
+    replayed: dict[int, Held] = field(default_factory=dict)
+    paused: bool = False
+    redelivered: int = 0
+    leases: dict[str, int] = field(default_factory=dict)
+    """Every lease since the last seek, also those that are over: lease → offset."""
+
+    def wants(self, held: Held) -> bool:
+        return self.prefix is None or (held.key is not None and held.key.startswith(self.prefix))
+
+    @property
+    def ahead(self) -> list[int]:
+        """What is stored, wanted and not yet delivered."""
+        return [
+            offset
+            for offset in sorted(self.stream.held)
+            if offset > self.delivered and self.wants(self.stream.held[offset])
+        ]
+
+    def content(self, offset: int) -> Held | None:
+        return self.stream.held.get(offset) or self.replayed.get(offset)
+
+    def fetch(self, *, limit: int, max_bytes: int, consumer: str) -> list[tuple[int, Held, int]]:
+        """What a fetch gets: offset, message, deliveries."""
+        if self.paused:
+            return []
+        given: list[tuple[int, Held, int]] = []
+        room_bytes = max_bytes
+
+        def give(offset: int, held: Held, deliveries: int) -> None:
+            nonlocal room_bytes
+            room_bytes -= held.size
+            given.append((offset, held, deliveries))
+            if self.ack != "none":
+                self.out[offset] = Flight(deliveries, consumer)
+
+        for offset in sorted(self.ripe):
+            held, deliveries = self.content(offset), self.out[offset].deliveries
+            if held is None:
+                self._settle([offset])
+            elif 0 < self.max_deliver <= deliveries:
+                self._bury(offset, held, "max_deliver")
+            elif len(given) < limit and (not given or held.size <= room_bytes):
+                self.redelivered += deliveries > 0
+                self.ripe.discard(offset)
+                if self.ack == "none":
+                    self._settle([offset])
+                give(offset, held, deliveries + 1)
+        for offset in self.ahead:
+            if len(given) == limit or (self.ack != "none" and len(self.out) >= self.max_ack_pending):
+                break
+            held = self.stream.held[offset]
+            if given and held.size > room_bytes:
+                break
+            self.delivered = offset
+            give(offset, held, 1)
+        return given
+
+    def leased(self, offset: int, lease: str) -> None:
+        """A delivery came with this lease."""
+        assert lease not in self.leases
+        self.leases[lease] = offset
+        if offset in self.out:
+            self.out[offset].lease = lease
+
+    def targets(self, offsets: Iterable[int], *, covers: bool = False) -> set[int]:
+        """Which deliveries an answer is about; with ``covers`` also everything before the highest."""
+        named = set(offsets)
+        if covers:
+            return {offset for offset in self.out if offset <= max(named, default=0)}
+        return {offset for offset in named if offset in self.out}
+
+    def targets_of_leases(self, leases: Iterable[str], *, covers: bool = False) -> set[int] | None:
+        """The same by lease; None when one has passed to another delivery."""
+        live = {lease: self.leases[lease] for lease in leases if self.leases.get(lease) in self.out}
+        if any(self.out[offset].lease != lease for lease, offset in live.items()):
+            return None
+        found = set(live.values())
+        return self.targets(found, covers=covers) if found else found
+
+    def settle(self, targets: set[int]) -> None:
+        self._settle(targets)
+
+    def due(self, targets: set[int]) -> None:
+        """They come again with the next fetch."""
+        self.ripe |= targets
+
+    def wait(self, targets: set[int]) -> None:
+        """They come again much later."""
+        self.ripe -= targets
+
+    def term(self, targets: set[int], reason: str) -> None:
+        for offset in targets:
+            held = self.content(offset)
+            if held is None:
+                self._settle([offset])
+            else:
+                self._bury(offset, held, reason)
+
+    def replay(self, offsets: Iterable[int]) -> int:
+        found = [offset for offset in dict.fromkeys(offsets) if offset in self.dead]
+        for offset in found:
+            letter = self.dead.pop(offset)
+            if offset in self.ahead:
+                continue  # after a seek the group comes to it by itself
+            self.replayed[offset] = letter.held
+            if offset not in self.out:
+                self.out[offset] = Flight(0)
+                self.ripe.add(offset)
+        return len(found)
+
+    def seek(self, next_offset: int) -> None:
+        self.delivered = next_offset - 1
+        self.out, self.ripe, self.replayed, self.leases = {}, set(), {}, {}
+
+    def _bury(self, offset: int, held: Held, reason: str) -> None:
+        self.dead[offset] = Letter(held, reason, self.out[offset].deliveries)
+        self._settle([offset])
+
+    def _settle(self, offsets: Iterable[int]) -> None:
+        for offset in list(offsets):
+            self.out.pop(offset, None)
+            self.replayed.pop(offset, None)
+            self.ripe.discard(offset)

@@ -1,0 +1,430 @@
+"""The API of a running product driven at random beside a model in plain Python; nothing may differ.
+
+``--hypothesis-profile=long`` (see CONTRIBUTING.md) makes of the minute an evening.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from tests.product import Product
+from tests.streams.groups.model import GroupModel, Held, StreamModel
+from tests.streams.groups.restarts import kill_and_wait
+
+pytestmark = pytest.mark.running
+
+KEYS = (None, "a.x", "a.y", "b.x")
+PREFIXES = (None, "a.", "b.")
+LONG_S, SHORT_S = 3600, 0.1
+LATEST_S = 0.5
+"""A delivery comes again at most so much later than it was due."""
+
+GROUPS: dict[str, dict[str, Any]] = {
+    "each": {"max_deliver": 3, "max_ack_pending": 6},
+    "some": {"max_deliver": -1, "filter_keys": ["a.>"]},
+    "all": {"max_deliver": 4, "ack": "all"},
+    "none": {"ack": "none"},
+}
+
+names = st.sampled_from(sorted(GROUPS))
+few = st.integers(0, 2**16)
+
+
+class GroupsMachine(RuleBasedStateMachine):
+    """Members, operators and producers of one stream with four groups."""
+
+    product: Product
+    examples: int
+    steps: ClassVar[int] = 0
+    restarts_left: ClassVar[int] = 0
+    made: ClassVar[int] = 0
+    latest_s: ClassVar[float] = 0.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        type(self).made += 1
+        self.client = self.product.client()
+        self.path = f"/streams/m{self.made}"
+        self.call("POST", "/streams/", 201, name=self.path.rpartition("/")[2])
+        self.stream = StreamModel()
+        self.groups: dict[str, GroupModel] = {}
+        self.listed: dict[str, dict[int, Any]] = {}
+        self.told: dict[str, dict[str, Any]] = {}
+        self.touched = set(GROUPS)
+        for name, wanted in GROUPS.items():
+            self.call("POST", f"{self.path}/groups/", 201, name=name, ack_wait=LONG_S, **wanted)
+            self.groups[name] = GroupModel(
+                self.stream,
+                ack=wanted.get("ack", "explicit"),
+                max_deliver=wanted.get("max_deliver", 5),
+                max_ack_pending=wanted.get("max_ack_pending", 1000),
+                prefix="a." if "filter_keys" in wanted else None,
+            )
+            self.listed[name] = {}
+
+    def call(self, method: str, path: str, status: int = 200, /, **fields: Any) -> Any:
+        answer = self.client.request(method, path, json=fields or None)
+        assert answer.status_code == status, f"{method} {path} {fields}: {answer.status_code} {answer.text}"
+        return answer.json() if answer.content else None
+
+    def of(self, name: str, verb: str, **fields: Any) -> Any:
+        self.touched.add(name)
+        return self.call("POST", f"{self.path}/groups/{name}/{verb}", **fields)
+
+    # producers
+
+    @rule(
+        batch=st.lists(
+            st.tuples(st.integers(0, 80), st.integers(0, 30), st.sampled_from(KEYS)), min_size=1, max_size=9
+        )
+    )
+    def publish(self, batch: list[tuple[int, int, str | None]]) -> None:
+        sent = [{"id": str(n), "body": "7" * size} | ({"key": key} if key else {}) for n, size, key in batch]
+        first = self.stream.last + 1
+        answer = self.client.post(f"{self.path}/messages", json=sent).json()
+        self.touched |= set(GROUPS)
+        for (n, size, key), stored in zip(batch, answer, strict=True):
+            assert stored["offset"] == self.stream.append(Held(str(n), "7" * size, key, ""))
+        self.stream.evict()
+        stored = self.call("GET", f"{self.path}/messages?offset={first}&limit=100")
+        assert [each["offset"] for each in stored] == [n for n in self.stream.held if n >= first]
+        for each in stored:
+            held = self.stream.held[each["offset"]]
+            self.stream.held[each["offset"]] = Held(held.id, held.body, held.key, each["timestamp"])
+
+    # members
+
+    def fetch(self, name: str, *, limit: int = 1000, wait: float = 0, **more: Any) -> int:
+        """One fetch, compared; how many it got."""
+        answer = self.of(name, "fetch", limit=limit, wait=wait, **more)
+        group = self.groups[name]
+        expected = group.fetch(
+            limit=limit, max_bytes=more.get("max_bytes", 2**24), consumer=more.get("consumer", "")
+        )
+        got = [
+            (each["offset"], (each["id"], each["body"], each.get("key")), each["deliveries"])
+            for each in answer
+        ]
+        assert got == [(offset, (h.id, h.body, h.key), n) for offset, h, n in expected], name
+        for each in answer:
+            group.leased(each["offset"], each["lease"])
+        if answer and group.prefix is None:
+            assert answer[-1]["pending"] == len(group.ahead)
+            assert [each["pending"] for each in answer] == list(
+                range(len(group.ahead) + len(answer) - 1, len(group.ahead) - 1, -1)
+            )
+        return len(answer)
+
+    def long_enough(self, name: str) -> float:
+        """How long a fetch may wait for what comes in a moment; not long where nothing will."""
+        return 5 if deepcopy(self.groups[name]).fetch(limit=1, max_bytes=1, consumer="") else 1.5 * SHORT_S
+
+    @rule(name=names, limit=st.integers(1, 9), max_bytes=st.none() | st.integers(1, 60), n=st.integers(0, 2))
+    def take(self, name: str, limit: int, max_bytes: int | None, n: int) -> None:
+        more = {} if max_bytes is None else {"max_bytes": max_bytes}
+        self.fetch(name, limit=limit, consumer=f"member-{n}", **more)
+
+    def some_offsets(self, data: st.DataObject, name: str) -> list[int]:
+        """Mostly what is out, sometimes what never was."""
+        out = sorted(self.groups[name].out)
+        known = st.sampled_from(out) if out else st.nothing()
+        return data.draw(st.lists(known | st.integers(1, self.stream.last + 2), max_size=5))
+
+    def some_leases(self, data: st.DataObject, name: str) -> list[str]:
+        known = sorted(self.groups[name].leases, key=lambda lease: int(lease.rpartition("-")[2]))
+        return data.draw(
+            st.lists(st.sampled_from(known[-12:]) if known else st.just("1-1-1"), min_size=1, max_size=4)
+        )
+
+    def answered(self, name: str, verb: str, data: st.DataObject, **more: Any) -> set[int]:
+        """Answer by offsets or by leases; what it applied to. A lost lease is told by both and does nothing."""
+        group = self.groups[name]
+        covers = verb == "ack" and group.ack == "all"
+        count = "acked" if verb == "ack" else "count"
+        if data.draw(st.booleans()):
+            offsets = self.some_offsets(data, name)
+            found = group.targets(offsets, covers=covers)
+            assert self.of(name, verb, offsets=offsets, **more) == {count: len(found)}
+            return found
+        leases = self.some_leases(data, name)
+        by_lease = group.targets_of_leases(leases, covers=covers)
+        if by_lease is None:
+            path = f"{self.path}/groups/{name}/{verb}"
+            self.touched.add(name)
+            refused = self.call("POST", path, 409, leases=leases, **more)
+            assert refused["error"]["code"] == "lease_lost"
+            return set()
+        assert self.of(name, verb, leases=leases, **more) == {count: len(by_lease)}
+        return by_lease
+
+    @rule(name=names, data=st.data())
+    def ack(self, name: str, data: st.DataObject) -> None:
+        self.groups[name].settle(self.answered(name, "ack", data))
+
+    @rule(name=names, data=st.data())
+    def ack_up_to(self, name: str, data: st.DataObject) -> None:
+        group, up_to = self.groups[name], data.draw(st.integers(0, self.stream.last + 1))
+        found = group.targets([up_to], covers=True)
+        assert self.of(name, "ack", up_to=up_to) == {"acked": len(found)}
+        group.settle(found)
+
+    @rule(name=names, data=st.data())
+    def nack(self, name: str, data: st.DataObject) -> None:
+        self.groups[name].due(self.answered(name, "nack", data))
+
+    @rule(name=names, data=st.data())
+    def nack_for_long(self, name: str, data: st.DataObject) -> None:
+        self.groups[name].wait(self.answered(name, "nack", data, delay=LONG_S))
+
+    @rule(name=names, data=st.data())
+    def working(self, name: str, data: st.DataObject) -> None:
+        self.groups[name].wait(self.answered(name, "working", data))
+
+    @rule(name=names, data=st.data(), reason=st.sampled_from(["no", "ünlesbar", ""]))
+    def term(self, name: str, data: st.DataObject, reason: str) -> None:
+        self.groups[name].term(self.answered(name, "term", data, reason=reason), reason)
+
+    @rule(name=names, data=st.data(), by_nack=st.booleans())
+    def come_due(self, name: str, data: st.DataObject, by_nack: bool) -> None:
+        """Some deliveries run out, or were given back for a moment; nothing else comes again with them."""
+        group = self.groups[name]
+        if group.paused or not group.out:
+            return
+        self.fetch(name)
+        targets = group.targets(self.some_offsets(data, name))
+        if not targets:
+            return
+        began = time.monotonic()
+        if by_nack:
+            self.of(name, "nack", offsets=sorted(targets), delay=SHORT_S)
+        else:
+            self.change(name, ack_wait=SHORT_S)
+            began = time.monotonic()
+            self.of(name, "working", offsets=sorted(targets))
+        due_by = time.monotonic() + SHORT_S
+        if not by_nack:
+            self.change(name, ack_wait=LONG_S)
+        due_by = max(due_by, time.monotonic())
+        group.due(targets)
+        if self.fetch(name, wait=self.long_enough(name)):
+            assert time.monotonic() - began >= SHORT_S
+            type(self).latest_s = max(self.latest_s, time.monotonic() - due_by)
+
+    # operators
+
+    def change(self, name: str, **settings: Any) -> None:
+        self.touched.add(name)
+        self.call("PATCH", f"{self.path}/groups/{name}", **settings)
+
+    @rule(
+        name=names,
+        max_deliver=st.sampled_from([-1, 1, 2, 3]),
+        max_ack_pending=st.integers(1, 12),
+        ack=st.sampled_from(["explicit", "explicit", "all", "none"]),
+    )
+    def change_limits(self, name: str, max_deliver: int, max_ack_pending: int, ack: str) -> None:
+        self.change(name, max_deliver=max_deliver, max_ack_pending=max_ack_pending, ack=ack)
+        group = self.groups[name]
+        group.max_deliver, group.max_ack_pending, group.ack = max_deliver, max_ack_pending, ack
+
+    @rule(name=names, data=st.data(), position=st.sampled_from(["earliest", "latest", "offset", "timestamp"]))
+    def seek(self, name: str, data: st.DataObject, position: str) -> None:
+        group, stream = self.groups[name], self.stream
+        wanted: dict[str, Any] = {"position": position}
+        expected = sorted(stream.held)
+        if position == "latest":
+            expected = []
+        if position == "offset":
+            wanted["offset"] = data.draw(st.integers(0, stream.last + 3))
+            expected = [offset for offset in expected if offset >= wanted["offset"]]
+        if position == "timestamp":
+            times = sorted({held.timestamp for held in stream.held.values()})
+            wanted["timestamp"] = data.draw(st.sampled_from([*times, "2001-01-01T00:00:00Z"]))
+            expected = [offset for offset in expected if stream.held[offset].timestamp >= wanted["timestamp"]]
+        dry = self.of(name, "seek", **wanted, dry_run=True)
+        self.nothing_differs()
+        done = self.of(name, "seek", **wanted)
+        assert done == dry
+        assert done["from"] == self.told[name]["delivered_offset"] + 1
+        assert [offset for offset in sorted(stream.held) if offset >= done["to"]] == expected
+        low, high = sorted((done["from"], done["to"]))
+        between = [held for offset, held in stream.held.items() if low <= offset < high]
+        assert done["messages"] == sum(map(group.wants, between))
+        group.seek(done["to"])
+
+    @rule(name=names)
+    def pause(self, name: str) -> None:
+        assert self.of(name, "pause")["paused"] is True
+        self.groups[name].paused = True
+
+    @rule(name=names)
+    def resume(self, name: str) -> None:
+        assert self.of(name, "resume")["paused"] is False
+        self.groups[name].paused = False
+
+    @rule(name=names)
+    def pause_for_a_moment(self, name: str) -> None:
+        """A poll that outlasts the pause is served when it ends, not before."""
+        ends = datetime.now(UTC) + timedelta(seconds=SHORT_S)
+        self.of(name, "pause", until=ends.isoformat(timespec="milliseconds"))
+        group = self.groups[name]
+        group.paused = False
+        if self.fetch(name, wait=self.long_enough(name)):
+            assert datetime.now(UTC) > ends - timedelta(milliseconds=1)
+
+    @precondition(lambda self: any(group.dead for group in self.groups.values()))
+    @rule(data=st.data(), whole=st.booleans(), replay=st.booleans())
+    def handle_dead_letters(self, data: st.DataObject, whole: bool, replay: bool) -> None:
+        name = data.draw(st.sampled_from([name for name, group in self.groups.items() if group.dead]))
+        group = self.groups[name]
+        offset = data.draw(st.sampled_from(sorted(group.dead)))
+        if replay:
+            offsets = list(group.dead) if whole else [offset, self.stream.last + 1]
+            wanted = {"all": True} if whole else {"offsets": offsets}
+            assert self.of(name, "dead-letters/replay", **wanted) == {"count": group.replay(offsets)}
+            return
+        path = f"{self.path}/groups/{name}/dead-letters/"
+        self.touched.add(name)
+        answer = self.call("DELETE", path if whole else f"{path}?offset={offset}")
+        assert answer == {"deleted": len(group.dead) if whole else 1}
+        group.dead = {} if whole else {n: letter for n, letter in group.dead.items() if n != offset}
+
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        offset = data.draw(st.integers(1, self.stream.last + 1))
+        self.touched |= set(GROUPS)
+        gone = self.stream.delete([offset])
+        self.call("DELETE", f"{self.path}/messages/{offset}", 200 if gone else 404)
+
+    @rule(data=st.data(), mode=st.sampled_from(["offset", "keep", "key"]))
+    def purge(self, data: st.DataObject, mode: str) -> None:
+        self.touched |= set(GROUPS)
+        if mode == "key":
+            gone = self.stream.delete([n for n, held in self.stream.held.items() if held.key == "a.x"])
+            value: int | str = "a.x"
+        elif mode == "keep":
+            value = data.draw(st.integers(0, 12))
+            gone = self.stream.purge(keep=value)
+        else:
+            value = data.draw(st.integers(0, self.stream.last + 2))
+            gone = self.stream.purge(below=value)
+        assert self.call("DELETE", f"{self.path}/messages?{mode}={value}") == {"deleted": gone}
+
+    @rule(most=st.none() | st.integers(3, 30), size=st.none() | st.integers(20, 400))
+    def limit(self, most: int | None, size: int | None) -> None:
+        self.touched |= set(GROUPS)
+        self.call("PATCH", self.path, max_messages=most, max_bytes=size)
+        self.stream.max_messages, self.stream.max_bytes = most, size
+        self.stream.evict()
+
+    @rule(process=st.sampled_from(["worker", "valkey", "web"]), chance=few)
+    def crash(self, process: str, chance: int) -> None:
+        """What was answered before a process is killed holds after it is back."""
+        if self.restarts_left > 0 and chance % 4 == 0:
+            type(self).restarts_left -= 1
+            self.touched |= set(GROUPS)
+            self.client.close()
+            kill_and_wait(self.product, process)
+            self.client = self.product.client()
+
+    # what must hold after every step
+
+    @invariant()
+    def nothing_differs(self) -> None:
+        if not self.touched:
+            return
+        type(self).steps += 1
+        if len(self.touched) == 1:
+            (name,) = self.touched
+            found = [self.call("GET", f"{self.path}/groups/{name}")]
+        else:
+            stream = self.call("GET", self.path)
+            assert (stream["messages"], stream["offset"]) == (len(self.stream.held), self.stream.last)
+            found = self.call("GET", f"{self.path}/groups/")
+            assert [told["name"] for told in found] == sorted(self.groups)
+        for told in found:
+            self.told[told["name"]] = told
+            self.compare(told["name"], self.groups[told["name"]], told)
+        self.touched = set()
+
+    def compare(self, name: str, group: GroupModel, told: dict[str, Any]) -> None:
+        figures = ("lag", "ack_pending", "dead_letters", "redelivered", "paused")
+        expected = (len(group.ahead), len(group.out), len(group.dead), group.redelivered, group.paused)
+        assert tuple(told[figure] for figure in figures) == expected, (name, figures)
+        members = Counter(flight.consumer for flight in group.out.values())
+        assert {each["name"]: each["ack_pending"] for each in told["consumers"]} == members, name
+        floor, open_ = told["ack_floor"], [*group.out, *group.ahead]
+        assert floor < min(open_, default=floor + 1), (name, "something up to the floor is not done")
+        assert floor + 1 in open_ or floor == told["delivered_offset"], (name, "the floor could be higher")
+        assert group.delivered <= told["delivered_offset"] < min(group.ahead, default=2**53), name
+        if group.dead != self.listed[name]:
+            letters = self.call("GET", f"{self.path}/groups/{name}/dead-letters/")
+            assert [
+                (
+                    each["offset"],
+                    each["id"],
+                    each["body"],
+                    each.get("key"),
+                    each["reason"],
+                    each["deliveries"],
+                )
+                for each in letters
+            ] == [
+                (n, each.held.id, each.held.body, each.held.key, each.reason, each.deliveries)
+                for n, each in sorted(group.dead.items())
+            ]
+            self.listed[name] = dict(group.dead)
+
+    def teardown(self) -> None:
+        try:
+            self.client.delete(self.path)
+        except httpx.HTTPError:
+            return  # the product is down, and the test says why
+        finally:
+            self.client.close()
+
+
+@pytest.fixture(scope="module")
+def crashing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    product = Product(data_dir=tmp_path_factory.mktemp("crashing") / "data", more={"OKMQ_HISTORY": "off"})
+    try:
+        yield product.start()
+    finally:
+        product.end_all()
+
+
+def test_no_sequence_of_calls_tells_the_groups_from_the_model(crashing: Product) -> None:
+    long = settings.get_current_profile_name() == "long"
+
+    class Bound(GroupsMachine):
+        product = crashing
+        restarts_left = 200 if long else 3
+
+    run_state_machine_as_test(
+        Bound,
+        settings=settings(
+            max_examples=settings.default.max_examples if long else 20,  # type: ignore[union-attr]
+            stateful_step_count=60,
+            derandomize=not long,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    assert Bound.latest_s < LATEST_S
+    print(f"{Bound.steps} steps, {Bound.made} streams, latest redelivery {Bound.latest_s * 1000:.0f} ms late")
