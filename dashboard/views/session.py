@@ -12,6 +12,8 @@ from dashboard import live
 from dashboard.forms import BootstrapMixin
 from dashboard.templatetags.shell import THEME_COOKIE, THEMES
 from dashboard.views.door import safe_next
+from streams.access import Actor
+from streams.services.events import event_record
 
 YEAR_S = 365 * 86_400
 
@@ -31,16 +33,28 @@ class Login(auth_views.LoginView):
     authentication_form = LoginForm
     redirect_authenticated_user = True
 
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        answer = super().form_valid(form)
+        _record(self.request, "session.opened", name=form.get_user().get_username(), did="logged in")
+        return answer
+
 
 class Logout(auth_views.LogoutView):
     """POST only, so that no picture on a foreign page can log anyone out; open sockets of the login end with it."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        session_key = request.session.session_key
+        session_key, name = request.session.session_key, request.user.get_username()
         answer = super().post(request, *args, **kwargs)
+        if name:
+            _record(request, "session.closed", name=name, did="logged out")
         if session_key:
             async_to_sync(live.end_session)(session_key)
         return answer
+
+
+def _record(request: HttpRequest, kind: str, *, name: str, did: str) -> None:
+    actor = Actor(name, request.META.get("REMOTE_ADDR", ""))
+    event_record(None, kind=kind, actor=actor, summary=f"{name} {did}.")
 
 
 @require_POST

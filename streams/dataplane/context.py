@@ -6,13 +6,17 @@ import logging
 import secrets
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from streams.dataplane.directory import Directory
+from streams.dataplane.directory import Directory, Known
 from streams.dataplane.durability import Durability
-from streams.log import config, standing, stats
+from streams.dataplane.request import Request
+from streams.log import config, notes, standing, stats
 from streams.log.client import AsyncLog
 from streams.log.errors import LogError
+from streams.log.notes import Note
 from streams.log.wake import Wakener
 
 TELL_EVERY_S = 0.2
@@ -37,6 +41,32 @@ class Context:
     touched: set[str] = field(default_factory=set)
     polls: Counter[tuple[str, str]] = field(default_factory=Counter)
     process: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    async def note(
+        self,
+        known: Known,
+        request: Request,
+        *,
+        kind: str,
+        after: Mapping[str, Any],
+        group: str = "",
+        messages: int = 0,
+        size: int = 0,
+    ) -> None:
+        """Leave a note of what was done, which the worker makes an event of."""
+        note = Note(
+            kind=kind,
+            workspace_id=request.grant.workspace_id,
+            stream_id=known.stream_id,
+            stream=known.name,
+            token_id=request.grant.id,
+            address=request.address,
+            group=group,
+            messages=messages,
+            bytes=size,
+            after=after,
+        )
+        await self.log.run(notes.put(note))
 
     async def tell_worker(self) -> None:
         """Tell the worker, again and again, which streams changed and which tokens were used."""

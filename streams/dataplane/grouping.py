@@ -171,12 +171,16 @@ async def term(context: Context, request: Request, name: str, group: str) -> Res
     fields = await _read(context, request, name, "offsets", "leases", "reason")
     named, values = _targets(fields)
     reason = fields.text("reason", longest=1000)
-    return await _counted(
-        context,
-        request,
-        name,
-        lambda known: context.log.run(groups.term(known.stream_id, group, named, values, reason=reason)),
-    )
+
+    async def act(known: Known) -> int:
+        count = await context.log.run(groups.term(known.stream_id, group, named, values, reason=reason))
+        if count:
+            offsets = values if named == "offsets" else []
+            after = {"offsets": offsets, "count": count, "reason": reason}
+            await context.note(known, request, kind="group.terminated", group=group, after=after)
+        return count
+
+    return await _counted(context, request, name, act)
 
 
 async def _read(context: Context, request: Request, name: str, *allowed: str) -> Fields:

@@ -45,6 +45,14 @@ async def delete_message(context: Context, request: Request, name: str, offset: 
         if not removed.messages:
             raise MessageNotFound
         context.touched.add(known.stream_id)
+        await context.note(
+            known,
+            request,
+            kind="message.deleted",
+            after={"offsets": [wanted], "count": 1},
+            messages=1,
+            size=removed.bytes,
+        )
         return removed
 
     try:
@@ -77,9 +85,18 @@ async def purge(context: Context, request: Request, name: str) -> Response:
         else:
             operation = trim.purge(known.stream_id, below=below, keep=keep)
         try:
-            return await context.log.run(operation)
+            removed = await context.log.run(operation)
         finally:
             context.touched.add(known.stream_id)
+        await context.note(
+            known,
+            request,
+            kind="stream.purged",
+            after={"messages": removed.messages, "bytes": removed.bytes, "asked": given},
+            messages=removed.messages,
+            size=removed.bytes,
+        )
+        return removed
 
     try:
         removed = await context.directory.with_stream(grant, name, act, may="manage")

@@ -33,6 +33,7 @@ class Request:
 
     Attributes:
         method: upper case.
+        address: of the client; empty where the server does not know it.
         headers: lower-case names to values; of a name sent twice the first counts.
         query: parameters by name.
         grant: what the caller may do; there once they were let in.
@@ -48,6 +49,8 @@ class Request:
         for name, value in scope["headers"]:
             self.headers.setdefault(name, value)
         self.received = 0
+        client = scope.get("client")
+        self.address: str = client[0] if client else ""
         self._query_string: bytes = scope["query_string"]
 
     def query(self, *allowed: str) -> dict[str, str]:

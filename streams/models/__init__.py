@@ -3,6 +3,7 @@
 from streams.models.event import Event, EventHead
 from streams.models.group import Group
 from streams.models.history import Rollup, RollupPosition, Run
+from streams.models.removal import RemovalCount
 from streams.models.stream import Stream
 from streams.models.token import Token
 from streams.models.workspace import (
@@ -24,6 +25,7 @@ __all__ = [
     "Group",
     "Membership",
     "Plan",
+    "RemovalCount",
     "Role",
     "Rollup",
     "RollupPosition",

@@ -10,7 +10,7 @@ from streams.access import Actor
 from streams.errors import Refusal, stream_not_found
 from streams.log import config, keys, stats
 from streams.log.client import one
-from streams.models import DEFAULT_WORKSPACE, Rollup, RollupPosition, Stream, Workspace
+from streams.models import DEFAULT_WORKSPACE, RemovalCount, Rollup, RollupPosition, Stream, Workspace
 from streams.services.events import event_of, event_record, events_append
 from streams.services.plans import within_plan
 
@@ -94,6 +94,7 @@ def _streams_create(
         raise _first_of(refusals, many=len(wanted) > 1)
     created = [stream for stream, is_new in made if is_new]
     Stream.objects.bulk_create(created)
+    RemovalCount.objects.bulk_create([RemovalCount(stream=stream) for stream in created])
     events_append(
         [
             event_of(

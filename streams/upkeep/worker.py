@@ -10,12 +10,13 @@ from pathlib import Path
 
 from asgiref.sync import sync_to_async
 
-from streams.log import config, lease
+from streams.log import config, lease, notes, stats
 from streams.log.client import AsyncLog
 from streams.log.errors import LogError
 from streams.services import history
+from streams.services import removals as removals_recorded
 from streams.services import upkeep as records
-from streams.upkeep import processes, retention, sampling
+from streams.upkeep import processes, removals, retention, sampling
 from streams.upkeep.processes import ProcessStatus
 from streams.upkeep.sampling import Sample
 
@@ -56,6 +57,7 @@ class Worker:
         self._on_samples, self._on_processes = on_samples, on_processes
         self._sampler = sampling.Sampler(self._log)
         self._round = retention.Round()
+        self._removals = removals.Removals()
         self._restarts: dict[str, int] = {}
         self._processes: list[ProcessStatus] = []
         self._tokens_at = self._groups_at = 0.0
@@ -102,6 +104,7 @@ class Worker:
         registered = await self._sampler.registered()
         turn = set(self._round.next(list(registered))) | {sample.stream_id for sample in samples}
         await retention.tend(self._log, sorted(turn), on_missed=self._missed)
+        await self._record_removals(samples)
         if self._groups_at < time.monotonic() - GROUPS_EVERY_S:
             self._groups_at = time.monotonic()
             await sync_to_async(records.groups_remove_inactive)()
@@ -118,6 +121,18 @@ class Worker:
             if process.name == "analytics" and process.state in ("unavailable", "stopped"):
                 reason = process.note or "The analytics process does not run."
                 await sync_to_async(history.runs_refuse)(reason=reason)
+
+    async def _record_removals(self, samples: Sequence[Sample]) -> None:
+        """Events of what went: from notes what people took away, the rest of what is gone as retention's."""
+        due = self._removals.due(samples)
+        states = await self._log.run(stats.inspect_many(due))
+        self._removals.forget(set(due) - states.keys())
+        left = await self._log.run(notes.take())
+        if left:
+            await sync_to_async(removals_recorded.notes_record)(left)
+            await self._log.run(notes.forget(left[-1][0]))
+        if states and len(left) < notes.AT_ONCE:
+            self._removals.settled(states, await sync_to_async(removals_recorded.removals_record)(states))
 
     async def _missed(self, stream_id: str, messages: int) -> None:
         await sync_to_async(records.history_missed)(stream_id, messages=messages)

@@ -7,7 +7,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.views.defaults import permission_denied, server_error
 
-from streams.models import Workspace
+from streams.models import Event, Workspace
 
 PAGES = [
     "/",
@@ -118,3 +118,11 @@ def test_every_page_forbids_inline_scripts_and_other_hosts(nobody: Client) -> No
     assert "script-src 'self'" in policy
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
+
+
+def test_who_comes_and_goes_is_on_record(nobody: Client, person: str) -> None:
+    nobody.post("/login/", {"username": person, "password": "wrong"})
+    nobody.post("/login/", {"username": person, "password": "correct-horse-battery"})
+    nobody.post("/logout/")
+    found = Event.objects.filter(actor=person).order_by("id").values_list("kind", "address")
+    assert list(found) == [("session.opened", "127.0.0.1"), ("session.closed", "127.0.0.1")]

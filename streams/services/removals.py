@@ -1,0 +1,158 @@
+"""Recording what went of streams: by hand, from the data plane's notes, and by retention, in summary."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from streams.access import SYSTEM, Actor
+from streams.log.notes import Note, is_later
+from streams.log.stats import State
+from streams.models import Event, EventHead, RemovalCount, Stream, Token, Workspace
+from streams.services.events import event_of, events_append, head_locked
+
+PERIOD = timedelta(hours=1)
+"""Retention makes at most one event a stream in so long."""
+
+MOST_OFFSETS = 100
+"""Offsets that one event lists; the rest is in its count."""
+
+COUNTED = (
+    "messages",
+    "bytes",
+    "by_hand_messages",
+    "by_hand_bytes",
+    "appended_bytes",
+    "first_offset",
+    "told_at",
+)
+LIMITS = ("ttl", "max_messages", "max_bytes")
+
+
+@transaction.atomic
+def notes_record(notes: Sequence[tuple[str, Note]]) -> int:
+    """Make events of notes; a note that has become one already is passed over. Returns how many events.
+
+    Notes of the same deed to the same stream by the same caller become one event.
+    """
+    head = head_locked()
+    fresh = [note for note_id, note in notes if is_later(note_id, head.noted)]
+    together: dict[tuple[Any, ...], list[Note]] = {}
+    for note in fresh:
+        single = id(note) if note.kind == "stream.purged" else 0
+        reason = note.after.get("reason")
+        key = (note.kind, note.stream_id, note.group, note.token_id, note.address, reason, single)
+        together.setdefault(key, []).append(note)
+    actors = _actors({note.token_id for note in fresh})
+    workspaces = Workspace.objects.in_bulk({note.workspace_id for note in fresh})
+    events = [
+        _event(some, actor=actors[some[0].token_id], workspace=workspaces.get(some[0].workspace_id))
+        for some in together.values()
+    ]
+    for some in together.values():
+        RemovalCount.objects.filter(stream__stream_id=some[0].stream_id).update(
+            by_hand_messages=F("by_hand_messages") + sum(note.messages for note in some),
+            by_hand_bytes=F("by_hand_bytes") + sum(note.bytes for note in some),
+        )
+    events_append(events)
+    EventHead.objects.update(noted=notes[-1][0])
+    return len(events)
+
+
+def _actors(token_ids: Iterable[int]) -> dict[int, str]:
+    names = dict(Token.objects.filter(pk__in=list(token_ids)).values_list("pk", "name"))
+    return {each: f"token {names[each]}" if each in names else f"token {each}, revoked" for each in token_ids}
+
+
+def _event(notes: Sequence[Note], *, actor: str, workspace: Workspace | None) -> Event:
+    first = notes[0]
+    after: dict[str, Any] = dict(first.after)
+    if "offsets" in after:
+        offsets = sorted({offset for note in notes for offset in note.after["offsets"]})
+        after |= {"offsets": offsets[:MOST_OFFSETS], "count": sum(note.after["count"] for note in notes)}
+    match first.kind:
+        case "stream.purged":
+            summary = f"{first.messages} messages of {first.stream} were purged."
+        case "message.deleted":
+            summary = f"{after['count']} messages of {first.stream} were deleted."
+        case _:
+            summary = f"{after['count']} messages of group {first.group} of {first.stream} were terminated."
+    return event_of(
+        workspace,
+        kind=first.kind,
+        actor=Actor(actor, first.address),
+        stream=first.stream,
+        group=first.group,
+        after=after,
+        summary=summary,
+    )
+
+
+@transaction.atomic
+def removals_record(states: Mapping[str, State]) -> set[str]:
+    """Record what retention removed of streams, at most once a ``PERIOD`` each; returns those that are up to date.
+
+    Args:
+        states: internal id → how the stream stands, read before the notes that ``notes_record`` had last, so that
+            nothing that a person took away is taken for retention's.
+    """
+    streams = Stream.objects.select_related("workspace").filter(stream_id__in=list(states), internal=False)
+    counts = {count.stream_id: count for count in RemovalCount.objects.filter(stream__in=streams)}
+    now = timezone.now()
+    settled, events, changed = set(states), [], []
+    for stream in streams:
+        state, count = states[stream.stream_id], counts.get(stream.pk)
+        if count is None or state.appended_bytes < count.appended_bytes:
+            # Its past is not known: it was there before this was counted, or it has lost everything and began anew.
+            RemovalCount.objects.update_or_create(stream=stream, defaults=_standing(state))
+            continue
+        messages = state.offset - state.messages - count.messages - count.by_hand_messages
+        size = state.appended_bytes - state.bytes - count.bytes - count.by_hand_bytes
+        if messages <= 0:
+            continue
+        if count.told_at is not None and now < count.told_at + PERIOD:
+            settled.discard(stream.stream_id)
+            continue
+        events.append(_expired(stream, count, state, messages=messages, size=size))
+        for field, value in _standing(state, told_at=now).items():
+            setattr(count, field, value)
+        changed.append(count)
+    RemovalCount.objects.bulk_update(changed, COUNTED)
+    events_append(events)
+    return settled
+
+
+def _standing(state: State, *, told_at: datetime | None = None) -> dict[str, Any]:
+    """A count that begins at this state."""
+    return {
+        "messages": state.offset - state.messages,
+        "bytes": state.appended_bytes - state.bytes,
+        "by_hand_messages": 0,
+        "by_hand_bytes": 0,
+        "appended_bytes": state.appended_bytes,
+        "first_offset": state.first_offset,
+        **({"told_at": told_at} if told_at else {}),
+    }
+
+
+def _expired(stream: Stream, count: RemovalCount, state: State, *, messages: int, size: int) -> Event:
+    limits = {name: getattr(stream, name) for name in LIMITS if getattr(stream, name) is not None}
+    since = (count.told_at or stream.created_at).isoformat(timespec="milliseconds")
+    return event_of(
+        stream.workspace,
+        kind="stream.expired",
+        actor=SYSTEM,
+        stream=stream.name,
+        before={"first_offset": count.first_offset},
+        after={
+            "first_offset": state.first_offset,
+            "messages": messages,
+            "bytes": size,
+            "since": since,
+            "limits": limits,
+        },
+        summary=f"Retention removed {messages} messages of {stream.name}, {size} bytes.",
+    )

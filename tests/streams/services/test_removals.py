@@ -1,0 +1,165 @@
+"""What went of streams, on record: people's deeds one by one, retention's in summary, never mixed up."""
+
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from streams import store
+from streams.access import SYSTEM
+from streams.log import notes, stats, trim
+from streams.log.append import append
+from streams.log.notes import Note
+from streams.models import Event, RemovalCount, Stream, Workspace
+from streams.selectors import events_prove
+from streams.services.removals import notes_record, removals_record
+from streams.services.streams import stream_change, stream_create
+from streams.services.tokens import token_create
+from tests.streams.log.messages import message
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def stream(unique: str) -> Stream:
+    workspace = Workspace.objects.create(name=unique)
+    made, _ = stream_create(workspace, name="orders", settings={}, actor=SYSTEM)
+    return made
+
+
+def publish(stream: Stream, count: int) -> None:
+    first = secrets.randbelow(10**9)
+    store.log().run(append(stream.stream_id, [message(first + n, body=b"12345") for n in range(count)]))
+
+
+def state(stream: Stream) -> dict[str, stats.State]:
+    return store.log().run(stats.inspect_many([stream.stream_id]))
+
+
+def keep(stream: Stream, messages: int) -> Stream:
+    changed = stream_change(stream, changes={"max_messages": messages}, actor=SYSTEM)
+    store.log().run(trim.apply_limits(stream.stream_id))
+    return changed
+
+
+def note(stream: Stream, kind: str = "stream.purged", *, token_id: int = 7, **values: object) -> Note:
+    fields: dict[str, object] = {
+        "workspace_id": stream.workspace_id,
+        "stream_id": stream.stream_id,
+        "stream": stream.name,
+        "token_id": token_id,
+        "address": "10.0.0.1",
+        "after": {},
+    }
+    return Note(kind=kind, **(fields | values))  # type: ignore[arg-type]
+
+
+def after(kind: str) -> list[dict[str, Any]]:
+    found = Event.objects.filter(kind=kind).order_by("id").values_list("after", flat=True)
+    return [each for each in found if each is not None]
+
+
+def expired() -> list[dict[str, Any]]:
+    return [
+        {name: told[name] for name in ("messages", "bytes", "first_offset")}
+        for told in after("stream.expired")
+    ]
+
+
+def hour_passes(stream: Stream) -> None:
+    for count in RemovalCount.objects.filter(stream=stream, told_at__isnull=False):
+        assert count.told_at is not None
+        count.told_at -= timedelta(hours=1)
+        count.save()
+
+
+def test_what_retention_removed_is_one_event_an_hour(stream: Stream) -> None:
+    publish(stream, 10)
+    keep(stream, 4)
+    assert removals_record(state(stream)) == {stream.stream_id}
+    assert expired() == [{"messages": 6, "bytes": 30, "first_offset": 7}]
+    publish(stream, 5)
+    assert removals_record(state(stream)) == set(), "it is told when the hour is over"
+    publish(stream, 1)
+    hour_passes(stream)
+    assert removals_record(state(stream)) == {stream.stream_id}
+    assert expired()[1:] == [{"messages": 6, "bytes": 30, "first_offset": 13}]
+    event = Event.objects.filter(kind="stream.expired").latest("id")
+    assert after("stream.expired")[1]["limits"] == {"max_messages": 4}
+    assert event.before == {"first_offset": 7}
+
+
+def test_what_a_person_took_away_is_not_told_as_retentions(stream: Stream) -> None:
+    publish(stream, 10)
+    purged = store.log().run(trim.purge(stream.stream_id, below=4))
+    notes_record([("1-1", note(stream, messages=purged.messages, bytes=purged.bytes))])
+    keep(stream, 5)
+    removals_record(state(stream))
+    assert expired() == [{"messages": 2, "bytes": 10, "first_offset": 6}]
+
+
+def test_nothing_gone_nothing_told(stream: Stream) -> None:
+    publish(stream, 3)
+    assert removals_record(state(stream)) == {stream.stream_id}
+    assert expired() == []
+
+
+def test_the_past_of_a_stream_that_was_there_before_is_not_told(stream: Stream) -> None:
+    RemovalCount.objects.all().delete()
+    publish(stream, 5)
+    keep(stream, 2)
+    removals_record(state(stream))
+    publish(stream, 1)
+    removals_record(state(stream))
+    assert expired() == [{"messages": 1, "bytes": 5, "first_offset": 5}]
+
+
+def test_a_stream_that_began_anew_is_counted_from_there(stream: Stream) -> None:
+    RemovalCount.objects.filter(stream=stream).update(appended_bytes=10_000, messages=500)
+    publish(stream, 3)
+    keep(stream, 1)
+    removals_record(state(stream))
+    assert expired() == []
+    assert RemovalCount.objects.get(stream=stream).messages == 2
+
+
+def test_a_note_becomes_an_event_of_its_caller_once(stream: Stream) -> None:
+    token, _ = token_create(stream.workspace, name="ops", scopes=["manage"], actor=SYSTEM)
+    purged = note(
+        stream, token_id=token.pk, messages=3, bytes=15, after={"messages": 3, "asked": {"keep": "0"}}
+    )
+    assert notes_record([("5-1", purged)]) == 1
+    assert notes_record([("5-1", purged)]) == 0
+    event = Event.objects.get(kind="stream.purged")
+    assert (event.actor, event.address, event.stream) == ("token ops", "10.0.0.1", "orders")
+    assert event.after == {"messages": 3, "asked": {"keep": "0"}}
+    assert RemovalCount.objects.get(stream=stream).by_hand_messages == 3
+    assert events_prove().faults == []
+
+
+def test_the_same_deed_many_times_is_one_event(stream: Stream) -> None:
+    deleted = [
+        (
+            f"6-{n}",
+            note(stream, "message.deleted", messages=1, bytes=5, after={"offsets": [n], "count": 1}),
+        )
+        for n in range(1, 301)
+    ]
+    assert notes_record(deleted) == 1
+    (told,) = after("message.deleted")
+    assert (told["count"], len(told["offsets"])) == (300, 100)
+
+
+def test_the_store_keeps_notes_until_they_are_forgotten(stream: Stream) -> None:
+    def mine() -> list[str]:
+        found = store.log().run(notes.take())
+        return [note_id for note_id, each in found if each.stream_id == stream.stream_id]
+
+    for _ in range(3):
+        store.log().run(notes.put(note(stream)))
+    first, second, third = mine()
+    assert notes.is_later(third, second)
+    store.log().run(notes.forget(second))
+    assert mine() == [third]
+    assert first != second
