@@ -3,7 +3,7 @@
 import hashlib
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Collection
 from functools import lru_cache
 
 SCOPES = ("read", "publish", "consume", "manage", "admin")
@@ -28,16 +28,14 @@ def from_header(value: str) -> str | None:
     return secret if secret and " " not in secret and secret.isascii() else None
 
 
-def scopes_cover(held: Iterable[str], needed: str) -> bool:
+def scopes_cover(held: Collection[str], needed: str) -> bool:
     """Whether scopes include the needed one; ``admin`` implies the rest."""
-    scopes = set(held)
-    return needed in scopes or "admin" in scopes
+    return needed in held or "admin" in held
 
 
-def streams_cover(patterns: Iterable[str], name: str) -> bool:
+def streams_cover(patterns: Collection[str], name: str) -> bool:
     """Whether a stream's name lies inside a token's patterns; no patterns is every stream."""
-    known = tuple(patterns)
-    return not known or any(_pattern(pattern).fullmatch(name) for pattern in known)
+    return not patterns or any(_pattern(pattern).fullmatch(name) for pattern in patterns)
 
 
 @lru_cache(maxsize=1024)

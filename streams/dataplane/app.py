@@ -4,6 +4,7 @@ import logging
 import re
 from asyncio import Task, create_task
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -23,6 +24,8 @@ from streams.log.errors import LogError
 from streams.log.wake import Wakener
 
 PREFIX = b"/api/v1/"
+LONGEST_KNOWN, MOST_KNOWN = 256, 4096
+"""Bytes of a path or a host that is remembered, and how many are."""
 _PORT = re.compile(r":[0-9]{1,5}$")
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -85,6 +88,7 @@ class DataPlane:
         self._otherwise, self._record = otherwise or _nothing, record or _forgotten
         self._context: Context | None = None
         self._telling: Task[None] | None = None
+        self._known_hosts: set[bytes] = set()
 
     def start(self) -> Context:
         """Connect; called in the event loop that will serve."""
@@ -121,7 +125,7 @@ class DataPlane:
             self._record(exchange)
 
     async def _serve(
-        self, exchange: Exchange, route: Route, arguments: list[str], request: Request, send: Send
+        self, exchange: Exchange, route: Route, arguments: tuple[str, ...], request: Request, send: Send
     ) -> None:
         """Answer; nothing is said to a client that went away."""
         context = self._context or self.start()
@@ -158,16 +162,29 @@ class DataPlane:
         exchange.bytes_out = await response.send(send, headers)
 
     def _check_host(self, request: Request) -> None:
-        host = _PORT.sub("", request.headers.get(b"host", b"").decode("latin-1"))
-        if not validate_host(host, self._allowed_hosts):
+        if not self._serves(request.headers.get(b"host", b"")):
             raise Refusal("invalid_host", "This host name is not served here; see OKMQ_ALLOWED_HOSTS.")
 
+    def _serves(self, host: bytes) -> bool:
+        if host in self._known_hosts:
+            return True
+        served: bool = validate_host(_PORT.sub("", host.decode("latin-1")), self._allowed_hosts)
+        if served and len(host) <= LONGEST_KNOWN and len(self._known_hosts) < MOST_KNOWN:
+            self._known_hosts.add(host)  # a name under a wildcard is the client's choice, so there is a bound
+        return served
 
-def match(raw_path: bytes) -> tuple[Route, list[str]] | None:
+
+def match(raw_path: bytes) -> tuple[Route, tuple[str, ...]] | None:
     """The route of a path and the arguments in it, or None. With and without the slash at the end is the same.
 
     Segments are split before they are unquoted, so that an encoded slash stays inside its segment.
     """
+    if len(raw_path) <= LONGEST_KNOWN:
+        return _match_again(raw_path)
+    return _match(raw_path)
+
+
+def _match(raw_path: bytes) -> tuple[Route, tuple[str, ...]] | None:
     path = raw_path.partition(b"?")[0]
     if not path.startswith(PREFIX):
         return None
@@ -175,10 +192,12 @@ def match(raw_path: bytes) -> tuple[Route, list[str]] | None:
     segments = [unquote_to_bytes(part).decode("utf-8", "replace") for part in rest.split(b"/")]
     for route in _ROUTES:
         if len(route.segments) == len(segments) and all(map(_fits, route.segments, segments)):
-            return route, [
-                segment for part, segment in zip(route.segments, segments, strict=True) if part[0] == "{"
-            ]
+            pairs = zip(route.segments, segments, strict=True)
+            return route, tuple(segment for part, segment in pairs if part[0] == "{")
     return None
+
+
+_match_again = lru_cache(maxsize=MOST_KNOWN)(_match)
 
 
 def _fits(part: str, segment: str) -> bool:

@@ -6,6 +6,7 @@ import msgspec
 
 from streams import bearer
 from streams.dataplane.context import Context
+from streams.dataplane.directory import Known
 from streams.dataplane.messages import Publication, read_publication
 from streams.dataplane.request import Request, invalid
 from streams.dataplane.response import Response
@@ -28,8 +29,8 @@ class Receipt(msgspec.Struct, gc=False):
 async def publish(context: Context, request: Request, name: str) -> Response:
     """``POST /streams/{name}/messages``."""
     grant = request.grant
-    await context.directory.stream(grant, name, may="publish")
-    return await _publish(context, grant, name, await _read(request))
+    known = await context.directory.stream(grant, name, may="publish")  # before the body is read
+    return await _publish(context, grant, known, await _read(request))
 
 
 async def publish_by_key(context: Context, request: Request, key: str) -> Response:
@@ -41,12 +42,13 @@ async def publish_by_key(context: Context, request: Request, key: str) -> Respon
     if fault:
         raise invalid("key", fault)
     name = await context.directory.name_for_key(grant, key)
+    known = await context.directory.stream(grant, name, may="publish")
     publication = await _read(request)
     keyed = [
         message if message.key else msgspec.structs.replace(message, key=key)
         for message in publication.messages
     ]
-    return await _publish(context, grant, name, replace(publication, messages=keyed))
+    return await _publish(context, grant, known, replace(publication, messages=keyed))
 
 
 async def _read(request: Request) -> Publication:
@@ -55,8 +57,8 @@ async def _read(request: Request) -> Publication:
     return read_publication(await request.body())
 
 
-async def _publish(context: Context, grant: TokenGrant, name: str, publication: Publication) -> Response:
-    known = await context.directory.stream(grant, name, may="publish")
+async def _publish(context: Context, grant: TokenGrant, known: Known, publication: Publication) -> Response:
+    name = known.name
     _check_keys(publication, known.key_patterns)
     durability = await context.durability.now()
     receipts: list[Receipt] = []

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -56,8 +57,9 @@ def append(
     return [Appended(abs(offset), offset < 0) for offset in offsets]
 
 
-def _keys(stream_id: str) -> list[str]:
-    return [
+@lru_cache(maxsize=4096)
+def _keys(stream_id: str) -> tuple[str, ...]:
+    return (
         keys.log(stream_id),
         keys.meta(stream_id),
         keys.gone(stream_id),
@@ -65,7 +67,7 @@ def _keys(stream_id: str) -> list[str]:
         keys.ids(stream_id, 1),
         keys.by_key(stream_id),
         keys.expiry(stream_id),
-    ]
+    )
 
 
 def _arguments(messages: Sequence[NewMessage], expect: Expectation) -> list[Any]:
