@@ -4,13 +4,14 @@ A second without a sample is a second in which nothing moved: the worker samples
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from dashboard.stream_rows import Rates, StreamRow
 from streams import selectors
+from streams.access import Caller
 from streams.models import Stream, Workspace
 from streams.selectors import METRICS_STREAM
 
@@ -194,15 +195,22 @@ def _rates(points: Sequence[Moved], *, now_s: float) -> Rates:
     return Rates(rate_in=points[-1].rate_in, bytes_in=points[-1].bytes_in, last_minute=last_minute)
 
 
-def totals(rows: Iterable[StreamRow]) -> Totals:
-    """The sums over rows, now."""
-    each = list(rows)
+def totals(caller: Caller) -> Totals:
+    """The sums over the streams that a caller may see, now."""
+    overview = selectors.overview(caller)
+    mine = set(selectors.streams_of(caller).values_list("stream_id", flat=True))
+    moving = [each for each in moving_now() if each.stream_id in mine]
     return Totals(
         at_ms=int(time.time() * 1000),
-        streams=len(each),
-        messages=sum(row.messages for row in each),
-        bytes=sum(row.bytes for row in each),
-        rate_in=sum(row.rates.rate_in for row in each),
-        bytes_in=sum(row.rates.bytes_in for row in each),
-        last_ms=max((row.last_ms for row in each if row.last_ms), default=None),
+        streams=overview.streams,
+        messages=overview.messages,
+        bytes=overview.bytes,
+        rate_in=sum(each.rate_in for each in moving),
+        bytes_in=sum(each.bytes_in for each in moving),
+        last_ms=overview.last_ms,
     )
+
+
+def moving_now() -> list[Moved]:
+    """The newest sample of each stream that was sampled within the last seconds."""
+    return list({each.stream_id: each for each in moved(since_s=time.time() - CARRY_S)}.values())

@@ -6,7 +6,6 @@ from django.views.decorators.http import require_GET
 
 from dashboard import live, rates, topics
 from dashboard.views.door import console_page
-from streams import selectors
 from streams.access import Caller
 
 
@@ -19,7 +18,7 @@ def now(request: HttpRequest, caller: Caller) -> HttpResponse:
     found = topics.resolve(caller, names)
     events = [(topic.name, live.wire(event)) for topic, event in topics.snapshots(list(found.values()))]
     if live.OVERVIEW in found:
-        totals = rates.totals(rates.rows(list(selectors.streams_of(caller))))
+        totals = rates.totals(caller)
         overview = live.OverviewSampled(
             beat=0,
             workspace_id=caller.workspace.pk,

@@ -9,19 +9,21 @@ from django.views.decorators.http import require_GET
 
 from dashboard import rates
 from dashboard.attention import concerns
+from dashboard.stream_rows import FULL_FROM
 from dashboard.views.door import base_url, console_page
 from streams import selectors
 from streams.access import Caller
 from streams.upkeep import processes
 
 EVENTS_SHOWN = 8
+CONCERNS_SHOWN = 50
 
 
 @require_GET
 @console_page
 def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Totals, rates, processes, concerns, newest events; with no stream yet, how to begin."""
-    rows = rates.rows(list(selectors.streams_of(caller)))
+    filling = selectors.streams_filling(caller, used=FULL_FROM, most=CONCERNS_SHOWN)
     running = processes.read(settings.ENV.processes_file)
     series = rates.workspace_series(caller.workspace)
     return render(
@@ -30,9 +32,9 @@ def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
         {
             "section": "overview",
             "caller": caller,
-            "totals": rates.totals(rows),
+            "totals": rates.totals(caller),
             "series": series,
-            "concerns": concerns(processes=running, rows=rows, now_s=time.time()),
+            "concerns": concerns(processes=running, rows=rates.rows(filling), now_s=time.time()),
             "processes": running,
             "events": selectors.events_latest(caller.workspace, limit=EVENTS_SHOWN),
             "base_url": base_url(request),

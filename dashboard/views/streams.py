@@ -54,10 +54,25 @@ def page_of(caller: Caller, *, name: str, sort: str, number: int) -> Page:
         number = _within(number, total)
         begin = (number - 1) * PAGE_SIZE
         return Page(rates.rows(list(ordered[begin : begin + PAGE_SIZE])), total, number)
-    rows = sorted_rows(rates.rows(list(found)), sort=sort)
-    number = _within(number, len(rows))
+    pks = stream_order(caller, name=name, sort=sort)
+    number = _within(number, len(pks))
     begin = (number - 1) * PAGE_SIZE
-    return Page(rows[begin : begin + PAGE_SIZE], len(rows), number)
+    rows = found.in_bulk(pks[begin : begin + PAGE_SIZE])
+    return Page(sorted_rows(rates.rows(list(rows.values())), sort=sort), len(pks), number)
+
+
+def stream_order(caller: Caller, *, name: str, sort: str) -> list[int]:
+    """The keys of all streams that match, by what is counted of them; the page alone is looked at closely."""
+    found = selectors.stream_figures(selectors.streams_of(caller, name=name))
+    rate_in = {each.stream_id: each.rate_in for each in rates.moving_now()} if "rate" in sort else {}
+    value = {
+        "messages": lambda each: each[1].messages,
+        "bytes": lambda each: each[1].bytes,
+        "rate": lambda each: rate_in.get(each[0].stream_id, 0.0),
+        "last": lambda each: each[1].last_ms or 0,
+        "lag": lambda each: each[1].lag,
+    }[sort.removeprefix("-")]
+    return [each.pk for each, _ in sorted(found, key=value, reverse=sort.startswith("-"))]
 
 
 def _within(number: int, total: int) -> int:

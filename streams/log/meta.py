@@ -12,7 +12,8 @@ import msgspec
 from streams.log import keys
 from streams.log.client import Op, Pipeline
 
-FIELDS = ("settings", "counters")
+COUNTERS = "counters"
+FIELDS = ("settings", COUNTERS)
 """The fields to ask HMGET for; ``read`` takes the reply."""
 
 
@@ -81,4 +82,9 @@ def read(reply: Sequence[bytes | None]) -> tuple[dict[str, Any], Counters] | Non
     settings, counters = reply
     if settings is None:
         return None
-    return _settings(settings), NEW if counters is None else _counters(counters)
+    return _settings(settings), unpack(counters)
+
+
+def unpack(counters: bytes | None) -> Counters:
+    """The counters in the reply to an HGET of ``COUNTERS``; those of a new stream where there are none."""
+    return NEW if counters is None else _counters(counters)

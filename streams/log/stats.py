@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streams.log import keys
+from streams.log import keys, meta
 from streams.log.client import Op, Pipeline, Script, Scripts
 from streams.log.errors import StoreUnavailable, StreamNotFound
 
@@ -75,6 +75,43 @@ def inspect_many(stream_ids: Sequence[str]) -> Op[dict[str, State]]:
         if not isinstance(reply, StreamNotFound):
             found[stream_id] = _state(reply)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How a stream stood when a script counted last; what has expired since is still in it, at most 20 s long.
+
+    Attributes:
+        messages, bytes: visible ones, bytes of their bodies.
+        lag: visible messages above the committed offset, single deletions among them not taken off.
+        last_ms: unix ms of the last message, None when empty.
+    """
+
+    messages: int
+    bytes: int
+    lag: int
+    last_ms: int | None
+
+
+def figures(stream_ids: Sequence[str]) -> Op[list[Figures]]:
+    """The figures of many streams, in one round trip of one plain read each, in their order; zeros where one is gone.
+
+    For sums and for the order of a list; what is shown of one stream comes from ``inspect``.
+    """
+    if not stream_ids:
+        return []
+    replies = yield Pipeline([("HGET", keys.meta(stream_id), meta.COUNTERS) for stream_id in stream_ids])
+    return [_figures(meta.unpack(reply)) for reply in replies]
+
+
+def _figures(counters: meta.Counters) -> Figures:
+    above = counters.last - max(counters.committed, counters.floor - 1)
+    return Figures(
+        counters.messages,
+        counters.bytes,
+        max(0, min(above, counters.messages)),
+        counters.last_ms if counters.messages else None,
+    )
 
 
 def _inspection(stream_id: str) -> Script:

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from math import inf
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet, Value
 from django.db.models.fields.json import KeyTransform
@@ -13,11 +14,12 @@ from django.db.models.functions import StrIndex
 from streams import naming, store
 from streams.access import Caller
 from streams.log import stats
-from streams.log.stats import State
+from streams.log.stats import Figures, State
 from streams.models import (
     Group,
     Stream,
 )
+from streams.models.stream import Discard
 from streams.selectors.narrowing import inside
 from streams.selectors.times import moment
 
@@ -39,13 +41,22 @@ class StreamView:
         return moment(self.state.last_ms)
 
 
+class StreamName(NamedTuple):
+    """What a stream is called: its row, in the log, and by people."""
+
+    pk: int
+    stream_id: str
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A workspace in figures."""
+    """A workspace in figures; ``last_ms`` is the unix ms of its newest message."""
 
     streams: int
     messages: int
     bytes: int
+    last_ms: int | None
 
 
 def stream_view(stream: Stream) -> StreamView:
@@ -117,10 +128,29 @@ def streams_matching(caller: Caller, key: str) -> list[StreamView]:
 
 def overview(caller: Caller) -> Overview:
     """Totals over the streams that a caller may see."""
-    ids = list(streams_of(caller).values_list("stream_id", flat=True))
-    states = store.log().run(stats.inspect_many(ids)).values()
+    found = [figures for _, figures in stream_figures(streams_of(caller))]
     return Overview(
-        streams=len(ids),
-        messages=sum(state.messages for state in states),
-        bytes=sum(state.bytes for state in states),
+        streams=len(found),
+        messages=sum(figures.messages for figures in found),
+        bytes=sum(figures.bytes for figures in found),
+        last_ms=max((figures.last_ms for figures in found if figures.last_ms), default=None),
     )
+
+
+def stream_figures(streams: QuerySet[Stream]) -> list[tuple[StreamName, Figures]]:
+    """Many streams with what is counted of them: no rows, and one plain read of the log for each."""
+    names = [StreamName(*each) for each in streams.values_list("pk", "stream_id", "name")]
+    return list(zip(names, store.log().run(stats.figures([name.stream_id for name in names])), strict=True))
+
+
+def streams_filling(caller: Caller, *, used: float, most: int) -> list[Stream]:
+    """The streams that refuse what is beyond a limit and have used so much of it (0 to 1); the fullest, at most."""
+    refusing = streams_of(caller).filter(discard=Discard.NEW)
+    limits = {pk: held for pk, *held in refusing.values_list("pk", "max_messages", "max_bytes")}
+    found = []
+    for name, figures in stream_figures(refusing):
+        max_messages, max_bytes = limits[name.pk]
+        parts = (figures.messages / (max_messages or inf), figures.bytes / (max_bytes or inf))
+        if max(parts) >= used:
+            found.append((max(parts), name.pk))
+    return list(refusing.filter(pk__in=[pk for _, pk in sorted(found, reverse=True)[:most]]))

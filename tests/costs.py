@@ -1,0 +1,38 @@
+"""What doing something costs, in statements and round trips rather than time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from streams.log.client import Log
+
+
+@dataclass
+class Cost:
+    """SQL statements, round trips to the log, and commands in them."""
+
+    statements: int = 0
+    trips: int = 0
+    commands: int = 0
+
+
+def cost_of(act: Callable[[], Any]) -> Cost:
+    """Do it, whose answer must be a success, and count."""
+    counted = Cost()
+    send = Log._send
+
+    def counting(log: Log, command: Any) -> Any:
+        counted.trips += 1
+        counted.commands += len(getattr(command, "commands", ())) + len(getattr(command, "calls", ())) or 1
+        return send(log, command)
+
+    with pytest.MonkeyPatch.context() as patch, CaptureQueriesContext(connection) as queries:
+        patch.setattr(Log, "_send", counting)
+        answer = act()
+    assert answer.status_code in {200, 201}, answer.content
+    counted.statements = len(queries)
+    return counted
