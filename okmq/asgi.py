@@ -39,6 +39,7 @@ def record(exchange: Exchange) -> None:
 
 data_plane = DataPlane(
     env.redis_url,
+    memory_url=env.memory_redis_url,
     allowed_hosts=settings.ALLOWED_HOSTS,
     otherwise=Gate(django_application, record=record),
     record=record,

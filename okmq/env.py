@@ -34,6 +34,8 @@ class Env:
     data_dir: Path
     redis_url: str
     private_store: bool
+    memory_redis_url: str | None
+    private_memory: bool
     database_url: str
     admin_password: str | None
     admin_token: str | None
@@ -57,6 +59,10 @@ class Env:
         return self.data_dir / "valkey"
 
     @property
+    def valkey_memory_dir(self) -> Path:
+        return self.data_dir / "valkey-memory"
+
+    @property
     def run_dir(self) -> Path:
         return self.data_dir / "run"
 
@@ -73,13 +79,17 @@ class Env:
         return self.run_dir / "processes.json"
 
 
-def private_socket(data_dir: Path) -> Path:
-    """The socket of the private server: in the data folder, or in a short private folder when that is too long."""
-    socket = data_dir / "valkey" / "valkey.sock"
+def private_socket(data_dir: Path, *, server: str = "valkey") -> Path:
+    """The socket of a private server: in the data folder, or in a short private folder when that is too long.
+
+    Args:
+        server: ``valkey`` or ``valkey-memory``.
+    """
+    socket = data_dir / server / "valkey.sock"
     if len(os.fsencode(socket)) <= LONGEST_SOCKET_PATH:
         return socket
     digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"okmq-{os.getuid()}-{digest}" / "valkey.sock"
+    return Path(tempfile.gettempdir()) / f"okmq-{os.getuid()}-{digest}" / f"{server}.sock"
 
 
 def read_dotenv(path: Path) -> dict[str, str]:
@@ -133,12 +143,21 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         PROJECT / "var",
     )
     given_redis = read("OKMQ_REDIS_URL", _redis_url, None)
+    given_memory = read("OKMQ_MEMORY_REDIS_URL", _redis_url, None)
+    if given_memory is not None and given_memory == given_redis:
+        raise EnvError(
+            f"OKMQ_MEMORY_REDIS_URL={given_memory!r}: expected another server than OKMQ_REDIS_URL names."
+        )
+    private_memory = given_redis is None and given_memory is None
+    own_memory = f"unix://{private_socket(data_dir, server='valkey-memory')}" if private_memory else None
     found = Env(
         host=read("OKMQ_HOST", str, "127.0.0.1"),
         port=read("OKMQ_PORT", _between(1, 65535), 8000),
         data_dir=data_dir,
         redis_url=given_redis or f"unix://{private_socket(data_dir)}",
         private_store=given_redis is None,
+        memory_redis_url=given_memory or own_memory,
+        private_memory=private_memory,
         database_url=read("OKMQ_DATABASE_URL", _database_url, f"sqlite:///{data_dir / 'okmq.sqlite3'}"),
         admin_password=read("OKMQ_ADMIN_PASSWORD", _at_least(10), None),
         admin_token=read("OKMQ_ADMIN_TOKEN", _admin_token, None),

@@ -17,6 +17,10 @@ class StoreError(Exception):
     """The server cannot be used; the message is one sentence for a person."""
 
 
+class Unreachable(StoreError):
+    """Nothing answers there, at least for now."""
+
+
 class Loading(StoreError):
     """The server is there and still reads its files."""
 
@@ -103,7 +107,7 @@ def _connected(url: str, *, timeout_s: float) -> Iterator[_Talk]:
             yield talk
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise StoreError(f"No server can be reached at {shown}: {reason}.") from error
+        raise Unreachable(f"No server can be reached at {shown}: {reason}.") from error
 
 
 def _dial(url: str, *, timeout_s: float) -> socket.socket:

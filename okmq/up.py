@@ -1,6 +1,6 @@
 """Starts OKMQ and keeps it running: ``python -m okmq.up``, which is what ``make run`` does. Django-free and small.
 
-In order: the data folder is taken, the port is taken, the private Valkey is started, the installation is set up
+In order: the data folder is taken, the port is taken, the private Valkeys are started, the installation is set up
 (``manage.py okmq_setup``), then web, worker and analytics are started; one line says where to look. Whatever dies is
 started again; Ctrl-C or SIGTERM ends everything.
 """
@@ -87,6 +87,7 @@ def start(supervisor: Supervisor, *, env: environment.Env, listener: socket.sock
         supervisor.wait_until(Waiting(env.redis_url).is_over)
     else:
         resp.check(env.redis_url)
+    start_memory(supervisor, env=env)
     setup = _plan("setup", _manage("okmq_setup"), env=env, terminal=True)
     setup.log.unlink(missing_ok=True)  # what an earlier start said must not explain this one
     if supervisor.run_once(setup) != 0:
@@ -102,6 +103,30 @@ def start(supervisor: Supervisor, *, env: environment.Env, listener: socket.sock
     start_analytics(supervisor, env=env)
     supervisor.wait_until(Readiness(env).is_there, every_s=0.1)
     say(f"OKMQ is ready: {url(env)} (user admin). To see real data move: make demo. To end it: Ctrl-C.")
+
+
+def start_memory(supervisor: Supervisor, *, env: environment.Env) -> None:
+    """Start the private server of the streams in memory, or look at the one that is named.
+
+    One that does not answer now is waited for by those who need it: the durable streams need not.
+
+    Raises:
+        resp.StoreError: the one that is named would throw messages away.
+    """
+    url = env.memory_redis_url
+    if url is None:
+        return
+    if not env.private_memory:
+        try:
+            resp.check(url)
+        except resp.Unreachable as error:
+            say(f"{error} Streams in memory wait for it.")
+        return
+    socket = environment.private_socket(env.data_dir, server="valkey-memory")
+    server = ValkeyServer(folder=env.valkey_memory_dir, socket=socket, fsync=None)
+    plan = _plan("valkey-memory", server.prepare(), env=env, orphan_signal=signal.SIGTERM)
+    supervisor.start(plan, works=lambda: _answers_ping(url), last=True)
+    supervisor.wait_until(Waiting(url).is_over)
 
 
 def start_analytics(supervisor: Supervisor, *, env: environment.Env) -> None:

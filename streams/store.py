@@ -10,4 +10,9 @@ from streams.log.client import Log
 @cache
 def log() -> Log:
     """One client a process; its pool is safe to share between threads."""
-    return Log(settings.ENV.redis_url)
+    return Log(settings.ENV.redis_url, memory_url=settings.ENV.memory_redis_url)
+
+
+def has_memory() -> bool:
+    """Whether there is a server for streams in memory."""
+    return settings.ENV.memory_redis_url is not None

@@ -42,6 +42,15 @@ def emptying_tables() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def valkey_memory() -> Iterator[str]:
+    """The address of the private server of the streams in memory that the settings name."""
+    env = settings.ENV
+    socket = private_socket(env.data_dir, server="valkey-memory")
+    with store(env.valkey_memory_dir, socket=socket, fsync=None) as running:
+        yield running.url
+
+
 @pytest.fixture(scope="session")
 def redis7(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of Debian's Redis 7.0 with the same configuration."""

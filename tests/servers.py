@@ -48,9 +48,12 @@ class Store:
 
 @contextmanager
 def store(
-    folder: Path, *, flavour: str = "valkey", fsync: str = "always", socket: Path | None = None
+    folder: Path, *, flavour: str = "valkey", fsync: str | None = "always", socket: Path | None = None
 ) -> Iterator[Store]:
-    """A private server with the product's configuration; ``redis7`` runs Debian's redis-server with it."""
+    """A private server with the product's configuration (in memory where ``fsync`` is None).
+
+    ``redis7`` runs Debian's redis-server with it.
+    """
     server = ValkeyServer(folder=folder, socket=socket or folder / "s", fsync=fsync)
     command = server.prepare()
     if flavour == "redis7":

@@ -6,6 +6,7 @@ from django.http import HttpRequest, JsonResponse
 from streams import store
 from streams.api.errors import answer, refused_method
 from streams.errors import Refusal
+from streams.log import keys
 from streams.log.client import one
 from streams.log.errors import LogError
 
@@ -20,7 +21,10 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Its stores answer too; 503 names those that do not."""
+    """Its stores answer too; 503 names those that do not.
+
+    Without the server of the streams in memory the others can be served: that is told, and no reason for a 503.
+    """
     if request.method not in ALLOWED:
         return answer(refused_method(ALLOWED))
     reasons = {}
@@ -37,6 +41,16 @@ def readyz(request: HttpRequest) -> JsonResponse:
         return answer(
             Refusal("store_unavailable", "Not ready: " + "; ".join(reasons.values()), reasons=reasons)
         )
-    return JsonResponse(
-        {"status": "ok", "checks": {"log": "ok", "database": "ok"}}, headers={"Cache-Control": "no-store"}
-    )
+    checks = {"log": "ok", "database": "ok"}
+    if store.has_memory():
+        checks["memory"] = _memory_check()
+    status = "ok" if set(checks.values()) == {"ok"} else "degraded"
+    return JsonResponse({"status": status, "checks": checks}, headers={"Cache-Control": "no-store"})
+
+
+def _memory_check() -> str:
+    try:
+        store.log().run(one(("EXISTS", keys.MEMORY_LIFE)))
+    except LogError as error:
+        return f"The server of the streams in memory does not answer: {error}"
+    return "ok"

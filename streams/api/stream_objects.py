@@ -42,15 +42,6 @@ class OnlyLimits(OneOf):
         return super().to_internal_value(data)
 
 
-class OnlyDurable(OneOf):
-    """``storage``, as far as this build has it."""
-
-    def to_internal_value(self, data: Any) -> str:
-        if data == "memory":
-            raise serializers.ValidationError("This build stores durably only; memory is not offered yet.")
-        return super().to_internal_value(data)
-
-
 @extend_schema_field({"type": "null"})
 class OnlyNull(serializers.Field):  # type: ignore[type-arg]
     """``max_messages_per_key``, as far as this build has it."""
@@ -99,7 +90,11 @@ class StreamSettings(Strict):
     deny_delete = Switch(required=False, help_text="One-way: no single message can be deleted.")
     deny_purge = Switch(required=False, help_text="One-way: the stream cannot be purged.")
     sealed = Switch(required=False, help_text="One-way: the stream is read-only.")
-    storage = OnlyDurable(choices=["durable"], required=False, help_text="How messages are stored.")
+    storage = OneOf(
+        choices=["durable", "memory"],
+        required=False,
+        help_text="Fixed at creation. In memory messages may be lost at a restart; offsets never go down.",
+    )
     description = Text(required=False, allow_blank=True, help_text="At most 4 KiB.")
     labels = Labels(required=False, help_text="A flat map of strings.")
     keys = KeyPatterns(required=False, help_text="Key patterns that the stream accepts; none is any key.")
@@ -136,7 +131,10 @@ def settings_in(checked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class StreamObject(serializers.Serializer):  # type: ignore[type-arg]
-    """A stream: its settings and how it stands."""
+    """A stream: its settings and how it stands.
+
+    The figures of one in memory are null while its server does not answer or is about to begin it again.
+    """
 
     name = serializers.CharField(source="stream.name")
     ttl = serializers.IntegerField(source="stream.ttl", allow_null=True)
@@ -151,22 +149,28 @@ class StreamObject(serializers.Serializer):  # type: ignore[type-arg]
     deny_delete = serializers.BooleanField(source="stream.deny_delete")
     deny_purge = serializers.BooleanField(source="stream.deny_purge")
     sealed = serializers.BooleanField(source="stream.sealed")
-    storage = serializers.CharField(default="durable")
+    storage = serializers.CharField(source="stream.storage")
     description = serializers.CharField(source="stream.description")
     labels = Labels(source="stream.labels")
     keys = KeyPatterns(source="stream.keys")
     created_at = Moment(source="stream.created_at")
     updated_at = Moment(source="stream.updated_at")
-    offset = serializers.IntegerField(source="state.offset", help_text="Last assigned; 0 if none ever was.")
-    first_offset = serializers.IntegerField(
-        source="state.first_offset", help_text="Lowest stored; offset + 1 when the stream is empty."
+    offset = serializers.IntegerField(
+        source="figures.offset", allow_null=True, help_text="Last assigned; 0 if none ever was."
     )
-    messages = serializers.IntegerField(source="state.messages")
-    bytes = serializers.IntegerField(source="state.bytes")
-    committed_offset = serializers.IntegerField(source="state.committed_offset")
-    lag = serializers.IntegerField(source="state.lag")
+    first_offset = serializers.IntegerField(
+        source="figures.first_offset",
+        allow_null=True,
+        help_text="Lowest stored; offset + 1 when the stream is empty.",
+    )
+    messages = serializers.IntegerField(source="figures.messages", allow_null=True)
+    bytes = serializers.IntegerField(source="figures.bytes", allow_null=True)
+    committed_offset = serializers.IntegerField(source="figures.committed_offset", allow_null=True)
+    lag = serializers.IntegerField(source="figures.lag", allow_null=True)
     first_timestamp = Moment(allow_null=True)
     last_timestamp = Moment(allow_null=True)
     groups = serializers.IntegerField(help_text="How many consumer groups.")
-    keys_count = serializers.IntegerField(source="state.keys_count")
-    duplicates = serializers.IntegerField(source="state.duplicates", help_text="Publishes refused as known.")
+    keys_count = serializers.IntegerField(source="figures.keys_count", allow_null=True)
+    duplicates = serializers.IntegerField(
+        source="figures.duplicates", allow_null=True, help_text="Publishes refused as known."
+    )

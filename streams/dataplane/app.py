@@ -70,7 +70,7 @@ class DataPlane:
     """Serves the paths of ``ROUTES``; made once a process, started and stopped with its event loop.
 
     Args:
-        url: the log's store.
+        url, memory_url: the log's servers.
         allowed_hosts: what the Host header may name, as Django's ALLOWED_HOSTS.
         otherwise: the application that serves every other path.
         record: told of every exchange at its end.
@@ -80,11 +80,12 @@ class DataPlane:
         self,
         url: str,
         *,
+        memory_url: str | None = None,
         allowed_hosts: list[str],
         otherwise: Application | None = None,
         record: Record | None = None,
     ) -> None:
-        self._url, self._allowed_hosts = url, allowed_hosts
+        self._url, self._memory_url, self._allowed_hosts = url, memory_url, allowed_hosts
         self._otherwise, self._record = otherwise or _nothing, record or _forgotten
         self._context: Context | None = None
         self._telling: Task[None] | None = None
@@ -92,9 +93,9 @@ class DataPlane:
 
     def start(self) -> Context:
         """Connect; called in the event loop that will serve."""
-        log_client = AsyncLog(self._url)
+        log_client = AsyncLog(self._url, memory_url=self._memory_url)
         directory = Directory(log_client)
-        wakener = Wakener(self._url, on_changed=directory.forget)
+        wakener = Wakener(self._url, memory_url=self._memory_url, on_changed=directory.forget)
         self._context = Context(log_client, directory, wakener, Durability(log_client))
         wakener.start()
         self._telling = create_task(self._context.tell_worker())

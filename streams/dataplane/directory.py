@@ -12,10 +12,10 @@ from typing import TypeVar
 
 from streams import bearer
 from streams.errors import Refusal, refusal_of, stream_not_found
-from streams.log import config
+from streams.log import config, keys
 from streams.log.client import AsyncLog
 from streams.log.config import TokenGrant
-from streams.log.errors import StreamNotFound
+from streams.log.errors import StreamLost, StreamNotFound
 from streams.naming import is_name, matches_any
 
 TOKEN_AGE_S = 1.5
@@ -139,6 +139,8 @@ class Directory:
             raise stream_not_found(name)
         stream_id = await self._log.run(config.stream_id_of(grant.workspace_id, name))
         settings = await self._log.run(config.stream_settings(stream_id)) if stream_id else None
+        if stream_id is not None and settings is None and keys.in_memory(stream_id):
+            raise refusal_of(StreamLost())
         if stream_id is None or settings is None:
             raise stream_not_found(name)
         return Known(stream_id, name, tuple(settings["keys"]))

@@ -2,22 +2,25 @@
 
 import time
 
-from streams.log import stats
+from streams.log import keys, stats
 from streams.log.client import AsyncLog
 
 ANSWER_AGE_S = 1.0
 
 
 class Durability:
-    """What the store does with a write before it answers, asked again at most once a second."""
+    """What the servers do with a write before they answer, asked again at most once a second."""
 
     def __init__(self, log: AsyncLog) -> None:
         self._log = log
-        self._asked, self._answer = 0.0, ""
+        # By whether the stream is in memory: when it was asked, and the answer.
+        self._known: dict[bool, tuple[float, str]] = {}
 
-    async def now(self) -> str:
+    async def now(self, stream_id: str) -> str:
         """``fsync``, ``window`` or ``memory``; see ``streams.log.stats.durability``."""
-        if self._asked < time.monotonic() - ANSWER_AGE_S:
-            self._answer = await self._log.run(stats.durability())
-            self._asked = time.monotonic()
-        return self._answer
+        in_memory = keys.in_memory(stream_id)
+        asked, answer = self._known.get(in_memory, (0.0, ""))
+        if asked < time.monotonic() - ANSWER_AGE_S:
+            answer = await self._log.run(stats.durability(stream_id))
+            self._known[in_memory] = (time.monotonic(), answer)
+        return answer

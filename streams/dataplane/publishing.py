@@ -60,7 +60,7 @@ async def _read(request: Request) -> Publication:
 async def _publish(context: Context, grant: TokenGrant, known: Known, publication: Publication) -> Response:
     name = known.name
     _check_keys(publication, known.key_patterns)
-    durability = await context.durability.now()
+    durability = await context.durability.now(known.stream_id)
     receipts: list[Receipt] = []
     if publication.messages:
         stream_id, appended = await context.directory.with_stream(

@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from streams.log import keys
+from streams.log import keys, memory
 from streams.log.client import Op, Script
 from streams.log.entries import NewMessage
+from streams.log.errors import OffsetsUsedUp
 
 BATCH_LIMIT = 1000
 """Most messages in one batch: a longer script would make everyone else wait."""
@@ -49,11 +50,14 @@ def append(
         StreamNotFound, StreamSealed, MessageTooLarge, StreamFull, WrongExpectation: nothing was stored.
         StoreUnavailable: it is not known whether the batch was stored; sending it again stores nothing twice.
     """
-    offsets = yield Script(
-        "append",
-        _keys(stream_id),
-        [keys.wake(stream_id), *_arguments(messages, expect)],
-    )
+    call = Script("append", _keys(stream_id), [keys.wake(stream_id), *_arguments(messages, expect)])
+    while True:
+        try:
+            offsets = yield call
+        except OffsetsUsedUp:
+            yield from memory.offsets_reserve(stream_id)
+        else:
+            break
     return [Appended(abs(offset), offset < 0) for offset in offsets]
 
 

@@ -4,73 +4,37 @@ An operation is a generator: it yields commands, is sent their replies and retur
 retry a command that may have been executed: redis-py's default of ten silent retries stores a message twice.
 """
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import redis
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as StoreConnectionError
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 from redis.retry import Retry
 
-from streams.log import errors, scripts
+from streams.log import errors, keys, routing, scripts
+from streams.log.commands import Command, Op, Pipeline, Script, Scripts, T, one
 from streams.log.wire import Wire
+
+__all__ = ["AsyncLog", "Command", "Log", "Op", "Pipeline", "Script", "Scripts", "T", "named", "one"]
 
 CONNECT_TIMEOUT_S = 2.0
 ANSWER_TIMEOUT_S = 10.0
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """One call of a script: its name, its keys, its arguments."""
-
-    name: str
-    keys: Sequence[str]
-    args: Sequence[Any] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Pipeline:
-    """Plain commands sent together, each ``(name, argument, …)``; the reply is their list of replies."""
-
-    commands: Sequence[Sequence[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Scripts:
-    """Several script calls sent together; a reply is the script's, or the LogError that it raised."""
-
-    calls: Sequence[Script]
-
-
-Command = Script | Scripts | Pipeline | tuple[Any, ...]
-Op = Generator[Command, Any, T]
-
-
-def one(command: Command) -> Op[Any]:
-    """The operation that sends one command and returns its reply."""
-    return (yield command)
 
 
 class Log:
     """Runs operations on blocking connections; safe to share between threads.
 
     Args:
-        url: ``redis://``, ``rediss://`` or ``unix://``.
+        url: ``redis://``, ``rediss://`` or ``unix://`` of the durable server.
+        memory_url: of the server that holds the streams in memory; None where there is none.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, memory_url: str | None = None) -> None:
         # redis-py does not type the raw command calls that are all this uses.
-        self.client: Any = redis.Redis.from_url(
-            url,
-            retry=Retry(NoBackoff(), 0),
-            socket_connect_timeout=CONNECT_TIMEOUT_S,
-            socket_timeout=ANSWER_TIMEOUT_S,
-            protocol=2,
-        )
-        self.client.response_callbacks.clear()  # replies are parsed by the operations, from raw bytes
+        self.client: Any = _client(url)
+        self._memory: Any = None if memory_url is None else _client(memory_url)
 
     def run(self, op: Op[T]) -> T:
         """Drive an operation to its result.
@@ -78,6 +42,7 @@ class Log:
         Raises:
             LogError: what the operation was refused, or StoreUnavailable.
         """
+        command: Command = ()
         try:
             command = next(op)
             while True:
@@ -89,33 +54,59 @@ class Log:
                     command = op.send(reply)
         except StopIteration as stop:
             return cast(T, stop.value)
+        except errors.StreamNotFound:
+            stream_id = routing.memory_stream_of(command)
+            if stream_id and self.run(one(_is_registered(stream_id))):
+                raise errors.StreamLost(routing.LOST) from None
+            raise
 
     def close(self) -> None:
         """Give the connections back."""
         self.client.close()
+        if self._memory is not None:
+            self._memory.close()
 
     def _send(self, command: Command) -> Any:
         if isinstance(command, Script):
             return self._script(command)
         if isinstance(command, Scripts):
-            pipe = self.client.pipeline(transaction=False)
-            for call in command.calls:
+            parts = routing.parts(command.calls)
+            return routing.merged(parts, [self._scripts(part) for part in parts])
+        if isinstance(command, Pipeline):
+            plain = routing.parts(command.commands)
+            return routing.merged(plain, [self._pipeline(part) for part in plain])
+        return self._server(routing.is_for_memory(command)).execute_command(*command)
+
+    def _server(self, in_memory: bool) -> Any:
+        if not in_memory:
+            return self.client
+        if self._memory is None:
+            raise StoreConnectionError(routing.NO_MEMORY)
+        return self._memory
+
+    def _scripts(self, part: routing.Part[Script]) -> list[Any]:
+        try:
+            pipe = self._server(part.in_memory).pipeline(transaction=False)
+            for call in part.commands:
                 pipe.execute_command("EVALSHA", scripts.load(call.name).sha, *_arguments(call))
             replies = pipe.execute(raise_on_error=False)
-            return [self._settled(call, reply) for call, reply in zip(command.calls, replies, strict=True)]
-        if isinstance(command, Pipeline):
-            pipe = self.client.pipeline(transaction=False)
-            for each in command.commands:
-                pipe.execute_command(*each)
-            return pipe.execute()
-        return self.client.execute_command(*command)
+        except RedisError as error:
+            return _away(part, error)
+        return [self._settled(call, reply) for call, reply in zip(part.commands, replies, strict=True)]
+
+    def _pipeline(self, part: routing.Part[Sequence[Any]]) -> list[Any]:
+        pipe = self._server(part.in_memory).pipeline(transaction=False)
+        for each in part.commands:
+            pipe.execute_command(*each)
+        return cast(list[Any], pipe.execute())
 
     def _script(self, call: Script) -> Any:
         source, arguments = scripts.load(call.name), _arguments(call)
+        server = self._server(routing.is_for_memory(call))
         try:
-            return self.client.execute_command("EVALSHA", source.sha, *arguments)
+            return server.execute_command("EVALSHA", source.sha, *arguments)
         except NoScriptError:  # refused before it ran: sending it again cannot double anything
-            return self.client.execute_command("EVAL", source.text, *arguments)
+            return server.execute_command("EVAL", source.text, *arguments)
 
     def _settled(self, call: Script, reply: Any) -> Any:
         if isinstance(reply, NoScriptError):
@@ -127,13 +118,19 @@ class Log:
 
 
 class AsyncLog:
-    """Runs operations on one connection that all coroutines share; belongs to the event loop that uses it."""
+    """Runs operations on one connection a server that all coroutines share; belongs to the loop that uses it.
 
-    def __init__(self, url: str) -> None:
-        self._wire = Wire(url, connect_timeout_s=CONNECT_TIMEOUT_S, answer_timeout_s=ANSWER_TIMEOUT_S)
+    Args:
+        url, memory_url: as of ``Log``.
+    """
+
+    def __init__(self, url: str, *, memory_url: str | None = None) -> None:
+        self._wire = _wire(url)
+        self._memory = None if memory_url is None else _wire(memory_url)
 
     async def run(self, op: Op[T]) -> T:
         """Drive an operation to its result; the errors are those of ``Log.run``."""
+        command: Command = ()
         try:
             command = next(op)
             while True:
@@ -145,34 +142,58 @@ class AsyncLog:
                     command = op.send(reply)
         except StopIteration as stop:
             return cast(T, stop.value)
+        except errors.StreamNotFound:
+            stream_id = routing.memory_stream_of(command)
+            if stream_id and await self.run(one(_is_registered(stream_id))):
+                raise errors.StreamLost(routing.LOST) from None
+            raise
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
         await self._wire.close()
+        if self._memory is not None:
+            await self._memory.close()
 
     async def _send(self, command: Command) -> Any:
         if isinstance(command, Script):
             return await self._script(command)
         if isinstance(command, Scripts):
-            calls = [("EVALSHA", scripts.load(call.name).sha, *_arguments(call)) for call in command.calls]
-            replies = await self._wire.call_many(calls)
-            return [
-                await self._settled(call, reply) for call, reply in zip(command.calls, replies, strict=True)
-            ]
+            parts = routing.parts(command.calls)
+            return routing.merged(parts, [await self._scripts(part) for part in parts])
         if isinstance(command, Pipeline):
-            replies = await self._wire.call_many(command.commands)
-            for reply in replies:
-                if isinstance(reply, RedisError):
-                    raise reply
-            return replies
-        return await self._wire.call(command)
+            plain = routing.parts(command.commands)
+            return routing.merged(plain, [await self._pipeline(part) for part in plain])
+        return await self._server(routing.is_for_memory(command)).call(command)
+
+    def _server(self, in_memory: bool) -> Wire:
+        if not in_memory:
+            return self._wire
+        if self._memory is None:
+            raise StoreConnectionError(routing.NO_MEMORY)
+        return self._memory
+
+    async def _scripts(self, part: routing.Part[Script]) -> list[Any]:
+        calls = [("EVALSHA", scripts.load(call.name).sha, *_arguments(call)) for call in part.commands]
+        try:
+            replies = await self._server(part.in_memory).call_many(calls)
+        except RedisError as error:
+            return _away(part, error)
+        return [await self._settled(call, reply) for call, reply in zip(part.commands, replies, strict=True)]
+
+    async def _pipeline(self, part: routing.Part[Sequence[Any]]) -> list[Any]:
+        replies = await self._server(part.in_memory).call_many(part.commands)
+        for reply in replies:
+            if isinstance(reply, RedisError):
+                raise reply
+        return replies
 
     async def _script(self, call: Script) -> Any:
         source, arguments = scripts.load(call.name), _arguments(call)
+        server = self._server(routing.is_for_memory(call))
         try:
-            return await self._wire.call(("EVALSHA", source.sha, *arguments))
+            return await server.call(("EVALSHA", source.sha, *arguments))
         except NoScriptError:
-            return await self._wire.call(("EVAL", source.text, *arguments))
+            return await server.call(("EVAL", source.text, *arguments))
 
     async def _settled(self, call: Script, reply: Any) -> Any:
         if isinstance(reply, NoScriptError):
@@ -181,6 +202,33 @@ class AsyncLog:
             except RedisError as error:
                 return named(error)
         return named(reply) if isinstance(reply, RedisError) else reply
+
+
+def _client(url: str) -> Any:
+    client: Any = redis.Redis.from_url(
+        url,
+        retry=Retry(NoBackoff(), 0),
+        socket_connect_timeout=CONNECT_TIMEOUT_S,
+        socket_timeout=ANSWER_TIMEOUT_S,
+        protocol=2,
+    )
+    client.response_callbacks.clear()  # replies are parsed by the operations, from raw bytes
+    return client
+
+
+def _wire(url: str) -> Wire:
+    return Wire(url, connect_timeout_s=CONNECT_TIMEOUT_S, answer_timeout_s=ANSWER_TIMEOUT_S)
+
+
+def _away(part: routing.Part[Script], error: RedisError) -> list[errors.LogError]:
+    """Replies of a server that cannot be asked: without the memory server the durable streams go on."""
+    if not part.in_memory:
+        raise error
+    return [named(error)] * len(part.commands)
+
+
+def _is_registered(stream_id: str) -> tuple[Any, ...]:
+    return ("HEXISTS", keys.REGISTRY, stream_id)
 
 
 def _arguments(call: Script) -> tuple[Any, ...]:
@@ -195,6 +243,8 @@ def named(error: RedisError) -> errors.LogError:
     match code:
         case "OKMQ_NO_STREAM":
             return errors.StreamNotFound()
+        case "OKMQ_CEILING":
+            return errors.OffsetsUsedUp()
         case "OKMQ_NO_GROUP":
             return errors.GroupNotFound()
         case "OKMQ_LEASE_LOST":

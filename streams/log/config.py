@@ -63,7 +63,7 @@ class TokenGrant:
 
 
 def stream_publish(stream: Registered, settings: Mapping[str, Any]) -> Op[bool]:
-    """Publish a stream's name and settings (those of ``SETTINGS``); True when it is new to this store."""
+    """Publish a durable stream's name and settings (those of ``SETTINGS``); True when it is new to this store."""
     new = yield _publication(stream, settings)
     yield Pipeline([*_registration(stream, settings), ("PUBLISH", keys.CHANGED, "stream")])
     return bool(new)
@@ -72,26 +72,36 @@ def stream_publish(stream: Registered, settings: Mapping[str, Any]) -> Op[bool]:
 def streams_publish(streams: Sequence[tuple[Registered, Mapping[str, Any]]]) -> Op[None]:
     """Publish many streams in a few round trips; the processes that remember streams are told once.
 
+    Of those in memory only the names are published here, which stay on the durable server; ``memory.begin`` does
+    the rest.
+
     Raises:
         StoreUnavailable: some may have been published; doing it again does no harm.
     """
     for first in range(0, len(streams), PUBLISHED_AT_ONCE):
         part = streams[first : first + PUBLISHED_AT_ONCE]
-        # The first one alone: it makes the script known to the server, so that the others are sent only once.
-        yield _publication(*part[0])
-        replies = yield Scripts([_publication(*each) for each in part[1:]])
-        for reply in replies:
-            if isinstance(reply, LogError):
-                raise reply
+        publications = [_publication(*each) for each in part if not keys.in_memory(each[0].stream_id)]
+        if publications:
+            # The first one alone: it makes the script known to the server, so that the others are sent only once.
+            yield publications[0]
+            replies = yield Scripts(publications[1:])
+            for reply in replies:
+                if isinstance(reply, LogError):
+                    raise reply
         yield Pipeline([command for each in part for command in _registration(*each)])
     if streams:
         yield ("PUBLISH", keys.CHANGED, "stream")
 
 
 def _publication(stream: Registered, settings: Mapping[str, Any]) -> Script:
+    return Script("publish", [keys.meta(stream.stream_id)], published(stream, settings))
+
+
+def published(stream: Registered, settings: Mapping[str, Any]) -> list[str | int | bytes]:
+    """What a stream's meta hash holds of its configuration: field, value, …; an empty value is none."""
     packed = meta.pack_settings({field: settings.get(field) for field in SETTINGS})
-    pairs = ["name", stream.name, "workspace", stream.workspace_id, "settings", packed]
-    return Script("publish", [keys.meta(stream.stream_id)], [*pairs, "keys", _patterns(settings)])
+    pairs: list[str | int | bytes] = ["name", stream.name, "workspace", stream.workspace_id]
+    return [*pairs, "settings", packed, "keys", _patterns(settings)]
 
 
 def _registration(stream: Registered, settings: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -113,6 +123,8 @@ def stream_remove(stream_id: str, *, workspace_id: int, name: str) -> Op[None]:
         yield ("HDEL", keys.patterns(workspace_id), name)
         yield ("PUBLISH", keys.CHANGED, "stream")
     yield ("HDEL", keys.REGISTRY, stream_id)
+    if keys.in_memory(stream_id):
+        yield Pipeline([("HDEL", key, stream_id) for key in (keys.MEMORY_RESERVED, keys.MEMORY_HELD)])
     groups = yield ("SMEMBERS", keys.groups(stream_id))
     of_groups = [key for group in groups for key in keys.all_of_group(stream_id, group.decode())]
     yield Script("remove", [*keys.all_of(stream_id), *of_groups], [keys.wake(stream_id)])

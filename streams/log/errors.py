@@ -9,6 +9,14 @@ class StoreUnavailable(LogError):
     """The store did not answer, or refuses commands for now; whether a write happened is not known."""
 
 
+class StreamLost(StoreUnavailable):
+    """The memory server has lost this stream, and it is about to be begun again; nothing was done."""
+
+
+class OffsetsUsedUp(LogError):
+    """A memory stream has handed out what was reserved for it; nothing was stored. ``append`` reserves more."""
+
+
 class StreamNotFound(LogError):
     """No stream has this internal id (any more)."""
 

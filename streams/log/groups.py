@@ -71,13 +71,9 @@ class Fetched:
     generation: int
 
 
-def group_publish(stream_id: str, name: str, settings: Settings, *, delivered: int = 0) -> Op[bool]:
-    """Make a group that starts after offset ``delivered``, or change the settings of one; True when it is new.
-
-    Raises:
-        StreamNotFound: there is no such stream.
-    """
-    pairs = {
+def published(settings: Settings) -> list[str | int]:
+    """What the scripts know of a group's settings: setting, value, …; an empty value is none."""
+    pairs: dict[str, str | int] = {
         "ack": settings.ack,
         "ack_wait_ms": settings.ack_wait_ms,
         "max_deliver": settings.max_deliver,
@@ -85,11 +81,19 @@ def group_publish(stream_id: str, name: str, settings: Settings, *, delivered: i
         "max_ack_pending": settings.max_ack_pending,
         "filter": "\n".join(map(lua_pattern, settings.filter_keys)),
     }
-    flat = [part for pair in pairs.items() for part in pair]
+    return [part for pair in pairs.items() for part in pair]
+
+
+def group_publish(stream_id: str, name: str, settings: Settings, *, delivered: int = 0) -> Op[bool]:
+    """Make a group that starts after offset ``delivered``, or change the settings of one; True when it is new.
+
+    Raises:
+        StreamNotFound: there is no such stream.
+    """
     new = yield Script(
         "group_publish",
         [keys.meta(stream_id), keys.group(stream_id, name), keys.groups(stream_id)],
-        [keys.wake(stream_id), name, delivered, *flat],
+        [keys.wake(stream_id), name, delivered, *published(settings)],
     )
     return bool(new)
 

@@ -10,6 +10,11 @@ import secrets
 STREAM_ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 STREAM_ID_LENGTH = 12
 
+MEMORY_MARK = "m-"
+"""How the internal id of a stream on the memory server begins; a durable one never does."""
+
+_MEMORY_KEY = f"okmq:{{{MEMORY_MARK}"
+
 REGISTRY = "okmq:streams"
 """Hash: internal id → JSON ``{name, workspace, workspace_id, archive, internal}``."""
 
@@ -28,13 +33,41 @@ WORKER_LEASE = "okmq:worker"
 NOTES = "okmq:notes"
 """Stream: what the data plane did to messages on somebody's behalf, until the worker has made events of it."""
 
+MEMORY_RESERVED = "okmq:memory-reserved"
+"""Hash, durable: internal id of a memory stream → the offset up to which some may have been handed out."""
+
+MEMORY_HELD = "okmq:memory-held"
+"""Hash, durable: internal id of a memory stream → messages that it held when the worker last looked."""
+
+MEMORY_LIFE = f"{_MEMORY_KEY}}}:life"
+"""String, on the memory server: a random word that lives as long as what the server holds."""
+
+MEMORY_FILLED = f"{_MEMORY_KEY}}}:filled"
+"""String, on the memory server: the life in which every memory stream was begun."""
+
 CHANGED = "okmq:changed"
 """Channel: ``stream`` when names or settings have changed, ``token`` when a token has; caches are dropped."""
 
 
-def stream_id() -> str:
-    """A new internal id: 12 characters, 60 random bits."""
-    return "".join(secrets.choice(STREAM_ID_ALPHABET) for _ in range(STREAM_ID_LENGTH))
+def stream_id(*, memory: bool = False) -> str:
+    """A fresh internal id of 12 characters, with 60 random bits (50 for one on the memory server)."""
+    mark = MEMORY_MARK if memory else ""
+    return mark + "".join(secrets.choice(STREAM_ID_ALPHABET) for _ in range(STREAM_ID_LENGTH - len(mark)))
+
+
+def in_memory(stream_id: str) -> bool:
+    """Whether a stream lives on the memory server."""
+    return stream_id.startswith(MEMORY_MARK)
+
+
+def of_memory(key: str) -> bool:
+    """Whether a key or channel lives on the memory server."""
+    return key.startswith(_MEMORY_KEY)
+
+
+def stream_id_of(key: str) -> str:
+    """The internal id in a key of a stream."""
+    return key[key.index("{") + 1 : key.index("}")]
 
 
 def log(stream_id: str) -> str:

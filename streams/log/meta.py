@@ -4,6 +4,8 @@ Both are one field each (MessagePack). The scripts read and write them through `
 from Python does it here.
 """
 
+import contextlib
+from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +13,7 @@ import msgspec
 
 from streams.log import keys
 from streams.log.client import Op, Pipeline
+from streams.log.errors import StoreUnavailable
 
 COUNTERS = "counters"
 FIELDS = ("settings", COUNTERS)
@@ -32,6 +35,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         duplicates: publishes refused as already known.
         widest: bytes of the largest body ever appended.
         ids_now, ids_since: the bucket that takes new ids, and since when (unix ms).
+        ceiling: the offset up to which a stream in memory may hand out offsets; 0 for one that is durable.
     """
 
     last: int = 0
@@ -50,6 +54,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
     widest: int = 0
     ids_now: int = 0
     ids_since: int = 0
+    ceiling: int = 0
 
 
 _counters = msgspec.msgpack.Decoder(Counters).decode
@@ -70,8 +75,20 @@ def pack(counters: Counters) -> bytes:
 
 
 def counters_of(stream_ids: Iterable[str]) -> Op[dict[str, Counters]]:
-    """The counters of several streams, in one round trip; those that are gone are left out."""
-    wanted = list(stream_ids)
+    """The counters of several streams, in a round trip a server; those that are gone are left out.
+
+    So are those in memory while their server does not answer.
+    """
+    wanted = sorted(stream_ids, key=keys.in_memory)
+    durable = bisect(wanted, False, key=keys.in_memory)
+    found = yield from _counters_of(wanted[:durable])
+    if durable < len(wanted):
+        with contextlib.suppress(StoreUnavailable):
+            found |= yield from _counters_of(wanted[durable:])
+    return found
+
+
+def _counters_of(wanted: Sequence[str]) -> Op[dict[str, Counters]]:
     replies = yield Pipeline([("HMGET", keys.meta(stream_id), *FIELDS) for stream_id in wanted])
     found = zip(wanted, map(read, replies), strict=True)
     return {stream_id: held[1] for stream_id, held in found if held is not None}

@@ -64,15 +64,18 @@ def inspect(stream_id: str) -> Op[State]:
 
 
 def inspect_many(stream_ids: Sequence[str]) -> Op[dict[str, State]]:
-    """How several streams stand, in one round trip; those that are gone are left out."""
+    """How several streams stand, in one round trip; those that are gone are left out.
+
+    So are those in memory while their server does not answer or has lost them.
+    """
     if not stream_ids:
         return {}
     replies = yield Scripts([_inspection(stream_id) for stream_id in stream_ids])
     found: dict[str, State] = {}
     for stream_id, reply in zip(stream_ids, replies, strict=True):
-        if isinstance(reply, StoreUnavailable):
+        if isinstance(reply, StoreUnavailable) and not keys.in_memory(stream_id):
             raise reply
-        if not isinstance(reply, StreamNotFound):
+        if not isinstance(reply, StreamNotFound | StoreUnavailable):
             found[stream_id] = _state(reply)
     return found
 
@@ -152,8 +155,8 @@ def take_touched(limit: int) -> Op[list[str]]:
     return [stream_id.decode() for stream_id in found]
 
 
-def durability() -> Op[str]:
-    """What the server does with a write before it answers, as it is set at this moment.
+def durability(stream_id: str) -> Op[str]:
+    """What a stream's server does with a write before it answers, as it is set at this moment.
 
     Returns:
         ``fsync`` (on disk before the answer), ``window`` (written at once, on disk within about a second, longer
@@ -161,8 +164,12 @@ def durability() -> Op[str]:
         the weakest.
     """
     try:
-        appendonly, appendfsync = yield Pipeline(
-            [("CONFIG", "GET", "appendonly"), ("CONFIG", "GET", "appendfsync")]
+        _, appendonly, appendfsync = yield Pipeline(
+            [
+                ("EXISTS", keys.meta(stream_id)),  # says which server is asked
+                ("CONFIG", "GET", "appendonly"),
+                ("CONFIG", "GET", "appendfsync"),
+            ]
         )
     except StoreUnavailable as error:
         if "CONFIG" in str(error) or "NOPERM" in str(error):

@@ -11,7 +11,8 @@ from typing import Any
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from streams.log import keys
+from streams.log import keys, routing
+from streams.log.errors import StoreUnavailable
 
 LINGER_S = 30.0
 """How long a channel stays subscribed after its last waiter, so that the next poll finds it."""
@@ -35,11 +36,51 @@ class Wakener:
     nothing is missed between. After a lost connection everybody is told to look again. Belongs to one event loop.
 
     Args:
+        url, memory_url: as of ``Log``.
         on_changed: called with ``stream`` or ``token`` when configuration has changed, and with both after a
             lost connection, when changes may have been missed.
     """
 
-    def __init__(self, url: str, *, on_changed: Callable[[str], None]) -> None:
+    def __init__(self, url: str, *, memory_url: str | None = None, on_changed: Callable[[str], None]) -> None:
+        self._durable = _Ear(url, on_changed=on_changed)
+        self._memory = None if memory_url is None else _Ear(memory_url)
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._durable.start()
+
+    async def stop(self) -> None:
+        """End; everybody who waits is told to look again."""
+        await self._durable.stop()
+        if self._memory is not None:
+            await self._memory.stop()
+
+    async def watch(self, stream_id: str) -> asyncio.Future[None]:
+        """A future that is done as soon as there is a reason to look at the stream again; ``forget`` it after use."""
+        ear = self._of(stream_id)
+        ear.start()
+        return await ear.watch(keys.wake(stream_id))
+
+    def forget(self, stream_id: str, waiter: asyncio.Future[None]) -> None:
+        """Take a future back."""
+        self._of(stream_id).forget(keys.wake(stream_id), waiter)
+
+    def waiting(self, stream_id: str) -> int:
+        """How many wait on a stream in this process."""
+        return self._of(stream_id).waiting(keys.wake(stream_id))
+
+    def _of(self, stream_id: str) -> "_Ear":
+        if not keys.in_memory(stream_id):
+            return self._durable
+        if self._memory is None:
+            raise StoreUnavailable(routing.NO_MEMORY)
+        return self._memory
+
+
+class _Ear:
+    """One subscription at one server. With ``on_changed`` it hears of configuration, too."""
+
+    def __init__(self, url: str, *, on_changed: Callable[[str], None] | None = None) -> None:
         self._client = redis.asyncio.Redis.from_url(url, socket_connect_timeout=2.0, protocol=2)
         self._on_changed = on_changed
         self._channels: dict[str, _Channel] = {}
@@ -47,20 +88,17 @@ class Wakener:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begin to listen."""
-        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._unsubscribe_idle())]
+        if not self._tasks:
+            self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._unsubscribe_idle())]
 
     async def stop(self) -> None:
-        """End; everybody who waits is told to look again."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._wake_all()
         await self._client.aclose()
 
-    async def watch(self, stream_id: str) -> asyncio.Future[None]:
-        """A future that is done as soon as there is a reason to look at the stream again; ``forget`` it after use."""
-        name = keys.wake(stream_id)
+    async def watch(self, name: str) -> asyncio.Future[None]:
         channel = self._channels.get(name)
         loop = asyncio.get_running_loop()
         if channel is None:
@@ -72,17 +110,15 @@ class Wakener:
             await asyncio.shield(channel.subscribed)
         return waiter
 
-    def forget(self, stream_id: str, waiter: asyncio.Future[None]) -> None:
-        """Take a future back."""
-        channel = self._channels.get(keys.wake(stream_id))
+    def forget(self, name: str, waiter: asyncio.Future[None]) -> None:
+        channel = self._channels.get(name)
         if channel is not None:
             channel.waiters.discard(waiter)
             if not channel.waiters:
                 channel.idle_since = time.monotonic()
 
-    def waiting(self, stream_id: str) -> int:
-        """How many wait on a stream in this process."""
-        channel = self._channels.get(keys.wake(stream_id))
+    def waiting(self, name: str) -> int:
+        channel = self._channels.get(name)
         return len(channel.waiters) if channel else 0
 
     async def _subscribe(self, name: str) -> None:
@@ -95,10 +131,11 @@ class Wakener:
         while True:
             try:
                 async with self._client.pubsub() as pubsub:
+                    # A subscription of nothing would end at once, so there is always this channel.
                     await pubsub.subscribe(keys.CHANGED, *self._channels)
                     self._pubsub = pubsub
-                    self._on_changed("stream")
-                    self._on_changed("token")
+                    self._changed("stream")
+                    self._changed("token")
                     self._wake_all()
                     async for message in pubsub.listen():
                         self._heard(message)
@@ -108,10 +145,14 @@ class Wakener:
                 self._pubsub = None
             await asyncio.sleep(RECONNECT_S)
 
+    def _changed(self, kind: str) -> None:
+        if self._on_changed is not None:
+            self._on_changed(kind)
+
     def _heard(self, message: dict[str, Any]) -> None:
         name = message["channel"].decode()
         if message["type"] == "message" and name == keys.CHANGED:
-            self._on_changed(message["data"].decode())
+            self._changed(message["data"].decode())
             return
         channel = self._channels.get(name)
         if channel is None:

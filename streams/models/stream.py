@@ -15,6 +15,11 @@ class Discard(models.TextChoices):
     NEW = "new"
 
 
+class Storage(models.TextChoices):
+    DURABLE = "durable"
+    MEMORY = "memory"
+
+
 class Stream(models.Model):
     """One stream. Limits are None or at least 1; times are whole seconds, sizes bytes."""
 
@@ -22,6 +27,7 @@ class Stream(models.Model):
     name = models.CharField(max_length=50)
     stream_id = models.CharField(max_length=12, unique=True, default=keys.stream_id, editable=False)
     internal = models.BooleanField(default=False)
+    storage = models.CharField(max_length=7, choices=Storage.choices, default=Storage.DURABLE, editable=False)
     ttl = models.PositiveBigIntegerField(null=True)
     max_messages = models.PositiveBigIntegerField(null=True)
     max_bytes = models.PositiveBigIntegerField(null=True)
@@ -49,6 +55,11 @@ class Stream(models.Model):
             models.CheckConstraint(
                 condition=Q(dedup_window__gte=1) & Q(dedup_window__lte=604_800),
                 name="stream_dedup_window_1_s_to_7_days",
+            ),
+            models.CheckConstraint(
+                condition=Q(storage=Storage.MEMORY, stream_id__startswith=keys.MEMORY_MARK)
+                | (Q(storage=Storage.DURABLE) & ~Q(stream_id__startswith=keys.MEMORY_MARK)),
+                name="stream_id_says_where_it_is_stored",
             ),
         ]
 

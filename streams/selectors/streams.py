@@ -13,7 +13,7 @@ from django.db.models.functions import StrIndex
 
 from streams import naming, store
 from streams.access import Caller
-from streams.log import stats
+from streams.log import keys, stats
 from streams.log.stats import Figures, State
 from streams.models import (
     Group,
@@ -31,6 +31,13 @@ class StreamView:
     stream: Stream
     state: State
     groups: int = 0
+    is_reachable: bool = True
+    """Whether its server told how it stands; only one in memory can be out of reach while others are not."""
+
+    @property
+    def figures(self) -> State | None:
+        """How it stands, or None where that is not known."""
+        return self.state if self.is_reachable else None
 
     @property
     def first_timestamp(self) -> datetime | None:
@@ -69,7 +76,12 @@ def stream_views(streams: Sequence[Stream]) -> list[StreamView]:
     states = store.log().run(stats.inspect_many([stream.stream_id for stream in streams]))
     groups_of = Counter(Group.objects.filter(stream__in=streams).values_list("stream_id", flat=True))
     return [
-        StreamView(stream, states.get(stream.stream_id, stats.EMPTY), groups_of[stream.pk])
+        StreamView(
+            stream,
+            states.get(stream.stream_id, stats.EMPTY),
+            groups_of[stream.pk],
+            is_reachable=stream.stream_id in states or not keys.in_memory(stream.stream_id),
+        )
         for stream in streams
     ]
 

@@ -1,5 +1,6 @@
 """The first start, and every other: what must be there is made, and the log is told everything it must know."""
 
+import contextlib
 import secrets
 from dataclasses import dataclass
 
@@ -8,12 +9,15 @@ from django.db import transaction
 
 from streams import bearer, selectors, store
 from streams.access import SYSTEM
-from streams.log import config
+from streams.log import config, keys
+from streams.log.errors import StoreUnavailable
 from streams.models import DEFAULT_WORKSPACE, Group, Membership, Role, Stream, Token, Workspace
+from streams.models.stream import Storage
 from streams.services.events import event_record
 from streams.services.groups import group_publish
 from streams.services.streams import internal_stream, streams_publish
 from streams.services.tokens import token_create, token_publish
+from streams.services.upkeep import memory_fill
 
 ADMIN_NAME = "admin"
 METRICS_STREAM = selectors.METRICS_STREAM
@@ -47,22 +51,31 @@ def installation_prepare(*, password: str | None, token: str | None) -> Prepared
 def configuration_republish() -> tuple[int, int]:
     """Tell the log of every stream, group and token again; counters stay as they are.
 
+    Streams in memory are left to the worker while their server does not answer: the others need not wait for it.
+
     Returns:
         How many streams and tokens.
     """
     streams = list(Stream.objects.select_related("workspace"))
-    streams_publish(streams)
-    for group in Group.objects.select_related("stream"):
+    streams_publish([stream for stream in streams if stream.storage == Storage.DURABLE])
+    for group in Group.objects.select_related("stream").filter(stream__storage=Storage.DURABLE):
         group_publish(group, delivered=0)
+    if store.has_memory():
+        with contextlib.suppress(StoreUnavailable):
+            memory_fill(again=True)
     tokens = list(Token.objects.select_related("workspace"))
     for token in tokens:
         token_publish(token)
     known = {stream.stream_id for stream in streams}
     for held in store.log().run(config.streams()):
         if held.stream_id not in known:
-            store.log().run(
-                config.stream_remove(held.stream_id, workspace_id=held.workspace_id, name=held.name)
-            )
+            removal = config.stream_remove(held.stream_id, workspace_id=held.workspace_id, name=held.name)
+            with (
+                contextlib.suppress(StoreUnavailable)
+                if keys.in_memory(held.stream_id)
+                else contextlib.nullcontext()
+            ):
+                store.log().run(removal)
     return len(streams), len(tokens)
 
 

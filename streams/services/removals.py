@@ -125,6 +125,11 @@ def removals_record(states: Mapping[str, State]) -> set[str]:
     return settled
 
 
+def removals_begin_anew(stream: Stream, state: State) -> None:
+    """Count from this state on: what went before was not retention's doing."""
+    RemovalCount.objects.update_or_create(stream=stream, defaults=_standing(state))
+
+
 def _standing(state: State, *, told_at: datetime | None = None) -> dict[str, Any]:
     """A count that begins at this state."""
     return {

@@ -11,10 +11,13 @@ from streams.errors import Refusal, stream_not_found
 from streams.log import config, keys, stats
 from streams.log.client import one
 from streams.models import DEFAULT_WORKSPACE, RemovalCount, Rollup, RollupPosition, Stream, Workspace
+from streams.models.stream import Storage
 from streams.services.events import event_of, event_record, events_append
+from streams.services.memory import memory_begin
 from streams.services.plans import within_plan
 
 SETTINGS = (
+    "storage",
     "ttl",
     "max_messages",
     "max_bytes",
@@ -86,7 +89,7 @@ def _streams_create(
     refusals: list[tuple[int, Refusal]] = []
     for index, (name, settings) in enumerate(wanted):
         try:
-            fresh = Stream(workspace=workspace, name=name, **within_plan(workspace, settings))
+            fresh = _stream(workspace, name=name, settings=within_plan(workspace, settings))
             made.append(_held_or_fresh(there.get(name), fresh))
         except Refusal as refusal:
             refusals.append((index, refusal))
@@ -119,6 +122,18 @@ def workspace_held(workspace: Workspace) -> Workspace:
     if held is None:
         raise Refusal("workspace_not_found", "The workspace has been deleted.", workspace=workspace.name)
     return held
+
+
+def _stream(workspace: Workspace, *, name: str, settings: Mapping[str, Any]) -> Stream:
+    """A new row; its internal id says where the stream is stored."""
+    in_memory = settings.get("storage") == Storage.MEMORY
+    if in_memory and not store.has_memory():
+        raise Refusal(
+            "validation_error",
+            "storage: This installation has no server for streams in memory; see OKMQ_MEMORY_REDIS_URL.",
+            fields=["storage"],
+        )
+    return Stream(workspace=workspace, name=name, stream_id=keys.stream_id(memory=in_memory), **settings)
 
 
 def _held_or_fresh(held: Stream | None, fresh: Stream) -> tuple[Stream, bool]:
@@ -201,8 +216,8 @@ def stream_change(stream: Stream, *, changes: Mapping[str, Any], actor: Actor) -
 def stream_delete(stream: Stream, *, actor: Actor) -> None:
     """Delete a stream with its messages and rollups; a stream made again under the name has nothing of it."""
     stream_id, workspace_id, name = stream.stream_id, stream.workspace_id, stream.name
-    # Asked before anything is gone: while the log is away, the stream stays whole and can be deleted later.
-    store.log().run(one(("PING",)))
+    # Asked before anything is gone: while its server is away, the stream stays whole and can be deleted later.
+    store.log().run(one(("EXISTS", keys.meta(stream_id))))
     Rollup.objects.filter(stream_id=stream_id).delete()
     RollupPosition.objects.filter(stream_id=stream_id).delete()
     stream.delete()
@@ -227,6 +242,9 @@ def streams_publish(streams: Sequence[Stream]) -> None:
         told = list(streams[first : first + config.PUBLISHED_AT_ONCE])
         while told:
             store.log().run(config.streams_publish([(registered(each), settings_of(each)) for each in told]))
+            for each in told:
+                if each.storage == Storage.MEMORY:
+                    memory_begin(each, told=registered(each), settings=settings_of(each))
             store.log().run(stats.touch([each.stream_id for each in told]))
             told = _changed_meanwhile(told)
 

@@ -2,17 +2,42 @@
 
 from collections.abc import Mapping
 
+from streams import store
 from streams.access import SYSTEM
+from streams.log import memory
 from streams.models import Group, Stream, Token
+from streams.models.stream import Storage
 from streams.selectors import group_views, moment
 from streams.services.events import event_record
 from streams.services.groups import group_delete
+from streams.services.streams import streams_publish
 
 
 def tokens_note_used(used_ms: Mapping[int, int]) -> None:
     """Note when tokens were last used: token id → unix ms."""
     for token_id, at_ms in used_ms.items():
         Token.objects.filter(pk=token_id).update(last_used_at=moment(at_ms))
+
+
+def memory_fill(*, again: bool = False) -> list[str]:
+    """Begin every memory stream that its server does not hold; nothing is done while it holds them all.
+
+    Args:
+        again: tell it of all of them also then.
+
+    Returns:
+        The internal ids of the streams that were told.
+
+    Raises:
+        StoreUnavailable: the memory server does not answer; the next call does what is left.
+    """
+    life, is_filled = store.log().run(memory.life())
+    if is_filled and not again:
+        return []
+    streams = list(Stream.objects.select_related("workspace").filter(storage=Storage.MEMORY))
+    streams_publish(streams)
+    store.log().run(memory.filled_set(life))
+    return [stream.stream_id for stream in streams]
 
 
 def process_restarted(name: str, *, note: str) -> None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from streams.log import stats, trim
+from streams.log import keys, stats, trim
 from streams.log.client import AsyncLog
-from streams.log.errors import StreamNotFound
+from streams.log.errors import StoreUnavailable, StreamLost, StreamNotFound
 
 SWEEP_EVERY_S = 20
 """Every stream is looked after at least this often: what expires is physically gone within 60 s."""
@@ -12,12 +12,16 @@ SWEEP_EVERY_S = 20
 OnMissed = Callable[[str, int], Awaitable[None]]
 
 
-async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed) -> None:
+async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed) -> bool:
     """Apply limits and expiry to streams and remove what is hidden.
 
     Args:
         on_missed: told the stream and the number of messages that went before the history had them.
+
+    Returns:
+        Whether there was a stream in memory that its server does not hold.
     """
+    is_one_lost = False
     for stream_id in stream_ids:
         try:
             hidden = await log.run(trim.apply_limits(stream_id))
@@ -25,10 +29,18 @@ async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed)
             dropped = await log.run(trim.drop(stream_id))
         except StreamNotFound:
             continue
+        except StreamLost:
+            is_one_lost = True
+            continue
+        except StoreUnavailable:
+            if not keys.in_memory(stream_id):
+                raise
+            continue  # its server has just gone; the durable streams go on
         if hidden.messages or expired:
             await log.run(stats.touch([stream_id]))  # the pages see a quiet stream shrink, too
         if dropped.missed:
             await on_missed(stream_id, dropped.missed)
+    return is_one_lost
 
 
 class Round:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from streams.log import config, stats
+from streams.log import config, keys, stats
 from streams.log.append import append
 from streams.log.client import AsyncLog
 from streams.log.config import Registered
@@ -68,8 +68,12 @@ class Sampler:
         self._moving: set[str] = set()
         self._refreshed = 0.0
 
-    async def sample(self, *, at_ms: int) -> list[Sample]:
-        """Sample what was touched since the last call and what still moved then."""
+    async def sample(self, *, at_ms: int, with_memory: bool = True) -> list[Sample]:
+        """Sample what was touched since the last call and what still moved then.
+
+        Args:
+            with_memory: whether to ask for the streams in memory; if not, they are asked for in a later call.
+        """
         touched = set(await self._log.run(stats.take_touched(TOUCHED_AT_ONCE)))
         wanted = touched | self._moving
         if not wanted:
@@ -77,12 +81,21 @@ class Sampler:
         registered = await self.registered()
         if not wanted <= registered.keys():
             registered = await self._refresh()
-        states = await self._log.run(stats.inspect_many(sorted(wanted & registered.keys())))
+        asked = {each for each in wanted & registered.keys() if with_memory or not keys.in_memory(each)}
+        states = await self._log.run(stats.inspect_many(sorted(asked)))
         samples = [self._sampled(stream_id, state, at_ms=at_ms) for stream_id, state in states.items()]
         for stream_id in wanted - states.keys():
             self._last.pop(stream_id, None)
         self._moving = {sample.stream_id for sample in samples if sample.is_moving}
+        self._moving |= {
+            each for each in wanted & registered.keys() if each not in states and keys.in_memory(each)
+        }
         return samples
+
+    def forget(self, stream_ids: Iterable[str]) -> None:
+        """Let streams begin anew: what was sampled before says nothing about their rates."""
+        for stream_id in stream_ids:
+            self._last.pop(stream_id, None)
 
     async def registered(self) -> Mapping[str, Registered]:
         """The registry of streams, read again every few seconds."""

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from asgiref.sync import sync_to_async
 
-from streams.log import config, lease, notes, stats
+from streams.log import config, keys, lease, memory, notes, stats
 from streams.log.client import AsyncLog
-from streams.log.errors import LogError
+from streams.log.errors import LogError, StoreUnavailable
 from streams.services import history
 from streams.services import removals as removals_recorded
 from streams.services import upkeep as records
@@ -35,7 +35,7 @@ class Worker:
     """Ticks until ``stop`` is called.
 
     Args:
-        url: the log's store.
+        url, memory_url: the log's servers.
         metrics_stream_id: the system's own stream, where samples go.
         processes_file: what the supervisor writes; restarts in it become events.
         on_samples, on_processes: told what the live pages show.
@@ -45,12 +45,14 @@ class Worker:
         self,
         url: str,
         *,
+        memory_url: str | None = None,
         metrics_stream_id: str,
         processes_file: Path,
         on_samples: OnSamples,
         on_processes: OnProcesses,
     ) -> None:
-        self._log = AsyncLog(url)
+        self._log = AsyncLog(url, memory_url=memory_url)
+        self._has_memory, self._memory_answers = memory_url is not None, True
         self._owner = secrets.token_hex(8)
         self._metrics_stream_id = metrics_stream_id
         self._processes_file = processes_file
@@ -95,15 +97,21 @@ class Worker:
 
     async def _tick(self) -> None:
         at_ms = int(time.time() * 1000)
-        samples = await self._sampler.sample(at_ms=at_ms)
+        answers = self._has_memory and await self._fill_memory()
+        samples = await self._sampler.sample(at_ms=at_ms, with_memory=answers)
         shown = [sample for sample in samples if sample.stream_id != self._metrics_stream_id]
         if shown:
             await self._on_samples(shown)
             await sampling.record(self._log, self._metrics_stream_id, shown, at_ms=at_ms)
+            held = {each.stream_id: each.messages for each in shown if keys.in_memory(each.stream_id)}
+            await self._log.run(memory.held_set(held))
         await self._watch_processes()
         registered = await self._sampler.registered()
         turn = set(self._round.next(list(registered))) | {sample.stream_id for sample in samples}
-        await retention.tend(self._log, sorted(turn), on_missed=self._missed)
+        tended = sorted(each for each in turn if answers or not keys.in_memory(each))
+        if await retention.tend(self._log, tended, on_missed=self._missed):
+            # One was made while its server did not answer: the next tick begins it.
+            await self._log.run(memory.filled_set(""))
         await self._record_removals(samples)
         if self._groups_at < time.monotonic() - GROUPS_EVERY_S:
             self._groups_at = time.monotonic()
@@ -114,6 +122,20 @@ class Worker:
             used = await self._log.run(config.take_tokens_used())
             if used:
                 await sync_to_async(records.tokens_note_used)(used)
+
+    async def _fill_memory(self) -> bool:
+        """Begin what the memory server has lost; whether it answers. Without it the durable streams go on."""
+        try:
+            _, is_filled = await self._log.run(memory.life())
+            if not is_filled:
+                self._sampler.forget(await sync_to_async(records.memory_fill)())
+        except StoreUnavailable as error:
+            if self._memory_answers:
+                log.warning("The server of the streams in memory does not answer: %s", error)
+            self._memory_answers = False
+        else:
+            self._memory_answers = True
+        return self._memory_answers
 
     async def _refuse_runs(self) -> None:
         """Nobody waits for a run that cannot come: the supervisor says why there is no analytics process."""

@@ -17,6 +17,7 @@ from okmq import env
         ("OKMQ_FSYNC", "sometimes"),
         ("OKMQ_HISTORY", "perhaps"),
         ("OKMQ_REDIS_URL", "localhost:6379"),
+        ("OKMQ_MEMORY_REDIS_URL", "localhost:6379"),
         ("OKMQ_DATABASE_URL", "mysql://x"),
         ("OKMQ_ADMIN_TOKEN", "short"),
         ("OKMQ_ADMIN_PASSWORD", "a"),
@@ -55,3 +56,17 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     path.write_text("# a comment\n\nOKMQ_PORT='8001'\nOKMQ_HOST=::1\n")
     found = env.load({"OKMQ_PORT": "8002"}, dotenv=path)
     assert (found.port, found.host) == (8002, "::1")
+
+
+def test_streams_in_memory_need_a_server_of_their_own() -> None:
+    url = "redis://127.0.0.1:6379"
+    with pytest.raises(env.EnvError, match="expected another server"):
+        env.load({"OKMQ_REDIS_URL": url, "OKMQ_MEMORY_REDIS_URL": url}, dotenv=None)
+
+
+def test_beside_a_server_of_ones_own_there_is_no_private_one_in_memory() -> None:
+    found = env.load({"OKMQ_REDIS_URL": "redis://127.0.0.1:6379"}, dotenv=None)
+    assert (found.memory_redis_url, found.private_memory) == (None, False)
+    private = env.load({}, dotenv=None)
+    assert private.private_memory
+    assert private.memory_redis_url not in (None, private.redis_url)

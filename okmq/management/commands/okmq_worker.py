@@ -24,6 +24,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         worker = Worker(
             settings.ENV.redis_url,
+            memory_url=settings.ENV.memory_redis_url,
             metrics_stream_id=Stream.objects.get(name=METRICS_STREAM, internal=True).stream_id,
             processes_file=settings.ENV.processes_file,
             on_samples=live.publish_samples,

@@ -13,7 +13,7 @@
 -- ARGV[5] expect_keys: JSON [[key, offset], ...] or empty
 -- ARGV[6...] values: of each message, a value a column; empty is absent
 -- returns: one offset a message, negative where it is a duplicate
--- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_TOO_LARGE OKMQ_FULL OKMQ_WRONG_LAST OKMQ_WRONG_ID OKMQ_WRONG_KEY
+-- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_TOO_LARGE OKMQ_FULL OKMQ_WRONG_LAST OKMQ_WRONG_ID OKMQ_WRONG_KEY OKMQ_CEILING
 -- include: state, floor, ids
 local log, meta, gone, ids_a, ids_b, by_key, expiry = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local wake, columns, expect_last, expect_id, expect_keys = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -59,6 +59,7 @@ if expect_keys ~= '' then
     end
   end
 end
+if state.ceiling > 0 and state.last + #fresh > state.ceiling then return redis.error_reply('OKMQ_CEILING') end
 if state.discard == 'new' then
   raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
   state_save(meta, state)

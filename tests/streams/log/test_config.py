@@ -61,10 +61,10 @@ def test_the_archived_offset_never_goes_back(log: Log, stream: str) -> None:
     assert log.run(config.archived_of([stream])) == {stream: 5}
 
 
-def test_durability_follows_the_server(log: Log) -> None:
-    assert log.run(stats.durability()) == "fsync"
+def test_durability_follows_the_server(log: Log, stream: str) -> None:
+    assert log.run(stats.durability(stream)) == "fsync"
     log.client.execute_command("CONFIG", "SET", "appendfsync", "everysec")
     try:
-        assert log.run(stats.durability()) == "window"
+        assert log.run(stats.durability(stream)) == "window"
     finally:
         log.client.execute_command("CONFIG", "SET", "appendfsync", "always")

@@ -1,0 +1,39 @@
+"""What an operation yields: commands for a server, alone or several sent together."""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """One call of a script: its name, its keys, its arguments."""
+
+    name: str
+    keys: Sequence[str]
+    args: Sequence[Any] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Plain commands sent together, each ``(name, argument, …)``; the reply is their list of replies."""
+
+    commands: Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scripts:
+    """Several script calls sent together; a reply is the script's, or the LogError that it raised."""
+
+    calls: Sequence[Script]
+
+
+Command = Script | Scripts | Pipeline | tuple[Any, ...]
+Op = Generator[Command, Any, T]
+
+
+def one(command: Command) -> Op[Any]:
+    """The operation that sends one command and returns its reply."""
+    return (yield command)

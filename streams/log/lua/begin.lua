@@ -1,0 +1,35 @@
+-- Begins a memory stream, empty and above every offset that was ever handed out, with its groups at its start;
+-- of one that is there it changes the settings.
+-- KEYS[1] meta
+-- KEYS[2] groups
+-- KEYS[3...] group: one of each group
+-- ARGV[1] life: as `life` answered, empty for a stream that was there
+-- ARGV[2] last: up to it offsets may have been handed out
+-- ARGV[3] ceiling: up to it offsets may be handed out now
+-- ARGV[4] values: how many of the following belong to the stream
+-- ARGV[5...] pairs: field, value; an empty value takes the field away; then of each group a JSON array: name and pairs
+-- returns: 1 when it was begun, 0 when it was there, -1 when the server has lost what it held meanwhile
+-- include: state
+local meta, groups = KEYS[1], KEYS[2]
+local life, last, ceiling, values = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+
+local held = redis.call('HMGET', meta, 'name', 'life')
+local new = not held[1]
+if new and (life == '' or held[2] ~= life) then return -1 end
+for n = 5, values + 4, 2 do
+  if ARGV[n + 1] == '' then redis.call('HDEL', meta, ARGV[n]) else redis.call('HSET', meta, ARGV[n], ARGV[n + 1]) end
+end
+if not new then return 0 end
+local state = state_load(meta)
+state.last, state.floor, state.committed, state.archived, state.ceiling = last, last + 1, last, last, ceiling
+state_save(meta, state)
+for n = 3, #KEYS do
+  local group = cjson.decode(ARGV[values + n + 2])
+  redis.call('SADD', groups, group[1])
+  redis.call('HSET', KEYS[n], 'name', group[1], 'delivered', string.format('%d', last), 'generation',
+    string.format('%d', state_now(state)))
+  for at = 2, #group, 2 do
+    if group[at + 1] ~= '' then redis.call('HSET', KEYS[n], group[at], group[at + 1]) end
+  end
+end
+return 1

@@ -1,0 +1,100 @@
+"""Streams in memory: begun on a server that loses everything when it ends, and begun again above all they had.
+
+What must outlive that server stands on the durable one: names, tokens, and for each memory stream the offset up to
+which some may have been handed out. Offsets are reserved there in blocks before the memory server may hand them out,
+so a stream that is begun again continues above everything that anybody was ever told, whatever was lost.
+
+Two words keep a call that comes too late from doing harm. A server's *life* is a random word that it keeps beside its
+data; what is begun names the life that was seen before its block was reserved, and counts only in that life.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from streams.log import config, groups, keys
+from streams.log.client import Op, Pipeline, Script
+
+BLOCK = 100_000
+"""Offsets reserved at a time: one more round trip for so many messages, and at most such a gap after a loss."""
+
+
+def begin(
+    stream: config.Registered, settings: Mapping[str, Any], groups_of: Mapping[str, groups.Settings]
+) -> Op[bool]:
+    """Begin a memory stream that its server does not hold, with its groups at its start; else change its settings.
+
+    Args:
+        groups_of: name → settings of its consumer groups.
+
+    Returns:
+        Whether it was begun now; it is empty then, and its first offset is above every one of before.
+
+    Raises:
+        StoreUnavailable: the memory server or the durable one does not answer.
+    """
+    stream_id = stream.stream_id
+    meta = keys.meta(stream_id)
+    names = [keys.group(stream_id, name) for name in groups_of]
+    published = config.published(stream, settings)
+    told = [json.dumps([name, *groups.published(each)]) for name, each in groups_of.items()]
+    while True:
+        # The life first, then the block: a block that is older than this life may lie below what was handed out.
+        life = yield Script("life", [meta], [secrets.token_hex(8)])
+        ceiling = (yield _reservation(stream_id)) if life else 0
+        last = max(0, ceiling - BLOCK)
+        begun = yield Script(
+            "begin",
+            [meta, keys.groups(stream_id), *names],
+            [life, last, ceiling, len(published), *published, *told],
+        )
+        if begun >= 0:
+            return bool(begun)
+
+
+def offsets_reserve(stream_id: str) -> Op[None]:
+    """Let a memory stream hand out another block of offsets.
+
+    Raises:
+        StreamNotFound, StreamLost: it is not there (any more).
+    """
+    ceiling = yield _reservation(stream_id)
+    yield Script("ceiling", [keys.meta(stream_id)], [ceiling])
+
+
+def _reservation(stream_id: str) -> tuple[Any, ...]:
+    return ("HINCRBY", keys.MEMORY_RESERVED, stream_id, BLOCK)
+
+
+def life() -> Op[tuple[str, bool]]:
+    """The life that the memory server is in, and whether all memory streams were begun in it.
+
+    Raises:
+        StoreUnavailable: the memory server does not answer, or there is none.
+    """
+    _, found, filled = yield Pipeline(
+        [
+            ("SET", keys.MEMORY_LIFE, secrets.token_hex(8), "NX"),
+            ("GET", keys.MEMORY_LIFE),
+            ("GET", keys.MEMORY_FILLED),
+        ]
+    )
+    return found.decode(), found == filled
+
+
+def filled_set(life: str) -> Op[None]:
+    """Say that all memory streams were begun in this life."""
+    yield ("SET", keys.MEMORY_FILLED, life)
+
+
+def held_set(messages: Mapping[str, int]) -> Op[None]:
+    """Note how many messages memory streams hold, on the durable server, for the day that they are lost."""
+    if messages:
+        yield ("HSET", keys.MEMORY_HELD, *(part for item in messages.items() for part in item))
+
+
+def held_take(stream_id: str) -> Op[int]:
+    """Take the note of ``held_set`` away: how many messages a stream held when it was last noted."""
+    noted, _ = yield Pipeline([("HGET", keys.MEMORY_HELD, stream_id), ("HDEL", keys.MEMORY_HELD, stream_id)])
+    return int(noted or 0)

@@ -1,0 +1,78 @@
+"""Which server a command is for: a stream's internal id says where it lives, so no caller has to know.
+
+A command without a key (``TIME``, ``CONFIG``) goes where the command before it goes, and to the durable server when
+it is the first.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from streams.log import keys
+from streams.log.commands import Command, Pipeline, Script, Scripts
+
+NO_MEMORY = "there is no memory server: set OKMQ_MEMORY_REDIS_URL"
+LOST = "the memory server has lost this stream, which is about to be begun again"
+
+KEYLESS = frozenset({"CONFIG", "INFO"})
+"""Commands whose first argument is no key."""
+
+Sent = TypeVar("Sent", Script, Sequence[Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Generic[Sent]):
+    """The commands for one server, and their places among all."""
+
+    in_memory: bool
+    places: Sequence[int]
+    commands: Sequence[Sent]
+
+
+def is_for_memory(command: Script | Sequence[Any]) -> bool:
+    """Whether one command is for the memory server."""
+    key = _key(command)
+    return key is not None and keys.of_memory(key)
+
+
+def parts(commands: Sequence[Sent]) -> list[Part[Sent]]:
+    """Commands sent together, by server: the durable one's first."""
+    marks: list[bool] = []
+    mark = False
+    for command in commands:
+        key = _key(command)
+        mark = mark if key is None else keys.of_memory(key)
+        marks.append(mark)
+    if mark not in marks or (not mark) not in marks:
+        return [Part(mark, range(len(commands)), commands)]
+    found = []
+    for server in (False, True):
+        places = [place for place, mark in enumerate(marks) if mark is server]
+        found.append(Part(server, places, [commands[place] for place in places]))
+    return found
+
+
+def merged(parts: Sequence[Part[Sent]], replies: Sequence[list[Any]]) -> list[Any]:
+    """The replies to all commands in their order, from those of each part."""
+    if len(parts) == 1:
+        return replies[0]
+    by_place = {
+        place: reply
+        for part, some in zip(parts, replies, strict=True)
+        for place, reply in zip(part.places, some, strict=True)
+    }
+    return [by_place[place] for place in range(len(by_place))]
+
+
+def memory_stream_of(command: Command) -> str | None:
+    """The memory stream that a command is about, or None."""
+    if isinstance(command, Scripts | Pipeline):
+        commands = command.calls if isinstance(command, Scripts) else command.commands
+        return memory_stream_of(commands[0]) if commands else None  # type: ignore[arg-type]
+    return keys.stream_id_of(_key(command) or "") if command and is_for_memory(command) else None
+
+
+def _key(command: Script | Sequence[Any]) -> str | None:
+    if isinstance(command, Script):
+        return command.keys[0]
+    return command[1] if len(command) > 1 and command[0] not in KEYLESS else None

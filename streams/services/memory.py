@@ -1,0 +1,33 @@
+"""Streams in memory: begun on their server, again when it has lost them, and then the loss is put on record."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from streams import store
+from streams.access import SYSTEM
+from streams.log import config, memory, stats
+from streams.models import Group, Stream
+from streams.services.events import event_record
+from streams.services.removals import removals_begin_anew
+
+
+def memory_begin(stream: Stream, *, told: config.Registered, settings: Mapping[str, Any]) -> None:
+    """Tell the memory server of a stream and its groups; one that it does not hold is begun, empty.
+
+    Raises:
+        StoreUnavailable: the memory server does not answer.
+    """
+    groups = {group.name: group.log_settings for group in Group.objects.filter(stream=stream)}
+    if not store.log().run(memory.begin(told, settings, groups)):
+        return
+    removals_begin_anew(stream, store.log().run(stats.inspect(stream.stream_id)))
+    lost = store.log().run(memory.held_take(stream.stream_id))
+    if lost:
+        event_record(
+            stream.workspace,
+            kind="stream.memory_lost",
+            actor=SYSTEM,
+            stream=stream.name,
+            after={"messages": lost},
+            summary=f"{stream.name} lost {lost} messages: it is kept in memory, and its server started again.",
+        )

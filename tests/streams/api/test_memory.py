@@ -1,0 +1,142 @@
+"""Streams in memory through the API: made, seen, refused, and while their server is away."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from streams import store
+from streams.log import keys, memory, stats
+from streams.log.append import append
+from streams.log.client import Log
+from streams.models import Event, Stream
+from streams.services.removals import removals_record
+from streams.services.upkeep import memory_fill
+from tests.streams.api.conftest import Api, code, fields
+from tests.streams.log.messages import fill, message
+
+
+@pytest.fixture
+def away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """The server of the streams in memory does not answer."""
+    without = Log(settings.ENV.redis_url, memory_url=f"unix://{tmp_path}/nobody.sock")
+    monkeypatch.setattr(store, "log", lambda: without)
+    yield
+    monkeypatch.undo()
+    without.close()
+
+
+@pytest.fixture
+def held(owner: Api) -> Stream:
+    """A stream in memory with three messages."""
+    assert owner.post("streams/", {"name": "volatile", "storage": "memory"}).status_code == 201
+    stream = Stream.objects.get(workspace=owner.workspace, name="volatile")
+    fill(store.log(), stream.stream_id, 3)
+    return stream
+
+
+def lose_everything(url: str) -> None:
+    """As a restart of their server does."""
+    server = Log(url)
+    server.client.execute_command("FLUSHALL")
+    server.close()
+
+
+def test_storage_is_chosen_at_creation_and_shown(owner: Api, held: Stream) -> None:
+    shown = owner.get("streams/volatile").json()
+    assert (shown["storage"], shown["messages"], shown["offset"]) == ("memory", 3, 3)
+    assert keys.in_memory(held.stream_id)
+    owner.post("streams/", {"name": "kept"})
+    assert [each["storage"] for each in owner.get("streams/").json()] == ["durable", "memory"]
+
+
+def test_storage_is_part_of_what_makes_a_stream_the_same(owner: Api, held: Stream) -> None:
+    assert owner.post("streams/", {"name": "volatile", "storage": "memory"}).status_code == 200
+    answer = owner.post("streams/", {"name": "volatile"})
+    assert (answer.status_code, code(answer)) == (409, "stream_exists")
+    assert answer.json()["error"]["details"]["differs"] == ["storage"]
+
+
+@pytest.mark.parametrize("storage", ["memory", "durable"])
+def test_storage_cannot_change(owner: Api, held: Stream, storage: str) -> None:
+    answer = owner.patch("streams/volatile", {"storage": storage})
+    assert (answer.status_code, code(answer), fields(answer)) == (400, "validation_error", ["storage"])
+
+
+def test_a_limit_of_a_stream_in_memory_acts(owner: Api, held: Stream) -> None:
+    assert owner.patch("streams/volatile", {"max_messages": 1}).json()["messages"] == 1
+
+
+def test_a_deleted_one_leaves_nothing_on_either_server(owner: Api, held: Stream, valkey_memory: str) -> None:
+    owner.post("streams/volatile/groups/", {"name": "readers"})
+    assert owner.delete("streams/volatile").status_code == 204
+    server = Log(valkey_memory)
+    assert server.client.execute_command("KEYS", f"okmq:{{{held.stream_id}}}:*") == []
+    server.close()
+    assert owner.get("streams/volatile").status_code == 404
+
+
+def test_without_such_a_server_it_is_refused_in_a_sentence(
+    owner: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "ENV", replace(settings.ENV, memory_redis_url=None))
+    answer = owner.post("streams/", {"name": "volatile", "storage": "memory"})
+    assert (answer.status_code, code(answer), fields(answer)) == (400, "validation_error", ["storage"])
+    assert "OKMQ_MEMORY_REDIS_URL" in answer.json()["error"]["message"]
+    assert not Stream.objects.filter(workspace=owner.workspace).exists()
+
+
+def test_while_their_server_is_away_the_durable_ones_are_served(
+    owner: Api, held: Stream, request: pytest.FixtureRequest
+) -> None:
+    owner.post("streams/", {"name": "kept"})
+    request.getfixturevalue("away")
+    kept, volatile = owner.get("streams/").json()
+    assert (kept["name"], kept["messages"]) == ("kept", 0)
+    assert (volatile["name"], volatile["messages"], volatile["offset"]) == ("volatile", None, None)
+    ready = Client().get("/readyz")
+    assert (ready.status_code, ready.json()["status"]) == (200, "degraded")
+    assert "in memory" in ready.json()["checks"]["memory"]
+
+
+def test_a_call_that_needs_their_server_is_refused_for_now(
+    owner: Api, held: Stream, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue("away")
+    answer = owner.client.delete("/api/v1/streams/volatile", headers={"authorization": owner.secret})
+    assert (answer.status_code, code(answer)) == (503, "store_unavailable")
+    assert Stream.objects.filter(pk=held.pk).exists()
+
+
+def test_what_was_lost_is_an_event_and_the_stream_goes_on_above_it(
+    owner: Api, held: Stream, valkey_memory: str
+) -> None:
+    owner.post("streams/volatile/groups/", {"name": "readers"})
+    store.log().run(memory.held_set({held.stream_id: 3}))
+    lose_everything(valkey_memory)
+    assert held.stream_id in memory_fill()
+    assert memory_fill() == []
+    shown = owner.get("streams/volatile").json()
+    assert (shown["messages"], shown["lag"], shown["groups"]) == (0, 0, 1)
+    assert shown["offset"] >= 3
+    (stored,) = store.log().run(append(held.stream_id, [message(1)]))
+    assert stored.offset == shown["offset"] + 1
+    assert owner.get("streams/volatile/groups/readers").json()["lag"] == 1
+    (event,) = Event.objects.filter(workspace=owner.workspace.name, kind="stream.memory_lost")
+    assert (event.stream, event.after) == ("volatile", {"messages": 3})
+    removals_record(store.log().run(stats.inspect_many([held.stream_id])))
+    assert not Event.objects.filter(workspace=owner.workspace.name, kind="stream.expired").exists()
+
+
+def test_a_change_before_the_worker_came_records_the_loss_too(
+    owner: Api, held: Stream, valkey_memory: str
+) -> None:
+    store.log().run(memory.held_set({held.stream_id: 3}))
+    lose_everything(valkey_memory)
+    assert owner.patch("streams/volatile", {"ttl": 60}).json()["messages"] == 0
+    memory_fill()
+    assert Event.objects.filter(workspace=owner.workspace.name, kind="stream.memory_lost").count() == 1
+    assert store.log().run(stats.inspect(held.stream_id)).offset >= 3
