@@ -8,6 +8,7 @@ reorder or hide text on the screen are shown as their escapes.
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.utils.html import escape
@@ -16,6 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 # What is laid out at once; the whole is one click away. A megabyte of JSON would be some 40,000 lines.
 SHOWN_BYTES = 64 * 1024
 PREVIEW_CHARACTERS = 160
+HEX_BYTES = 4096
 _INDENT = "  "
 
 _TOKEN = re.compile(r'[ \t\r\n]*("(?:[^"\\]|\\.)*"|-?\d[0-9.eE+-]*|true|false|null|[{}\[\],:])')
@@ -72,13 +74,8 @@ def laid_out(body: bytes, *, limit: int = SHOWN_BYTES) -> Layout:
     parts: list[str] = []
     depth = 0
     before = ""
-    match = _TOKEN.match(text)
-    position = match.end() if match else 0
-    while match:
-        token = match[1]
-        # Matched only where the last one ended: a search onwards would try every quote in a cut-off rest.
-        match = _TOKEN.match(text, position)
-        following = match[1] if match else ""
+    position = 0
+    for token, following, end in tokens(text):
         if token in "{[":
             depth += 1
             parts.append(token if following in ("}", "]") else f"{token}\n{_INDENT * depth}")
@@ -91,18 +88,37 @@ def laid_out(body: bytes, *, limit: int = SHOWN_BYTES) -> Layout:
             parts.append(": ")
         elif token.startswith('"'):
             kind = "name" if following == ":" else "string"
-            parts.append(f'<span class="json-{kind}">{escape(_readable_string(token))}</span>')
+            parts.append(f'<span class="json-{kind}">{escape(readable_string(token))}</span>')
         else:
             kind = "number" if token[0] in "-0123456789" else "literal"
             parts.append(f'<span class="json-{kind}">{escape(token)}</span>')
-        before = token
-        position = match.end() if match else position
+        before, position = token, end
     parts.append(escape(visible(text[position:].rstrip())))
     # Every token above went through escape() or is one of {}[],: .
     return Layout(html=mark_safe("".join(parts)), shown=min(limit, len(body)), total=len(body))
 
 
-def _readable_string(token: str) -> str:
+def tokens(text: str) -> Iterator[tuple[str, str, int]]:
+    """The tokens of a JSON text: each with the one that follows ("" at the end) and the place behind it."""
+    match = _TOKEN.match(text)
+    while match:
+        token, end = match[1], match.end()
+        # Matched only where the last one ended: a search onwards would try every quote in a cut-off rest.
+        match = _TOKEN.match(text, end)
+        yield token, match[1] if match else "", end
+
+
+def hex_dump(body: bytes, *, limit: int = HEX_BYTES) -> str:
+    """The first bytes of a body, sixteen a line: place, hexadecimal, and what is printable ASCII."""
+    lines = []
+    for place in range(0, min(limit, len(body)), 16):
+        row = body[place : min(place + 16, limit)]
+        shown = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
+        lines.append(f"{place:06x}  {row[:8].hex(' '):23}  {row[8:].hex(' '):23}  {shown}")
+    return "\n".join(lines)
+
+
+def readable_string(token: str) -> str:
     """``"caf\\u00e9"`` as ``"café"``; whatever would deceive or cannot be encoded keeps its escape."""
     if "\\u" not in token:
         return visible(token)

@@ -6,7 +6,6 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
@@ -153,46 +152,6 @@ class DeleteForm(BootstrapMixin, forms.Form):
         return typed
 
 
-class BrowseForm(BootstrapMixin, forms.Form):
-    """Where to look in a stream; the page's query string is this form."""
-
-    START = (
-        ("newest", _("Newest first")),
-        ("oldest", _("Oldest first")),
-        ("offset", _("From offset")),
-        ("time", _("From time")),
-    )
-    start = forms.ChoiceField(label=_("Start"), choices=START, required=False)
-    at = forms.CharField(
-        label=_("Offset or time"),
-        required=False,
-        max_length=60,
-        widget=forms.TextInput(attrs={"placeholder": _("1200 · 15 min ago · 2026-11-21 07:05")}),
-    )
-    before = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
-    after = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
-
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or self.cleaned_data
-        start, text = cleaned.get("start") or "newest", cleaned.get("at", "")
-        cleaned["start"] = start
-        try:
-            if start == "time":
-                cleaned["time"] = quantities.parse_moment(text, now=timezone.now())
-            elif start == "offset":
-                cleaned["offset"] = _offset(text)
-        except ValueError as error:
-            self.add_error("at", str(error))
-        return cleaned
-
-
-def _offset(text: str) -> int:
-    digits = text.strip().replace(",", "")
-    if not (digits.isascii() and digits.isdigit()) or int(digits) > quantities.LARGEST:
-        raise ValueError("Write an offset: a whole number from 0.")
-    return int(digits)
-
-
 class PublishForm(BootstrapMixin, forms.Form):
     """One message."""
 
@@ -217,6 +176,21 @@ class PublishForm(BootstrapMixin, forms.Form):
         ),
         help_text=_("Optional; words with dots between them."),
     )
+    headers = forms.CharField(
+        label=_("Headers"),
+        required=False,
+        strip=False,
+        max_length=64 * 1024,
+        widget=forms.TextInput(
+            attrs={
+                "class": "mono",
+                "placeholder": '{"trace": "4bf92f35"}',
+                "autocomplete": "off",
+                "spellcheck": "false",
+            }
+        ),
+        help_text=_("Optional; a JSON object of text."),
+    )
     body = forms.CharField(
         label=_("Body (JSON)"),
         strip=False,
@@ -232,6 +206,16 @@ class PublishForm(BootstrapMixin, forms.Form):
         if key and any(not token or set(token) & set("*> \t\r\n") for token in key.split(".")):
             raise ValidationError(_("Words with single dots between them, without *, > and blanks."))
         return key
+
+    def clean_headers(self) -> str:
+        headers = _encodable(self.cleaned_data["headers"]).strip()
+        try:
+            held = json.loads(headers or "{}")
+        except (ValueError, RecursionError):
+            held = None
+        if not isinstance(held, dict) or not all(isinstance(value, str) for value in held.values()):
+            raise ValidationError(_('An object of text, such as {"trace": "4bf92f35"}.'))
+        return headers if held else ""
 
     def clean_body(self) -> str:
         body = _encodable(self.cleaned_data["body"].replace("\r\n", "\n").strip())

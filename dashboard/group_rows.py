@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from dashboard import bodies, formats
-from dashboard.views.stream_messages import MessageRow
+from dashboard.message_rows import MessageRow
 from streams.log.dead_letters import DeadLetter
 from streams.log.entries import Message
 from streams.log.standing import GroupState

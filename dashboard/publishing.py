@@ -22,16 +22,19 @@ class Outcome:
     duplicate: bool
 
 
-def publish_one(stream: Stream, *, id: str, key: str, body: str) -> Outcome:
+def publish_one(stream: Stream, *, id: str, key: str, headers: str, body: str) -> Outcome:
     """Store one message.
 
     Args:
+        headers: a JSON object of strings, or "" for none.
         body: JSON text; it is stored as it is, with every digit.
 
     Raises:
         Refusal: what the API would answer.
     """
-    fields = {"id": id, **({"key": key} if key else {})}
+    fields: dict[str, object] = {"id": id, **({"key": key} if key else {})}
+    if headers:
+        fields["headers"] = msgspec.Raw(headers.encode())
     request = msgspec.json.encode({**fields, "body": msgspec.Raw(body.encode())})
     publication = read_publication(request)
     if stream.keys and not (key and matches_any(key, stream.keys)):

@@ -3,6 +3,7 @@
 import shlex
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from django import template
 from django.http import HttpRequest
@@ -76,13 +77,14 @@ def publish_command(base_url: str, name: str) -> str:
 
 
 @register.simple_tag
-def browse_command(base_url: str, name: str, window: Any, start: str) -> str:
-    """What the page of messages shows, from the API."""
+def browse_command(base_url: str, name: str, window: Any, start: str, form: Any) -> str:
+    """What the page of messages shows, from the API; the API knows keys, it does not search bodies."""
     path = f"{base_url}/api/v1/streams/{name}/messages"
+    key = f"&key={quote(form.cleaned_data['key'])}" if form.cleaned_data["key"] else ""
     if window.rows and start != "newest":
-        return call(f"{path}?offset={window.lowest}&limit={len(window.rows)}")
+        return call(f"{path}?offset={window.lowest}&limit={len(window.rows)}{key}")
     before = window.highest + 1 if window.rows else 1
-    return call(f"{path}?before={before}&limit={len(window.rows) or 50}")
+    return call(f"{path}?before={before}&limit={len(window.rows) or 50}{key}")
 
 
 @register.simple_tag

@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
 
@@ -15,16 +15,16 @@ from streams.errors import Refusal, refusal_of
 from streams.log.errors import LogError
 
 P = ParamSpec("P")
-Page = Callable[Concatenate[HttpRequest, Caller, P], HttpResponse]
+Page = Callable[Concatenate[HttpRequest, Caller, P], HttpResponseBase]
 
 logger = logging.getLogger(__name__)
 
 
-def console_page(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+def console_page(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
     """A page for someone who is logged in; the view is given the caller. Refusals become pages."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if not request.user.is_authenticated:
             return _to_login(request)
         try:

@@ -12,8 +12,8 @@ from django.views.decorators.http import require_GET, require_POST
 from dashboard import formats
 from dashboard.group_forms import GroupDeleteForm, PauseForm, SeekForm, SeekNowForm
 from dashboard.group_rows import DeadLetterRow, GroupRow, SeekPreview, skips_more
+from dashboard.message_rows import MessageRow
 from dashboard.views.door import console_page, is_part, number_of
-from dashboard.views.stream_messages import MessageRow
 from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, group_for

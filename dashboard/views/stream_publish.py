@@ -6,10 +6,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
-from dashboard.forms import PublishForm
+from dashboard.forms import MAX_BODY_CHARACTERS, PublishForm
 from dashboard.publishing import Outcome, publish_one
-from dashboard.views.door import console_page
+from dashboard.quantities import LARGEST
+from dashboard.views.door import console_page, number_of
 from dashboard.views.stream_page import stream_context
+from streams import selectors
 from streams.access import Caller, stream_for
 from streams.errors import Refusal
 
@@ -32,10 +34,26 @@ def publish(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
             else:
                 form = PublishForm(initial={**form.cleaned_data, "id": fresh_id()})
     else:
-        form = PublishForm(initial={"id": fresh_id(), "body": EXAMPLE})
+        form = PublishForm(initial={"id": fresh_id(), **_beginning(request, caller, name)})
     context = stream_context(request, caller, name, tab="publish")
     context |= {"form": form, "outcome": outcome, "may_publish": caller.may("publish")}
     return render(request, "dashboard/stream/publish.html", context, status=422 if form.errors else 200)
+
+
+def _beginning(request: HttpRequest, caller: Caller, name: str) -> dict[str, str]:
+    """What the form begins with: an example, or the message at the offset ``like``, to be published again.
+
+    Raises:
+        Refusal: ``message_too_large`` for a body that is longer than the form takes.
+    """
+    if "like" not in request.GET:
+        return {"body": EXAMPLE}
+    offset = number_of(request.GET["like"], default=0, low=0, high=LARGEST)
+    like = selectors.message_at(stream_for(caller, name, may="read"), offset)
+    body = like.body.decode("utf-8", "replace")
+    if len(body) > MAX_BODY_CHARACTERS:
+        raise Refusal("message_too_large", "This body is too long for a form: download it and use the API.")
+    return {"key": like.key or "", "headers": (like.headers or b"").decode(), "body": body}
 
 
 def fresh_id() -> str:

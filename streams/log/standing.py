@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from streams.log import entries, keys, read
-from streams.log.client import Op, Script
+from streams.log.client import Op, Pipeline, Script
 from streams.log.entries import Entry
 from streams.log.patterns import python_pattern
 
@@ -39,6 +39,14 @@ class GroupState:
     acked_ms: int | None
     paused_until_ms: int | None
     now_ms: int
+
+
+def positions(stream_id: str, names: Sequence[str]) -> Op[list[int | None]]:
+    """The last offset delivered to each of these groups; None for one that the log does not have."""
+    if not names:
+        return []
+    found = yield Pipeline([("HGET", keys.group(stream_id, name), "delivered") for name in names])
+    return [None if delivered is None else int(delivered) for delivered in found]
 
 
 def inspect(stream_id: str, name: str, *, filter_keys: Sequence[str] = ()) -> Op[GroupState]:

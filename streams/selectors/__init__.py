@@ -2,9 +2,27 @@
 
 from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove
 from streams.selectors.events import events_latest, events_page
-from streams.selectors.groups import GroupView, Member, dead_letters, group_view, group_views
+from streams.selectors.groups import (
+    GroupView,
+    Member,
+    dead_letters,
+    group_positions,
+    group_view,
+    group_views,
+)
 from streams.selectors.history import history_points, history_position, history_totals, runs_latest, runs_page
-from streams.selectors.messages import message_at, messages_before, messages_from, offset_at
+from streams.selectors.messages import (
+    Found,
+    entries_page,
+    message_at,
+    messages_before,
+    messages_between,
+    messages_found,
+    messages_from,
+    offset_at,
+    offset_of_id,
+    offsets_at,
+)
 from streams.selectors.retention_effects import Effect, effects_of
 from streams.selectors.samples import METRICS_STREAM, Sample, metrics_points, recent_samples
 from streams.selectors.streams import (
@@ -33,6 +51,7 @@ __all__ = [
     "METRICS_STREAM",
     "Effect",
     "Fault",
+    "Found",
     "GroupView",
     "Member",
     "Overview",
@@ -43,10 +62,12 @@ __all__ = [
     "WorkspaceView",
     "dead_letters",
     "effects_of",
+    "entries_page",
     "events_exported",
     "events_latest",
     "events_page",
     "events_prove",
+    "group_positions",
     "group_view",
     "group_views",
     "history_points",
@@ -54,10 +75,14 @@ __all__ = [
     "history_totals",
     "message_at",
     "messages_before",
+    "messages_between",
+    "messages_found",
     "messages_from",
     "metrics_points",
     "moment",
     "offset_at",
+    "offset_of_id",
+    "offsets_at",
     "overview",
     "recent_samples",
     "runs_latest",

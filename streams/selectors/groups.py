@@ -95,6 +95,13 @@ def group_views(stream: Stream, groups_: Sequence[Group]) -> list[GroupView]:
     return store.log().run(op())
 
 
+def group_positions(stream: Stream, *, limit: int = 50) -> list[tuple[str, int]]:
+    """Name and last delivered offset of a stream's first groups by name: a look that costs as good as nothing."""
+    names = list(Group.objects.filter(stream=stream).order_by("name").values_list("name", flat=True)[:limit])
+    found = store.log().run(standing.positions(stream.stream_id, names))
+    return [(name, offset) for name, offset in zip(names, found, strict=True) if offset is not None]
+
+
 def group_view(group: Group) -> GroupView:
     """One group, and how it stands.
 

@@ -1,11 +1,16 @@
 """Messages, looked at; nothing here moves anything."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from streams import store
-from streams.log import entries, read
-from streams.log.entries import Message
+from streams.log import entries, read, search
+from streams.log.client import Op
+from streams.log.entries import Entry, Message
+from streams.log.errors import MessageNotFound
+from streams.log.read import Wanted
 from streams.models import Stream
 
 
@@ -39,3 +44,84 @@ def offset_at(stream: Stream, time: datetime) -> int:
 def message_at(stream: Stream, offset: int) -> Message:
     """The message at an offset; raises the log's MessageNotFound."""
     return entries.parse(store.log().run(read.message(stream.stream_id, offset)))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a bounded search came to.
+
+    Attributes:
+        messages: in the order of the search.
+        scanned: how many were looked at for it.
+        rest: the offsets (first, end excluded) that were not looked at yet; None when nothing is left.
+    """
+
+    messages: list[Message]
+    scanned: int
+    rest: tuple[int, int] | None
+
+
+def messages_found(
+    stream: Stream,
+    *,
+    start: int = 0,
+    stop: int | None = None,
+    limit: int,
+    wanted: Wanted | None = None,
+    newest_first: bool = False,
+) -> Found:
+    """Visible messages from ``start`` to below ``stop`` (None: the end); with ``wanted`` a slice of a search."""
+
+    def op() -> Op[search.Slice]:
+        at = yield from read.position(stream.stream_id)
+        return (
+            yield from search.search(
+                stream.stream_id,
+                at,
+                start=start,
+                stop=stop,
+                limit=limit,
+                wanted=wanted,
+                newest_first=newest_first,
+            )
+        )
+
+    found = store.log().run(op())
+    return Found([entries.parse(entry) for entry in found.found], found.scanned, found.rest)
+
+
+def entries_page(
+    stream: Stream, *, start: int, stop: int, limit: int, wanted: Wanted | None
+) -> tuple[list[Entry], int | None]:
+    """Raw visible entries from ``start`` to below ``stop``, and where the next page begins; a page may be empty."""
+
+    def op() -> Op[search.Slice]:
+        at = yield from read.position(stream.stream_id)
+        return (
+            yield from search.search(stream.stream_id, at, start=start, stop=stop, limit=limit, wanted=wanted)
+        )
+
+    found = store.log().run(op())
+    return found.found, found.rest[0] if found.rest else None
+
+
+def messages_between(stream: Stream, offsets: Sequence[int]) -> list[int]:
+    """How many messages stand from each offset to below the next; counted without reading them."""
+    return store.log().run(search.counts_between(stream.stream_id, offsets))
+
+
+def offsets_at(stream: Stream, times_ms: Sequence[int]) -> list[int]:
+    """The first visible offset at or after each of some ascending times (unix ms)."""
+    return store.log().run(search.offsets_at(stream.stream_id, times_ms))
+
+
+def offset_of_id(stream: Stream, message_id: str) -> int | None:
+    """Where the message with an id stands, as long as the id is remembered and the message is there."""
+    offset = store.log().run(read.offset_of_id(stream.stream_id, message_id))
+    if offset is None:
+        return None
+    try:
+        message_at(stream, offset)
+    except MessageNotFound:
+        return None
+    return offset

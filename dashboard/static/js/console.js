@@ -1,12 +1,15 @@
 // Every page's start: live numbers, growing ages, copy buttons, keys. Charts add themselves (charts.js).
 
 import { growOlder, paint, topicsOf } from "./bind.js";
+import { startBrush } from "./brush.js";
 import { startCopying } from "./copy.js";
 import { startKeys } from "./keys.js";
 import { Live } from "./live.js";
 import { startMessages } from "./messages.js";
 import { paintProcesses } from "./processes.js";
+import { startSearching } from "./search.js";
 import { advance, rememberRate } from "./spark.js";
+import { startTail } from "./tail.js";
 
 const status = document.querySelector("[data-live-status]");
 
@@ -48,3 +51,6 @@ setInterval(() => {
 startCopying(document);
 startKeys(document);
 startMessages(document);
+startSearching(document);
+startBrush(document);
+startTail(document);

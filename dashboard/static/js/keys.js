@@ -1,4 +1,5 @@
-// Keys: "/" goes to the search field, "g" then "o" or "s" goes to the overview or the streams.
+// Keys: "/" goes to the search field, "g" then "o" or "s" to the overview or the streams, "j" and "k" to the next and
+// the previous row (Enter opens it, as it does every link), "p" pauses a live tail.
 
 const GO = { o: "/", s: "/streams/" };
 
@@ -11,6 +12,12 @@ export function startKeys(root) {
       event.preventDefault();
       search.focus();
       search.select();
+    } else if (event.key === "j" || event.key === "k") {
+      const rows = [...root.querySelectorAll("[data-row]")];
+      const place = rows.indexOf(root.activeElement) + (event.key === "j" ? 1 : -1);
+      rows[Math.max(0, Math.min(place, rows.length - 1))]?.focus();
+    } else if (event.key === "p") {
+      root.querySelector("[data-tail-pause]")?.click();
     } else if (event.key === "g") {
       going = event.timeStamp;
     } else if (GO[event.key] && event.timeStamp - going < 1000) {

@@ -1,0 +1,48 @@
+"""How much a person is asked before something goes for good: more, the more it would hurt."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from dashboard.forms import BootstrapMixin
+from streams.models import Stream
+
+PRODUCTION = ("env", "production")
+
+
+def is_production(stream: Stream) -> bool:
+    """Whether a stream is labelled ``env=production``: what is done to it asks for its name."""
+    label, value = PRODUCTION
+    return bool(stream.labels.get(label) == value)
+
+
+def phrase_for(streams: Sequence[Stream]) -> str:
+    """What must be typed: a production stream's name, or their number where there are several; else nothing."""
+    guarded = [stream.name for stream in streams if is_production(stream)]
+    if not guarded:
+        return ""
+    return guarded[0] if len(guarded) == 1 else f"{len(guarded)} production streams"
+
+
+class ConfirmForm(BootstrapMixin, forms.Form):
+    """The phrase, typed, before something goes; no field where none is asked for."""
+
+    confirm = forms.CharField(
+        required=False, widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
+    )
+
+    def __init__(self, *args: Any, phrase: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.phrase = phrase
+        self.fields["confirm"].label = _("Type %(phrase)s to confirm") % {"phrase": phrase}
+        if not phrase:
+            del self.fields["confirm"]
+
+    def clean_confirm(self) -> str:
+        typed: str = self.cleaned_data["confirm"]
+        if typed != self.phrase:
+            raise ValidationError(_("That is something else. Nothing was done."))
+        return typed

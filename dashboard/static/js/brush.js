@@ -1,0 +1,38 @@
+// Dragging over the bars of a timeline chooses the span from the first to the last; one bar alone is a plain link.
+
+/** The address of the span between two bars, whichever was touched first. */
+export function spanAddress(base, one, other) {
+  const [first, last] = one.from <= other.from ? [one, other] : [other, one];
+  const query = new URLSearchParams(base);
+  query.set("at", first.from);
+  query.set("until", last.until);
+  return `?${query}`;
+}
+
+export function startBrush(root) {
+  const svg = root.querySelector("[data-brush]");
+  if (!svg) return;
+  const shade = svg.querySelector(".brush");
+  let begun = null;
+  let ended = null;
+  const barAt = (event) => root.elementFromPoint(event.clientX, event.clientY)?.closest("[data-brush] a");
+
+  svg.addEventListener("dragstart", (event) => event.preventDefault());
+  svg.addEventListener("pointerdown", (event) => {
+    begun = ended = event.button === 0 ? barAt(event) : null;
+  });
+  root.addEventListener("pointermove", (event) => {
+    const bar = begun && barAt(event);
+    if (!bar) return;
+    ended = bar;
+    const reaches = [begun, ended].map((each) => each.querySelector(".reach").getBBox());
+    const left = Math.min(...reaches.map((reach) => reach.x));
+    shade.setAttribute("x", left);
+    shade.setAttribute("width", Math.max(...reaches.map((reach) => reach.x + reach.width)) - left);
+    shade.toggleAttribute("hidden", begun === ended);
+  });
+  root.addEventListener("pointerup", () => {
+    if (begun && begun !== ended) location.assign(spanAddress(svg.dataset.brush, begun.dataset, ended.dataset));
+    begun = null;
+  });
+}

@@ -1,0 +1,33 @@
+"""Deleting one message, with a question before it."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from dashboard import formats
+from dashboard.confirmations import ConfirmForm, phrase_for
+from dashboard.message_rows import MessageRow
+from dashboard.views.door import console_page
+from dashboard.views.stream_page import stream_context
+from streams import selectors
+from streams.access import Caller, stream_for
+from streams.services import messages as message_services
+
+
+@require_http_methods(["GET", "POST"])
+@console_page
+def message_delete(request: HttpRequest, caller: Caller, name: str, offset: int) -> HttpResponse:
+    """The message and what deleting it does; a POST deletes it."""
+    stream = stream_for(caller, name, may="manage")
+    shown = MessageRow(selectors.message_at(stream, offset))
+    form = ConfirmForm(request.POST if request.method == "POST" else None, phrase=phrase_for([stream]))
+    if request.method == "POST" and form.is_valid():
+        message_services.message_delete(stream, offset=offset, actor=caller.actor)
+        messages.success(request, _("Message %(offset)s was deleted.") % {"offset": formats.count(offset)})
+        return redirect("dashboard:stream_messages", name=name)
+    context = stream_context(request, caller, name, tab="messages") | {"shown": shown, "form": form}
+    return render(
+        request, "dashboard/stream/message_delete.html", context, status=422 if form.errors else 200
+    )

@@ -1,0 +1,137 @@
+"""Finding messages, following them, taking them along: in a real browser."""
+
+import json
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import OpenPage, publish
+
+pytestmark = [pytest.mark.e2e, pytest.mark.running]
+
+ROWS = "[data-rows] tbody tr"
+
+
+@pytest.fixture
+def filled(api: httpx.Client, stream: str) -> str:
+    """3,000 messages; every hundredth is refused."""
+    for first in range(1, 3001, 1000):
+        bodies = [
+            {"n": n, "status": "refused" if n % 100 == 0 else "paid"} for n in range(first, first + 1000)
+        ]
+        publish(api, stream, *bodies, start=first)
+    return stream
+
+
+def find_by_time_and_by_id(page: Page, stream: str) -> None:
+    page.goto(f"/streams/{stream}/")
+    page.get_by_label("Start", exact=True).select_option("From time")
+    page.get_by_label("Offset, time or id").fill("15 min ago")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator(ROWS).first).to_contain_text("1")
+    expect(page.locator(ROWS)).to_have_count(50)
+    page.get_by_label("Start", exact=True).select_option("From id")
+    page.get_by_label("Offset, time or id").fill("m2950")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator(ROWS).first).to_contain_text("2,950")
+    expect(page).to_have_url(re.compile("start=id&at=m2950"))
+
+
+def test_a_message_is_found_by_time_and_by_id(page: Page, filled: str) -> None:
+    find_by_time_and_by_id(page, filled)
+
+
+def test_a_message_is_found_without_scripts(log_in: OpenPage, filled: str) -> None:
+    page = log_in(java_script_enabled=False)
+    find_by_time_and_by_id(page, filled)
+    page.goto(f"/streams/{filled}/?match=.n+%3C+1000")
+    page.get_by_role("link", name="Continue").click()
+    expect(page.get_by_role("status").filter(has_text="100 match")).to_be_visible()
+
+
+def test_a_search_goes_on_in_place_and_says_what_it_scanned(page: Page, filled: str) -> None:
+    page.goto(f"/streams/{filled}/")
+    page.get_by_label("Body", exact=True).fill(".n < 1000")
+    page.keyboard.press("Enter")
+    expect(page.locator(ROWS)).to_have_count(50)
+    expect(page.locator("[data-search-status]")).to_contain_text("scanned 2,051 of 3,000, 50 match")
+    page.get_by_role("link", name="Continue").click()
+    expect(page.locator(ROWS)).to_have_count(100)
+    expect(page.locator("[data-search-status]")).to_contain_text("100 match")
+
+
+def test_a_value_leads_to_the_messages_that_have_it(page: Page, filled: str) -> None:
+    page.goto(f"/streams/{filled}/?start=offset&at=300")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    value = page.locator(".tree div").filter(has_text=re.compile("^status"))
+    value.hover()
+    value.get_by_title("Messages with this value").click()
+    expect(page.get_by_label("Body", exact=True)).to_have_value('.status = "refused"')
+    expect(page.locator("[data-search-status]")).to_contain_text("scanned 3,000 of 3,000, 30 match")
+
+
+def test_dragging_over_the_timeline_chooses_a_span(page: Page, filled: str) -> None:
+    page.goto(f"/streams/{filled}/")
+    bars = page.locator("[data-brush] a")
+    first, last = bars.first.bounding_box(), bars.last.bounding_box()
+    assert first is not None
+    assert last is not None
+    if bars.count() > 1:
+        page.mouse.move(first["x"] + 2, first["y"] + 20)
+        page.mouse.down()
+        page.mouse.move(last["x"] + last["width"] / 2, last["y"] + 20, steps=5)
+        page.mouse.up()
+    else:
+        bars.first.click()
+    expect(page).to_have_url(re.compile(r"start=time&at=.*&until="))
+    expect(page.get_by_role("link", name="the whole stream")).to_be_visible()
+    expect(page.locator(ROWS).first).to_contain_text("1")
+
+
+def test_a_tail_shows_what_arrives_and_counts_what_waits_while_paused(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    page.goto(f"/streams/{stream}/tail/")
+    expect(page.locator("[data-live-word]")).to_have_text("Live")
+    publish(api, stream, {"n": 1}, {"n": 2})
+    expect(page.locator(ROWS)).to_have_count(2)
+    page.keyboard.press("p")
+    publish(api, stream, {"n": 3}, {"n": 4}, {"n": 5}, start=3)
+    expect(page.locator("[data-tail-word]")).to_have_text("Paused, up to 3 wait")
+    expect(page.locator(ROWS)).to_have_count(2)
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator(ROWS)).to_have_count(5)
+    expect(page.locator(ROWS).first).to_contain_text('{"n":5}')
+    page.get_by_role("button", name="Stop").click()
+    publish(api, stream, {"n": 6}, start=6)
+    expect(page.locator("[data-tail-word]")).to_have_text("Stopped, 5 rows kept")
+    expect(page.locator(ROWS)).to_have_count(5)
+
+
+def test_everything_that_matches_is_downloaded(page: Page, filled: str, tmp_path: Path) -> None:
+    page.goto(f"/streams/{filled}/?match=refused")
+    page.locator("summary").filter(has_text="Export").click()
+    with page.expect_download() as started:
+        page.get_by_role("link", name="NDJSON").click()
+    started.value.save_as(tmp_path / "export")
+    lines = (tmp_path / "export").read_text().splitlines()
+    assert [json.loads(line)["offset"] for line in lines] == list(range(100, 3001, 100))
+    assert started.value.suggested_filename == f"{filled}-1-3000.ndjson"
+
+
+def test_a_message_is_published_again_and_deleted(page: Page, api: httpx.Client, stream: str) -> None:
+    publish(api, stream, {"id": 9007199254740993})
+    page.goto(f"/streams/{stream}/messages/1/")
+    page.get_by_role("link", name="Publish again…").click()
+    page.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_text("Stored at offset 2.")).to_be_visible()
+    page.goto(f"/streams/{stream}/messages/1/")
+    page.get_by_role("link", name="Delete…").click()
+    expect(page.get_by_role("link", name="Keep it")).to_be_focused()
+    page.get_by_role("button", name="Delete the message").click()
+    expect(page.locator(ROWS)).to_have_count(1)
+    expect(page.locator(ROWS).first).to_contain_text("9007199254740993")
