@@ -1,11 +1,18 @@
-"""Messages taken away by a person: one, or all of a stream's."""
+"""Messages taken away by a person in the console: one, or all of a stream's. The data plane leaves notes instead."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
 
 from streams import store
 from streams.access import Actor
 from streams.errors import refusal_of
 from streams.log import read, stats, trim
 from streams.log.errors import LogError
-from streams.models import Stream
+from streams.log.trim import Removed
+from streams.models import RemovalCount, Stream
 from streams.services.events import event_record
 
 
@@ -18,17 +25,17 @@ def message_delete(stream: Stream, *, offset: int, actor: Actor) -> None:
     log = store.log()
     try:
         log.run(read.message(stream.stream_id, offset))
-        log.run(trim.delete(stream.stream_id, [offset]))
+        removed = log.run(trim.delete(stream.stream_id, [offset]))
         log.run(stats.touch([stream.stream_id]))
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
-    event_record(
-        stream.workspace,
+    _recorded(
+        stream,
+        removed,
         kind="message.deleted",
         actor=actor,
-        stream=stream.name,
-        before={"offset": offset},
-        summary=f"Message {offset} of stream {stream.name} was deleted.",
+        after={"offsets": [offset], "count": removed.messages},
+        summary=f"Message {offset} of {stream.name} was deleted.",
     )
 
 
@@ -47,12 +54,26 @@ def stream_purge(stream: Stream, *, actor: Actor) -> int:
         log.run(stats.touch([stream.stream_id]))
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
-    event_record(
-        stream.workspace,
+    _recorded(
+        stream,
+        removed,
         kind="stream.purged",
         actor=actor,
-        stream=stream.name,
-        before={"messages": removed.messages, "bytes": removed.bytes},
-        summary=f"Stream {stream.name} was purged of {removed.messages} messages.",
+        after={"messages": removed.messages, "bytes": removed.bytes, "asked": {}},
+        summary=f"{removed.messages} messages of {stream.name} were purged.",
     )
     return removed.messages
+
+
+@transaction.atomic
+def _recorded(
+    stream: Stream, removed: Removed, *, kind: str, actor: Actor, after: Mapping[str, Any], summary: str
+) -> None:
+    """The event, and the count of what went by hand, without which retention would be taken for the cause."""
+    RemovalCount.objects.filter(stream=stream).update(
+        by_hand_messages=F("by_hand_messages") + removed.messages,
+        by_hand_bytes=F("by_hand_bytes") + removed.bytes,
+    )
+    event_record(
+        stream.workspace, kind=kind, actor=actor, stream=stream.name, after=dict(after), summary=summary
+    )
