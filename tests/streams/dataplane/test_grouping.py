@@ -152,6 +152,21 @@ def test_a_client_that_went_away_gets_nothing(
     until(lambda: group.offsets() == [1])
 
 
+def test_who_slept_past_the_wait_may_answer_until_the_redelivery(
+    client: httpx.Client, stream: Stream, log: Log
+) -> None:
+    group = Group(client, log, stream, ack_wait_ms=100)
+    fill(client, stream, 3)
+    leases = [message["lease"] for message in group.fetch()]
+    due_ms = log.run(standing.inspect(stream.stream_id, "g")).now_ms + 100
+    until(lambda: log.run(standing.inspect(stream.stream_id, "g")).now_ms > due_ms)
+    assert group.post("ack", offsets=[1]).json() == {"acked": 1}
+    assert group.post("ack", leases=leases[1:2]).json() == {"acked": 1}
+    (again,) = group.fetch(consumer="another")
+    assert refusal(group.post("ack", leases=leases[2:])) == (409, "lease_lost")
+    assert group.post("ack", leases=[again["lease"]]).json() == {"acked": 1}
+
+
 def test_a_group_that_goes_ends_its_polls(
     client: httpx.Client, stream: Stream, group: Group, log: Log
 ) -> None:

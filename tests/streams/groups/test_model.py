@@ -5,7 +5,6 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
@@ -26,7 +25,9 @@ from tests.product import Product
 from tests.streams.groups.model import GroupModel, Held, StreamModel
 from tests.streams.groups.restarts import kill_and_wait
 
-pytestmark = pytest.mark.running
+IS_LONG = settings.get_current_profile_name() == "long"
+
+pytestmark = [pytest.mark.running, pytest.mark.timeout(0 if IS_LONG else 300)]
 
 KEYS = (None, "a.x", "a.y", "b.x")
 PREFIXES = (None, "a.", "b.")
@@ -254,7 +255,9 @@ class GroupsMachine(RuleBasedStateMachine):
             expected = [offset for offset in expected if offset >= wanted["offset"]]
         if position == "timestamp":
             times = sorted({held.timestamp for held in stream.held.values()})
-            times.append("2001-01-01T00:00:00Z")  # how many there are differs from run to run, the draw must not
+            times.append(
+                "2001-01-01T00:00:00Z"
+            )  # how many there are differs from run to run, the draw must not
             wanted["timestamp"] = times[data.draw(few) % len(times)]
             expected = [offset for offset in expected if stream.held[offset].timestamp >= wanted["timestamp"]]
         dry = self.of(name, "seek", **wanted, dry_run=True)
@@ -400,28 +403,17 @@ class GroupsMachine(RuleBasedStateMachine):
             self.client.close()
 
 
-@pytest.fixture(scope="module")
-def crashing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    product = Product(data_dir=tmp_path_factory.mktemp("crashing") / "data", more={"OKMQ_HISTORY": "off"})
-    try:
-        yield product.start()
-    finally:
-        product.end_all()
-
-
-def test_no_sequence_of_calls_tells_the_groups_from_the_model(crashing: Product) -> None:
-    long = settings.get_current_profile_name() == "long"
-
+def test_no_sequence_of_calls_tells_the_groups_from_the_model(mortal: Product) -> None:
     class Bound(GroupsMachine):
-        product = crashing
-        restarts_left = 200 if long else 3
+        product = mortal
+        restarts_left = 200 if IS_LONG else 3
 
     run_state_machine_as_test(
         Bound,
         settings=settings(
-            max_examples=settings.default.max_examples if long else 20,  # type: ignore[union-attr]
+            max_examples=settings.default.max_examples if IS_LONG else 20,  # type: ignore[union-attr]
             stateful_step_count=60,
-            derandomize=not long,
+            derandomize=not IS_LONG,
             database=None,
             deadline=None,
             phases=[Phase.generate],  # to shrink against a real product takes longer than to read
