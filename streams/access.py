@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 from streams import bearer, naming
-from streams.errors import Refusal, group_not_found, stream_not_found
+from streams.errors import Refusal, group_not_found, policy_not_found, stream_not_found
 from streams.exchange import note_caller
-from streams.models import DEFAULT_WORKSPACE, Group, Membership, Role, Stream, Token, Workspace
+from streams.models import DEFAULT_WORKSPACE, Group, Membership, Policy, Role, Stream, Token, Workspace
 
 ROLE_SCOPES: dict[str, frozenset[str]] = {
     Role.VIEWER: frozenset({"read"}),
@@ -72,6 +72,13 @@ class Caller:
                 "forbidden",
                 "This token is narrowed to streams, so it rules only tokens that are narrowed as far.",
                 streams=list(self.streams),
+            )
+
+    def demand_every_stream(self) -> None:
+        """Raises Refusal ``forbidden`` for a caller that is narrowed to some streams."""
+        if self.streams:
+            raise Refusal(
+                "forbidden", "This token is narrowed to streams; this is for all.", streams=list(self.streams)
             )
 
     @property
@@ -160,6 +167,23 @@ def workspace_for(caller: Caller, name: str | None) -> Workspace:
     if found is None:
         raise Refusal("workspace_not_found", "There is no such workspace.", workspace=name)
     return found
+
+
+def policy_for(caller: Caller, name: str, *, may: str) -> Policy:
+    """The retention policy of that name in the caller's workspace.
+
+    Raises:
+        Refusal: ``forbidden`` without the scope, or for a narrowed caller where more than reading is wanted;
+            ``policy_not_found``.
+    """
+    caller.demand(may)
+    if may != "read":
+        caller.demand_every_stream()
+    found = Policy.objects.select_related("workspace").filter(workspace=caller.workspace)
+    policy = found.filter(name=name).first() if naming.is_name(name) else None
+    if policy is None:
+        raise policy_not_found(name)
+    return policy
 
 
 def group_for(caller: Caller, stream_name: str, name: str, *, may: str) -> Group:

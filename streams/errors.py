@@ -25,12 +25,15 @@ STATUS = {
     "message_not_found": 404,
     "token_not_found": 404,
     "workspace_not_found": 404,
+    "policy_not_found": 404,
     "run_not_found": 404,
     "method_not_allowed": 405,
     "request_timeout": 408,
     "stream_exists": 409,
     "group_exists": 409,
     "workspace_exists": 409,
+    "policy_exists": 409,
+    "policy_in_use": 409,
     "ambiguous_key": 409,
     "lease_lost": 409,
     "stream_full": 409,
@@ -156,6 +159,11 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "") -> Refusal:
 def stream_not_found(name: str) -> Refusal:
     """No such stream here, or one of another workspace: the answer is the same."""
     return Refusal("stream_not_found", f"There is no stream {name!r}.", stream=name, err_code=10059)
+
+
+def policy_not_found(name: str) -> Refusal:
+    """No such retention policy in this workspace."""
+    return Refusal("policy_not_found", f"There is no policy {name!r}.", policy=name)
 
 
 def group_not_found(name: str) -> Refusal:

@@ -22,7 +22,7 @@ from streams.api.schema import ALWAYS, ERROR, refusals_of
 from streams.errors import STATUS
 
 PREFIX = "/api/v1"
-COLLECTIONS = ("streams", "tokens", "workspaces", "runs", "groups", "dead-letters")
+COLLECTIONS = ("streams", "tokens", "workspaces", "runs", "groups", "dead-letters", "policies")
 """Paths that end in these are shown with their slash; every path answers with and without."""
 
 DESCRIPTION = """Durable message streams: publish, read, commit; streams, tokens, workspaces, history.
@@ -37,6 +37,7 @@ TAGS = {
     "history": "A stream over time, and the jobs that compute it.",
     "events": "Who did what.",
     "tokens": "Who may call, for what.",
+    "policies": "Limits that many streams share, changed once.",
     "workspaces": "Closed rooms of streams.",
     "service": "Whether it lives, and this document.",
 }

@@ -9,12 +9,19 @@ from streams.api.fields import AnyJSON
 from streams.selectors import Effect
 
 
+class Changed(AnyJSON):
+    """Settings by name."""
+
+    def to_representation(self, value: Any) -> Any:
+        return {name: None if name == "policy" and not each else each for name, each in value.items()}
+
+
 class EffectObject(serializers.Serializer):  # type: ignore[type-arg]
     """A stream whose settings would change."""
 
     name = serializers.CharField(source="stream.name")
-    before = AnyJSON(help_text="The settings that change, as they are.")
-    after = AnyJSON(help_text="As they would be.")
+    before = Changed(help_text="The settings that change, as they are.")
+    after = Changed(help_text="As they would be.")
     messages = serializers.IntegerField(help_text="Stored messages that would go at once.")
 
 

@@ -61,6 +61,11 @@ class OnlyNull(serializers.Field):  # type: ignore[type-arg]
 class StreamSettings(Strict):
     """What can be set. Times are whole seconds, sizes bytes; a limit is null or at least 1."""
 
+    policy = Name(
+        required=False,
+        allow_null=True,
+        help_text="The retention policy that decides the limits; null for none.",
+    )
     ttl = WholeNumber(
         required=False,
         allow_null=True,
@@ -127,7 +132,10 @@ class StreamChanges(StreamSettings):
 
 def settings_in(checked: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that the service takes, of a checked object."""
-    return {field: checked[field] for field in SETTINGS if field in checked}
+    settings = {field: checked[field] for field in SETTINGS if field in checked}
+    if "policy" in settings:
+        settings["policy"] = settings["policy"] or ""
+    return settings
 
 
 class StreamObject(serializers.Serializer):  # type: ignore[type-arg]
@@ -137,6 +145,7 @@ class StreamObject(serializers.Serializer):  # type: ignore[type-arg]
     """
 
     name = serializers.CharField(source="stream.name")
+    policy = serializers.SerializerMethodField(help_text="The retention policy that decides the limits.")
     ttl = serializers.IntegerField(source="stream.ttl", allow_null=True)
     max_messages = serializers.IntegerField(source="stream.max_messages", allow_null=True)
     max_bytes = serializers.IntegerField(source="stream.max_bytes", allow_null=True)
@@ -174,3 +183,6 @@ class StreamObject(serializers.Serializer):  # type: ignore[type-arg]
     duplicates = serializers.IntegerField(
         source="figures.duplicates", allow_null=True, help_text="Publishes refused as known."
     )
+
+    def get_policy(self, view: Any) -> str | None:
+        return view.stream.policy or None

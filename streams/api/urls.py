@@ -18,6 +18,7 @@ from streams.api.groups import (
 )
 from streams.api.history import HistoryView, MetricsView
 from streams.api.openapi import SchemaView, docs
+from streams.api.policies import PoliciesView, PolicyApplyView, PolicyPreviewView, PolicyView
 from streams.api.runs import RunsView, RunView
 from streams.api.service import healthz, readyz
 from streams.api.streams import StreamsFindView, StreamsView, StreamView
@@ -51,6 +52,10 @@ urlpatterns = [
     at("streams/<name>/metrics", MetricsView.as_view(), "stream-metrics"),
     at("tokens", TokensView.as_view(), "tokens"),
     at("tokens/<token_id>", TokenView.as_view(), "token"),
+    at("policies", PoliciesView.as_view(), "policies"),
+    at("policies/<name>", PolicyView.as_view(), "policy"),
+    at("policies/<name>/preview", PolicyPreviewView.as_view(), "policy-preview"),
+    at("policies/<name>/apply", PolicyApplyView.as_view(), "policy-apply"),
     at("workspaces", WorkspacesView.as_view(), "workspaces"),
     at("workspaces/<name>", WorkspaceView.as_view(), "workspace"),
     at("workspaces/<name>/plan/preview", PlanPreviewView.as_view(), "plan-preview"),

@@ -3,6 +3,7 @@
 from streams.models.event import Event, EventHead
 from streams.models.group import Group
 from streams.models.history import Rollup, RollupPosition, Run
+from streams.models.policy import POLICY_LIMITS, Policy
 from streams.models.removal import RemovalCount
 from streams.models.stream import Stream
 from streams.models.token import Token
@@ -19,12 +20,14 @@ from streams.models.workspace import (
 __all__ = [
     "CAPS",
     "DEFAULT_WORKSPACE",
+    "POLICY_LIMITS",
     "Cap",
     "Event",
     "EventHead",
     "Group",
     "Membership",
     "Plan",
+    "Policy",
     "RemovalCount",
     "Role",
     "Rollup",

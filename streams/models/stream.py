@@ -21,13 +21,18 @@ class Storage(models.TextChoices):
 
 
 class Stream(models.Model):
-    """One stream. Limits are None or at least 1; times are whole seconds, sizes bytes."""
+    """One stream. Limits are None or at least 1; times are whole seconds, sizes bytes.
+
+    Attributes:
+        policy: name of the workspace's retention policy that decides the limits; empty for none.
+    """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="streams")
     name = models.CharField(max_length=50)
     stream_id = models.CharField(max_length=12, unique=True, default=keys.stream_id, editable=False)
     internal = models.BooleanField(default=False)
     storage = models.CharField(max_length=7, choices=Storage.choices, default=Storage.DURABLE, editable=False)
+    policy = models.CharField(max_length=50, blank=True, default="")
     ttl = models.PositiveBigIntegerField(null=True)
     max_messages = models.PositiveBigIntegerField(null=True)
     max_bytes = models.PositiveBigIntegerField(null=True)

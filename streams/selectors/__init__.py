@@ -23,6 +23,7 @@ from streams.selectors.messages import (
     offset_of_id,
     offsets_at,
 )
+from streams.selectors.policies import policies_page, policy_view
 from streams.selectors.retention_effects import Effect, effects_of
 from streams.selectors.samples import METRICS_STREAM, Sample, metrics_points, recent_samples
 from streams.selectors.streams import (
@@ -84,6 +85,8 @@ __all__ = [
     "offset_of_id",
     "offsets_at",
     "overview",
+    "policies_page",
+    "policy_view",
     "recent_samples",
     "runs_latest",
     "runs_page",

@@ -13,11 +13,12 @@ from streams.log.client import one
 from streams.models import DEFAULT_WORKSPACE, RemovalCount, Rollup, RollupPosition, Stream, Workspace
 from streams.models.stream import Storage
 from streams.services.events import event_of, event_record, events_append
+from streams.services.limits import resettled, settled
 from streams.services.memory import memory_begin
-from streams.services.plans import within_plan
 
 SETTINGS = (
     "storage",
+    "policy",
     "ttl",
     "max_messages",
     "max_bytes",
@@ -89,7 +90,7 @@ def _streams_create(
     refusals: list[tuple[int, Refusal]] = []
     for index, (name, settings) in enumerate(wanted):
         try:
-            fresh = _stream(workspace, name=name, settings=within_plan(workspace, settings))
+            fresh = _stream(workspace, name=name, settings=settled(workspace, settings))
             made.append(_held_or_fresh(there.get(name), fresh))
         except Refusal as refusal:
             refusals.append((index, refusal))
@@ -179,7 +180,7 @@ def stream_change(stream: Stream, *, changes: Mapping[str, Any], actor: Actor) -
     if held is None:
         raise stream_not_found(name)
     stream, before = held, settings_of(held)
-    wanted = within_plan(stream.workspace, changes, new=False)
+    wanted = resettled(stream, changes)
     changed = {field: value for field, value in wanted.items() if before[field] != value}
     for switch in ONE_WAY:
         if before[switch] and changed.get(switch) is False:

@@ -9,7 +9,7 @@ from streams import store
 from streams.access import Actor
 from streams.errors import Refusal
 from streams.log import config
-from streams.models import DEFAULT_WORKSPACE, Token, Workspace
+from streams.models import DEFAULT_WORKSPACE, Policy, Token, Workspace
 from streams.services.events import event_of, event_record, events_append
 from streams.services.plans import clamped
 from streams.services.streams import stream_delete, streams_publish
@@ -72,7 +72,7 @@ def workspace_change(workspace: Workspace, *, changes: Mapping[str, Any], actor:
 
 
 def _streams_bound(workspace: Workspace, *, actor: Actor) -> None:
-    """Hold the workspace's streams to its plan."""
+    """Hold the workspace's streams and policies to its plan."""
     held = workspace.streams.select_for_update(of=("self",)).filter(internal=False).order_by("pk")
     touched, events = [], []
     for stream in held.select_related("workspace"):
@@ -96,6 +96,27 @@ def _streams_bound(workspace: Workspace, *, actor: Actor) -> None:
                 before=before,
                 after=after,
                 summary=f"Stream {stream.name}: plan {workspace.plan} bounds {' and '.join(after)}.",
+            )
+        )
+    for policy in Policy.objects.select_for_update().filter(workspace=workspace):
+        before = {
+            field: getattr(policy, field)
+            for field, bound in workspace.cap.bounds.items()
+            if bound.most is not None and (getattr(policy, field) or 0) > bound.most
+        }
+        if not before:
+            continue
+        for field in before:
+            setattr(policy, field, workspace.cap.bounds[field].most)
+        policy.save()
+        events.append(
+            event_of(
+                workspace,
+                kind="policy.changed",
+                actor=actor,
+                before={"name": policy.name, **before},
+                after={"name": policy.name, **{field: getattr(policy, field) for field in before}},
+                summary=f"Policy {policy.name}: plan {workspace.plan} bounds {' and '.join(before)}.",
             )
         )
     events_append(events)

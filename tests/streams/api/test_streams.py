@@ -13,6 +13,7 @@ from streams.models import Event, Stream
 from tests.streams.api.conftest import Api, code, fields
 
 DEFAULTS: dict[str, Any] = {
+    "policy": None,
     "ttl": None,
     "max_messages": None,
     "max_bytes": None,

@@ -1,0 +1,196 @@
+"""Retention policies: one place for the limits of many streams."""
+
+from typing import Any
+
+import pytest
+
+from streams import store
+from streams.log.append import append
+from streams.models import Event, Stream
+from streams.selectors import events_prove
+from tests.streams.api.conftest import Api, caller, code, fields
+from tests.streams.log.messages import message
+
+DAY_S = 86_400
+
+
+def week(owner: Api, **limits: Any) -> None:
+    assert owner.post("policies/", {"name": "week", "ttl": 7 * DAY_S, **limits}).status_code == 201
+
+
+def limits(owner: Api, name: str) -> dict[str, Any]:
+    stream = owner.get(f"streams/{name}").json()
+    return {field: stream[field] for field in ("policy", "ttl", "max_messages", "max_bytes", "discard")}
+
+
+def publish(owner: Api, name: str, count: int) -> None:
+    stream = Stream.objects.get(workspace=owner.workspace, name=name)
+    store.log().run(append(stream.stream_id, [message(n) for n in range(count)]))
+
+
+WEEK = {"policy": "week", "ttl": 7 * DAY_S, "max_messages": None, "max_bytes": None, "discard": "old"}
+
+
+def test_a_policy_is_made_seen_changed_and_deleted(owner: Api) -> None:
+    made = owner.post("policies/", {"name": "week", "ttl": 7 * DAY_S, "description": "a week"})
+    assert made.status_code == 201
+    assert made.json() == {
+        "name": "week",
+        "ttl": 7 * DAY_S,
+        "max_messages": None,
+        "max_bytes": None,
+        "discard": "old",
+        "description": "a week",
+        "streams": 0,
+        "created_at": made.json()["created_at"],
+        "updated_at": made.json()["updated_at"],
+    }
+    assert (
+        owner.post("policies/", {"name": "week", "ttl": 7 * DAY_S, "description": "a week"}).status_code
+        == 200
+    )
+    assert code(owner.post("policies/", {"name": "week"})) == "policy_exists"
+    assert owner.patch("policies/week", {"max_messages": 5}).json()["max_messages"] == 5
+    assert [row["name"] for row in owner.get("policies").json()] == ["week"]
+    assert owner.delete("policies/week").status_code == 204
+    assert code(owner.get("policies/week")) == "policy_not_found"
+    kinds = Event.objects.filter(workspace=owner.workspace.name, kind__startswith="policy").order_by("id")
+    assert [event.kind for event in kinds] == ["policy.created", "policy.changed", "policy.deleted"]
+
+
+def test_a_stream_takes_its_limits_from_its_policy(owner: Api) -> None:
+    week(owner)
+    assert owner.post("streams/", {"name": "made", "policy": "week"}).json()["ttl"] == 7 * DAY_S
+    owner.post("streams/", {"name": "changed", "ttl": 60, "discard": "new"})
+    owner.patch("streams/changed", {"policy": "week"})
+    assert limits(owner, "made") == limits(owner, "changed") == WEEK
+    assert owner.get("policies/week").json()["streams"] == 2
+
+
+@pytest.mark.parametrize("limit", [{"ttl": 60}, {"max_messages": 1}, {"max_bytes": 1}, {"discard": "new"}])
+def test_what_the_policy_decides_a_stream_cannot(owner: Api, limit: dict[str, Any]) -> None:
+    week(owner)
+    owner.post("streams/", {"name": "a", "policy": "week"})
+    assert fields(owner.patch("streams/a", limit)) == list(limit)
+    assert fields(owner.post("streams/", {"name": "b", "policy": "week", **limit})) == list(limit)
+    assert owner.patch("streams/a", {"ttl": 7 * DAY_S}).status_code == 200, "the same is no contradiction"
+    assert owner.patch("streams/a", {"policy": None, **limit}).status_code == 200
+    assert limits(owner, "a") == {**WEEK, "policy": None, **limit}
+
+
+def test_a_policy_is_changed_once_for_all_that_use_it(owner: Api) -> None:
+    week(owner)
+    owner.post("streams/", [{"name": "a", "policy": "week"}, {"name": "b", "policy": "week"}, {"name": "c"}])
+    publish(owner, "a", 5)
+    publish(owner, "c", 5)
+    expected = {
+        "streams": [
+            {"name": "a", "before": {"max_messages": None}, "after": {"max_messages": 2}, "messages": 3},
+            {"name": "b", "before": {"max_messages": None}, "after": {"max_messages": 2}, "messages": 0},
+        ],
+        "messages": 3,
+        "sealed": [],
+    }
+    assert owner.post("policies/week/preview", {"max_messages": 2}).json() == expected
+    assert owner.get("streams/a").json()["messages"] == 5
+    owner.patch("policies/week", {"max_messages": 2})
+    assert [owner.get(f"streams/{name}").json()["max_messages"] for name in "abc"] == [2, 2, None]
+    assert owner.get("streams/a").json()["messages"] == 2, "it acts at once"
+    newest = Event.objects.filter(workspace=owner.workspace.name).order_by("id")
+    assert [event.summary for event in newest][-3:] == [
+        "Policy week: max_messages changed, for 2 streams.",
+        "Stream a: max_messages changed by policy week.",
+        "Stream b: max_messages changed by policy week.",
+    ]
+    assert events_prove().faults == []
+
+
+def test_a_sealed_stream_keeps_what_it_has(owner: Api) -> None:
+    week(owner)
+    owner.post("streams/", {"name": "a", "policy": "week", "sealed": True})
+    assert owner.post("policies/week/preview", {"ttl": 60}).json() == {
+        "streams": [],
+        "messages": 0,
+        "sealed": ["a"],
+    }
+    owner.patch("policies/week", {"ttl": 60})
+    assert limits(owner, "a") == WEEK
+
+
+def test_labels_and_names_say_which_streams_get_a_policy(owner: Api) -> None:
+    week(owner)
+    owner.post(
+        "streams/",
+        [
+            {"name": "a", "labels": {"team": "x", "env": "prod"}},
+            {"name": "b", "labels": {"team": "x"}},
+            {"name": "c"},
+            {"name": "d", "labels": {"team": "x", "env": "prod"}, "sealed": True},
+        ],
+    )
+    wanted = {"labels": {"team": "x", "env": "prod"}, "streams": ["c"]}
+    told = owner.post("policies/week/apply", {**wanted, "dry_run": True}).json()
+    assert [row["name"] for row in told["streams"]] == ["a", "c"]
+    assert told["streams"][0]["after"] == {"policy": "week", "ttl": 7 * DAY_S}
+    assert told["streams"][0]["before"] == {"policy": None, "ttl": None}
+    assert told["sealed"] == ["d"]
+    assert limits(owner, "a")["policy"] is None
+    assert owner.post("policies/week/apply", wanted).json() == told
+    assert limits(owner, "a") == limits(owner, "c") == WEEK
+    assert limits(owner, "b")["policy"] is limits(owner, "d")["policy"] is None
+
+
+def test_a_policy_in_use_stays(owner: Api) -> None:
+    week(owner)
+    owner.post("streams/", {"name": "a", "policy": "week"})
+    assert (owner.delete("policies/week").status_code, code(owner.delete("policies/week"))) == (
+        409,
+        "policy_in_use",
+    )
+    owner.delete("streams/a")
+    assert owner.delete("policies/week").status_code == 204
+
+
+def test_a_plan_bounds_policies(ruler: Api, owner: Api) -> None:
+    week(owner, max_bytes=2**40)
+    owner.post("streams/", {"name": "a", "policy": "week"})
+    ruler.patch(f"workspaces/{owner.workspace.name}", {"plan": "free"})
+    assert owner.get("policies/week").json()["max_bytes"] == 2**30
+    assert limits(owner, "a")["max_bytes"] == 2**30
+    assert fields(owner.patch("policies/week", {"ttl": 30 * DAY_S})) == ["ttl"]
+    assert code(owner.post("policies/week/preview", {"ttl": 30 * DAY_S})) == "quota_exceeded"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "policies", {"name": "a b"}),
+        ("POST", "policies", {"name": "x", "ttl": 0}),
+        ("POST", "policies", {"name": "x", "keys": []}),
+        ("PATCH", "policies/week", {"name": "y"}),
+        ("PATCH", "policies/week", {"ttl": "60"}),
+        ("POST", "policies/week/preview", {"description": ""}),
+        ("POST", "policies/week/apply", {}),
+        ("POST", "policies/week/apply", {"labels": {}}),
+        ("POST", "policies/week/apply", {"labels": {"a": 1}}),
+        ("POST", "policies/week/apply", {"streams": ["a"], "all": True}),
+        ("POST", "streams", {"name": "x", "policy": "none"}),
+        ("POST", "streams", {"name": "x", "policy": ""}),
+    ],
+)
+def test_what_is_wrong_is_refused(owner: Api, method: str, path: str, body: dict[str, Any]) -> None:
+    week(owner)
+    assert code(owner.call(method, path, body)) == "validation_error"
+
+
+def test_access(owner: Api, stranger: Api) -> None:
+    week(owner)
+    owner.post("streams/", {"name": "orders"})
+    assert code(stranger.get("policies/week")) == "policy_not_found"
+    reader = caller(owner.workspace, scopes=["read"])
+    assert reader.get("policies/week").status_code == 200
+    assert code(reader.patch("policies/week", {"ttl": 5})) == "forbidden"
+    narrowed = caller(owner.workspace, streams=["orders*"])
+    assert code(narrowed.patch("policies/week", {"ttl": 5})) == "forbidden"
+    assert code(narrowed.post("policies/week/preview", {"ttl": 5})) == "forbidden"
+    assert code(owner.post("policies/week/apply", {"streams": ["nothing"]})) == "stream_not_found"
