@@ -104,6 +104,14 @@ class StreamForm(BootstrapMixin, forms.Form):
         placeholder=_("no limit"),
         help_text=_("Size of the bodies, such as 10 GiB."),
     )
+    max_messages_per_key = forms.IntegerField(
+        label=_("Of each key"),
+        required=False,
+        min_value=1,
+        max_value=quantities.LARGEST,
+        widget=forms.NumberInput(attrs={"placeholder": _("no limit")}),
+        help_text=_("The newest so many messages; 1 keeps the latest state."),
+    )
     discard = forms.ChoiceField(
         label=_("When full"),
         choices=[

@@ -130,6 +130,8 @@ def retention_of(stream: Stream, *, messages: int, size_bytes: int) -> Retention
     if stream.max_messages is not None:
         parts.append(f"{formats.short_count(stream.max_messages)} messages")
         used.append(messages / stream.max_messages)
+    if stream.max_messages_per_key is not None:
+        parts.append(f"{formats.short_count(stream.max_messages_per_key)} a key")
     return Retention(
         " · ".join(parts) or "no limit", max(used, default=None), refuses=stream.discard == Discard.NEW
     )

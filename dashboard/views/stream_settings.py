@@ -32,6 +32,13 @@ def settings_shown(stream: Stream) -> list[tuple[str, str, str]]:
             "max_bytes",
         ),
         (
+            _("Of each key"),
+            _("the newest %(count)s") % {"count": formats.count(stream.max_messages_per_key)}
+            if stream.max_messages_per_key
+            else _("no limit"),
+            "max_messages_per_key",
+        ),
+        (
             _("When full"),
             _("refuse new messages") if stream.discard == Discard.NEW else _("remove the oldest messages"),
             "discard",

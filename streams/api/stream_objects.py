@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from streams.api.fields import KeyPatterns, Labels, Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
@@ -42,22 +41,6 @@ class OnlyLimits(OneOf):
         return super().to_internal_value(data)
 
 
-@extend_schema_field({"type": "null"})
-class OnlyNull(serializers.Field):  # type: ignore[type-arg]
-    """``max_messages_per_key``, as far as this build has it."""
-
-    def validate_empty_values(self, data: Any) -> tuple[bool, Any]:
-        return (True, None) if data is None else super().validate_empty_values(data)
-
-    def to_internal_value(self, data: Any) -> Any:
-        raise serializers.ValidationError(
-            "This build keeps no number of messages a key; only null is offered yet."
-        )
-
-    def to_representation(self, value: Any) -> Any:
-        return value
-
-
 class StreamSettings(Strict):
     """What can be set. Times are whole seconds, sizes bytes; a limit is null or at least 1."""
 
@@ -74,8 +57,11 @@ class StreamSettings(Strict):
     )
     max_messages = WholeNumber(required=False, allow_null=True, help_text="Count limit; the oldest go first.")
     max_bytes = WholeNumber(required=False, allow_null=True, help_text="Size limit; the oldest go first.")
-    max_messages_per_key = OnlyNull(
-        required=False, help_text="The newest N of each key; not offered by this build yet."
+    max_messages_per_key = WholeNumber(
+        required=False,
+        allow_null=True,
+        help_text="Of each key the newest so many are kept, whatever discard says; messages without a key are not "
+        "limited by it.",
     )
     retention = OnlyLimits(choices=["limits"], required=False, help_text="What lets messages go.")
     discard = OneOf(
@@ -149,7 +135,7 @@ class StreamObject(serializers.Serializer):  # type: ignore[type-arg]
     ttl = serializers.IntegerField(source="stream.ttl", allow_null=True)
     max_messages = serializers.IntegerField(source="stream.max_messages", allow_null=True)
     max_bytes = serializers.IntegerField(source="stream.max_bytes", allow_null=True)
-    max_messages_per_key = serializers.IntegerField(default=None, allow_null=True)
+    max_messages_per_key = serializers.IntegerField(source="stream.max_messages_per_key", allow_null=True)
     retention = serializers.CharField(default="limits")
     discard = serializers.CharField(source="stream.discard")
     max_message_bytes = serializers.IntegerField(source="stream.max_message_bytes")

@@ -71,6 +71,8 @@ def _keys(stream_id: str) -> tuple[str, ...]:
         keys.ids(stream_id, 1),
         keys.by_key(stream_id),
         keys.expiry(stream_id),
+        keys.hidden(stream_id),
+        keys.latest(stream_id),
     )
 
 

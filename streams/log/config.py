@@ -13,6 +13,7 @@ SETTINGS = (
     "ttl",
     "max_messages",
     "max_bytes",
+    "max_messages_per_key",
     "discard",
     "max_message_bytes",
     "dedup_window",

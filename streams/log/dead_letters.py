@@ -55,6 +55,7 @@ def replay(stream_id: str, name: str, offsets: Sequence[int]) -> Op[int]:
                 keys.leases(stream_id, name),
                 keys.dead(stream_id, name),
                 keys.replayed(stream_id, name),
+                keys.gone(stream_id),
             ],
             [keys.wake(stream_id), *offsets[first : first + REPLAY_SLICE]],
         )

@@ -219,6 +219,7 @@ def term(stream_id: str, name: str, named: Named, values: Sequence[int | str], *
                 keys.leases(stream_id, name),
                 keys.dead(stream_id, name),
                 keys.replayed(stream_id, name),
+                keys.gone(stream_id),
             ],
             [keys.wake(stream_id), reason, named, *part],
         )

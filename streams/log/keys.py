@@ -81,7 +81,7 @@ def meta(stream_id: str) -> str:
 
 
 def gone(stream_id: str) -> str:
-    """Sorted set: ``<offset>:<bytes>`` by offset, of messages removed from between visible ones."""
+    """Sorted set: what went from between visible messages, as runs by offset and as sums (``lua/lib/gone.lua``)."""
     return f"okmq:{{{stream_id}}}:gone"
 
 
@@ -98,6 +98,21 @@ def by_key(stream_id: str) -> str:
 def expiry(stream_id: str) -> str:
     """Sorted set: offset by unix ms, of messages with a time to live of their own."""
     return f"okmq:{{{stream_id}}}:exp"
+
+
+def hidden(stream_id: str) -> str:
+    """Sorted set: offsets that went from between others and that the history has yet to copy."""
+    return f"okmq:{{{stream_id}}}:hidden"
+
+
+def latest(stream_id: str) -> str:
+    """Sorted set: ``<key>\\0<16-digit offset>`` of visible messages, where the newest of each key are kept."""
+    return f"okmq:{{{stream_id}}}:latest"
+
+
+def removing(stream_id: str) -> list[str]:
+    """The keys of a script that takes away single messages, in the order in which all of them take these."""
+    return [make(stream_id) for make in (log, meta, gone, hidden, by_key, latest)]
 
 
 def groups(stream_id: str) -> str:
@@ -150,6 +165,8 @@ def all_of(stream_id: str) -> list[str]:
         ids(stream_id, 1),
         by_key(stream_id),
         expiry(stream_id),
+        hidden(stream_id),
+        latest(stream_id),
         groups(stream_id),
     ]
 

@@ -36,6 +36,9 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         widest: bytes of the largest body ever appended.
         ids_now, ids_since: the bucket that takes new ids, and since when (unix ms).
         ceiling: the offset up to which a stream in memory may hand out offsets; 0 for one that is durable.
+        hidden: 1 while entries that went from between others are kept for the history, else 0.
+        indexed: where messages a key are limited, those from here on are indexed by key; 0: none yet, 1: all.
+        indexed_for: the limit that the index was begun for.
     """
 
     last: int = 0
@@ -55,6 +58,9 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ids_now: int = 0
     ids_since: int = 0
     ceiling: int = 0
+    hidden: int = 0
+    indexed: int = 0
+    indexed_for: int = 0
 
 
 _counters = msgspec.msgpack.Decoder(Counters).decode

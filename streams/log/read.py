@@ -1,6 +1,7 @@
 """Looking at messages; nothing here changes a stream, but that what has just expired is seen to have gone."""
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from streams.log import entries, keys, meta
@@ -13,6 +14,9 @@ ANSWER_LIMIT_BYTES = 16 * 1024 * 1024
 
 PAGE = 1000
 """Most entries asked of the server in one command."""
+
+GONE_BLOCK = 256
+"""No run of what went reaches over a multiple of it (``lua/lib/gone.lua``)."""
 
 Wanted = Callable[[Entry], bool]
 
@@ -28,6 +32,7 @@ class Position:
         ttl_ms: the age limit, or None.
         widest: bytes of the largest body ever appended.
         now_ms: the server's clock.
+        hides: whether entries that a limit took away still stand between visible ones.
     """
 
     committed: int
@@ -36,6 +41,7 @@ class Position:
     ttl_ms: int | None
     widest: int
     now_ms: int
+    hides: bool = False
 
     def page(self, limit: int) -> int:
         """How many entries may be asked for at once without passing the answer's size by much."""
@@ -63,6 +69,7 @@ def position(stream_id: str) -> Op[Position]:
         ttl_ms=None if ttl_s is None else ttl_s * 1000,
         widest=counters.widest,
         now_ms=int(seconds) * 1000 + int(microseconds) // 1000,
+        hides=counters.hidden == 1,
     )
 
 
@@ -89,8 +96,9 @@ def forward(
     while next_offset <= last and len(found) < limit:
         count = at.page(limit - len(found) if wanted is None else PAGE)
         page = yield ("XRANGE", keys.log(stream_id), next_offset, last, "COUNT", count)
+        away = yield from _hidden(stream_id, at, page)
         for entry in page:
-            if is_visible(entry, at) and (wanted is None or wanted(entry)):
+            if is_visible(entry, at) and (wanted is None or wanted(entry)) and not away(entry):
                 room -= len(entry[1][3])
                 if room < 0 and found:
                     return found
@@ -127,8 +135,9 @@ def backward(
             "COUNT",
             count,
         )
+        away = yield from _hidden(stream_id, at, page)
         for entry in page:
-            if is_visible(entry, at) and (wanted is None or wanted(entry)):
+            if is_visible(entry, at) and (wanted is None or wanted(entry)) and not away(entry):
                 room -= len(entry[1][3])
                 if (room < 0 and found) or len(found) == limit:
                     return found[::-1]
@@ -188,3 +197,24 @@ def is_visible(entry: Entry, at: Position) -> bool:
         return False
     expires_ms = entries.expires_ms(entry)
     return expires_ms is None or expires_ms > at.now_ms
+
+
+def _hidden(stream_id: str, at: Position, page: Sequence[Entry]) -> Op[Wanted]:
+    """Tells which entries of a page a limit took away; one more round trip where some are kept for the history."""
+    if not at.hides or not page:
+        return _none
+    offsets = sorted((entries.position(page[0])[0], entries.position(page[-1])[0]))
+    runs = yield ("ZRANGEBYSCORE", keys.gone(stream_id), offsets[0] - offsets[0] % GONE_BLOCK, offsets[1])
+    bounds = [tuple(map(int, run.split(b":")[:2])) for run in runs]
+    firsts = [first for first, _ in bounds]
+
+    def went(entry: Entry) -> bool:
+        offset = entries.position(entry)[0]
+        before = bisect_right(firsts, offset) - 1
+        return before >= 0 and bounds[before][1] >= offset
+
+    return went
+
+
+def _none(entry: Entry) -> bool:
+    return False

@@ -10,6 +10,9 @@ from streams.log.entries import Entry
 DROP_SLICE = 10_000
 """Offsets physically removed in one call: about a hundred nodes, well under a millisecond."""
 
+PER_KEY_PAGE = 500
+"""Messages looked through in one call, about two milliseconds."""
+
 DELETE_SLICE = 500
 EXPIRE_SLICE = 500
 HOLD_FOR_HISTORY_MS = 3_600_000
@@ -68,12 +71,31 @@ def drop(stream_id: str, *, hold_ms: int = HOLD_FOR_HISTORY_MS) -> Op[Dropped]:
     while True:
         removed, done, unseen = yield Script(
             "drop",
-            [keys.log(stream_id), keys.meta(stream_id), keys.by_key(stream_id)],
+            keys.removing(stream_id),
             [hold_ms, DROP_SLICE],
         )
         entries_, missed = entries_ + removed, missed + unseen
         if done:
             return Dropped(entries_, missed)
+
+
+def keep_newest_of_keys(stream_id: str, *, pages: int | None = None) -> Op[tuple[Removed, bool]]:
+    """Apply ``max_messages_per_key`` to what was there before it was set; a publish takes care of what comes after.
+
+    Goes on where it, or a process that has ended, stopped.
+
+    Args:
+        pages: of ``PER_KEY_PAGE`` messages, at most so many; None goes through all.
+
+    Returns:
+        What went now, and whether all has been looked through.
+    """
+    messages = size = seen = 0
+    while True:
+        went, went_bytes, done = yield Script("per_key", keys.removing(stream_id), [PER_KEY_PAGE])
+        messages, size, seen = messages + went, size + went_bytes, seen + 1
+        if done or seen == pages:
+            return Removed(messages, size), bool(done)
 
 
 def expire(stream_id: str) -> Op[int]:
@@ -82,13 +104,8 @@ def expire(stream_id: str) -> Op[int]:
     while True:
         expired, done = yield Script(
             "expire",
-            [
-                keys.log(stream_id),
-                keys.meta(stream_id),
-                keys.gone(stream_id),
-                keys.expiry(stream_id),
-            ],
-            [EXPIRE_SLICE, HOLD_FOR_HISTORY_MS],
+            [*keys.removing(stream_id), keys.expiry(stream_id)],
+            [EXPIRE_SLICE],
         )
         total += expired
         if done:
@@ -108,12 +125,7 @@ def delete(stream_id: str, offsets: Sequence[int], *, denied_by: str = "deny_del
     for slice_ in _slices(offsets, DELETE_SLICE):
         went = yield Script(
             "delete",
-            [
-                keys.log(stream_id),
-                keys.meta(stream_id),
-                keys.gone(stream_id),
-                keys.expiry(stream_id),
-            ],
+            [*keys.removing(stream_id), keys.expiry(stream_id)],
             [denied_by, *slice_],
         )
         messages, size = messages + went[0], size + went[1]
@@ -146,16 +158,12 @@ def purge_matching(
 
 
 def _raise_floor(stream_id: str, mode: str, value: int) -> Op[Removed]:
-    messages = size = 0
-    while True:
-        went, went_bytes, done, _ = yield Script(
-            "trim",
-            [keys.log(stream_id), keys.meta(stream_id), keys.gone(stream_id)],
-            [mode, value],
-        )
-        messages, size = messages + went, size + went_bytes
-        if done:
-            return Removed(messages, size)
+    messages, size = yield Script(
+        "trim",
+        [keys.log(stream_id), keys.meta(stream_id), keys.gone(stream_id)],
+        [mode, value],
+    )
+    return Removed(messages, size)
 
 
 def _slices(offsets: Sequence[int], size: int) -> Iterator[Sequence[int]]:

@@ -36,6 +36,7 @@ class Stream(models.Model):
     ttl = models.PositiveBigIntegerField(null=True)
     max_messages = models.PositiveBigIntegerField(null=True)
     max_bytes = models.PositiveBigIntegerField(null=True)
+    max_messages_per_key = models.PositiveBigIntegerField(null=True)
     discard = models.CharField(max_length=3, choices=Discard.choices, default=Discard.OLD)
     max_message_bytes = models.PositiveBigIntegerField(default=1_048_576)
     dedup_window = models.PositiveIntegerField(default=86_400)

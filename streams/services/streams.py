@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from streams import store
 from streams.access import Actor
 from streams.errors import Refusal, stream_not_found
-from streams.log import config, keys, stats
+from streams.log import config, keys, stats, trim
 from streams.log.client import one
 from streams.models import DEFAULT_WORKSPACE, RemovalCount, Rollup, RollupPosition, Stream, Workspace
 from streams.models.stream import Storage
@@ -22,6 +22,7 @@ SETTINGS = (
     "ttl",
     "max_messages",
     "max_bytes",
+    "max_messages_per_key",
     "discard",
     "max_message_bytes",
     "dedup_window",
@@ -33,6 +34,9 @@ SETTINGS = (
     "labels",
     "keys",
 )
+PAGES_AT_ONCE = 10
+"""What a change looks through before it is answered (5,000 messages); the worker goes on with the rest."""
+
 ONE_WAY = ("deny_delete", "deny_purge", "sealed")
 CHANGEABLE_WHEN_SEALED = frozenset({"description", "labels", "sealed"})
 RESERVED_NAMES = frozenset({"find"})
@@ -246,6 +250,8 @@ def streams_publish(streams: Sequence[Stream]) -> None:
             for each in told:
                 if each.storage == Storage.MEMORY:
                     memory_begin(each, told=registered(each), settings=settings_of(each))
+                if each.max_messages_per_key is not None:
+                    store.log().run(trim.keep_newest_of_keys(each.stream_id, pages=PAGES_AT_ONCE))
             store.log().run(stats.touch([each.stream_id for each in told]))
             told = _changed_meanwhile(told)
 

@@ -9,6 +9,9 @@ from streams.log.errors import StoreUnavailable, StreamLost, StreamNotFound
 SWEEP_EVERY_S = 20
 """Every stream is looked after at least this often: what expires is physically gone within 60 s."""
 
+PAGES_A_TURN = 100
+"""What is looked through of a stream in one second (50,000 messages) after less of a key is to be kept."""
+
 OnMissed = Callable[[str, int], Awaitable[None]]
 
 
@@ -26,6 +29,7 @@ async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed)
         try:
             hidden = await log.run(trim.apply_limits(stream_id))
             expired = await log.run(trim.expire(stream_id))
+            pushed_out, all_seen = await log.run(trim.keep_newest_of_keys(stream_id, pages=PAGES_A_TURN))
             dropped = await log.run(trim.drop(stream_id))
         except StreamNotFound:
             continue
@@ -36,8 +40,9 @@ async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed)
             if not keys.in_memory(stream_id):
                 raise
             continue  # its server has just gone; the durable streams go on
-        if hidden.messages or expired:
-            await log.run(stats.touch([stream_id]))  # the pages see a quiet stream shrink, too
+        if hidden.messages or expired or pushed_out.messages or not all_seen:
+            # The pages see a quiet stream shrink, too, and what is not done goes on in the next second.
+            await log.run(stats.touch([stream_id]))
         if dropped.missed:
             await on_missed(stream_id, dropped.missed)
     return is_one_lost

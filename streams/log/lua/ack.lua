@@ -9,7 +9,7 @@
 -- ARGV[3...] values: offsets or leases
 -- returns: how many were settled now
 -- errors: OKMQ_NO_GROUP OKMQ_LEASE_LOST
--- include: state, floor, group
+-- include: state, gone, floor, group
 local group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local wake, mode = ARGV[1], ARGV[2]
 

@@ -6,6 +6,8 @@
 -- KEYS[5] ids_b
 -- KEYS[6] by_key
 -- KEYS[7] expiry
+-- KEYS[8] hidden
+-- KEYS[9] latest
 -- ARGV[1] wake: channel
 -- ARGV[2] columns: which of i b k h t each message brings, in this order
 -- ARGV[3] expect_last: offset or empty
@@ -14,8 +16,9 @@
 -- ARGV[6...] values: of each message, a value a column; empty is absent
 -- returns: one offset a message, negative where it is a duplicate
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_TOO_LARGE OKMQ_FULL OKMQ_WRONG_LAST OKMQ_WRONG_ID OKMQ_WRONG_KEY OKMQ_CEILING
--- include: state, floor, ids
+-- include: state, gone, floor, ids, removal, per_key
 local log, meta, gone, ids_a, ids_b, by_key, expiry = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local stream = {log = log, gone = gone, hidden = KEYS[8], by_key = by_key, latest = KEYS[9], expiry = expiry}
 local wake, columns, expect_last, expect_id, expect_keys = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local state = state_load(meta)
@@ -60,13 +63,23 @@ if expect_keys ~= '' then
   end
 end
 if state.ceiling > 0 and state.last + #fresh > state.ceiling then return redis.error_reply('OKMQ_CEILING') end
+local incoming, pushed_out = {}, nil
+if state.max_messages_per_key then
+  removal_of_expired(stream, state, now, 1000)
+  for _, n in ipairs(string.sub(columns, 3, 3) == 'k' and fresh or {}) do
+    local at = first_value + (n - 1) * stride
+    if ARGV[at + 2] ~= '' then incoming[#incoming + 1] = {ARGV[at + 2], answer[n], #ARGV[at + 1]} end
+  end
+  pushed_out = per_key_plan(stream, state, incoming)
+end
 if state.discard == 'new' then
+  local less = pushed_out or {messages = 0, bytes = 0}
   raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
   state_save(meta, state)
-  if state.max_messages and state.messages + #fresh > state.max_messages then
+  if state.max_messages and state.messages + #fresh - less.messages > state.max_messages then
     return redis.error_reply(string.format('OKMQ_FULL max_messages %d', state.max_messages))
   end
-  if state.max_bytes and state.bytes + size > state.max_bytes then
+  if state.max_bytes and state.bytes + size - less.bytes > state.max_bytes then
     return redis.error_reply(string.format('OKMQ_FULL max_bytes %d', state.max_bytes))
   end
 end
@@ -104,6 +117,7 @@ if #keyed > 0 then redis.call('HSET', by_key, unpack(keyed)) end
 state.duplicates = state.duplicates + count - #fresh
 state.last, state.last_ms, state.last_id, state.cum = state.last + #fresh, now, ids[fresh[#fresh]], cum
 state.messages, state.bytes = state.messages + #fresh, state.bytes + size
+if pushed_out then per_key_apply(stream, state, incoming, pushed_out) end
 if state.discard ~= 'new' then raise_floor(log, gone, state, floor_by_limits(log, gone, state, now)) end
 state_save(meta, state)
 redis.call('PUBLISH', wake, string.format('%d', state.last))

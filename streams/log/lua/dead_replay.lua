@@ -7,13 +7,14 @@
 -- KEYS[6] leases
 -- KEYS[7] dead
 -- KEYS[8] replayed
+-- KEYS[9] gone
 -- ARGV[1] wake: channel
 -- ARGV[2...] offsets: at most 1000
 -- returns: how many there were
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
--- include: state, floor, group
+-- include: state, gone, floor, group
 local log, meta, group_key, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local due, leases, dead, replayed = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local due, leases, dead, replayed, gone = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local wake = ARGV[1]
 
 local state = state_load(meta)
@@ -27,7 +28,7 @@ for n = 2, #ARGV do
   if letter then
     redis.call('ZREM', dead, letter)
     -- After a seek the group may come to the message again by itself, or have it in flight: one lease is enough.
-    local ahead = tonumber(offset) > group.delivered and group_entry(log, replayed, state, now, offset)
+    local ahead = tonumber(offset) > group.delivered and group_entry(log, gone, replayed, state, now, offset)
     if not (ahead and group_wants(group, ahead)) then
       redis.call('HSET', replayed, offset, letter)
       if redis.call('ZADD', pending, 'NX', offset, offset) == 1 then

@@ -1,22 +1,28 @@
--- Physically removes a slice of what is below the floor: at once what a person purged, and what the history has
--- or need not have.
+-- Physically removes a slice of what is invisible, below the floor or hidden above it: at once what a person purged, and
+-- what the history has or need not have.
 -- KEYS[1] log
 -- KEYS[2] meta
--- KEYS[3] by_key
+-- KEYS[3] gone
+-- KEYS[4] hidden
+-- KEYS[5] by_key
+-- KEYS[6] latest
 -- ARGV[1] hold_ms: how long the history of an archived stream is waited for
--- ARGV[2] slice: most offsets to remove in one call
+-- ARGV[2] slice: most offsets below the floor to remove in one call
 -- returns: entries removed, 1 when done, entries removed that the history did not get in time
 -- errors: OKMQ_NO_STREAM
--- include: state
-local log, meta, by_key = KEYS[1], KEYS[2], KEYS[3]
+-- include: state, gone, floor, removal, drop
+local meta = KEYS[2]
+local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6]}
 local hold_ms, slice = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
-local first = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
-local from = first and tonumber(string.match(first[1], '^(%d+)')) or state.floor
-local stop, free = state.floor, math.max(state.archived, state.purged) + 1
-if state.archive == 1 and from < stop and free < stop then
+local first = redis.call('XRANGE', stream.log, '-', '+', 'COUNT', 1)[1]
+local from = first and entry_offset(first) or state.floor
+local last_hidden = state.hidden == 1 and tonumber(redis.call('ZREVRANGE', stream.hidden, 0, 0)[1] or nil) or 0
+-- What the history has or need not have lies below free, and stop is where this call must end.
+local free, stop = math.max(state.archived, state.purged) + 1, state.last + 1
+if state.archive == 1 and ((from < state.floor and free < state.floor) or free <= last_hidden) then
   -- The clock of the wait starts when something has to wait, and anew when all that waited is gone.
   local now = state_now(state)
   if state.held_since == 0 then
@@ -28,25 +34,13 @@ if state.archive == 1 and from < stop and free < stop then
 else
   state.held_since = 0
 end
-state_save(meta, state)
-if from >= stop then return {0, 1, 0} end
-local upto = math.min(stop, from + slice)
-if redis.call('HLEN', by_key) > 0 then
-  -- A key is forgotten with its last message; entries are few here, since their bodies are read.
-  upto = math.min(upto, from + math.max(1, math.min(200, math.floor(4194304 / math.max(1, state.widest)))))
-  local keys, offsets = {}, {}
-  for _, entry in ipairs(redis.call('XRANGE', log, from, upto - 1)) do
-    if entry[2][7] == 'k' then
-      keys[#keys + 1] = entry[2][8]
-      offsets[#offsets + 1] = string.match(entry[1], '^(%d+)')
-    end
-  end
-  if #keys > 0 then
-    for n, held in ipairs(redis.call('HMGET', by_key, unpack(keys))) do
-      if held == offsets[n] then redis.call('HDEL', by_key, keys[n]) end
-    end
-  end
+local unseen_from = state.archive == 1 and free or stop
+local removed, missed, done = drop_below(stream, state, from, math.min(stop, state.floor), slice, unseen_from)
+if last_hidden > 0 then
+  local single, single_missed, all = drop_hidden(stream, stop, unseen_from)
+  removed, missed, done = removed + single, missed + single_missed, done and all
 end
-local removed = redis.call('XTRIM', log, 'MINID', string.format('%.0f', upto))
-local missed = state.archive == 1 and math.max(0, upto - math.max(from, free)) or 0
-return {removed, upto >= stop and 1 or 0, missed}
+if redis.call('EXISTS', stream.hidden) == 0 then state.hidden = 0 end
+local forgot = gone_forget(stream.gone, state.floor, 2000)
+state_save(meta, state)
+return {removed, done and forgot and 1 or 0, missed}

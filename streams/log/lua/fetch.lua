@@ -15,7 +15,7 @@
 -- ARGV[5] taken: bytes that earlier calls of the same fetch took
 -- returns: {[entry, deliveries, lease] ...}, undelivered left behind, next due ms or 0, 1 to call again, now, generation
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
--- include: state, floor, group
+-- include: state, gone, floor, group
 local log, meta, gone, group_key, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local due, leases, dead, replayed = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local consumer, limit, max_bytes, generation = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -51,7 +51,7 @@ if not paused then
   local ripe = redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, math.max(limit, 100))
   table.sort(ripe, function(a, b) return tonumber(a) < tonumber(b) end)
   for _, offset in ipairs(ripe) do
-    local held, entry = lease_read(leases, offset), group_entry(log, replayed, state, now, offset)
+    local held, entry = lease_read(leases, offset), group_entry(log, gone, replayed, state, now, offset)
     if not entry then
       group_forget(pending, due, leases, offset)
       group.lost = group.lost + 1
@@ -82,10 +82,8 @@ if not paused then
     local found = redis.call('XRANGE', log, group.delivered + 1, state.last, 'COUNT', page)
     local whole = true
     for _, entry in ipairs(found) do
-      local fields = entry[2]
-      local alive = fields[#fields - 1] ~= 'x' or tonumber(fields[#fields]) > now
-      if alive and group_wants(group, entry) then
-        if room == 0 or (size > 0 and size + #fields[4] > max_bytes) then
+      if entry_visible(gone, state, now, entry) and group_wants(group, entry) then
+        if room == 0 or (size > 0 and size + #entry[2][4] > max_bytes) then
           whole = false
           break
         end
@@ -107,7 +105,7 @@ for first = 1, #in_order, 2000 do
 end
 if limit > 0 then group.fetched_ms = now end
 group_save(group_key, group)
-local left = state.last - group.delivered - redis.call('ZCOUNT', gone, group.delivered + 1, '+inf')
+local left = state.last - group.delivered - gone_between(gone, group.delivered + 1, state.last)
 local next_due = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2] or '0'
 if paused then next_due = math.max(0, group.paused_until) end
 return {out, left, tonumber(next_due), again and #out < limit and 1 or 0, now,

@@ -9,7 +9,7 @@
 -- ARGV[2] next: the offset that is delivered next; beyond the end is the end
 -- returns: the next offset of before and after
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
--- include: state, floor, group
+-- include: state, gone, floor, group
 local meta, group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local wake, wanted = ARGV[1], tonumber(ARGV[2])
 

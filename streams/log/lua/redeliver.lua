@@ -9,7 +9,7 @@
 -- ARGV[4...] values: offsets or leases
 -- returns: how many it applied to
 -- errors: OKMQ_NO_GROUP OKMQ_LEASE_LOST
--- include: state, floor, group
+-- include: state, gone, floor, group
 local group_key, pending, due, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, delay_ms, mode = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 

@@ -7,15 +7,16 @@
 -- KEYS[6] leases
 -- KEYS[7] dead
 -- KEYS[8] replayed
+-- KEYS[9] gone
 -- ARGV[1] wake: channel, told when members may take more again
 -- ARGV[2] reason: for the record
 -- ARGV[3] mode: offsets or leases
 -- ARGV[4...] values: offsets or leases
 -- returns: how many it applied to
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP OKMQ_LEASE_LOST
--- include: state, floor, group
+-- include: state, gone, floor, group
 local log, meta, group_key, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local due, leases, dead, replayed = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local due, leases, dead, replayed, gone = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local wake, reason, mode = ARGV[1], ARGV[2], ARGV[3]
 
 local state = state_load(meta)
@@ -30,7 +31,7 @@ if not offsets then return redis.error_reply('OKMQ_LEASE_LOST ' .. lost) end
 
 local now, was_full = state_now(state), group_is_full(group, pending)
 for _, offset in ipairs(offsets) do
-  local entry = group_entry(log, replayed, state, now, offset)
+  local entry = group_entry(log, gone, replayed, state, now, offset)
   if entry then group_bury(dead, entry, reason, lease_read(leases, offset).deliveries, now) end
   group_forget(pending, due, leases, offset)
   redis.call('HDEL', replayed, offset)

@@ -1,12 +1,12 @@
--- Raises the floor once, as far as one call may; the caller repeats until it is done.
+-- Raises the floor.
 -- KEYS[1] log
 -- KEYS[2] meta
 -- KEYS[3] gone
 -- ARGV[1] mode: below (everything below an offset), keep (all but the newest), limits (what the settings say)
 -- ARGV[2] value: the offset, or how many to keep; ignored for limits
--- returns: messages and bytes that went, 1 when done, the floor
+-- returns: messages and bytes that went
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
--- include: state, floor
+-- include: state, gone, floor
 local log, meta, gone = KEYS[1], KEYS[2], KEYS[3]
 local mode, value = ARGV[1], ARGV[2]
 
@@ -21,8 +21,8 @@ if mode == 'below' then target = tonumber(value)
 elseif mode == 'keep' then target = floor_keeping(gone, state, tonumber(value))
 else target = floor_by_limits(log, gone, state, state_now(state)) end
 
-local messages, bytes, done = raise_floor(log, gone, state, target)
+local messages, bytes = raise_floor(log, gone, state, target)
 -- What a person took away is not kept for the history: it goes physically at once.
 if by_hand then state.purged = math.max(state.purged, state.floor - 1) end
 state_save(meta, state)
-return {messages, bytes, done and 1 or 0, state.floor}
+return {messages, bytes}

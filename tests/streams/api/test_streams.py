@@ -82,6 +82,7 @@ def test_settings_are_kept(owner: Api) -> None:
         "ttl": 60,
         "max_messages": 10,
         "max_bytes": 2**53 - 1,
+        "max_messages_per_key": 3,
         "discard": "new",
         "max_message_bytes": 16 * 1024 * 1024,
         "dedup_window": 604_800,
@@ -194,7 +195,8 @@ def test_names_differ_by_case(owner: Api) -> None:
         ("retention", None),
         ("storage", "disk"),
         ("storage", None),
-        ("max_messages_per_key", 1),
+        ("max_messages_per_key", 0),
+        ("max_messages_per_key", 1.5),
         ("offset", 5),
         ("created_at", "2026-11-21T06:00:00Z"),
         ("bogus", 1),
@@ -217,7 +219,7 @@ def test_every_wrong_field_is_named(owner: Api) -> None:
 def test_what_is_not_offered_yet_is_taken_where_it_says_so(owner: Api) -> None:
     made = owner.post(
         "streams/",
-        {"name": "orders", "retention": "limits", "storage": "durable", "max_messages_per_key": None},
+        {"name": "orders", "retention": "limits", "storage": "durable"},
     )
     assert made.status_code == 201
 
@@ -432,3 +434,12 @@ def test_a_plan_bounds_the_age(owner: Api) -> None:
     assert code(owner.patch("streams/a", {"ttl": 10**9})) == "quota_exceeded"
     many = owner.post("streams/", [{"name": "d"}, {"name": "e", "ttl": 10**9}])
     assert many.json()["error"]["details"]["errors"][0]["field"] == "ttl"
+
+
+def test_a_limit_a_key_acts_on_what_is_there_before_the_answer(owner: Api) -> None:
+    make(owner, "orders")
+    stream = Stream.objects.get(workspace=owner.workspace, name="orders")
+    messages = [NewMessage(id=f"m{n}", body=b"1", key=f"k{n % 3}") for n in range(30)]
+    store.log().run(append(stream.stream_id, messages))
+    changed = owner.patch("streams/orders", {"max_messages_per_key": 2}).json()
+    assert (changed["max_messages_per_key"], changed["messages"], changed["first_offset"]) == (2, 6, 25)

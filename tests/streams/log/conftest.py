@@ -8,6 +8,13 @@ from streams.log import config, keys
 from streams.log.client import Log
 
 MakeStream = Callable[..., str]
+Publish = Callable[..., None]
+DEFAULTS = {
+    "dedup_window": 86_400,
+    "max_message_bytes": 1_048_576,
+    "discard": "old",
+    "archive": False,
+}
 
 
 @pytest.fixture
@@ -29,13 +36,7 @@ def make_stream(log: Log, unique: str) -> MakeStream:
             workspace_id=1,
             archive=bool(settings.get("archive", False)),
         )
-        defaults = {
-            "dedup_window": 86_400,
-            "max_message_bytes": 1_048_576,
-            "discard": "old",
-            "archive": False,
-        }
-        log.run(config.stream_publish(stream, {**defaults, **settings}))
+        log.run(config.stream_publish(stream, {**DEFAULTS, **settings}))
         return stream.stream_id
 
     return make
@@ -44,3 +45,16 @@ def make_stream(log: Log, unique: str) -> MakeStream:
 @pytest.fixture
 def stream(make_stream: MakeStream) -> str:
     return make_stream()
+
+
+@pytest.fixture
+def publish_settings(log: Log, unique: str) -> Publish:
+    """Gives a stream these settings over the defaults."""
+
+    def publish(stream_id: str, **settings: object) -> None:
+        stream = config.Registered(
+            stream_id=stream_id, name=unique, workspace="default", workspace_id=1, archive=False
+        )
+        log.run(config.stream_publish(stream, {**DEFAULTS, **settings}))
+
+    return publish

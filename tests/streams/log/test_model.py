@@ -43,7 +43,11 @@ class LogMachine(RuleBasedStateMachine):
         super().__init__()
         self.log = Log(self.url)
         self.stream = keys.stream_id()
-        self.limits: dict[str, int | None] = {"max_messages": None, "max_bytes": None}
+        self.limits: dict[str, int | None] = {
+            "max_messages": None,
+            "max_bytes": None,
+            "max_messages_per_key": None,
+        }
         self.last = 0
         self.ids: dict[str, int] = {}
         self.held: dict[int, tuple[bytes, str | None]] = {}
@@ -56,12 +60,18 @@ class LogMachine(RuleBasedStateMachine):
 
     def publish_settings(self) -> None:
         registered = config.Registered(
-            stream_id=self.stream, name=self.stream, workspace="w", workspace_id=9, archive=False
+            stream_id=self.stream, name=self.stream, workspace="w", workspace_id=9, archive=True
         )
         self.log.run(
             config.stream_publish(
                 registered,
-                {"dedup_window": 86_400, "max_message_bytes": 1000, "discard": "old", **self.limits},
+                {
+                    "dedup_window": 86_400,
+                    "max_message_bytes": 1000,
+                    "discard": "old",
+                    "archive": True,
+                    **self.limits,
+                },
             )
         )
 
@@ -72,6 +82,15 @@ class LogMachine(RuleBasedStateMachine):
             or (size is not None and sum(len(body) for body, _ in self.held.values()) > size)
         ):
             del self.held[min(self.held)]
+
+    def keep_newest_of_keys(self) -> None:
+        most = self.limits["max_messages_per_key"]
+        if most is None:
+            return
+        for key in KEYS[1:]:
+            of_key = sorted(offset for offset, (_, held) in self.held.items() if held == key)
+            for offset in of_key[:-most]:
+                del self.held[offset]
 
     @rule(
         batch=st.lists(
@@ -89,6 +108,7 @@ class LogMachine(RuleBasedStateMachine):
                 self.ids[message.id] = self.last
                 self.held[self.last] = (message.body, message.key)
             assert answer.offset == self.ids[message.id]
+        self.keep_newest_of_keys()
         self.keep_within_limits()
 
     @rule(data=st.data())
@@ -115,11 +135,21 @@ class LogMachine(RuleBasedStateMachine):
         for offset in gone:
             del self.held[offset]
 
-    @rule(most=st.none() | st.integers(1, 30), size=st.none() | st.integers(1, 300))
-    def limit(self, most: int | None, size: int | None) -> None:
-        self.limits = {"max_messages": most, "max_bytes": size}
+    @rule(
+        most=st.none() | st.integers(1, 30),
+        size=st.none() | st.integers(1, 300),
+        of_key=st.none() | st.integers(1, 5),
+    )
+    def limit(self, most: int | None, size: int | None, of_key: int | None) -> None:
+        self.limits = {"max_messages": most, "max_bytes": size, "max_messages_per_key": of_key}
         self.publish_settings()
+        self.log.run(trim.keep_newest_of_keys(self.stream))
         self.keep_within_limits()
+        self.keep_newest_of_keys()
+
+    @rule(data=st.data())
+    def archive(self, data: st.DataObject) -> None:
+        self.log.run(config.archived_set(self.stream, data.draw(st.integers(0, self.last))))
 
     @rule(data=st.data())
     def commit(self, data: st.DataObject) -> None:

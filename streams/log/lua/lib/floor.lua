@@ -1,34 +1,24 @@
 -- Raising the floor: what lies below it is at once invisible and uncounted, whatever its number. Offsets are
--- contiguous and every entry knows the bytes before it, so what goes is arithmetic, not a walk.
-
--- At most so many single deletions are settled in one call; a caller goes on where it stopped.
-local FLOOR_GONE_SLICE = 2000
+-- contiguous and every entry knows the bytes before it, so what goes is arithmetic, not a walk. The floor itself is
+-- always visible, or one after the last. Needs the includes state and gone.
 
 local function entry_offset(entry) return tonumber(string.match(entry[1], '^(%d+)')) end
 
 local function entry_ms(entry) return tonumber(string.match(entry[1], '%-(%d+)$')) end
 
--- Number and bytes of single deletions with first <= offset <= last.
-local function gone_between(gone, first, last)
-  local count, bytes = 0, 0
-  if last >= first then
-    for _, member in ipairs(redis.call('ZRANGEBYSCORE', gone, first, last)) do
-      count = count + 1
-      bytes = bytes + tonumber(string.match(member, ':(%d+)$'))
-    end
-  end
-  return count, bytes
+-- Whether a reader may see a stored entry: its own time is not over, and it is not one that a limit took away and that
+-- only the history still waits for.
+local function entry_visible(gone, state, now, entry)
+  local fields = entry[2]
+  if fields[#fields - 1] == 'x' and tonumber(fields[#fields]) <= now then return false end
+  return state.hidden ~= 1 or not gone_has(gone, entry_offset(entry))
 end
 
--- Bytes of everything ever appended below an offset that is >= the floor.
-local function bytes_before(log, gone, state, offset)
-  local below = redis.call('XREVRANGE', log, offset - 1, state.floor, 'COUNT', 1)[1]
-  if not below then
-    local _, bytes = gone_between(gone, state.floor, offset - 1)
-    return state.floor_cum + bytes
-  end
-  local _, bytes = gone_between(gone, entry_offset(below) + 1, offset - 1)
-  return tonumber(below[2][6]) + bytes
+-- Bytes of everything ever appended below an offset that is visible or one after the last.
+local function bytes_before(log, state, offset)
+  if offset > state.last then return state.cum end
+  local fields = redis.call('XRANGE', log, offset, offset)[1][2]
+  return tonumber(fields[6]) - #fields[4]
 end
 
 -- The lowest visible offset whose time is at or after ms; last + 1 when none is.
@@ -42,43 +32,53 @@ local function offset_at(log, state, ms)
   return low
 end
 
--- Raises the floor to an offset; returns messages and bytes that went, and whether it got there in this call.
+-- Messages and bytes that go when the floor rises to an offset that is visible or one after the last.
+local function floor_cost(log, gone, state, offset)
+  local cum = bytes_before(log, state, offset)
+  local count, bytes = gone_between(gone, state.floor, offset - 1)
+  return offset - state.floor - count, cum - state.floor_cum - bytes, cum
+end
+
+-- Raises the floor to an offset, or to the next visible one; returns messages and bytes that went. It writes nothing:
+-- who saves the state makes it so, who does not has only looked.
 local function raise_floor(log, gone, state, offset)
-  offset = math.min(offset, state.last + 1)
-  if offset <= state.floor then return 0, 0, true end
-  local wanted = offset
-  local over = redis.call('ZRANGEBYSCORE', gone, state.floor, offset - 1, 'WITHSCORES', 'LIMIT', FLOOR_GONE_SLICE, 1)
-  if over[2] then offset = tonumber(over[2]) end
-  local cum = bytes_before(log, gone, state, offset)
-  local gone_count, gone_bytes = gone_between(gone, state.floor, offset - 1)
-  local messages = offset - state.floor - gone_count
-  local bytes = cum - state.floor_cum - gone_bytes
-  if gone_count > 0 then redis.call('ZREMRANGEBYSCORE', gone, '-inf', offset - 1) end
+  if offset <= state.floor then return 0, 0 end
+  offset = gone_next(gone, math.min(offset, state.last + 1))
+  local messages, bytes, cum = floor_cost(log, gone, state, offset)
   state.floor, state.floor_cum = offset, cum
   state.messages, state.bytes = state.messages - messages, state.bytes - bytes
-  return messages, bytes, offset == wanted
+  return messages, bytes
+end
+
+-- The lowest floor that is enough, the present one not being so. What a limit takes away mostly lies close to the
+-- floor, so the steps double before they halve.
+local function floor_search(state, enough)
+  local low, step = state.floor, 1
+  while low + step <= state.last and not enough(low + step) do low, step = low + step, step * 2 end
+  local high = math.min(low + step, state.last + 1)
+  while high - low > 1 do
+    local middle = math.floor((low + high) / 2)
+    if enough(middle) then high = middle else low = middle end
+  end
+  return high
 end
 
 -- The floor that leaves the newest so many visible messages.
 local function floor_keeping(gone, state, count)
-  local low, high = state.floor, state.last + 1
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    local left = state.last - middle + 1 - redis.call('ZCOUNT', gone, middle, '+inf')
-    if left > count then low = middle + 1 else high = middle end
-  end
-  return low
+  local excess = state.messages - count
+  if excess <= 0 then return state.floor end
+  if count == 0 then return state.last + 1 end
+  return floor_search(state, function(offset)
+    return offset - state.floor - gone_between(gone, state.floor, offset - 1) >= excess
+  end)
 end
 
 -- The lowest floor that leaves at most so many visible bytes.
-local function floor_within(log, gone, state, bytes)
-  local low, high = state.floor, state.last + 1
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    local _, gone_bytes = gone_between(gone, middle, state.last)
-    if state.cum - bytes_before(log, gone, state, middle) - gone_bytes > bytes then low = middle + 1 else high = middle end
-  end
-  return low
+local function floor_within(log, gone, state, limit)
+  return floor_search(state, function(offset)
+    local _, bytes = floor_cost(log, gone, state, gone_next(gone, offset))
+    return state.bytes - bytes <= limit
+  end)
 end
 
 -- The floor that the stream's own limits ask for now.

@@ -75,12 +75,9 @@ local function group_bury(dead, entry, reason, deliveries, now)
 end
 
 -- The entry at an offset: from the stream where it is visible, else from what a replayed dead letter brought back.
-local function group_entry(log, replayed, state, now, offset)
+local function group_entry(log, gone, replayed, state, now, offset)
   local entry = redis.call('XRANGE', log, offset, offset)[1]
-  if entry and tonumber(offset) >= state.floor then
-    local fields = entry[2]
-    if fields[#fields - 1] ~= 'x' or tonumber(fields[#fields]) > now then return entry end
-  end
+  if entry and tonumber(offset) >= state.floor and entry_visible(gone, state, now, entry) then return entry end
   local kept = redis.call('HGET', replayed, offset)
   if not kept then return nil end
   local letter = cmsgpack.unpack(kept)

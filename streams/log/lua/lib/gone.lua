@@ -1,0 +1,141 @@
+-- What went from between visible messages, in one sorted set whose size follows what is left rather than what went.
+-- Neighbours share a run "<first>:<last>:<bytes>" at its first offset, within a block of 256 offsets; the sums of whole
+-- blocks of 256, 256^2 and 256^3 offsets, "<level>:<block>:<count>:<bytes>", stand at scores below zero. So a range of
+-- any length is counted in a few hundred steps.
+
+local GONE_BLOCK, GONE_LEVELS, GONE_LEVEL_SCORE = 256, 3, 2 ^ 48
+
+local function gone_whole(number) return string.format('%.0f', number) end
+
+local function gone_score(level, block) return gone_whole(-(level * GONE_LEVEL_SCORE + block)) end
+
+local function gone_run(member)
+  local first, last, bytes = string.match(member, '^(%d+):(%d+):(%d+)$')
+  return {member = member, first = tonumber(first), last = tonumber(last), bytes = tonumber(bytes)}
+end
+
+-- The run that holds an offset or, in the same block, comes before it.
+local function gone_run_upto(gone, offset)
+  local start = offset - offset % GONE_BLOCK
+  local member = redis.call('ZREVRANGEBYSCORE', gone, gone_whole(offset), gone_whole(start), 'LIMIT', 0, 1)[1]
+  return member and gone_run(member)
+end
+
+-- Whether the message at an offset went.
+local function gone_has(gone, offset)
+  local run = gone_run_upto(gone, offset)
+  return run and run.last >= offset or false
+end
+
+-- Notes that the message at an offset went; false when it was noted before. The sums wait in pending for gone_settle.
+local function gone_add(gone, pending, offset, size)
+  local left, right = gone_run_upto(gone, offset), nil
+  if left and left.last >= offset then return false end
+  local first, last, bytes = offset, offset, size
+  if left and left.last == offset - 1 then
+    first, bytes = left.first, bytes + left.bytes
+    redis.call('ZREM', gone, left.member)
+  end
+  if (offset + 1) % GONE_BLOCK ~= 0 then
+    local member = redis.call('ZRANGEBYSCORE', gone, gone_whole(offset + 1), gone_whole(offset + 1))[1]
+    right = member and gone_run(member)
+  end
+  if right then
+    last, bytes = right.last, bytes + right.bytes
+    redis.call('ZREM', gone, right.member)
+  end
+  redis.call('ZADD', gone, gone_whole(first), string.format('%.0f:%.0f:%.0f', first, last, bytes))
+  local block = math.floor(offset / GONE_BLOCK)
+  local sum = pending[block] or {0, 0}
+  pending[block] = {sum[1] + 1, sum[2] + size}
+  return true
+end
+
+-- Brings the sums up to date with what gone_add noted.
+local function gone_settle(gone, pending)
+  for level = 1, GONE_LEVELS do
+    local above = {}
+    for block, sum in pairs(pending) do
+      local score = gone_score(level, block)
+      local member = redis.call('ZRANGEBYSCORE', gone, score, score)[1]
+      local count, bytes = 0, 0
+      if member then
+        count, bytes = string.match(member, ':(%d+):(%d+)$')
+        redis.call('ZREM', gone, member)
+      end
+      redis.call('ZADD', gone, score, string.format('%d:%.0f:%.0f:%.0f', level, block, count + sum[1], bytes + sum[2]))
+      local parent = math.floor(block / GONE_BLOCK)
+      local held = above[parent] or {0, 0}
+      above[parent] = {held[1] + sum[1], held[2] + sum[2]}
+    end
+    pending = above
+  end
+end
+
+-- Number and bytes of what went with first <= offset <= last; the bytes only where no run reaches over an end.
+local function gone_between(gone, first, last)
+  local count, bytes, at, stop = 0, 0, first, last + 1
+  if at >= stop or redis.call('EXISTS', gone) == 0 then return 0, 0 end
+  local function add_runs(upto)
+    local before = gone_run_upto(gone, at)
+    if before and before.first < at and before.last >= at then count = count + math.min(before.last + 1, upto) - at end
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', gone, gone_whole(at), gone_whole(upto - 1))) do
+      local run = gone_run(member)
+      count, bytes = count + math.min(run.last + 1, upto) - run.first, bytes + run.bytes
+    end
+    at = upto
+  end
+  local function add_blocks(level, upto)
+    if upto <= at then return end
+    local size = GONE_BLOCK ^ level
+    local low, high = gone_score(level, upto / size - 1), gone_score(level, at / size)
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', gone, low, high)) do
+      local c, b = string.match(member, ':(%d+):(%d+)$')
+      count, bytes = count + c, bytes + b
+    end
+    at = upto
+  end
+  local function align(offset, size) return math.ceil(offset / size) * size end
+  if at % GONE_BLOCK ~= 0 then add_runs(math.min(stop, align(at, GONE_BLOCK))) end
+  for level = 1, GONE_LEVELS do
+    local size = GONE_BLOCK ^ level
+    local upto = stop - stop % size
+    if level < GONE_LEVELS then upto = math.min(upto, align(at, size * GONE_BLOCK)) end
+    add_blocks(level, upto)
+  end
+  for level = GONE_LEVELS - 1, 1, -1 do add_blocks(level, stop - stop % GONE_BLOCK ^ level) end
+  if at < stop then add_runs(stop) end
+  return count, bytes
+end
+
+-- The first offset at or after the given one that did not go.
+local function gone_next(gone, offset)
+  local run = gone_run_upto(gone, offset)
+  while run and run.last >= offset do
+    offset = run.last + 1
+    for level = GONE_LEVELS, 1, -1 do
+      local size = GONE_BLOCK ^ level
+      while offset % size == 0 do
+        local score = gone_score(level, offset / size)
+        local member = redis.call('ZRANGEBYSCORE', gone, score, score)[1]
+        if not member or tonumber(string.match(member, ':(%d+):%d+$')) < size then break end
+        offset = offset + size
+      end
+    end
+    run = gone_run_upto(gone, offset)
+  end
+  return offset
+end
+
+-- Forgets what went below the floor, at most a slice of runs; true when nothing of it is left.
+local function gone_forget(gone, floor, slice)
+  local over = redis.call('ZRANGEBYSCORE', gone, 0, '(' .. gone_whole(floor), 'WITHSCORES', 'LIMIT', slice, 1)[2]
+  local upto = tonumber(over or floor)
+  redis.call('ZREMRANGEBYSCORE', gone, 0, '(' .. gone_whole(upto))
+  for level = 1, GONE_LEVELS do
+    -- A block that begins below the floor is counted by its runs from now on.
+    local highest = math.ceil(upto / GONE_BLOCK ^ level) - 1
+    redis.call('ZREMRANGEBYSCORE', gone, gone_score(level, highest), gone_score(level, 0))
+  end
+  return not over
+end

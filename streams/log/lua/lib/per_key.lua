@@ -1,0 +1,88 @@
+-- The newest N of each key are kept. The sorted set "latest" indexes the visible keyed messages from state.indexed on, by
+-- name; every one of them that has N newer ones of its key goes, so it is right to act while the index is being made.
+-- Needs state, gone, floor and removal.
+
+-- At most so many messages of one key go beyond what a batch brings: more are there only after the limit was lowered.
+local PER_KEY_SURPLUS = 100
+
+local function per_key_after(key) return '(' .. key .. '\1' end
+
+-- How many of a key are indexed from an offset on.
+local function per_key_count(latest, key, offset)
+  return redis.call('ZLEXCOUNT', latest, '[' .. latest_member(key, offset), per_key_after(key))
+end
+
+-- Begins the index, anew where less of a key is kept than before.
+local function per_key_begin(stream, state)
+  if state.indexed == 0 or state.max_messages_per_key < state.indexed_for then
+    redis.call('UNLINK', stream.latest)
+    state.indexed = state.last + 1
+  end
+  state.indexed_for = state.max_messages_per_key
+end
+
+-- What new messages, {key, offset, size} in order, push out: entries that are stored, offsets that the batch itself
+-- brings, messages and bytes of both. Nothing of it is done yet.
+local function per_key_plan(stream, state, incoming)
+  per_key_begin(stream, state)
+  local plan, of_key, order = {stored = {}, brought = {}, messages = 0, bytes = 0}, {}, {}
+  for _, message in ipairs(incoming) do
+    local key = message[1]
+    if not of_key[key] then of_key[key], order[#order + 1] = {}, key end
+    table.insert(of_key[key], message)
+  end
+  for _, key in ipairs(order) do
+    local brought = of_key[key]
+    local stored = per_key_count(stream.latest, key, state.floor)
+    local excess = stored + #brought - state.max_messages_per_key
+    local oldest = math.min(excess, stored, 2 * #brought + PER_KEY_SURPLUS)
+    if oldest > 0 then
+      local low = '[' .. latest_member(key, state.floor)
+      for _, member in ipairs(redis.call('ZRANGEBYLEX', stream.latest, low, per_key_after(key), 'LIMIT', 0, oldest)) do
+        local offset = tonumber(string.sub(member, -16))
+        local entry = redis.call('XRANGE', stream.log, offset, offset)[1]
+        plan.stored[#plan.stored + 1] = entry
+        plan.bytes = plan.bytes + #entry[2][4]
+      end
+    end
+    for n = 1, math.min(excess - stored, #brought) do
+      plan.brought[#plan.brought + 1] = brought[n][2]
+      plan.bytes = plan.bytes + brought[n][3]
+    end
+  end
+  plan.messages = #plan.stored + #plan.brought
+  return plan
+end
+
+-- Indexes what was appended and takes away what it pushed out.
+local function per_key_apply(stream, state, incoming, plan)
+  for _, message in ipairs(incoming) do redis.call('ZADD', stream.latest, 0, latest_member(message[1], message[2])) end
+  local removal = removal_begin()
+  for _, entry in ipairs(plan.stored) do removal_take(stream, state, removal, entry) end
+  for _, offset in ipairs(plan.brought) do
+    removal_take(stream, state, removal, redis.call('XRANGE', stream.log, offset, offset)[1])
+  end
+  removal_end(stream, state, removal)
+end
+
+-- Indexes a page of older messages, newest first, and takes away those with enough newer ones; true when all are done.
+local function per_key_index(stream, state, page)
+  per_key_begin(stream, state)
+  local removal, found = removal_begin(), {}
+  if state.indexed > state.floor then
+    found = redis.call('XREVRANGE', stream.log, state.indexed - 1, state.floor, 'COUNT', page)
+  end
+  for _, entry in ipairs(found) do
+    local offset, key = entry_offset(entry), entry[2][7] == 'k' and entry[2][8]
+    if key and not (state.hidden == 1 and gone_has(stream.gone, offset)) then
+      redis.call('ZADD', stream.latest, 0, latest_member(key, offset))
+      if per_key_count(stream.latest, key, offset) > state.max_messages_per_key then
+        removal_take(stream, state, removal, entry)
+      end
+    end
+    state.indexed = offset
+  end
+  if #found < page then state.indexed = 1 end
+  removal_end(stream, state, removal)
+  return removal.messages, removal.bytes, state.indexed == 1
+end

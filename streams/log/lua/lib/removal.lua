@@ -1,0 +1,51 @@
+-- Taking single messages away from between others: invisible and uncounted at once, physically gone at once, too, unless
+-- the history has yet to copy them; these are "hidden" until drop.lua removes them. Needs state, gone and floor.
+-- The stream's keys come as one table: log, gone, hidden, by_key, latest, expiry.
+
+-- In the index of a stream that keeps the newest of each key; NUL is in no key, so a key's members stand together.
+local function latest_member(key, offset) return key .. '\0' .. string.format('%016d', offset) end
+
+local function removal_begin() return {sums = {}, messages = 0, bytes = 0} end
+
+-- Takes one message away, for the history too where it is by hand. It counts unless it was taken before.
+local function removal_take(stream, state, removal, entry, by_hand)
+  local offset, fields = entry_offset(entry), entry[2]
+  local key = fields[7] == 'k' and fields[8]
+  local counted = gone_add(stream.gone, removal.sums, offset, #fields[4])
+  if counted then
+    removal.messages, removal.bytes = removal.messages + 1, removal.bytes + #fields[4]
+    if key and state.max_messages_per_key then redis.call('ZREM', stream.latest, latest_member(key, offset)) end
+  end
+  if state.archive == 1 and offset > state.archived and not by_hand then
+    redis.call('ZADD', stream.hidden, offset, offset)
+    state.hidden = 1
+    return
+  end
+  redis.call('XDEL', stream.log, entry[1])
+  if state.hidden == 1 then redis.call('ZREM', stream.hidden, offset) end
+  if key and not by_hand and redis.call('HGET', stream.by_key, key) == string.format('%d', offset) then
+    redis.call('HDEL', stream.by_key, key)
+  end
+end
+
+-- Settles the counters after the last removal_take.
+local function removal_end(stream, state, removal)
+  if not next(removal.sums) then return end
+  gone_settle(stream.gone, removal.sums)
+  state.messages, state.bytes = state.messages - removal.messages, state.bytes - removal.bytes
+  raise_floor(stream.log, stream.gone, state, gone_next(stream.gone, state.floor))
+end
+
+-- Takes away messages whose own time is over, at most a slice; returns how many, and whether none is left to look at.
+local function removal_of_expired(stream, state, now, slice)
+  local due = redis.call('ZRANGEBYSCORE', stream.expiry, '-inf', now, 'LIMIT', 0, slice)
+  if #due == 0 then return 0, true end
+  local removal = removal_begin()
+  for _, offset in ipairs(due) do
+    local entry = tonumber(offset) >= state.floor and redis.call('XRANGE', stream.log, offset, offset)[1]
+    if entry then removal_take(stream, state, removal, entry) end
+  end
+  redis.call('ZREM', stream.expiry, unpack(due))
+  removal_end(stream, state, removal)
+  return removal.messages, #due < slice
+end

@@ -1,0 +1,177 @@
+"""The newest messages of each key are kept: at once, exactly, whatever else takes messages away."""
+
+import random
+
+import pytest
+
+from streams.log import config, errors, groups, keys, stats, trim
+from streams.log.append import append
+from streams.log.client import Log
+from streams.log.entries import NewMessage
+from streams.log.groups import Settings
+from tests.streams.log.conftest import MakeStream, Publish
+from tests.streams.log.messages import message, offsets
+from tests.waiting import until
+
+
+def of_keys(*named: str, first: int = 1) -> list[NewMessage]:
+    return [message(n, key=key) for n, key in enumerate(named, first)]
+
+
+def test_the_newest_of_a_key_pushes_out_the_oldest(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages_per_key=2)
+    log.run(append(stream, of_keys("a", "b", "a")))
+    log.run(append(stream, of_keys("a", "b", first=4)))
+    assert offsets(log, stream) == [2, 3, 4, 5]
+
+
+def test_a_batch_pushes_out_what_it_brings_itself(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages_per_key=1)
+    log.run(append(stream, [message(n, key="a", body=b"x" * n) for n in range(1, 6)]))
+    state = log.run(stats.inspect(stream))
+    assert (state.messages, state.bytes, state.first_offset) == (1, 5, 5)
+
+
+def test_messages_without_a_key_are_not_limited(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages_per_key=1)
+    log.run(append(stream, [message(1), message(2, key="a"), message(3), message(4, key="a")]))
+    assert offsets(log, stream) == [1, 3, 4]
+
+
+def test_keys_that_begin_alike_are_counted_apart(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages_per_key=1)
+    log.run(append(stream, of_keys("a", "a.b", "a.", "ab", "a")))
+    assert offsets(log, stream) == [2, 3, 4, 5]
+
+
+def test_a_deleted_message_makes_room_for_an_older_one(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages_per_key=2)
+    log.run(append(stream, of_keys("a", "a")))
+    log.run(trim.delete(stream, [2]))
+    log.run(append(stream, of_keys("a", first=3)))
+    assert offsets(log, stream) == [1, 3]
+
+
+def test_an_expired_message_makes_room_before_the_worker_comes(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages_per_key=2)
+    log.run(append(stream, [message(1, key="a"), message(2, key="a", ttl_s=1)]))
+    until(lambda: offsets(log, stream) == [1], within_s=5)
+    log.run(append(stream, of_keys("a", first=3)))
+    assert offsets(log, stream) == [1, 3]
+
+
+def test_a_full_stream_that_refuses_takes_what_replaces_a_message_of_its_key(
+    log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream(max_messages_per_key=1, max_messages=2, max_bytes=4, discard="new")
+    log.run(append(stream, [message(1, key="a", body=b"11"), message(2, key="b", body=b"22")]))
+    log.run(append(stream, [message(3, key="a", body=b"33")]))
+    with pytest.raises(errors.StreamFull):
+        log.run(append(stream, of_keys("c", first=4)))
+    assert offsets(log, stream) == [2, 3]
+
+
+def test_a_limit_on_a_stream_that_is_there_acts_on_what_it_holds(
+    log: Log, stream: str, publish_settings: Publish
+) -> None:
+    log.run(append(stream, [message(n, key=f"k{n % 7}") for n in range(1, 1001)]))
+    publish_settings(stream, max_messages_per_key=2)
+    assert log.run(trim.keep_newest_of_keys(stream))[0].messages == 986
+    assert offsets(log, stream) == list(range(987, 1001))
+
+
+def test_a_limit_that_is_applied_in_part_goes_on_where_it_stopped(
+    log: Log, stream: str, publish_settings: Publish
+) -> None:
+    for first in (1, 1001):
+        log.run(append(stream, [message(n, key=f"k{n % 5}") for n in range(first, first + 1000)]))
+    publish_settings(stream, max_messages_per_key=1)
+    assert log.run(trim.keep_newest_of_keys(stream, pages=1)) == (trim.Removed(495, 495), False)
+    log.run(append(stream, of_keys("k0", "new", first=2001)))
+    assert log.run(trim.keep_newest_of_keys(stream))[1]
+    assert offsets(log, stream) == [1996, 1997, 1998, 1999, 2001, 2002]
+
+
+def test_a_limit_can_be_lowered_raised_and_taken_away(
+    log: Log, stream: str, publish_settings: Publish
+) -> None:
+    def settle(limit: int | None) -> list[int]:
+        publish_settings(stream, max_messages_per_key=limit)
+        log.run(trim.keep_newest_of_keys(stream))
+        return offsets(log, stream)
+
+    log.run(append(stream, of_keys(*"aaaaa")))
+    assert settle(3) == [3, 4, 5]
+    assert settle(4) == [3, 4, 5]
+    assert settle(1) == [5]
+    assert settle(None) == [5]
+    log.run(append(stream, of_keys(*"aaa", first=6)))
+    assert settle(2) == [7, 8]
+
+
+def test_the_history_gets_what_was_pushed_out(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages_per_key=1, archive=True)
+    log.run(append(stream, of_keys("a", "b", "a", "c", "a")))
+    assert offsets(log, stream) == [2, 4, 5]
+    log.run(groups.group_publish(stream, "g", Settings()))
+    fetched = log.run(groups.fetch(stream, "g", limit=10)).deliveries
+    assert [each.lease.split("-")[1] for each in fetched] == ["2", "4", "5"]
+    assert log.client.execute_command("XLEN", keys.log(stream)) == 5
+    log.run(config.archived_set(stream, 3))
+    assert log.run(trim.drop(stream)) == trim.Dropped(entries=2, missed=0)
+    assert log.client.execute_command("XLEN", keys.log(stream)) == 3
+
+
+def test_what_the_history_does_not_get_in_time_is_counted(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages_per_key=1, archive=True)
+    log.run(append(stream, of_keys("b", "a", "a", "a")))
+    assert log.run(trim.drop(stream)).entries == 0
+    assert log.run(trim.drop(stream, hold_ms=0)) == trim.Dropped(entries=2, missed=2)
+    assert offsets(log, stream) == [1, 4]
+
+
+def test_what_expires_by_itself_is_kept_for_the_history_too(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(archive=True)
+    log.run(append(stream, [message(1), message(2, ttl_s=1), message(3)]))
+    until(lambda: log.run(trim.expire(stream)) == 1, within_s=5)
+    assert log.run(stats.inspect(stream)).messages == 2
+    assert log.run(trim.drop(stream)).entries == 0
+    log.run(config.archived_set(stream, 3))
+    assert log.run(trim.drop(stream)).entries == 1
+
+
+def test_what_went_takes_room_by_what_is_left_not_by_what_went(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages_per_key=1)
+    log.run(append(stream, of_keys("seldom")))
+    for first in range(2, 5000, 1000):
+        log.run(append(stream, [message(n, key="often") for n in range(first, first + 1000)]))
+    assert log.run(stats.inspect(stream)).messages == 2
+    assert log.client.execute_command("ZCARD", keys.gone(stream)) < 2 * 5000 / 256 + 4
+    log.run(trim.delete(stream, [1]))
+    log.run(trim.drop(stream))
+    assert log.client.execute_command("ZCARD", keys.gone(stream)) == 0
+
+
+def test_counts_and_bytes_are_exact_over_many_blocks(log: Log, stream: str) -> None:
+    chance = random.Random(7)
+    held = {n: 1 + n % 3 for n in range(1, 70_001)}
+    for first in range(1, 70_001, 1000):
+        log.run(append(stream, [message(n, body=b"7" * held[n]) for n in range(first, first + 1000)]))
+    gone = [*range(300, 900), *range(1024, 67_500), *chance.sample(range(67_500, 70_000), 700)]
+    chance.shuffle(gone)
+    log.run(trim.delete(stream, gone))
+    for offset in gone:
+        del held[offset]
+    for below in (2, 256, 300, 512, 899, 1000, 2048, 65_536, 67_000, 68_001):
+        went = [held.pop(n) for n in list(held) if n < below]
+        assert log.run(trim.purge(stream, below=below)) == trim.Removed(len(went), sum(went))
+        state = log.run(stats.inspect(stream))
+        assert (state.messages, state.bytes, state.first_offset) == (
+            len(held),
+            sum(held.values()),
+            min(held),
+        )
+    kept = sorted(held)[-500:]
+    log.run(trim.purge(stream, keep=500))
+    assert offsets(log, stream) == kept
+    assert log.client.execute_command("ZCOUNT", keys.gone(stream), 0, kept[0]) == 0
