@@ -18,9 +18,11 @@ from django.urls import re_path
 from okmq.accesslog import AccessLog
 from okmq.env import Env
 from okmq.gate import Gate, SocketGate
+from okmq.traffic import Traffic
 from streams.dataplane.app import DataPlane
 from streams.dataplane.request import Receive, Scope, Send
 from streams.exchange import Exchange
+from streams.log.client import AsyncLog
 
 try:
     from dashboard.urls import websocket_urlpatterns
@@ -29,10 +31,12 @@ except ImportError:
 
 env: Env = settings.ENV
 access_log = AccessLog(None if env.access_log == "stdout" else env.access_log_file)
+traffic = Traffic()
 
 
 def record(exchange: Exchange) -> None:
     """What becomes of every request when it has been answered."""
+    traffic.note(exchange)
     if env.access_log != "off":
         access_log.note(exchange)
 
@@ -73,9 +77,11 @@ async def lifespan(receive: Receive, send: Send) -> None:
         if message["type"] == "lifespan.startup":
             data_plane.start()
             access_log.start()
+            traffic.start(AsyncLog(env.redis_url))
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
             await data_plane.stop()
             await access_log.stop()
+            await traffic.stop()
             await send({"type": "lifespan.shutdown.complete"})
             return

@@ -44,6 +44,7 @@ class Env:
     forwarded_allow_ips: str | None
     web_workers: int
     access_log: str
+    public_metrics: bool
     spark_master: str
     spark_memory: str
     spark_idle_s: int
@@ -165,6 +166,7 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         allowed_hosts=read("OKMQ_ALLOWED_HOSTS", _names, ("localhost", "127.0.0.1", "[::1]")),
         forwarded_allow_ips=read("OKMQ_FORWARDED_ALLOW_IPS", _addresses, None),
         web_workers=read("OKMQ_WEB_WORKERS", _between(1, 64), 1),
+        public_metrics=read("OKMQ_PUBLIC_METRICS", _switch, False),
         access_log=read("OKMQ_ACCESS_LOG", _one_of("file", "stdout", "off"), "file"),
         spark_master=read("OKMQ_SPARK_MASTER", _spark_master, "local[*]"),
         spark_memory=read("OKMQ_SPARK_MEMORY", _spark_memory, "1g"),

@@ -3,8 +3,9 @@
 from django.urls import include, path, re_path
 from django.views.decorators.csrf import csrf_exempt
 
+from okmq.metrics import MetricsView
 from streams.api.errors import not_found
-from streams.api.urls import service_urls
+from streams.api.urls import at, service_urls
 
 handler400 = "streams.api.errors.bad_request"
 handler500 = "streams.api.errors.server_error"
@@ -13,5 +14,6 @@ urlpatterns = [
     path("api/v1/", include("streams.api.urls")),
     re_path(r"^api(?:/|\Z)", csrf_exempt(not_found), name="not-found"),
     *service_urls,
+    at("metrics", MetricsView.as_view(), "metrics"),
     path("", include("dashboard.urls")),
 ]

@@ -109,6 +109,14 @@ SERVICE_PATHS = {
         schema=HEALTH,
         codes=["store_unavailable"],
     ),
+    "/metrics": _shown_only(
+        "metrics",
+        "How everything stands, as OpenMetrics",
+        media="application/openmetrics-text",
+        schema={"type": "string"},
+        codes=[*ALWAYS, "forbidden"],
+        token=True,
+    ),
     f"{PREFIX}/schema": _shown_only(
         "schema",
         "This document",

@@ -27,6 +27,9 @@ TOKENS_USED = "okmq:tokens-used"
 WAITING = "okmq:waiting"
 """Hash: web process → JSON ``{"at": unix ms, "polls": {"<stream id> <group>": open polls}}``."""
 
+TRAFFIC = "okmq:traffic"
+"""Hash: ``<method> <route> <status> <bucket>`` → requests that took so long; with ``us`` the sum of microseconds."""
+
 WORKER_LEASE = "okmq:worker"
 """String with an expiry: which worker samples and sweeps now."""
 

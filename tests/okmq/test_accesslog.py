@@ -8,17 +8,7 @@ from typing import Any
 import pytest
 
 from okmq.accesslog import AccessLog, text_of
-from streams import exchange
-from streams.exchange import Exchange
-
-
-def ended(path: bytes = b"/api/v1/streams/a", **more: Any) -> Exchange:
-    scope = {"method": "GET", "path": path.decode("latin-1"), "raw_path": path, "client": ("10.0.0.9", 5)}
-    found = exchange.begin(scope, b"given-1", more.pop("agent", b"curl/8"))
-    for name, value in more.items():
-        setattr(found, name, value)
-    found.end()
-    return found
+from tests.exchanges import ended
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

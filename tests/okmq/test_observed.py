@@ -1,6 +1,7 @@
 """What the running product tells of the requests that it serves."""
 
 import json
+import re
 import secrets
 from typing import Any
 
@@ -108,6 +109,30 @@ def test_a_socket_that_is_refused_is_a_line(running: Product, request_id: str) -
         connect(f"{url}/live/", additional_headers={"x-request-id": request_id, "origin": "http://evil"})
     line = line_of(running, request_id)
     assert (line["route"], line["status"]) == ("/live/", 403)
+
+
+def test_requests_of_both_planes_are_counted(running: Product, stream: str) -> None:
+    def counted(route: str, method: str, status: int) -> int:
+        text = httpx.get(f"{running.url}/metrics", headers={"authorization": running.token}).text
+        labels = f'method="{method}",route="/api/v1/{route}",status="{status}"'
+        found = re.search(rf"okmq_http_request_seconds_count{{{re.escape(labels)}}} (\d+)", text)
+        return int(found[1]) if found else 0
+
+    before = counted("streams/{name}/messages", "POST", 201), counted("streams/{name}", "GET", 404)
+    with running.client() as client:
+        client.post(f"/streams/{stream}/messages", json={"id": "a", "body": 1})
+        client.get("/streams/nothing-of-this-name")
+    until(lambda: counted("streams/{name}/messages", "POST", 201) > before[0])
+    until(lambda: counted("streams/{name}", "GET", 404) > before[1])
+
+
+def test_every_process_is_told(running: Product) -> None:
+    text = httpx.get(f"{running.url}/metrics", headers={"authorization": running.token}).text
+    for name in ("web", "worker", "valkey"):
+        assert f'okmq_process_up{{process="{name}"}} 1' in text
+        memory = re.search(rf'okmq_process_resident_memory_bytes{{process="{name}"}} (\d+)', text)
+        assert memory
+        assert int(memory[1]) > 1_000_000
 
 
 def test_both_planes_count_into_one_share(running: Product, unique: str) -> None:

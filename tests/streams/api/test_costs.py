@@ -28,3 +28,11 @@ def test_the_account_reads_one_field_of_each_stream(owner: Api) -> None:
     account = cost_of(lambda: owner.get("account"))
     assert account.statements <= 3
     assert (account.trips, account.commands) == (1, 300)
+
+
+def test_metrics_of_many_streams_cost_a_few_round_trips(owner: Api) -> None:
+    """In slices, so that nobody else waits for more than one of them."""
+    owner.post("streams/", names(600))
+    metrics = cost_of(lambda: owner.client.get("/metrics", headers={"authorization": owner.secret}))
+    assert metrics.statements <= 5
+    assert metrics.trips == 3

@@ -1,0 +1,80 @@
+"""``/metrics``: how everything stands, for Prometheus and whoever reads OpenMetrics."""
+
+import time
+from typing import ClassVar
+
+from django.conf import settings
+from django.http import HttpResponse
+from rest_framework.request import Request
+
+from okmq.families import (
+    group_families,
+    process_families,
+    store_families,
+    stream_families,
+    traffic_families,
+)
+from okmq.openmetrics import CONTENT_TYPE, Family, text_of
+from streams import store
+from streams.access import Actor, Caller
+from streams.api.authentication import TokenOrSession
+from streams.api.base import ApiView
+from streams.api.operation import Operation
+from streams.log import server, traffic
+from streams.log.errors import LogError
+from streams.log.server import ServerState
+from streams.models import DEFAULT_WORKSPACE, Token, Workspace
+from streams.selectors.monitoring import groups_monitored, streams_monitored
+from streams.upkeep import processes
+
+
+class TokenSessionOrAnybody(TokenOrSession):
+    """Anybody sees everything where ``OKMQ_PUBLIC_METRICS`` says so."""
+
+    def authenticate(self, request: Request) -> tuple[Caller, Token | None]:  # type: ignore[override]
+        if settings.ENV.public_metrics and "HTTP_AUTHORIZATION" not in request.META:
+            default = Workspace.objects.get(name=DEFAULT_WORKSPACE)
+            return Caller(workspace=default, scopes=frozenset({"admin"}), actor=Actor("anybody")), None
+        return super().authenticate(request)
+
+
+class MetricsView(ApiView):
+    """``/metrics``
+
+    A caller sees the streams of the own workspace inside the patterns that narrow it. Who rules all workspaces sees
+    the streams of all, and the service itself: requests, processes, store.
+    """
+
+    authentication_classes = (TokenSessionOrAnybody,)
+    operations: ClassVar = {"GET": Operation(id="metrics", summary="How everything stands", scope="read")}
+
+    def get(self, request: Request) -> HttpResponse:
+        families = _of_everything(self.caller) if self.caller.rules_all else _of_streams(self.caller)
+        return HttpResponse(text_of(families), content_type=CONTENT_TYPE)
+
+
+def _of_streams(caller: Caller) -> list[Family]:
+    now_ms = int(time.time() * 1000)
+    return [
+        *stream_families(streams_monitored(caller), now_ms=now_ms),
+        *group_families(groups_monitored(caller)),
+    ]
+
+
+def _of_everything(caller: Caller) -> list[Family]:
+    """While the store is away, what can be known without it: that it is away, and which processes run."""
+    env = settings.ENV
+    stores = {"durable": _store(memory=False)}
+    if env.memory_redis_url is not None:
+        stores["memory"] = _store(memory=True)
+    known = [*store_families(stores), *process_families(processes.read(env.processes_file))]
+    if stores["durable"] is None:
+        return known
+    return [*known, *traffic_families(store.log().run(traffic.total())), *_of_streams(caller)]
+
+
+def _store(*, memory: bool) -> ServerState | None:
+    try:
+        return store.log().run(server.inspect(memory=memory))
+    except LogError:
+        return None
