@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('streams', '0007_streams_in_memory'),
+        ('streams', '0008_retention_policies'),
     ]
 
     operations = [
