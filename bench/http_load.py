@@ -4,21 +4,23 @@ A client library would need more of a core than the server that it measures.
 """
 
 import asyncio
+import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import cast
 
 import uvloop
 
 from bench.measure import BODY, Measured, Stopwatch, Watched
-from bench.product import Broken
+from bench.product import Broken, Product
 
 HEAD_END = b"\r\n\r\n"
 LENGTH = b"content-length: "
 LAST_CHUNK = b"\r\n0\r\n\r\n"
 PATIENCE_S = 30.0
+UNWATCHED = Watched()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,15 +32,15 @@ class Target:
     token: str
     watched: Watched
 
-    def publish(self, batch: int) -> Callable[[], bytes]:
-        """Makes the next publish of so many messages; every id is new."""
+    def publish(self, batch: int, *, first: int = 0) -> Callable[[], bytes]:
+        """Makes the next publish of so many messages; every id is new, numbered from ``first`` on."""
         body = b"[" + b",".join([b'{"id":"%015d","body":' + BODY + b"}"] * batch) + b"]"
         length = len(body % tuple(range(batch)))
         template = self._head(
             b"POST", b"", b"content-type: application/json\r\ncontent-length: %d\r\n" % length
         )
         template = template.replace(b"%", b"%%") + body
-        numbers = count(step=batch)
+        numbers = count(first, batch)
 
         def next_request() -> bytes:
             first = next(numbers)
@@ -53,6 +55,23 @@ class Target:
         ]
         numbers = count()
         return lambda: pages[next(numbers) % len(pages)]
+
+    def get(self, query: bytes = b"") -> bytes:
+        """A GET of the path; ``query`` begins with a question mark."""
+        return self._head(b"GET", query, b"")
+
+    def delete(self) -> bytes:
+        """A DELETE of the path."""
+        return self._head(b"DELETE", b"", b"")
+
+    def post(self, body: bytes) -> bytes:
+        """A POST of JSON to the path."""
+        headers = b"content-type: application/json\r\ncontent-length: %d\r\n" % len(body)
+        return self._head(b"POST", b"", headers) + body
+
+    def at(self, path: str) -> "Target":
+        """The same server at another path."""
+        return replace(self, path=path)
 
     def _head(self, method: bytes, query: bytes, headers: bytes) -> bytes:
         return b"%b %b%b HTTP/1.1\r\nhost: 127.0.0.1:%d\r\nauthorization: Bearer %b\r\n%b\r\n" % (
@@ -84,6 +103,19 @@ def http_load(
         Broken: a status that is not 2xx, a body that is too small, a closed connection.
     """
     return uvloop.run(_run(target, next_request, batch, connections, seconds, smallest))
+
+
+def ours_target(ours: Product, path: str, watched: Watched = UNWATCHED) -> Target:
+    """A path of the product."""
+    return Target(port=ours.port, path=path, token=ours.token, watched=watched)
+
+
+def compared(
+    one: Callable[..., Measured], other: Callable[..., Measured], *, seconds: float, rounds: int = 3
+) -> float:
+    """The rate of one load over another's, run in turns on 16 connections: the median of the rounds."""
+    rates = [(load(connections=16, seconds=seconds).rate) for _ in range(rounds) for load in (one, other)]
+    return statistics.median(first / second for first, second in zip(rates[::2], rates[1::2], strict=True))
 
 
 async def _run(

@@ -46,7 +46,7 @@ class JetStream:
 @contextmanager
 def jetstream(binary: Path, folder: Path, *, always: bool) -> Iterator[JetStream]:
     """Start it, with ``sync_interval: always`` or with its default (a sync every two minutes)."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     port = free_port()
     settings = folder / "nats.conf"
     settings.write_text(

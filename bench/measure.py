@@ -57,6 +57,31 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One number that the project promises to keep to: at most ``at_most`` or at least ``at_least``."""
+
+    name: str
+    reached: float
+    unit: str
+    at_most: float | None = None
+    at_least: float | None = None
+
+    @property
+    def kept(self) -> bool:
+        return (self.at_most is None or self.reached <= self.at_most) and (
+            self.at_least is None or self.reached >= self.at_least
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A situation that is set up once and gives figures."""
+
+    name: str
+    play: Callable[[], Sequence[Figure]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
     """The processes whose processor time is counted: who answers, and the store behind it."""
 
@@ -70,7 +95,7 @@ class Stopwatch:
     def __init__(self, watched: Watched) -> None:
         self.elapsed_s = 0.0
         self.cpu_s = 0.0
-        self._server, self._store = _Processor(watched.server), _Processor(watched.store)
+        self._server, self._store = Processor(watched.server), Processor(watched.store)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -93,7 +118,7 @@ class Stopwatch:
         return Measured(messages, self.elapsed_s, self.cpu_s, self._server.used_s, self._store.used_s, p99_s)
 
 
-class _Processor:
+class Processor:
     """Processor time of another process, as Linux counts it (proc(5): utime and stime, in ticks)."""
 
     def __init__(self, pid: int | None) -> None:
@@ -103,9 +128,11 @@ class _Processor:
         self.used_s = None if self._path is None else 0.0
 
     def begin(self) -> None:
+        """Count from now."""
         self._began_s = self._now_s()
 
     def end(self) -> None:
+        """Add what was used since ``begin`` to ``used_s``."""
         if self.used_s is not None:
             self.used_s += self._now_s() - self._began_s
 

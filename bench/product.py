@@ -48,24 +48,31 @@ class Product:
 
     def stream(self) -> tuple[str, str]:
         """Make a stream of no particular settings; its name and internal id."""
-        name = f"bench-{secrets.token_hex(4)}"
-        self._ask("POST", "/streams/", {"name": name})
+        (made,) = self.streams(1)
+        return made
+
+    def streams(self, number: int) -> list[tuple[str, str]]:
+        """Make so many in one call."""
+        run = secrets.token_hex(4)
+        names = [f"bench-{run}-{n:04d}" for n in range(number)]
+        self.ask("POST", "/streams/", [{"name": name} for name in names])
         log = Log(self.redis_url)
         try:
             known = {held.name: held.stream_id for held in log.run(config.streams())}
         finally:
             log.close()
-        return name, known[name]
+        return [(name, known[name]) for name in names]
 
     def last_offset(self, name: str) -> int:
         """The last offset that a stream assigned."""
-        return int(self._ask("GET", f"/streams/{name}")["offset"])
+        return int(self.ask("GET", f"/streams/{name}")["offset"])
 
     def drop(self, name: str) -> None:
         """Delete a stream with what a round has put into it."""
-        self._ask("DELETE", f"/streams/{name}")
+        self.ask("DELETE", f"/streams/{name}")
 
-    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """The answer to a call of the API; ``path`` stands behind ``/api/v1``."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}/api/v1{path}",
             method=method,

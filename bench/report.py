@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from bench.measure import Load, Measured, Promise, ratio
+from bench.measure import Figure, Load, Measured, Promise, ratio
 
 
 def text(loads: Sequence[Load], rounds: Sequence[dict[str, Measured]], promises: Sequence[Promise]) -> str:
@@ -47,6 +47,17 @@ def text(loads: Sequence[Load], rounds: Sequence[dict[str, Measured]], promises:
             lines.append(
                 f"| {promise.of} / {promise.to} | {reached:.2f} | ≥ {promise.at_least:g} | {verdict} |"
             )
+    return "\n".join(lines)
+
+
+def figures(found: Iterable[Figure]) -> str:
+    """What was reached beside what is wanted, in Markdown."""
+    lines = ["| figure | reached | wanted | |", "|---|--:|--:|---|"]
+    for figure in found:
+        bound = figure.at_most if figure.at_least is None else figure.at_least
+        wanted = "" if bound is None else f"{'≤' if figure.at_least is None else '≥'} {bound:g} {figure.unit}"
+        verdict = "" if bound is None else "yes" if figure.kept else "**no**"
+        lines.append(f"| {figure.name} | {figure.reached:,.2f} {figure.unit} | {wanted} | {verdict} |")
     return "\n".join(lines)
 
 

@@ -1,0 +1,98 @@
+"""Five thousand long polls parked on one worker: what they take, and how soon a publish wakes its poller."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import uvloop
+
+from bench.connection import Connection, connect
+from bench.http_load import ours_target
+from bench.measure import Figure, Processor
+from bench.product import Broken, Product
+
+POLLS = 5_000
+IDLE_S = 10.0
+WAKES = 300
+SETTLE_S = 2.0
+
+
+def parked_polls(ours: Product) -> list[Figure]:
+    """Each poll waits on a stream of its own."""
+    names = [name for _ in range(0, POLLS, 1000) for name, _ in ours.streams(1000)]
+    try:
+        return uvloop.run(_park(ours, names))
+    finally:
+        for name in names:
+            ours.drop(name)
+
+
+async def _park(ours: Product, names: list[str]) -> list[Figure]:
+    connections = await connect(ours.port, POLLS)
+    targets = [ours_target(ours, f"/api/v1/streams/{name}/messages") for name in names]
+    answered_s: dict[int, float] = {}
+
+    async def poll(number: int) -> None:
+        request = targets[number].get(b"?wait=30")
+        while await connections[number].ask(request) == b"[]":
+            pass
+        answered_s[number] = time.perf_counter()
+
+    polls = [asyncio.create_task(poll(number)) for number in range(POLLS)]
+    await asyncio.sleep(SETTLE_S)
+    pid = ours.pid("web")
+    processor = Processor(pid)
+    began = time.perf_counter()
+    processor.begin()
+    await asyncio.sleep(IDLE_S)
+    processor.end()
+    idle = (processor.used_s or 0.0) / (time.perf_counter() - began)
+    resident = _resident_bytes(pid)
+    (publisher,) = await connect(ours.port, 1)
+    took_s = []
+    for number in range(0, POLLS, POLLS // WAKES):
+        sent = time.perf_counter()
+        await publisher.ask(targets[number].post(b'{"id":"1","body":1}'))
+        await polls[number]
+        took_s.append(answered_s[number] - sent)
+    for task in polls:
+        task.cancel()
+    _close([*connections, publisher])
+    took_s.sort()
+    if any(task.done() and not task.cancelled() and task.exception() for task in polls):
+        raise Broken("A parked poll ended with an error.")
+    return [
+        Figure(
+            name=f"{POLLS:,} parked polls: memory of the web process",
+            reached=resident / 2**20,
+            unit="MiB",
+            at_most=200,
+        ),
+        Figure(
+            name=f"{POLLS:,} parked polls: share of a core while idle",
+            reached=idle * 100,
+            unit="%",
+            at_most=3,
+        ),
+        Figure(
+            name=f"a publish wakes its poller among {POLLS:,}, p99 of {len(took_s)}",
+            reached=took_s[len(took_s) * 99 // 100] * 1e3,
+            unit="ms",
+            at_most=50,
+        ),
+        Figure(
+            name=f"a publish wakes its poller among {POLLS:,}, median",
+            reached=took_s[len(took_s) // 2] * 1e3,
+            unit="ms",
+        ),
+    ]
+
+
+def _resident_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _close(connections: list[Connection]) -> None:
+    for connection in connections:
+        connection.transport.close()
