@@ -185,7 +185,7 @@ def web_command(env: environment.Env, *, listener: socket.socket) -> list[str]:
         *(sys.executable, "-m", "uvicorn", "okmq.asgi:application"),
         *("--app-dir", str(environment.PROJECT)),
         *("--fd", str(listener.fileno())),
-        *("--loop", "uvloop", "--http", "httptools", "--ws", "websockets-sansio"),
+        *("--loop", "uvloop", "--http", "okmq.framing:FramedProtocol", "--ws", "websockets-sansio"),
         *("--ws-max-size", "65536"),
         *("--timeout-graceful-shutdown", str(GRACE_S)),
         # Longer than clients and proxies keep an idle connection, so that it is never closed under a request.

@@ -3,6 +3,7 @@
 import json
 import re
 import secrets
+import socket
 from typing import Any
 
 import httpx
@@ -83,15 +84,19 @@ def test_routes_are_few_whatever_is_asked(
     assert (line["route"], line["status"], line["token"]) == (route, status, None)
 
 
+def log_in(product: Product, browser: httpx.Client) -> None:
+    browser.get("/login/")
+    form = {
+        "username": "admin",
+        "password": product.password,
+        "csrfmiddlewaretoken": browser.cookies["csrftoken"],
+    }
+    browser.post("/login/", data=form, headers={"Referer": f"{product.url}/login/"}).raise_for_status()
+
+
 def test_a_person_is_named(running: Product, request_id: str) -> None:
     with httpx.Client(base_url=running.url, follow_redirects=True) as browser:
-        browser.get("/login/")
-        form = {
-            "username": "admin",
-            "password": running.password,
-            "csrfmiddlewaretoken": browser.cookies["csrftoken"],
-        }
-        browser.post("/login/", data=form, headers={"Referer": f"{running.url}/login/"})
+        log_in(running, browser)
         browser.get("/streams/", headers={"x-request-id": request_id})
     line = line_of(running, request_id)
     assert (line["user"], line["workspace"], line["route"]) == ("admin", "default", "/streams/")
@@ -133,6 +138,34 @@ def test_every_process_is_told(running: Product) -> None:
         memory = re.search(rf'okmq_process_resident_memory_bytes{{process="{name}"}} (\d+)', text)
         assert memory
         assert int(memory[1]) > 1_000_000
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00",
+        b"GET / HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+    ],
+)
+def test_what_is_not_http_is_refused_in_the_one_shape(running: Product, sent: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+        connection.sendall(sent)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert list(json.loads(body)["error"]) == ["code", "message", "details"]
+
+
+def test_a_socket_that_is_opened_is_a_line(running: Product, request_id: str) -> None:
+    with httpx.Client(base_url=running.url, follow_redirects=True) as browser:
+        log_in(running, browser)
+        cookie = f"sessionid={browser.cookies['sessionid']}"
+    headers = {"x-request-id": request_id, "origin": running.url, "cookie": cookie}
+    with connect(f"{running.url.replace('http', 'ws')}/live/", additional_headers=headers):
+        line = line_of(running, request_id)
+    assert (line["method"], line["route"], line["status"]) == ("GET", "/live/", 101)
 
 
 def test_both_planes_count_into_one_share(running: Product, unique: str) -> None:
