@@ -52,6 +52,7 @@ class StreamModel:
     floor: int = 1
     max_messages: int | None = None
     max_bytes: int | None = None
+    max_of_key: int | None = None
 
     def append(self, held: Held) -> int:
         """The offset that it got, or had."""
@@ -70,6 +71,15 @@ class StreamModel:
             oldest = min(self.held)
             del self.held[oldest]
             self.floor = oldest + 1
+
+    def keep_newest_of_keys(self) -> None:
+        of_key: dict[str, list[int]] = {}
+        for offset, held in sorted(self.held.items()):
+            if held.key is not None:
+                of_key.setdefault(held.key, []).append(offset)
+        for offsets in of_key.values():
+            for offset in offsets[: -self.max_of_key] if self.max_of_key else []:
+                del self.held[offset]
 
     def purge(self, *, below: int | None = None, keep: int = 0) -> int:
         before = len(self.held)

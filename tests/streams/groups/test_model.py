@@ -101,6 +101,7 @@ class GroupsMachine(RuleBasedStateMachine):
         self.touched |= set(GROUPS)
         for (n, size, key), stored in zip(batch, answer, strict=True):
             assert stored["offset"] == self.stream.append(Held(str(n), "7" * size, key, ""))
+        self.stream.keep_newest_of_keys()
         self.stream.evict()
         stored = self.call("GET", f"{self.path}/messages?offset={first}&limit=100")
         assert [each["offset"] for each in stored] == [n for n in self.stream.held if n >= first]
@@ -329,12 +330,17 @@ class GroupsMachine(RuleBasedStateMachine):
             gone = self.stream.purge(below=value)
         assert self.call("DELETE", f"{self.path}/messages?{mode}={value}") == {"deleted": gone}
 
-    @rule(most=st.none() | st.integers(3, 30), size=st.none() | st.integers(20, 400))
-    def limit(self, most: int | None, size: int | None) -> None:
+    @rule(
+        most=st.none() | st.integers(3, 30),
+        size=st.none() | st.integers(20, 400),
+        of_key=st.none() | st.integers(1, 6),
+    )
+    def limit(self, most: int | None, size: int | None, of_key: int | None) -> None:
         self.touched |= set(GROUPS)
-        self.call("PATCH", self.path, max_messages=most, max_bytes=size)
-        self.stream.max_messages, self.stream.max_bytes = most, size
+        self.call("PATCH", self.path, max_messages=most, max_bytes=size, max_messages_per_key=of_key)
+        self.stream.max_messages, self.stream.max_bytes, self.stream.max_of_key = most, size, of_key
         self.stream.evict()
+        self.stream.keep_newest_of_keys()
 
     @rule(process=st.sampled_from(["worker", "valkey", "web"]), chance=few)
     def crash(self, process: str, chance: int) -> None:
