@@ -48,7 +48,7 @@ def reason(status: str, state: GroupState, *, max_ack_pending: int) -> str:
 def _quiet(state: GroupState) -> str:
     if state.fetched_ms is None:
         return _("Nobody has fetched yet")
-    seconds = (state.now_ms - state.fetched_ms) / 1000
+    seconds = (state.steady_ms - state.fetched_ms) / 1000
     return _("Nobody has fetched for %(time)s") % {"time": formats.duration(seconds)}
 
 

@@ -2,10 +2,11 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from okmq import resp
 from okmq.children import Child, Plan
@@ -48,7 +49,12 @@ class Store:
 
 @contextmanager
 def store(
-    folder: Path, *, flavour: str = "valkey", fsync: str | None = "always", socket: Path | None = None
+    folder: Path,
+    *,
+    flavour: str = "valkey",
+    fsync: str | None = "always",
+    socket: Path | None = None,
+    environ: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Store]:
     """A private server with the product's configuration (in memory where ``fsync`` is None).
 
@@ -58,7 +64,7 @@ def store(
     command = server.prepare()
     if flavour == "redis7":
         command[0] = debian_redis()
-    plan = Plan(name=flavour, command=tuple(command), environ=dict(os.environ), log=folder / "log")
+    plan = Plan(name=flavour, command=tuple(command), environ={**os.environ, **environ}, log=folder / "log")
     running = Store(url=server.url, child=Child(plan=plan))
     running.start()
     try:

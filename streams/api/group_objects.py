@@ -62,17 +62,6 @@ class Backoff(serializers.Field):  # type: ignore[type-arg]
         return value
 
 
-class Unordered(Switch):
-    """``ordered_by_key``, as far as this build has it."""
-
-    def to_internal_value(self, data: Any) -> bool:
-        if data is True:
-            raise serializers.ValidationError(
-                "This build hands out the messages of a key in parallel; only false is offered yet."
-            )
-        return super().to_internal_value(data)
-
-
 class GroupChanges(Strict):
     """What can be changed. Waits are seconds, fractions allowed."""
 
@@ -91,7 +80,9 @@ class GroupChanges(Strict):
         required=False, max_value=10_000_000, help_text="Most messages out at once, over all members."
     )
     filter_keys = KeyPatterns(required=False, help_text="Key patterns; other messages are skipped.")
-    ordered_by_key = Unordered(required=False, help_text="Not offered by this build yet.")
+    ordered_by_key = Switch(
+        required=False, help_text="Messages of one key go out one at a time, in order; other keys meanwhile."
+    )
     inactive_after = Seconds(
         min_value=1, required=False, allow_null=True, help_text="Without a fetch for so long it is removed."
     )
@@ -152,7 +143,7 @@ class GroupObject(serializers.Serializer):  # type: ignore[type-arg]
     backoff = Backoff(source="group.backoff")
     max_ack_pending = serializers.IntegerField(source="group.max_ack_pending")
     filter_keys = KeyPatterns(source="group.filter_keys")
-    ordered_by_key = serializers.BooleanField(default=False)
+    ordered_by_key = serializers.BooleanField(source="group.ordered_by_key")
     inactive_after = serializers.FloatField(source="group.inactive_after", allow_null=True)
     description = serializers.CharField(source="group.description")
     created_at = Moment(source="group.created_at")

@@ -14,7 +14,7 @@ from streams.dataplane.directory import Directory, Known
 from streams.dataplane.durability import Durability
 from streams.dataplane.request import Request
 from streams.log import config, notes, standing, stats
-from streams.log.client import AsyncLog
+from streams.log.client import AsyncLog, Steady, one
 from streams.log.errors import LogError
 from streams.log.notes import Note
 from streams.log.wake import Wakener
@@ -78,11 +78,12 @@ class Context:
             polls = {poll: count for poll, count in self.polls.items() if count}
             used = self.directory.take_used()
             try:
+                # A process that has nothing to do for long would take a jump of the server's clock for the time.
+                await self.log.run(one(Steady()))
                 if touched:
                     await self.log.run(stats.touch(sorted(touched)))
                 if polls != told_polls or (polls and time.monotonic() - told_at > POLLS_EVERY_S):
-                    now_ms = int(time.time() * 1000)
-                    await self.log.run(standing.waiting_told(self.process, polls, at_ms=now_ms))
+                    await self.log.run(standing.waiting_told(self.process, polls))
                     told_polls, told_at = polls, time.monotonic()
                 if used:
                     await self.log.run(config.tokens_used(used))

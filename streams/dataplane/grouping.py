@@ -86,8 +86,8 @@ class Poll:
                     left = deadline - time.monotonic()
                     if fetched.deliveries or left <= 0 or fetched.generation != opened_in:
                         break
-                    if fetched.next_due_ms:
-                        left = min(left, max(0.0, (fetched.next_due_ms - fetched.now_ms) / 1000) + 0.001)
+                    if fetched.due_in_ms is not None:
+                        left = min(left, fetched.due_in_ms / 1000 + 0.001)
                     await asyncio.wait({waiter, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     self._context.wakener.forget(stream_id, waiter)

@@ -14,13 +14,31 @@ from redis.exceptions import NoScriptError, RedisError, ResponseError
 from redis.retry import Retry
 
 from streams.log import errors, keys, routing, scripts
-from streams.log.commands import Command, Op, Pipeline, Script, Scripts, T, one
+from streams.log.clock import SteadyClock
+from streams.log.commands import Command, Op, Pipeline, Script, Scripts, Steady, T, one
 from streams.log.wire import Wire
 
-__all__ = ["AsyncLog", "Command", "Log", "Op", "Pipeline", "Script", "Scripts", "T", "named", "one"]
+__all__ = ["AsyncLog", "Command", "Log", "Op", "Pipeline", "Script", "Scripts", "Steady", "T", "named", "one"]
 
 CONNECT_TIMEOUT_S = 2.0
 ANSWER_TIMEOUT_S = 10.0
+
+
+def steady_ms(clock: SteadyClock) -> Op[int]:
+    """The steady time in ms; once a second it is compared with the server's clock, and a jump is noted."""
+    fresh = clock.fresh_ms()
+    if fresh is not None:
+        return fresh
+    for _ in range(2):
+        asked_ms = clock.machine()
+        (seconds, microseconds), held = yield Pipeline([("TIME",), ("GET", keys.SKEW)])
+        skew_ms = int(held or 0)
+        wall_ms = int(seconds) * 1000 + int(microseconds) // 1000
+        jump_ms = clock.compare(wall_ms - skew_ms, asked_ms=asked_ms)
+        if not jump_ms:
+            break
+        yield Script("clock_skew", [keys.SKEW], [skew_ms, skew_ms + jump_ms])
+    return clock.now_ms()
 
 
 class Log:
@@ -29,9 +47,11 @@ class Log:
     Args:
         url: ``redis://``, ``rediss://`` or ``unix://`` of the durable server.
         memory_url: of the server that holds the streams in memory; None where there is none.
+        keeps_clock: whether a jump of the durable server's clock is noted for all; true of the worker's only.
     """
 
-    def __init__(self, url: str, *, memory_url: str | None = None) -> None:
+    def __init__(self, url: str, *, memory_url: str | None = None, keeps_clock: bool = False) -> None:
+        self.clock = SteadyClock(corrects=keeps_clock)
         # redis-py does not type the raw command calls that are all this uses.
         self.client: Any = _client(url)
         self._memory: Any = None if memory_url is None else _client(memory_url)
@@ -69,6 +89,8 @@ class Log:
     def _send(self, command: Command) -> Any:
         if isinstance(command, Script):
             return self._script(command)
+        if isinstance(command, Steady):
+            return self.run(steady_ms(self.clock))
         if isinstance(command, Scripts):
             parts = routing.parts(command.calls)
             return routing.merged(parts, [self._scripts(part) for part in parts])
@@ -121,10 +143,11 @@ class AsyncLog:
     """Runs operations on one connection a server that all coroutines share; belongs to the loop that uses it.
 
     Args:
-        url, memory_url: as of ``Log``.
+        url, memory_url, keeps_clock: as of ``Log``.
     """
 
-    def __init__(self, url: str, *, memory_url: str | None = None) -> None:
+    def __init__(self, url: str, *, memory_url: str | None = None, keeps_clock: bool = False) -> None:
+        self.clock = SteadyClock(corrects=keeps_clock)
         self._wire = _wire(url)
         self._memory = None if memory_url is None else _wire(memory_url)
 
@@ -157,6 +180,8 @@ class AsyncLog:
     async def _send(self, command: Command) -> Any:
         if isinstance(command, Script):
             return await self._script(command)
+        if isinstance(command, Steady):
+            return await self.run(steady_ms(self.clock))
         if isinstance(command, Scripts):
             parts = routing.parts(command.calls)
             return routing.merged(parts, [await self._scripts(part) for part in parts])

@@ -30,7 +30,12 @@ class Scripts:
     calls: Sequence[Script]
 
 
-Command = Script | Scripts | Pipeline | tuple[Any, ...]
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """Asks for the store's steady clock (see ``clock``); the reply is ms."""
+
+
+Command = Script | Scripts | Pipeline | Steady | tuple[Any, ...]
 Op = Generator[Command, Any, T]
 
 

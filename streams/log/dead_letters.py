@@ -56,6 +56,7 @@ def replay(stream_id: str, name: str, offsets: Sequence[int]) -> Op[int]:
                 keys.dead(stream_id, name),
                 keys.replayed(stream_id, name),
                 keys.gone(stream_id),
+                keys.turns(stream_id, name),
             ],
             [keys.wake(stream_id), *offsets[first : first + REPLAY_SLICE]],
         )

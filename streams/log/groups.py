@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from streams.log import keys
-from streams.log.client import Op, Pipeline, Script
+from streams.log import keys, standing
+from streams.log.client import Op, Pipeline, Script, Steady
 from streams.log.entries import Entry
 from streams.log.errors import GroupNotFound
 from streams.log.patterns import lua_pattern
 from streams.log.read import ANSWER_LIMIT_BYTES
+
+ORDER_SLICE = 500
 
 SLICE = 10_000
 """Most offsets or leases in one call of a script; within it an answer by lease is done whole or not at all."""
@@ -33,6 +35,7 @@ class Settings:
         backoff_ms: waits that replace ``ack_wait_ms`` after delivery 1, 2, …; the last repeats.
         max_ack_pending: most messages in flight over all members.
         filter_keys: key patterns; others are skipped.
+        ordered_by_key: messages of one key go out one at a time, in order.
     """
 
     ack: str = "explicit"
@@ -41,6 +44,7 @@ class Settings:
     backoff_ms: tuple[int, ...] = ()
     max_ack_pending: int = 1000
     filter_keys: tuple[str, ...] = ()
+    ordered_by_key: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +62,14 @@ class Fetched:
 
     Attributes:
         deliveries: in the order to be processed, redeliveries first.
-        left: stored messages after the group's position, of any key.
-        next_due_ms: unix ms at which something in flight comes again (or a pause ends); 0 when nothing will.
-        now_ms: the server's clock.
+        left: stored messages that match and were not yet delivered.
+        due_in_ms: until something in flight comes again (or a pause ends); None when nothing will.
         generation: of the group; another one after every seek.
     """
 
     deliveries: list[Delivery]
     left: int
-    next_due_ms: int
-    now_ms: int
+    due_in_ms: int | None
     generation: int
 
 
@@ -80,6 +82,7 @@ def published(settings: Settings) -> list[str | int]:
         "backoff": ",".join(map(str, settings.backoff_ms)),
         "max_ack_pending": settings.max_ack_pending,
         "filter": "\n".join(map(lua_pattern, settings.filter_keys)),
+        "ordered": int(settings.ordered_by_key),
     }
     return [part for pair in pairs.items() for part in pair]
 
@@ -90,12 +93,37 @@ def group_publish(stream_id: str, name: str, settings: Settings, *, delivered: i
     Raises:
         StreamNotFound: there is no such stream.
     """
-    new = yield Script(
+    steady_ms = yield Steady()
+    told = yield Script(
         "group_publish",
-        [keys.meta(stream_id), keys.group(stream_id, name), keys.groups(stream_id)],
-        [keys.wake(stream_id), name, delivered, *published(settings)],
+        [
+            keys.meta(stream_id),
+            keys.group(stream_id, name),
+            keys.groups(stream_id),
+            keys.counted(stream_id, name),
+        ],
+        [keys.wake(stream_id), name, delivered, steady_ms, *published(settings)],
     )
-    return bool(new)
+    if told == 2:
+        yield from _put_in_order(stream_id, name)
+    return bool(told == 1)
+
+
+def _put_in_order(stream_id: str, name: str) -> Op[None]:
+    """Let a group take turns by key from now on, beginning with what it has in flight."""
+    start = 1
+    while start:
+        start = yield Script(
+            "order_adopt",
+            [
+                keys.log(stream_id),
+                keys.group(stream_id, name),
+                keys.pending(stream_id, name),
+                keys.turns(stream_id, name),
+                keys.replayed(stream_id, name),
+            ],
+            [start, ORDER_SLICE],
+        )
 
 
 def group_remove(stream_id: str, name: str) -> Op[None]:
@@ -124,7 +152,8 @@ def fetch(
     deliveries: list[Delivery] = []
     size = 0
     while True:
-        found, left, next_due_ms, again, now_ms, now_in = yield Script(
+        steady_ms = yield Steady()
+        found, left, due_in_ms, again, now_in, has_filter, is_unswept = yield Script(
             "fetch",
             [
                 keys.log(stream_id),
@@ -136,6 +165,9 @@ def fetch(
                 keys.leases(stream_id, name),
                 keys.dead(stream_id, name),
                 keys.replayed(stream_id, name),
+                keys.turns(stream_id, name),
+                keys.parked(stream_id, name),
+                keys.ready(stream_id, name),
             ],
             [
                 consumer,
@@ -143,12 +175,19 @@ def fetch(
                 max_bytes,
                 "" if generation is None else generation,
                 size,
+                steady_ms,
             ],
         )
         deliveries += [Delivery(entry, count, lease.decode()) for entry, count, lease in found]
         size += sum(len(entry[1][3]) for entry, _, _ in found)
         if not again or len(deliveries) >= limit or size >= max_bytes:
-            return Fetched(deliveries, left, next_due_ms, now_ms, int(now_in))
+            break
+    if is_unswept and deliveries:
+        left -= yield from standing.sweep(stream_id, name)
+    if has_filter and deliveries:
+        matching, _ = yield from standing.matching(stream_id, name)
+        left = matching + (yield from standing.parked(stream_id, name))
+    return Fetched(deliveries, left, due_in_ms if due_in_ms >= 0 else None, int(now_in))
 
 
 def ack(stream_id: str, name: str, named: Named, values: Sequence[int | str]) -> Op[int]:
@@ -164,11 +203,14 @@ def ack(stream_id: str, name: str, named: Named, values: Sequence[int | str]) ->
             keys.due(stream_id, name),
             keys.leases(stream_id, name),
             keys.replayed(stream_id, name),
+            keys.turns(stream_id, name),
+            keys.ready(stream_id, name),
         ],
     )
     total = 0
     for part in _slices(values):
-        total += yield Script("ack", *arguments, [keys.wake(stream_id), named, *part])
+        steady_ms = yield Steady()
+        total += yield Script("ack", *arguments, [keys.wake(stream_id), steady_ms, named, *part])
     return total
 
 
@@ -220,6 +262,8 @@ def term(stream_id: str, name: str, named: Named, values: Sequence[int | str], *
                 keys.dead(stream_id, name),
                 keys.replayed(stream_id, name),
                 keys.gone(stream_id),
+                keys.turns(stream_id, name),
+                keys.ready(stream_id, name),
             ],
             [keys.wake(stream_id), reason, named, *part],
         )
@@ -237,6 +281,9 @@ def seek(stream_id: str, name: str, *, next_offset: int) -> Op[tuple[int, int]]:
             keys.due(stream_id, name),
             keys.leases(stream_id, name),
             keys.replayed(stream_id, name),
+            keys.turns(stream_id, name),
+            keys.parked(stream_id, name),
+            keys.ready(stream_id, name),
         ],
         [keys.wake(stream_id), next_offset],
     )
@@ -270,6 +317,7 @@ def _redeliver(
 ) -> Op[int]:
     total = 0
     for part in _slices(values):
+        steady_ms = yield Steady()
         total += yield Script(
             "redeliver",
             [
@@ -278,7 +326,7 @@ def _redeliver(
                 keys.due(stream_id, name),
                 keys.leases(stream_id, name),
             ],
-            [keys.wake(stream_id), delay, named, *part],
+            [keys.wake(stream_id), steady_ms, delay, named, *part],
         )
     return total
 

@@ -25,7 +25,7 @@ TOKENS_USED = "okmq:tokens-used"
 """Hash: token id → unix ms of its last use, moved to the database by the worker."""
 
 WAITING = "okmq:waiting"
-"""Hash: web process → JSON ``{"at": unix ms, "polls": {"<stream id> <group>": open polls}}``."""
+"""Hash: web process → JSON ``{"at": steady ms, "polls": {"<stream id> <group>": open polls}}``."""
 
 TRAFFIC = "okmq:traffic"
 """Hash: ``<method> <route> <status> <bucket>`` → requests that took so long; with ``us`` the sum of microseconds."""
@@ -47,6 +47,9 @@ MEMORY_LIFE = f"{_MEMORY_KEY}}}:life"
 
 MEMORY_FILLED = f"{_MEMORY_KEY}}}:filled"
 """String, on the memory server: the life in which every memory stream was begun."""
+
+SKEW = "okmq:clock-skew"
+"""String: by how many ms the server's wall clock is ahead of the steady one (see ``clock``); absent is 0."""
 
 CHANGED = "okmq:changed"
 """Channel: ``stream`` when names or settings have changed, ``token`` when a token has; caches are dropped."""
@@ -153,9 +156,30 @@ def replayed(stream_id: str, group: str) -> str:
     return f"okmq:{{{stream_id}}}:r:{group}"
 
 
+def turns(stream_id: str, group: str) -> str:
+    """Hash of a group that is ordered by key: the lists of each key's messages (see ``lua/lib/order.lua``)."""
+    return f"okmq:{{{stream_id}}}:turns:{group}"
+
+
+def parked(stream_id: str, group: str) -> str:
+    """Sorted set: offsets passed over because an earlier message of their key is out, by offset."""
+    return f"okmq:{{{stream_id}}}:parked:{group}"
+
+
+def ready(stream_id: str, group: str) -> str:
+    """Sorted set: offsets whose turn of their key has come, by offset."""
+    return f"okmq:{{{stream_id}}}:ready:{group}"
+
+
+def counted(stream_id: str, group: str) -> str:
+    """Hash of a group with a filter: how many messages of each block of offsets match (see ``group_matching.lua``)."""
+    return f"okmq:{{{stream_id}}}:counted:{group}"
+
+
 def all_of_group(stream_id: str, name: str) -> list[str]:
     """Every key that a group may own."""
-    return [make(stream_id, name) for make in (group, pending, due, leases, dead, replayed)]
+    makers = (group, pending, due, leases, dead, replayed, turns, parked, ready, counted)
+    return [make(stream_id, name) for make in makers]
 
 
 def all_of(stream_id: str) -> list[str]:

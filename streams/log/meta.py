@@ -39,6 +39,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         hidden: 1 while entries that went from between others are kept for the history, else 0.
         indexed: where messages a key are limited, those from here on are indexed by key; 0: none yet, 1: all.
         indexed_for: the limit that the index was begun for.
+        removals: messages that ever went from between others.
     """
 
     last: int = 0
@@ -61,6 +62,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
     hidden: int = 0
     indexed: int = 0
     indexed_for: int = 0
+    removals: int = 0
 
 
 _counters = msgspec.msgpack.Decoder(Counters).decode

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
-from streams.log import entries, keys, read
-from streams.log.client import Op, Pipeline, Script
+from streams.log import entries, keys, read, trim
+from streams.log.client import Op, Pipeline, Script, Steady
 from streams.log.entries import Entry
 from streams.log.patterns import python_pattern
 
@@ -19,11 +20,20 @@ WAITING_AGE_MS = 5_000
 class GroupState:
     """How a group stands at one moment; times are unix ms, None where there was none.
 
+    ``fetched_ms``, ``acked_ms`` and ``made_ms`` are of the steady clock (see ``clock``), to be told by their distance
+    from ``steady_ms``.
+
     Attributes:
         ack_floor: everything up to it is done.
         lag: stored messages not yet delivered that match the filter.
         oldest_ms: time of the oldest message not acknowledged.
+        lost: removed before they were ever delivered.
         paused_until_ms: None when not paused, -1 without an end.
+        made_ms: when the group was made; None for one made before this was noted.
+        deliveries: ever handed out, redeliveries among them.
+        unfinished: removed while they were out, never acknowledged.
+        is_last_chance: a message is out that becomes a dead letter unless it is answered.
+        edge_ms: until the age limit takes the oldest message not acknowledged.
     """
 
     delivered_offset: int
@@ -39,6 +49,68 @@ class GroupState:
     acked_ms: int | None
     paused_until_ms: int | None
     now_ms: int
+    made_ms: int | None = None
+    deliveries: int = 0
+    unfinished: int = 0
+    is_last_chance: bool = False
+    edge_ms: int | None = None
+    steady_ms: int = 0
+
+    @property
+    def quiet_ms(self) -> int | None:
+        """How long ago somebody fetched or acknowledged; None when nobody ever did."""
+        active_ms = max(self.fetched_ms or 0, self.acked_ms or 0)
+        return self.steady_ms - active_ms if active_ms else None
+
+
+class _Inspection(NamedTuple):
+    """What ``group_inspect`` answers, in its order; 0 and -1 stand for none."""
+
+    delivered: int
+    ack_floor: int
+    undelivered: int
+    pending: int
+    redelivered: int
+    dead_letters: int
+    lost: int
+    acked: int
+    oldest_ms: int
+    fetched_ms: int
+    acked_ms: int
+    paused_until_ms: int
+    made_ms: int
+    now_ms: int
+    deliveries: int
+    unfinished: int
+    is_last_chance: int
+    edge_ms: int
+    has_expired: int
+    is_unswept: int
+    steady_ms: int
+
+    def state(self, *, lag: int, oldest_ms: int) -> GroupState:
+        is_paused = self.paused_until_ms < 0 or self.paused_until_ms > self.now_ms
+        return GroupState(
+            delivered_offset=self.delivered,
+            ack_floor=self.ack_floor,
+            lag=lag,
+            ack_pending=self.pending,
+            redelivered=self.redelivered,
+            dead_letters=self.dead_letters,
+            lost=self.lost,
+            acked=self.acked,
+            oldest_ms=oldest_ms or None,
+            fetched_ms=self.fetched_ms or None,
+            acked_ms=self.acked_ms or None,
+            made_ms=self.made_ms or None,
+            paused_until_ms=self.paused_until_ms if is_paused else None,
+            now_ms=self.now_ms,
+            deliveries=self.deliveries,
+            unfinished=self.unfinished,
+            is_last_chance=bool(self.is_last_chance),
+            edge_ms=None if self.edge_ms < 0 else self.edge_ms,
+            steady_ms=self.steady_ms,
+        )
 
 
 def positions(stream_id: str, names: Sequence[str]) -> Op[list[int | None]]:
@@ -58,38 +130,82 @@ def inspect(stream_id: str, name: str, *, filter_keys: Sequence[str] = ()) -> Op
     Raises:
         StreamNotFound, GroupNotFound.
     """
-    reply = yield Script(
-        "group_inspect",
-        [
-            keys.log(stream_id),
-            keys.meta(stream_id),
-            keys.gone(stream_id),
-            keys.group(stream_id, name),
-            keys.pending(stream_id, name),
-            keys.dead(stream_id, name),
-        ],
-    )
-    delivered, floor, lag, pending, redelivered, dead, lost, acked, oldest, fetched, acked_at, paused = reply[
-        :12
-    ]
+    while True:
+        steady_ms = yield Steady()
+        reply = yield Script(
+            "group_inspect",
+            [
+                keys.log(stream_id),
+                keys.meta(stream_id),
+                keys.gone(stream_id),
+                keys.group(stream_id, name),
+                keys.pending(stream_id, name),
+                keys.dead(stream_id, name),
+                keys.leases(stream_id, name),
+                keys.parked(stream_id, name),
+                keys.expiry(stream_id),
+            ],
+            [steady_ms],
+        )
+        found = _Inspection(*reply)
+        if found.has_expired:
+            yield from trim.expire(stream_id)
+        elif found.is_unswept:
+            yield from sweep(stream_id, name)
+        else:
+            break
+    lag, oldest_ms = found.undelivered, found.oldest_ms
     if filter_keys and lag:
-        lag = yield from matching_count(stream_id, delivered + 1, None, filter_keys)
-    now_ms = reply[13]
-    return GroupState(
-        delivered_offset=delivered,
-        ack_floor=floor,
-        lag=lag,
-        ack_pending=pending,
-        redelivered=redelivered,
-        dead_letters=dead,
-        lost=lost,
-        acked=acked,
-        oldest_ms=oldest or None,
-        fetched_ms=fetched or None,
-        acked_ms=acked_at or None,
-        paused_until_ms=paused if paused < 0 or paused > now_ms else None,
-        now_ms=now_ms,
-    )
+        behind, first_ms = yield from matching(stream_id, name)
+        lag = behind + (yield from parked(stream_id, name))
+        if not found.pending and lag == behind:
+            oldest_ms = first_ms
+    return found.state(lag=lag, oldest_ms=oldest_ms)
+
+
+def matching(stream_id: str, name: str) -> Op[tuple[int, int]]:
+    """How many messages that a group's filter lets through it has not come to yet, and unix ms of the first or 0."""
+    total = first_ms = start = 0
+    while True:
+        count, start, oldest_ms = yield Script(
+            "group_matching",
+            [
+                keys.log(stream_id),
+                keys.meta(stream_id),
+                keys.gone(stream_id),
+                keys.group(stream_id, name),
+                keys.counted(stream_id, name),
+            ],
+            [start],
+        )
+        first_ms = first_ms or oldest_ms
+        total += count
+        if not start:
+            return total, first_ms
+
+
+def parked(stream_id: str, name: str) -> Op[int]:
+    """How many visible messages a group has passed over because an earlier one of their key is out."""
+    at = yield from read.position(stream_id)
+    return int((yield ("ZCOUNT", keys.parked(stream_id, name), at.floor, "+inf")))
+
+
+def sweep(stream_id: str, name: str) -> Op[int]:
+    """Take out of the count what was deleted or expired while it waited for its key; returns how many there were."""
+    total, start, removals = 0, 1, b""
+    while start:
+        count, start, removals = yield Script(
+            "order_sweep",
+            [
+                keys.meta(stream_id),
+                keys.gone(stream_id),
+                keys.group(stream_id, name),
+                keys.parked(stream_id, name),
+            ],
+            [start, removals],
+        )
+        total += count
+    return total
 
 
 def matching_count(stream_id: str, start: int, stop: int | None, patterns: Sequence[str]) -> Op[int]:
@@ -121,20 +237,21 @@ def members(stream_id: str, name: str) -> Op[dict[str, tuple[int, int]]]:
     return found
 
 
-def waiting_told(process: str, polls: Mapping[tuple[str, str], int], *, at_ms: int) -> Op[None]:
+def waiting_told(process: str, polls: Mapping[tuple[str, str], int]) -> Op[None]:
     """Say how many fetches wait in a web process: (stream id, group) → how many. Nothing is said by an empty map."""
     if not polls:
         yield ("HDEL", keys.WAITING, process)
         return
     told = {
-        "at": at_ms,
+        "at": (yield Steady()),
         "polls": {f"{stream_id} {name}": count for (stream_id, name), count in polls.items()},
     }
     yield ("HSET", keys.WAITING, process, msgspec.json.encode(told))
 
 
-def waiting(*, now_ms: int) -> Op[dict[tuple[str, str], int]]:
+def waiting() -> Op[dict[tuple[str, str], int]]:
     """How many fetches wait, over all web processes that told it within the last seconds."""
+    now_ms = yield Steady()
     flat = yield ("HGETALL", keys.WAITING)
     found: dict[tuple[str, str], int] = {}
     for told in map(msgspec.json.decode, flat[1::2]):

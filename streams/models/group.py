@@ -36,6 +36,7 @@ class Group(models.Model):
     backoff = models.JSONField(default=list)
     max_ack_pending = models.PositiveIntegerField(default=1000)
     filter_keys = models.JSONField(default=list)
+    ordered_by_key = models.BooleanField(default=False)
     inactive_after = models.FloatField(null=True)
     description = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -63,4 +64,5 @@ class Group(models.Model):
             backoff_ms=tuple(round(wait * 1000) for wait in self.backoff),
             max_ack_pending=self.max_ack_pending,
             filter_keys=tuple(self.filter_keys),
+            ordered_by_key=self.ordered_by_key,
         )

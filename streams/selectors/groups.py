@@ -57,8 +57,8 @@ class GroupView:
     @property
     def status(self) -> str:
         """``paused``, ``stalled`` (something to do and nobody there), ``lagging``, ``idle`` or ``ok``."""
-        active_ms = max(self.state.fetched_ms or 0, self.state.acked_ms or 0)
-        is_quiet = not self.waiting and self.state.now_ms - active_ms > QUIET_MS
+        quiet_ms = self.state.quiet_ms
+        is_quiet = not self.waiting and (quiet_ms is None or quiet_ms > QUIET_MS)
         if self.state.paused_until_ms is not None:
             return "paused"
         if self.state.lag or self.state.ack_pending:
@@ -81,7 +81,7 @@ def group_views(stream: Stream, groups_: Sequence[Group]) -> list[GroupView]:
                 continue
             members = yield from standing.members(stream.stream_id, group.name)
             if open_polls is None:
-                open_polls = yield from standing.waiting(now_ms=state.now_ms)
+                open_polls = yield from standing.waiting()
             found.append(
                 GroupView(
                     group,

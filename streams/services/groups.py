@@ -24,6 +24,7 @@ SETTINGS = (
     "backoff",
     "max_ack_pending",
     "filter_keys",
+    "ordered_by_key",
     "inactive_after",
     "description",
 )

@@ -62,8 +62,10 @@ def groups_remove_inactive() -> list[str]:
         if not views or views[0].waiting:
             continue
         state = views[0].state
-        since_ms = max(state.fetched_ms or 0, int(group.created_at.timestamp() * 1000))
-        if group.inactive_after is not None and state.now_ms - since_ms > group.inactive_after * 1000:
+        # Differences of the steady clock; a group made before it was noted is taken for one made when its row was.
+        made_ms = state.made_ms or int(group.created_at.timestamp() * 1000)
+        since_ms = max(state.fetched_ms or 0, made_ms)
+        if group.inactive_after is not None and state.steady_ms - since_ms > group.inactive_after * 1000:
             group_delete(group, actor=SYSTEM, why=f"not fetched from for {group.inactive_after:g} s")
             removed.append(group.name)
     return removed

@@ -11,7 +11,7 @@ from pathlib import Path
 from asgiref.sync import sync_to_async
 
 from streams.log import config, keys, lease, memory, notes, stats
-from streams.log.client import AsyncLog
+from streams.log.client import AsyncLog, Steady, one
 from streams.log.errors import LogError, StoreUnavailable
 from streams.services import history
 from streams.services import removals as removals_recorded
@@ -51,7 +51,7 @@ class Worker:
         on_samples: OnSamples,
         on_processes: OnProcesses,
     ) -> None:
-        self._log = AsyncLog(url, memory_url=memory_url)
+        self._log = AsyncLog(url, memory_url=memory_url, keeps_clock=True)
         self._has_memory, self._memory_answers = memory_url is not None, True
         self._owner = secrets.token_hex(8)
         self._metrics_stream_id = metrics_stream_id
@@ -96,6 +96,7 @@ class Worker:
         self._stopped.set()
 
     async def _tick(self) -> None:
+        await self._log.run(one(Steady()))  # notes a jump of the server's clock within a second
         at_ms = int(time.time() * 1000)
         answers = self._has_memory and await self._fill_memory()
         samples = await self._sampler.sample(at_ms=at_ms, with_memory=answers)

@@ -32,6 +32,7 @@ STATE = GroupState(
     acked_ms=None,
     paused_until_ms=None,
     now_ms=1_000_000,
+    steady_ms=1_000_000,
 )
 
 
@@ -326,7 +327,7 @@ def test_a_viewer_sees_everything_and_changes_nothing(viewer: Client, billing: G
         assert viewer.post(f"{PAGE}{path}", FORM).status_code == 403
     assert viewer.post("/streams/orders/groups/", {"name": "mine"}).status_code == 403
     after = selectors.group_view(billing).state
-    assert dataclasses.replace(after, now_ms=before.now_ms) == before
+    assert dataclasses.replace(after, now_ms=before.now_ms, steady_ms=before.steady_ms) == before
 
 
 def test_a_stranger_finds_nothing(stranger: Client, billing: Group) -> None:

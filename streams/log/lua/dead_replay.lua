@@ -8,13 +8,14 @@
 -- KEYS[7] dead
 -- KEYS[8] replayed
 -- KEYS[9] gone
+-- KEYS[10] turns
 -- ARGV[1] wake: channel
 -- ARGV[2...] offsets: at most 1000
 -- returns: how many there were
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
--- include: state, gone, floor, group
+-- include: state, gone, floor, group, order
 local log, meta, group_key, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local due, leases, dead, replayed, gone = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local due, leases, dead, replayed, gone, turns = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local wake = ARGV[1]
 
 local state = state_load(meta)
@@ -32,7 +33,14 @@ for n = 2, #ARGV do
     if not (ahead and group_wants(group, ahead)) then
       redis.call('HSET', replayed, offset, letter)
       if redis.call('ZADD', pending, 'NX', offset, offset) == 1 then
-        redis.call('ZADD', due, 0, offset)
+        -- Ordered by key, it waits behind what its key has out and what waits already.
+        local key, first = cmsgpack.unpack(letter).key, true
+        if key and group.ordered == 1 and group.ack ~= 'none' then
+          local order = order_open(turns, {key})
+          first = order_join(order, offset, key)
+          order_write(order)
+        end
+        if first then redis.call('ZADD', due, 0, offset) end
         redis.call('HSET', leases, offset, '0:0:0:')
       end
     end

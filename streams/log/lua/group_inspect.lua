@@ -5,11 +5,18 @@
 -- KEYS[4] group
 -- KEYS[5] pending
 -- KEYS[6] dead
+-- KEYS[7] leases
+-- KEYS[8] parked
+-- KEYS[9] expiry
+-- ARGV[1] steady: the store's steady clock in ms
 -- returns: delivered, ack floor, undelivered (all keys), pending, redelivered, dead letters, lost, acked,
---   time of the oldest message not acknowledged or 0, fetched_ms, acked_ms, paused_until, generation, now
+--   time of the oldest message not acknowledged or 0, fetched_ms, acked_ms, paused_until, made_ms, now,
+--   deliveries so far, removed while out, 1 when a message is out for the last time, ms until the oldest goes by age or -1,
+--   1 when what expired must be swept first, 1 when parked ones must be, steady
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- include: state, gone, floor, group
 local log, meta, gone, group_key, pending, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local leases, parked, expiry, steady = KEYS[7], KEYS[8], KEYS[9], ARGV[1]
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
@@ -19,10 +26,25 @@ local now = state_now(state)
 raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
 state_save(meta, state)
 local delivered = math.max(group.delivered, state.floor - 1)
-local oldest = redis.call('ZRANGE', pending, 0, 0)[1]
-local floor = oldest and tonumber(oldest) - 1 or delivered
 local undelivered = state.last - delivered - gone_between(gone, delivered + 1, state.last)
+local lost, unswept = group.lost + delivered - group.delivered, 0
+local floor, oldest = delivered, redis.call('ZRANGE', pending, 0, 0)[1]
+if oldest then floor = math.min(floor, tonumber(oldest) - 1) end
+if group.ordered > 0 then
+  undelivered = undelivered + redis.call('ZCOUNT', parked, state.floor, '+inf')
+  lost = lost + redis.call('ZCOUNT', parked, '-inf', state.floor - 1)
+  local first = redis.call('ZRANGEBYSCORE', parked, state.floor, '+inf', 'LIMIT', 0, 1)[1]
+  if first then
+    floor = math.min(floor, tonumber(first) - 1)
+    if state.removals ~= group.swept then unswept = 1 end
+  end
+end
 local waiting = redis.call('XRANGE', log, gone_next(gone, math.max(floor + 1, state.floor)), '+', 'COUNT', 1)[1]
-return {delivered, floor, undelivered, redis.call('ZCARD', pending), group.redelivered, redis.call('ZCARD', dead),
-  group.lost + delivered - group.delivered, group.acked, waiting and entry_ms(waiting) or 0, group.fetched_ms,
-  group.acked_ms, group.paused_until, group.generation, now}
+local oldest_ms, margin = waiting and entry_ms(waiting) or 0, -1
+if waiting and state.ttl then margin = math.max(0, oldest_ms + state.ttl * 1000 - now) end
+local last_chance, ripe = lease_read(leases, string.format('%.0f', group.last_chance)), redis.call('ZRANGE', expiry, 0, 0, 'WITHSCORES')[2]
+local is_last = last_chance and group.max_deliver > 1 and last_chance.deliveries >= group.max_deliver
+return {delivered, floor, undelivered, redis.call('ZCARD', pending), group.redelivered, redis.call('ZCARD', dead), lost,
+  group.acked, oldest_ms, group.fetched_ms, group.acked_ms, group.paused_until, group.made_ms, now, group.sequence,
+  group.unfinished, is_last and 1 or 0, margin,
+  ripe and tonumber(ripe) <= now and 1 or 0, unswept, tonumber(steady)}

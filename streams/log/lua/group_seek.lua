@@ -5,12 +5,16 @@
 -- KEYS[4] due
 -- KEYS[5] leases
 -- KEYS[6] replayed
+-- KEYS[7] turns
+-- KEYS[8] parked
+-- KEYS[9] ready
 -- ARGV[1] wake: channel
 -- ARGV[2] next: the offset that is delivered next; beyond the end is the end
 -- returns: the next offset of before and after
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- include: state, gone, floor, group
 local meta, group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local turns, parked, ready = KEYS[7], KEYS[8], KEYS[9]
 local wake, wanted = ARGV[1], tonumber(ARGV[2])
 
 local state = state_load(meta)
@@ -20,9 +24,9 @@ if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 
 -- A new generation makes the leases of before unknown, also to members that still hold them.
 local before = math.max(group.delivered + 1, state.floor)
-group.lost = group.lost + before - 1 - group.delivered
+group.lost = group.lost + before - 1 - group.delivered + redis.call('ZCOUNT', parked, '-inf', state.floor - 1)
 local after = math.max(state.floor, math.min(wanted, state.last + 1))
-redis.call('UNLINK', pending, due, leases, replayed)
+redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready)
 redis.call('HINCRBY', group_key, 'generation', 1)
 group.delivered = after - 1
 group_save(group_key, group)

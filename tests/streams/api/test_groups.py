@@ -92,6 +92,13 @@ def test_where_it_starts(owner: Api, path: str, start: dict[str, Any], first: li
     assert fetch(owner) == first
 
 
+def test_a_group_may_be_ordered_by_key_and_changed(owner: Api, path: str) -> None:
+    assert owner.post(path, {"name": "g", "ordered_by_key": True}).json()["ordered_by_key"] is True
+    assert owner.post(path, {"name": "g"}).status_code == 409
+    changed = owner.patch(f"{path}/g", {"ordered_by_key": False})
+    assert changed.json()["ordered_by_key"] is False
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -112,7 +119,7 @@ def test_where_it_starts(owner: Api, path: str, start: dict[str, Any], first: li
         {"name": "g", "offset": 3},
         {"name": "g", "start_from": "timestamp", "timestamp": "2026-01-01"},
         {"name": "g", "ackwait": 1},
-        {"name": "g", "ordered_by_key": True},
+        {"name": "g", "ordered_by_key": "yes"},
         {"name": "g", "inactive_after": 0},
         {},
         [],
@@ -255,11 +262,9 @@ def test_a_group_that_nobody_fetches_from_goes(owner: Api, path: str) -> None:
 def test_an_open_poll_is_activity(owner: Api, path: str) -> None:
     owner.post(path, {"name": "g", "inactive_after": 1})
     told_at = owner.get(f"{path}/g").json()["created_at"]
-    store.log().run(
-        standing.waiting_told("process", {(stream_id(owner), "g"): 1}, at_ms=int(time.time() * 1000))
-    )
+    store.log().run(standing.waiting_told("process", {(stream_id(owner), "g"): 1}))
     assert owner.get(f"{path}/g").json()["waiting"] == 1
     until(lambda: time.time() - datetime.fromisoformat(told_at).timestamp() > 1.2, within_s=5)
     assert "g" not in groups_remove_inactive()
-    store.log().run(standing.waiting_told("process", {}, at_ms=0))
+    store.log().run(standing.waiting_told("process", {}))
     assert "g" in groups_remove_inactive()

@@ -124,16 +124,17 @@ def test_a_nack_comes_again_after_its_delay(log: Log, stream: str, make_group: M
     log.run(groups.nack(stream, "g", "offsets", [2], delay_ms=60_000))
     later = fetch(log, stream)
     assert offsets(later) == []
-    assert later.next_due_ms > later.now_ms
+    assert later.due_in_ms
 
 
 def test_working_restarts_the_clock(log: Log, stream: str, make_group: MakeGroup) -> None:
     make_group(ack_wait_ms=60_000)
     fill(log, stream, 1)
     before = fetch(log, stream)
-    until(lambda: fetch(log, stream).now_ms > before.now_ms + 5)
+    assert before.due_in_ms == 60_000
+    until(lambda: (fetch(log, stream).due_in_ms or 0) < 59_900)
     assert log.run(groups.working(stream, "g", "offsets", [1])) == 1
-    assert fetch(log, stream).next_due_ms > before.now_ms + 60_000
+    assert (fetch(log, stream).due_in_ms or 0) > 59_900
 
 
 def test_backoff_replaces_the_wait_and_its_last_repeats(log: Log, stream: str, make_group: MakeGroup) -> None:
@@ -142,7 +143,7 @@ def test_backoff_replaces_the_wait_and_its_last_repeats(log: Log, stream: str, m
     fetch(log, stream)
     second = again(log, stream)
     assert counts(second) == [2]
-    assert second.next_due_ms >= second.now_ms + 59_000
+    assert (second.due_in_ms or 0) >= 59_000
 
 
 def test_delivered_too_often_is_a_dead_letter_and_the_floor_passes_it(
@@ -244,7 +245,8 @@ def test_a_leased_message_that_is_purged_is_never_delivered_empty(
     log.run(trim.purge(stream))
     until(lambda: (fetch(log, stream), log.run(standing.inspect(stream, "g")))[1].ack_pending == 0)
     assert log.run(groups.ack(stream, "g", "offsets", [1])) == 0
-    assert log.run(standing.inspect(stream, "g")).lost == 3
+    state = log.run(standing.inspect(stream, "g"))
+    assert (state.lost, state.unfinished) == (0, 3)
 
 
 def test_a_seek_voids_what_is_in_flight(log: Log, stream: str, make_group: MakeGroup) -> None:
@@ -274,9 +276,9 @@ def test_a_paused_group_delivers_nothing_and_acks_count(log: Log, stream: str, m
 def test_a_pause_ends_by_itself(log: Log, stream: str, make_group: MakeGroup) -> None:
     make_group()
     fill(log, stream, 1)
-    now_ms = fetch(log, stream, 0).now_ms
+    now_ms = log.run(standing.inspect(stream, "g")).now_ms
     log.run(groups.pause(stream, "g", until_ms=now_ms + 200))
-    assert fetch(log, stream).next_due_ms == now_ms + 200
+    assert 0 < (fetch(log, stream).due_in_ms or 0) <= 200
     assert offsets(again(log, stream)) == [1]
 
 

@@ -3,8 +3,10 @@
 -- (offset -> "<deliveries>:<sequence>:<delivered ms>:<consumer>").
 
 local GROUP_NUMBERS = {'delivered', 'generation', 'sequence', 'redelivered', 'lost', 'acked', 'paused_until', 'fetched_ms',
-  'acked_ms', 'ack_wait_ms', 'max_deliver', 'max_ack_pending'}
-local GROUP_COUNTERS = {'delivered', 'sequence', 'redelivered', 'lost', 'acked', 'fetched_ms', 'acked_ms'}
+  'acked_ms', 'ack_wait_ms', 'max_deliver', 'max_ack_pending', 'ordered', 'unfinished', 'last_chance',
+  'made_ms', 'swept'}
+local GROUP_COUNTERS = {'delivered', 'sequence', 'redelivered', 'lost', 'acked', 'fetched_ms', 'acked_ms',
+  'unfinished', 'last_chance'}
 
 -- Returns nil when there is no such group.
 local function group_load(key)

@@ -33,6 +33,7 @@ local function removal_end(stream, state, removal)
   if not next(removal.sums) then return end
   gone_settle(stream.gone, removal.sums)
   state.messages, state.bytes = state.messages - removal.messages, state.bytes - removal.bytes
+  state.removals = state.removals + removal.messages
   raise_floor(stream.log, stream.gone, state, gone_next(stream.gone, state.floor))
 end
 

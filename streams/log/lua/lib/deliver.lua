@@ -1,0 +1,157 @@
+-- What one fetch hands out, and the three sources it comes from. Needs the includes state, gone, floor, group and order.
+-- A fetch is a table: the keys by name, state, group, now, steady, limit, max_bytes, consumer; out and size grow.
+
+local DELIVER_SCAN = 1000
+
+local function deliver_fits(fetch, entry)
+  return #fetch.out < fetch.limit and (fetch.size == 0 or fetch.size + #entry[2][4] <= fetch.max_bytes)
+end
+
+-- How many messages may still become pending in this fetch.
+local function deliver_room(fetch)
+  local room = fetch.limit - #fetch.out
+  if fetch.group.ack == 'none' then return room end
+  return math.min(room, fetch.group.max_ack_pending - fetch.pending_count)
+end
+
+-- Leases one message to this fetch; what is to be written about it is collected.
+local function deliver_one(fetch, entry, deliveries)
+  local group, offset = fetch.group, string.match(entry[1], '^(%d+)')
+  group.sequence = group.sequence + 1
+  fetch.size = fetch.size + #entry[2][4]
+  fetch.out[#fetch.out + 1] =
+    {entry, deliveries, string.format('%.0f-%s-%.0f', group.generation, offset, group.sequence)}
+  if group.ack == 'none' then return end
+  if deliveries > 1 and deliveries == group.max_deliver then group.last_chance = tonumber(offset) end
+  local in_order, by_time, held_by = fetch.in_order, fetch.by_time, fetch.held_by
+  in_order[#in_order + 1], in_order[#in_order + 2] = offset, offset
+  by_time[#by_time + 1], by_time[#by_time + 2] = fetch.steady + group_wait_ms(group, deliveries), offset
+  held_by[#held_by + 1] = offset
+  held_by[#held_by + 1] = string.format('%d:%.0f:%.0f:%s', deliveries, group.sequence, fetch.now, fetch.consumer)
+end
+
+-- A few calls with many arguments cost a third of many calls with few.
+local function deliver_write(fetch)
+  for first = 1, #fetch.in_order, 2000 do
+    local last = math.min(first + 1999, #fetch.in_order)
+    redis.call('ZADD', fetch.pending, unpack(fetch.in_order, first, last))
+    redis.call('ZADD', fetch.due, unpack(fetch.by_time, first, last))
+    redis.call('HSET', fetch.leases, unpack(fetch.held_by, first, last))
+  end
+end
+
+-- What was out and is due again; what was out too often or is no longer there is retired. Returns true when so much
+-- was due that more may be.
+local function deliver_due(fetch)
+  local group, retired, given = fetch.group, {}, {}
+  local ripe = redis.call('ZRANGEBYSCORE', fetch.due, '-inf', fetch.steady, 'LIMIT', 0, math.max(fetch.limit, 100))
+  table.sort(ripe, function(a, b) return tonumber(a) < tonumber(b) end)
+  for _, offset in ipairs(ripe) do
+    local held = lease_read(fetch.leases, offset)
+    local entry = group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
+    local spent = group.max_deliver > 0 and held.deliveries >= group.max_deliver
+    if not entry or spent then
+      if entry then group_bury(fetch.dead, entry, 'max_deliver', held.deliveries, fetch.now)
+      else group.unfinished = group.unfinished + 1 end
+      retired[#retired + 1] = offset
+    elseif deliver_fits(fetch, entry) then
+      if held.deliveries > 0 then group.redelivered = group.redelivered + 1 end
+      deliver_one(fetch, entry, held.deliveries + 1)
+      if group.ack == 'none' then given[#given + 1] = offset end
+    end
+  end
+  for _, offsets in ipairs({retired, given}) do
+    for _, offset in ipairs(offsets) do
+      group_forget(fetch.pending, fetch.due, fetch.leases, offset)
+      redis.call('HDEL', fetch.replayed, offset)
+    end
+    fetch.pending_count = fetch.pending_count - #offsets
+    if group.ordered > 0 then order_pass(fetch.turns, fetch.ready, offsets) end
+  end
+  return #retired > 0 and #ripe >= 100
+end
+
+-- What waited for its key. Of a list whose messages have gone a bounded part is passed over; true when more is left.
+local function deliver_ready(fetch)
+  local group, steps = fetch.group, 0
+  while steps < DELIVER_SCAN do
+    local room = deliver_room(fetch)
+    if room <= 0 then return false end
+    local offsets = redis.call('ZRANGE', fetch.ready, 0, math.min(room, DELIVER_SCAN) - 1)
+    if #offsets == 0 then return false end
+    steps = steps + #offsets
+    local waiting, left, passed, full = redis.call('ZMSCORE', fetch.parked, unpack(offsets)), {}, {}, false
+    for n, offset in ipairs(offsets) do
+      local held = lease_read(fetch.leases, offset)
+      -- One that is out already comes again when it is due; one that was answered before its turn is passed over.
+      local is_out = held and redis.call('ZSCORE', fetch.due, offset)
+      local entry = not is_out and (waiting[n] or held)
+        and group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
+      if entry and not deliver_fits(fetch, entry) then full = true break end
+      left[#left + 1] = offset
+      if entry then
+        deliver_one(fetch, entry, 1)
+        if not held then fetch.pending_count = fetch.pending_count + 1 end
+      elseif not is_out and waiting[n] then
+        group.lost = group.lost + 1
+      end
+      if not is_out and (not entry or group.ack == 'none') then passed[#passed + 1] = offset end
+    end
+    if #left > 0 then
+      redis.call('ZREM', fetch.ready, unpack(left))
+      redis.call('ZREM', fetch.parked, unpack(left))
+      order_pass(fetch.turns, fetch.ready, passed)
+    end
+    if full then return false end
+  end
+  return true
+end
+
+-- What went before it was delivered is counted, not passed over in silence.
+local function deliver_count_lost(fetch)
+  local group, state = fetch.group, fetch.state
+  if group.delivered < state.floor - 1 then
+    group.lost = group.lost + state.floor - 1 - group.delivered
+    group.delivered = state.floor - 1
+  end
+  if group.ordered > 0 then
+    local below = math.min(2000, redis.call('ZCOUNT', fetch.parked, '-inf', state.floor - 1))
+    if below > 0 then group.lost = group.lost + redis.call('ZREMRANGEBYRANK', fetch.parked, 0, below - 1) end
+  end
+end
+
+-- What was never out. Returns true when there may be more to look at.
+local function deliver_new(fetch)
+  local group, state, room = fetch.group, fetch.state, deliver_room(fetch)
+  local in_turn = group.ordered == 1 and group.ack ~= 'none'
+  if in_turn and redis.call('ZCARD', fetch.parked) >= ORDER_AHEAD then return false end
+  if room <= 0 or group.delivered >= state.last then return false end
+  local most = (in_turn or #group.filter > 0) and DELIVER_SCAN or room
+  local page = math.max(1, math.min(DELIVER_SCAN, most, math.floor((fetch.max_bytes - fetch.size) / math.max(1, state.widest))))
+  local found = redis.call('XRANGE', fetch.log, group.delivered + 1, state.last, 'COUNT', page)
+  local order, parked, whole = nil, {}, true
+  if in_turn then
+    local keys = {}
+    for _, entry in ipairs(found) do if entry[2][7] == 'k' then keys[#keys + 1] = entry[2][8] end end
+    order = order_open(fetch.turns, keys)
+  end
+  for _, entry in ipairs(found) do
+    local fields = entry[2]
+    if entry_visible(fetch.gone, state, fetch.now, entry) and group_wants(group, entry) then
+      if room == 0 or not deliver_fits(fetch, entry) then whole = false break end
+      local offset = string.match(entry[1], '^(%d+)')
+      if order and fields[7] == 'k' and not order_join(order, offset, fields[8]) then
+        parked[#parked + 1], parked[#parked + 2] = offset, offset
+      else
+        deliver_one(fetch, entry, 1)
+        room = room - 1
+      end
+    end
+    group.delivered = entry_offset(entry)
+  end
+  if order then order_write(order) end
+  if #parked > 0 then redis.call('ZADD', fetch.parked, unpack(parked)) end
+  if whole and #found < page then group.delivered = state.last end
+  -- Taking turns, a fetch that has something does not go through all that waits to find more.
+  return whole and #found == page and not (in_turn and #fetch.out > 0)
+end

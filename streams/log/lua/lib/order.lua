@@ -1,0 +1,81 @@
+-- Turns by key: of each key one message is out, the others wait in a list behind it. Needs the include group.
+-- turns is a hash: "k<key>" -> "<head>:<tail>", and of every offset in a list "<offset>" -> "<next, or empty>:<key>".
+-- parked holds the offsets that wait and were never out, by offset; ready those whose turn has come.
+
+-- So many may wait undelivered; a group that is further ahead of its busy keys reads no further.
+local ORDER_AHEAD = 250000
+
+-- The lists of these keys, to be joined and then written.
+local function order_open(turns, keys)
+  local order = {turns = turns, ends = {}, nodes = {}}
+  if #keys == 0 then return order end
+  local names = {}
+  for n, key in ipairs(keys) do names[n] = 'k' .. key end
+  for n, held in ipairs(redis.call('HMGET', turns, unpack(names))) do
+    if held then
+      local head, tail = string.match(held, '^(%d+):(%d+)$')
+      order.ends[keys[n]] = {head = head, tail = tail}
+    end
+  end
+  return order
+end
+
+-- Puts an offset at the end of its key's list; true when it is the first of it, so that it may go out.
+local function order_join(order, offset, key)
+  local list = order.ends[key]
+  order.nodes[offset] = ':' .. key
+  if not list then
+    order.ends[key] = {head = offset, tail = offset, changed = true}
+    return true
+  end
+  order.nodes[list.tail] = offset .. ':' .. key
+  list.tail, list.changed = offset, true
+  return false
+end
+
+local function order_write(order)
+  local flat = {}
+  for key, list in pairs(order.ends) do
+    if list.changed then flat[#flat + 1], flat[#flat + 2] = 'k' .. key, list.head .. ':' .. list.tail end
+  end
+  for offset, node in pairs(order.nodes) do flat[#flat + 1], flat[#flat + 2] = offset, node end
+  for first = 1, #flat, 2000 do
+    redis.call('HSET', order.turns, unpack(flat, first, math.min(first + 1999, #flat)))
+  end
+end
+
+-- These offsets are done: the next of their keys become ready. One that is done before its turn stays in its list and
+-- is passed over when its turn comes. Returns how many became ready.
+local function order_pass(turns, ready, offsets)
+  local count = 0
+  for first = 1, #offsets, 1000 do
+    local nodes = redis.call('HMGET', turns, unpack(offsets, first, math.min(first + 999, #offsets)))
+    local done, names, nexts = {}, {}, {}
+    for n, node in ipairs(nodes) do
+      if node then
+        local next, key = string.match(node, '^(%d*):(.*)$')
+        done[#done + 1], names[#names + 1], nexts[#nexts + 1] = offsets[first + n - 1], 'k' .. key, next
+      end
+    end
+    local gone, moved, due = {}, {}, {}
+    for n, held in ipairs(#names > 0 and redis.call('HMGET', turns, unpack(names)) or {}) do
+      local head, tail = string.match(held or '', '^(%d+):(%d+)$')
+      if head == done[n] then
+        gone[#gone + 1] = done[n]
+        if nexts[n] == '' then
+          gone[#gone + 1] = names[n]
+        else
+          moved[#moved + 1], moved[#moved + 2] = names[n], nexts[n] .. ':' .. tail
+          due[#due + 1], due[#due + 2] = nexts[n], nexts[n]
+          count = count + 1
+        end
+      end
+    end
+    if #gone > 0 then redis.call('HDEL', turns, unpack(gone)) end
+    if #moved > 0 then
+      redis.call('HSET', turns, unpack(moved))
+      redis.call('ZADD', ready, unpack(due))
+    end
+  end
+  return count
+end

@@ -1,0 +1,180 @@
+"""The steady clock: what is due follows it, whatever happens to the wall clock of the server."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from streams.log import clock, config, entries, groups, keys, standing
+from streams.log.client import Log, Steady, one
+from streams.log.clock import SteadyClock
+from streams.log.groups import Settings
+from tests.servers import Store, store
+from tests.streams.log.messages import fill
+from tests.waiting import until
+
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+WAIT_MS = 800
+
+
+@dataclass(frozen=True)
+class Faked:
+    """A server whose wall clock can be set, and a stream with the group g on it."""
+
+    store: Store
+    offset_file: Path
+    stream: str
+
+    def set_clock(self, ahead_s: int) -> None:
+        self.offset_file.write_text(f"{ahead_s:+d}")
+
+    def connect(self, *, keeps_clock: bool = False) -> Log:
+        return Log(self.store.url, keeps_clock=keeps_clock)
+
+
+def steady(log: Log) -> int:
+    found: int = log.run(one(Steady()))
+    return found
+
+
+def used_to(log: Log) -> Log:
+    """Looks at the clock until this process trusts its own."""
+    looked = [steady(log) for _ in range(clock.KNOWN_AFTER + 1)]
+    assert max(looked) - min(looked) < 5_000
+    return log
+
+
+@pytest.fixture
+def faked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faked]:
+    monkeypatch.setattr(clock, "LOOK_EVERY_MS", 0)
+    offset_file = tmp_path / "offset"
+    offset_file.write_text("+0")
+    library = next(Path("/usr/lib").rglob("libfaketimeMT.so.1"), None)
+    assert library, "libfaketime is missing: run scripts/system-packages"
+    environ = {
+        "LD_PRELOAD": str(library),
+        "FAKETIME_TIMESTAMP_FILE": str(offset_file),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+    with store(tmp_path / "store", environ=environ) as running:
+        made = Log(running.url)
+        stream = config.Registered(
+            stream_id=keys.stream_id(), name="s", workspace="default", workspace_id=1, archive=False
+        )
+        settings = {"dedup_window": 86_400, "max_message_bytes": 1000, "discard": "old"}
+        made.run(config.stream_publish(stream, settings))
+        made.run(groups.group_publish(stream.stream_id, "g", Settings(ack_wait_ms=WAIT_MS)))
+        fill(made, stream.stream_id, 20)
+        made.close()
+        yield Faked(running, offset_file, stream.stream_id)
+
+
+def take(log: Log, stream: str) -> list[int]:
+    fetched = log.run(groups.fetch(stream, "g", limit=100))
+    return [entries.position(delivery.entry)[0] for delivery in fetched.deliveries]
+
+
+@pytest.mark.parametrize("jump_s", [3600, -3600, 86_400, -86_400])
+def test_a_jump_brings_nothing_back_early_and_holds_nothing_up(faked: Faked, jump_s: int) -> None:
+    worker, member = used_to(faked.connect(keeps_clock=True)), used_to(faked.connect())
+    before_ms = steady(worker)
+    delivered = time.monotonic()
+    assert len(take(member, faked.stream)) == 20
+    faked.set_clock(jump_s)
+    assert take(member, faked.stream) == []
+    until(lambda: steady(worker) and worker.client.execute_command("GET", keys.SKEW))
+    assert abs(steady(worker) - before_ms) < 5_000
+    late = faked.connect()
+    assert take(late, faked.stream) == []
+    assert len(until(lambda: take(late, faked.stream), within_s=5)) == 20
+    took_s = time.monotonic() - delivered
+    assert WAIT_MS / 1000 - 0.05 <= took_s <= WAIT_MS / 1000 + 0.5
+    state = late.run(standing.inspect(faked.stream, "g"))
+    assert (state.quiet_ms or 0) < 5_000
+    for each in (worker, member, late):
+        each.close()
+
+
+def test_a_jump_is_remembered_over_a_crash_of_the_server(faked: Faked) -> None:
+    worker = used_to(faked.connect(keeps_clock=True))
+    delivered = time.monotonic()
+    assert len(take(worker, faked.stream)) == 20
+    faked.set_clock(86_400)
+    until(lambda: steady(worker) and worker.client.execute_command("GET", keys.SKEW))
+    faked.store.kill()
+    faked.store.start()
+    late = faked.connect()
+    assert len(until(lambda: take(late, faked.stream), within_s=5)) == 20
+    assert time.monotonic() - delivered >= WAIT_MS / 1000 - 0.05
+    for each in (worker, late):
+        each.close()
+
+
+@dataclass
+class Machine:
+    """A machine's own clock, moved by hand."""
+
+    ms: float = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.ms
+
+
+def known(machine: Machine, *, corrects: bool = False) -> SteadyClock:
+    """A clock that has agreed with a server 7 s ahead of the machine often enough to trust itself."""
+    made = SteadyClock(corrects=corrects, machine=machine)
+    for _ in range(clock.KNOWN_AFTER):
+        assert made.compare(machine.ms + 7_000, asked_ms=machine.ms) == 0
+    return made
+
+
+def test_drift_is_followed() -> None:
+    machine = Machine()
+    follower = known(machine)
+    assert follower.compare(machine.ms + 7_000 + clock.STEP_MS, asked_ms=machine.ms) == 0
+    assert follower.now_ms() == machine.ms + 7_000 + clock.STEP_MS
+
+
+@pytest.mark.parametrize(("corrects", "noted"), [(True, HOUR_MS), (False, 0)])
+def test_only_the_keeper_notes_a_jump_and_everybody_keeps_the_time(corrects: bool, noted: int) -> None:
+    machine = Machine()
+    one_of_them = known(machine, corrects=corrects)
+    assert one_of_them.compare(machine.ms + 7_000 + HOUR_MS, asked_ms=machine.ms) == noted
+    assert one_of_them.now_ms() == machine.ms + 7_000
+
+
+def test_a_newcomer_takes_the_servers_time() -> None:
+    machine = Machine()
+    newcomer = SteadyClock(corrects=True, machine=machine)
+    newcomer.compare(machine.ms + DAY_MS, asked_ms=machine.ms)
+    assert newcomer.compare(machine.ms + 5, asked_ms=machine.ms) == 0
+    assert newcomer.now_ms() == machine.ms + 5
+
+
+def test_a_slow_answer_tells_nothing() -> None:
+    machine = Machine()
+    asking = known(machine, corrects=True)
+    asked_ms = machine.ms
+    machine.ms += 10_000
+    assert asking.compare(asked_ms + 7_000, asked_ms=asked_ms) == 0
+    assert asking.now_ms() == machine.ms + 7_000
+
+
+def test_one_that_disagrees_for_long_gives_in() -> None:
+    machine = Machine()
+    stubborn = known(machine)
+    machine.ms += clock.ADOPT_AFTER_MS
+    stubborn.compare(machine.ms, asked_ms=machine.ms)
+    assert stubborn.now_ms() == machine.ms
+
+
+def test_the_server_is_asked_once_a_second() -> None:
+    machine = Machine()
+    asking = known(machine)
+    assert asking.fresh_ms() == machine.ms + 7_000
+    machine.ms += clock.LOOK_EVERY_MS
+    assert asking.fresh_ms() is None
+    assert asking.fresh_ms() == machine.ms + 7_000
