@@ -37,9 +37,13 @@ def settings_of(group: Group) -> dict[str, Any]:
 
 @transaction.atomic
 def group_create(
-    stream: Stream, *, name: str, settings: Mapping[str, Any], actor: Actor
+    stream: Stream, *, name: str, settings: Mapping[str, Any], actor: Actor, is_new_stream: bool = False
 ) -> tuple[Group, bool]:
     """Make a group; again with the same settings answers the one that is there.
+
+    Args:
+        is_new_stream: whether the stream is being made in the same transaction: the log does not know it yet, and
+            it holds nothing that a start could be looked up in.
 
     Returns:
         The group, and whether it was made now.
@@ -61,7 +65,7 @@ def group_create(
                 err_code=10148,
             )
         return held, False
-    delivered = _start(fresh)
+    delivered = 0 if is_new_stream else _start(fresh)
     fresh.save(force_insert=True)
     _recorded(fresh, "created", actor=actor, after=_plain(settings_of(fresh)))
     transaction.on_commit(lambda: group_publish(fresh, delivered=delivered))

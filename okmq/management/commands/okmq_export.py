@@ -1,0 +1,19 @@
+"""``manage.py okmq_export``: a workspace's configuration as a file."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from okmq.declaring import workspace_of
+from streams.declared.state import exported
+from streams.models import DEFAULT_WORKSPACE
+
+
+class Command(BaseCommand):
+    help = "Write streams, groups and policies of a workspace as YAML that okmq_apply makes the same again."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", default=DEFAULT_WORKSPACE)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.stdout.write(exported(workspace_of(options["workspace"])), ending="")

@@ -1,0 +1,250 @@
+"""Making a workspace as a file says: all of it, or with everything that is wrong nothing."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import transaction
+
+from streams import selectors
+from streams.access import Actor
+from streams.declared.checking import Declared, StreamDeclared
+from streams.declared.reading import Faulty, Path
+from streams.declared.state import State, default_of, model_default, state_of
+from streams.errors import Refusal
+from streams.models import POLICY_LIMITS, Group, Policy, Stream, Workspace
+from streams.services import groups, policies, streams
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One object that is made, changed or deleted.
+
+    Attributes:
+        path: as in ``State``.
+        before, after: of a change the settings that change; None where there is no object.
+        messages: stored messages of the stream that go at once.
+    """
+
+    path: tuple[str, ...]
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    messages: int = 0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What an apply did, or would do.
+
+    Attributes:
+        left: objects that the file does not declare and that stay, because they were not to be pruned.
+    """
+
+    changes: list[Change] = field(default_factory=list)
+    left: list[tuple[str, ...]] = field(default_factory=list)
+
+
+def apply(
+    declared: Declared, workspace: Workspace, *, actor: Actor, prune: bool = False, dry_run: bool = False
+) -> Outcome:
+    """Make the workspace as the file says, in one transaction, through the services that the API uses.
+
+    Args:
+        prune: delete what a section of the file does not declare.
+        dry_run: take everything back, so that the outcome is exactly what would happen.
+
+    Raises:
+        Faulty: with the place of everything that the services refuse; nothing was changed.
+        LogError: the message store does not answer.
+    """
+    with transaction.atomic():
+        before = state_of(workspace)
+        rows = {each.name: each for each in Stream.objects.filter(workspace=workspace, internal=False)}
+        making = _Making(declared, workspace, actor=actor)
+        making.policies()
+        making.streams()
+        making.groups()
+        undeclared = [path for path in before if making.is_undeclared(path)]
+        if prune:
+            making.delete(undeclared)
+        if making.faults:
+            raise Faulty(making.faults)
+        outcome = Outcome(
+            _changes(before, state_of(workspace), rows),
+            [] if prune else undeclared,
+        )
+        transaction.set_rollback(dry_run)
+    return outcome
+
+
+class _Making:
+    """One walk over what is declared; what a service refuses is kept with its place, and the walk goes on."""
+
+    def __init__(self, declared: Declared, workspace: Workspace, *, actor: Actor) -> None:
+        self._declared, self._workspace, self._actor = declared, workspace, actor
+        self.faults: list[Any] = []
+        self._new: set[str] = set()
+
+    def policies(self) -> None:
+        held = {each.name: each for each in Policy.objects.filter(workspace=self._workspace)}
+        for name, settings in (self._declared.policies or {}).items():
+            wanted = self._whole(("policy", name), policies.SETTINGS, settings)
+            with self._refused_at(("policies", name)):
+                if name in held:
+                    policies.policy_change(held[name], changes=wanted, actor=self._actor)
+                else:
+                    policies.policy_create(self._workspace, name=name, settings=settings, actor=self._actor)
+
+    def streams(self) -> None:
+        held = {each.name: each for each in Stream.objects.filter(workspace=self._workspace)}
+        for name, stream in (self._declared.streams or {}).items():
+            with self._refused_at(("streams", name)):
+                if name not in held:
+                    self._new.add(name)
+                    streams.stream_create(
+                        self._workspace, name=name, settings=stream.settings, actor=self._actor
+                    )
+                else:
+                    changes = self._stream_changes(held[name], stream)
+                    streams.stream_change(held[name], changes=changes, actor=self._actor)
+
+    def _stream_changes(self, held: Stream, stream: StreamDeclared) -> dict[str, Any]:
+        wanted = self._whole(("stream", held.name), streams.SETTINGS, stream.settings)
+        wanted["policy"] = wanted["policy"] or ""
+        if wanted.pop("storage") != held.storage:
+            raise Refusal("validation_error", "A stream keeps its storage.", fields=["storage"])
+        if wanted["policy"]:
+            # The policy decides; what the file says beside it must be the same.
+            wanted = {
+                name: value
+                for name, value in wanted.items()
+                if name not in POLICY_LIMITS or name in stream.settings
+            }
+            if held.sealed and held.policy == wanted["policy"]:
+                wanted = {
+                    name: value for name, value in wanted.items() if name not in (*POLICY_LIMITS, "policy")
+                }
+        return wanted
+
+    def groups(self) -> None:
+        every = Group.objects.filter(stream__workspace=self._workspace).select_related("stream__workspace")
+        held = {(each.stream.name, each.name): each for each in every}
+        rows = {
+            each.name: each
+            for each in Stream.objects.filter(workspace=self._workspace).select_related("workspace")
+        }
+        for stream, declared in (self._declared.streams or {}).items():
+            for name, settings in declared.groups.items():
+                if stream not in rows:
+                    continue  # it was refused, and that is told
+                with self._refused_at(("streams", stream, "groups", name)):
+                    if (stream, name) not in held:
+                        groups.group_create(
+                            rows[stream],
+                            name=name,
+                            settings=settings,
+                            actor=self._actor,
+                            is_new_stream=stream in self._new,
+                        )
+                    else:
+                        self._group_change(held[stream, name], settings)
+
+    def _group_change(self, held: Group, settings: Mapping[str, Any]) -> None:
+        wanted = {
+            name: settings[name] if name in settings else model_default(Group, name)
+            for name in groups.SETTINGS
+        }
+        for name in ("start_from", "start_offset", "start_timestamp"):
+            if wanted.pop(name) != getattr(held, name):
+                raise Refusal(
+                    "validation_error",
+                    "Where a group starts is fixed when it is made; seek moves it.",
+                    fields=["start_from"],
+                )
+        groups.group_change(held, changes=wanted, actor=self._actor)
+
+    def is_undeclared(self, path: tuple[str, ...]) -> bool:
+        """Whether the file speaks of such things and not of this one."""
+        policies_, streams_ = self._declared.policies, self._declared.streams
+        match path:
+            case ("policy", name):
+                return policies_ is not None and name not in policies_
+            case ("stream", name):
+                return streams_ is not None and name not in streams_
+            case (_, stream, name):
+                return streams_ is not None and stream in streams_ and name not in streams_[stream].groups
+        return False
+
+    def delete(self, paths: list[tuple[str, ...]]) -> None:
+        """Delete what is not declared: groups, then streams, then the policies that they used."""
+        delete: dict[str, Callable[[tuple[str, ...]], None]] = {
+            "group": self._delete_group,
+            "stream": self._delete_stream,
+            "policy": self._delete_policy,
+        }
+        for kind, act in delete.items():
+            for path in paths:
+                if path[0] == kind:
+                    with self._refused_at(("policies",) if kind == "policy" else ("streams",)):
+                        act(path)
+
+    def _delete_group(self, path: tuple[str, ...]) -> None:
+        found = Group.objects.select_related("stream__workspace")
+        group = found.get(stream__workspace=self._workspace, stream__name=path[1], name=path[2])
+        groups.group_delete(group, actor=self._actor)
+
+    def _delete_stream(self, path: tuple[str, ...]) -> None:
+        stream = Stream.objects.select_related("workspace").get(workspace=self._workspace, name=path[1])
+        streams.stream_delete(stream, actor=self._actor)
+
+    def _delete_policy(self, path: tuple[str, ...]) -> None:
+        policies.policy_delete(Policy.objects.get(workspace=self._workspace, name=path[1]), actor=self._actor)
+
+    def _whole(
+        self, path: tuple[str, ...], names: tuple[str, ...], given: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Every setting: what is given, the default elsewhere."""
+        return {
+            name: given[name] if name in given else default_of(path, name, self._workspace) for name in names
+        }
+
+    @contextmanager
+    def _refused_at(self, path: Path) -> Iterator[None]:
+        try:
+            with transaction.atomic():
+                yield
+        except Refusal as refusal:
+            fields = refusal.details.get("fields") or refusal.details.get("differs") or [""]
+            at = (*path, fields[0]) if fields[0] else path
+            self.faults.append(self._declared.document.fault(at, refusal.message))
+
+
+def _changes(before: State, after: State, rows: Mapping[str, Stream]) -> list[Change]:
+    found = []
+    for path in sorted({**before, **after}, key=_order):
+        old, new = before.get(path), after.get(path)
+        if old is None or new is None:
+            found.append(Change(path, old, new))
+        elif old != new:
+            differs = [name for name in new if old[name] != new[name]]
+            found.append(
+                Change(path, {name: old[name] for name in differs}, {name: new[name] for name in differs})
+            )
+    limited = [
+        (rows[change.path[1]], {name: value for name, value in change.after.items() if name in POLICY_LIMITS})
+        for change in found
+        if change.path[0] == "stream" and change.before is not None and change.after is not None
+    ]
+    going = {effect.stream.name: effect.messages for effect in selectors.effects_of(limited)}
+    return [
+        Change(change.path, change.before, change.after, going[change.path[1]])
+        if change.path[0] == "stream" and change.path[1] in going
+        else change
+        for change in found
+    ]
+
+
+def _order(path: tuple[str, ...]) -> tuple[bool, tuple[str, ...]]:
+    """Policies first, then each stream with its groups."""
+    return path[0] != "policy", path[1:]

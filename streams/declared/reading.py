@@ -1,0 +1,122 @@
+"""Reading a configuration file: YAML, strictly, and where each thing stands in it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+LARGEST_BYTES = 16 * 1024 * 1024
+DEEPEST = 20
+
+PLAIN_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fault:
+    """Something wrong: line and column (both from 1), what it is about, and a sentence."""
+
+    line: int
+    column: int
+    about: str
+    sentence: str
+
+    def __str__(self) -> str:
+        about = f"{self.about}: " if self.about else ""
+        return f"{self.line}:{self.column}: {about}{self.sentence}"
+
+
+class Faulty(Exception):
+    """A file that cannot be applied; nothing was changed."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__("\n".join(map(str, faults)))
+        self.faults = sorted(faults)
+
+
+@dataclass(slots=True)
+class Document:
+    """A file's content, and where in it each key stands."""
+
+    content: dict[str, Any] = field(default_factory=dict)
+    places: dict[Path, tuple[int, int]] = field(default_factory=dict)
+
+    def fault(self, path: Path, sentence: str) -> Fault:
+        """What is wrong at a path; the place of the nearest key above it where it has none of its own."""
+        known = path
+        while known and known not in self.places:
+            known = known[:-1]
+        line, column = self.places.get(known, (1, 1))
+        return Fault(line, column, ".".join(path), sentence)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without what is not JSON: times stay text, and nothing is said twice or by reference."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(problem="aliases are not taken", problem_mark=event.start_mark)
+        return super().compose_node(parent, index)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read(text: str) -> Document:
+    """The document in a text.
+
+    Raises:
+        Faulty: it is no YAML, or not a mapping of plain values.
+    """
+    if len(text.encode()) > LARGEST_BYTES:
+        raise Faulty([Fault(1, 1, "", f"The file has more than {LARGEST_BYTES} bytes.")])
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        document, faults = Document(), list[Fault]()
+        content = {} if node is None else _plain(loader, node, (), document, faults)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        raise Faulty([Fault(*place, "", f"{error.problem or error.context}.")]) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise Faulty([Fault(1, 1, "", f"This is not YAML: {error}.")]) from None
+    finally:
+        loader.dispose()
+    if not isinstance(content, dict):
+        faults.append(Fault(1, 1, "", "Expected a mapping."))
+    if faults:
+        raise Faulty(faults)
+    document.content = content
+    return document
+
+
+def _plain(loader: _Loader, node: yaml.Node, path: Path, document: Document, faults: list[Fault]) -> Any:
+    place = (node.start_mark.line + 1, node.start_mark.column + 1)
+    if len(path) > DEEPEST:
+        raise Faulty([Fault(*place, ".".join(path[:4]), "This is nested too deep.")])
+    if isinstance(node, yaml.CollectionNode) and node.tag not in PLAIN_TAGS:
+        faults.append(Fault(*place, ".".join(path), "Tags are not taken."))
+        return {}
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(loader, each, (*path, str(n)), document, faults) for n, each in enumerate(node.value)]
+    if not isinstance(node, yaml.MappingNode):
+        return loader.construct_object(node)
+    found: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        at = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
+        # A name such as 2026 or on is text here, whatever YAML makes of it.
+        name = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
+        if name is None:
+            faults.append(Fault(*at, ".".join(path), "Expected a name."))
+            continue
+        if name in found:
+            faults.append(Fault(*at, ".".join((*path, name)), "This is said twice."))
+        document.places[(*path, name)] = at
+        found[name] = _plain(loader, value_node, (*path, name), document, faults)
+    return found

@@ -1,0 +1,248 @@
+"""Configuration as a file: what is written out makes the same again; what is wrong is named by its line."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from streams import store
+from streams.access import SYSTEM
+from streams.declared.applying import apply
+from streams.declared.checking import check
+from streams.declared.reading import Faulty, read
+from streams.declared.state import exported, state_of
+from streams.log import stats
+from streams.log.append import append
+from streams.models import Event, Group, Policy, Stream, Workspace
+from streams.selectors import events_prove
+from streams.services.groups import group_create
+from streams.services.policies import policy_create
+from streams.services.streams import stream_create
+from tests.streams.log.messages import message
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FILE = """\
+okmq: 1
+policies:
+  week: {ttl: 604800, description: a week}
+streams:
+  invoices:
+    policy: week
+    labels: {team: billing, on: "yes"}
+  orders:
+    max_messages: 1000
+    keys: [orders.>]
+    deny_delete: true
+    groups:
+      billing:
+        ack_wait: 0.5
+        backoff: [1, 2.5]
+        filter_keys: [orders.eu.*]
+      late:
+        start_from: timestamp
+        timestamp: 2026-01-01T00:00:00Z
+"""
+
+
+@pytest.fixture
+def workspace(unique: str) -> Workspace:
+    return Workspace.objects.create(name=unique)
+
+
+def applied(workspace: Workspace, text: str, **options: Any) -> Any:
+    return apply(check(read(text)), workspace, actor=SYSTEM, **options)
+
+
+def faults(workspace: Workspace, text: str) -> list[str]:
+    with pytest.raises(Faulty) as refused:
+        applied(workspace, text)
+    return [str(fault) for fault in refused.value.faults]
+
+
+def test_a_file_is_made_so_and_a_second_time_changes_nothing(workspace: Workspace) -> None:
+    made = applied(workspace, FILE)
+    assert [change.path for change in made.changes] == [
+        ("policy", "week"),
+        ("stream", "invoices"),
+        ("stream", "orders"),
+        ("group", "orders", "billing"),
+        ("group", "orders", "late"),
+    ]
+    stream = Stream.objects.get(workspace=workspace, name="invoices")
+    assert (stream.policy, stream.ttl, stream.labels["on"]) == ("week", 604_800, "yes")
+    assert store.log().run(stats.inspect(stream.stream_id)).messages == 0, "the log knows it"
+    events = Event.objects.count()
+    assert applied(workspace, FILE).changes == []
+    assert Event.objects.count() == events
+    assert events_prove().faults == []
+
+
+def test_what_is_exported_makes_the_same_elsewhere(workspace: Workspace, unique: str) -> None:
+    applied(workspace, FILE)
+    text = exported(workspace)
+    other = Workspace.objects.create(name=f"{unique}-other")
+    applied(other, text)
+    assert exported(other).replace(other.name, workspace.name) == text
+    assert state_of(other) == state_of(workspace)
+
+
+def test_what_the_services_make_is_exported_whole(workspace: Workspace, unique: str) -> None:
+    policy_create(workspace, name="p", settings={"max_bytes": 5, "discard": "new"}, actor=SYSTEM)
+    stream, _ = stream_create(
+        workspace,
+        name="s",
+        settings={"ttl": 5, "archive": False, "sealed": True, "description": "ü: #", "labels": {"a": "1"}},
+        actor=SYSTEM,
+    )
+    stream_create(workspace, name="t", settings={"policy": "p", "dedup_window": 5}, actor=SYSTEM)
+    group_create(stream, name="g", settings={"ack": "none", "inactive_after": 5.5}, actor=SYSTEM)
+    other = Workspace.objects.create(name=f"{unique}-other")
+    applied(other, exported(workspace))
+    assert state_of(other) == state_of(workspace)
+
+
+def test_the_defaults_of_a_plan_are_not_written(unique: str) -> None:
+    workspace = Workspace.objects.create(name=unique, plan="free")
+    applied(workspace, "okmq: 1\nstreams: {orders: }")
+    assert Stream.objects.get(workspace=workspace).ttl == 86_400
+    assert "orders: {}" in exported(workspace)
+    assert applied(workspace, exported(workspace)).changes == []
+
+
+def test_a_dry_run_says_exactly_what_would_happen(workspace: Workspace) -> None:
+    applied(workspace, FILE)
+    stream = Stream.objects.get(workspace=workspace, name="orders")
+    store.log().run(append(stream.stream_id, [message(n, key="orders.eu.1") for n in range(10)]))
+    changed = FILE.replace("max_messages: 1000", "max_messages: 4").replace("ack_wait: 0.5", "ack_wait: 60")
+    before = state_of(workspace)
+    wanted = applied(workspace, changed, dry_run=True)
+    assert state_of(workspace) == before
+    assert [(change.path, change.before, change.after, change.messages) for change in wanted.changes] == [
+        (("stream", "orders"), {"max_messages": 1000}, {"max_messages": 4}, 6),
+        (("group", "orders", "billing"), {"ack_wait": 0.5}, {"ack_wait": 60.0}, 0),
+    ]
+    assert applied(workspace, changed).changes == wanted.changes
+    assert store.log().run(stats.inspect(stream.stream_id)).messages == 4
+
+
+def test_a_changed_policy_changes_its_streams(workspace: Workspace) -> None:
+    applied(workspace, FILE)
+    changes = applied(workspace, FILE.replace("604800", "3600")).changes
+    assert [(change.path, change.after) for change in changes] == [
+        (("policy", "week"), {"ttl": 3600}),
+        (("stream", "invoices"), {"ttl": 3600}),
+    ]
+
+
+def test_what_is_left_out_is_as_by_default(workspace: Workspace) -> None:
+    applied(workspace, FILE)
+    (change,) = applied(workspace, FILE.replace("    max_messages: 1000\n", "")).changes
+    assert change.after == {"max_messages": None}
+
+
+def test_what_is_not_declared_stays_unless_it_is_pruned(workspace: Workspace) -> None:
+    applied(workspace, FILE)
+    shorter = "okmq: 1\npolicies: {}\nstreams:\n  orders: {max_messages: 1000, keys: [orders.>], deny_delete: true}\n"
+    kept = applied(workspace, shorter)
+    assert kept.changes == []
+    assert kept.left == [
+        ("policy", "week"),
+        ("stream", "invoices"),
+        ("group", "orders", "billing"),
+        ("group", "orders", "late"),
+    ]
+    assert applied(workspace, shorter, prune=True, dry_run=True).changes != []
+    assert Stream.objects.filter(workspace=workspace).count() == 2
+    pruned = applied(workspace, shorter, prune=True)
+    assert {change.path for change in pruned.changes} == set(kept.left)
+    assert not Policy.objects.filter(workspace=workspace).exists()
+    assert not Group.objects.filter(stream__workspace=workspace).exists()
+
+
+def test_a_section_that_is_not_there_is_not_spoken_of(workspace: Workspace) -> None:
+    applied(workspace, FILE)
+    outcome = applied(workspace, "okmq: 1\n", prune=True)
+    assert (outcome.changes, outcome.left) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("streams: {}", "1:1: okmq: Expected the version of this format, okmq: 1."),
+        ("okmq: 2", "1:1: okmq: Expected the version of this format, okmq: 1."),
+        ("okmq: 1\nstream: {}", "2:1: stream: This is not known here; expected okmq"),
+        ("okmq: 1\nstreams:\n  a:\n    tttl: 5", "4:5: streams.a.tttl: This field is not known here."),
+        ("okmq: 1\nstreams:\n  a: {ttl: 0}", "3:7: streams.a.ttl: Expected a whole number from 1"),
+        ("okmq: 1\nstreams:\n  a b: {}", "3:3: streams.a b: Expected 1 to 50 characters"),
+        ("okmq: 1\nstreams:\n  a: 5", "3:3: streams.a: Expected a mapping of settings."),
+        ("okmq: 1\nstreams: [a]", "2:1: streams: Expected a mapping of names."),
+        ("okmq: 1\nstreams:\n  a: {}\n  a: {}", "4:3: streams.a: This is said twice."),
+        ("okmq: 1\nstreams:\n  a: {name: b}", "3:7: streams.a.name: The name stands before the colon."),
+        ("okmq: 1\nstreams:\n  a: {policy: x}", "3:7: streams.a.policy: policy: There is no policy 'x'."),
+        (
+            "okmq: 1\nstreams:\n  a:\n    groups:\n      g: {ack: maybe}",
+            "5:11: streams.a.groups.g.ack: Expected one of explicit, all, none.",
+        ),
+        (
+            "okmq: 1\nstreams:\n  a:\n    groups:\n      g: {start_from: offset}",
+            "5:7: streams.a.groups.g.offset: start_from 'offset' needs offset.",
+        ),
+        ("okmq: 1\nstreams: {a: &x {}, b: *x}", "2:24: aliases are not taken."),
+        ("okmq: 1\nstreams: {a: !!python/object:os.system {}}", "2:14: streams.a: Tags are not taken."),
+        ("okmq: 1\nstreams: {a: !mine {}}", "2:14: streams.a: Tags are not taken."),
+        ("a: [", "1:5: expected the node content"),
+        ("- 1", "1:1: Expected a mapping."),
+    ],
+)
+def test_what_is_wrong_is_named_by_line_and_column(workspace: Workspace, text: str, fault: str) -> None:
+    (found,) = faults(workspace, text)
+    assert found.startswith(fault)
+    assert not Stream.objects.filter(workspace=workspace).exists()
+
+
+def test_everything_that_is_wrong_is_told_at_once_and_nothing_is_done(workspace: Workspace) -> None:
+    applied(workspace, FILE)
+    before = state_of(workspace)
+    wrong = (
+        FILE.replace("deny_delete: true", "deny_delete: false")
+        .replace("timestamp: 2026-01", "timestamp: 2025-01")
+        .replace("policy: week", "policy: week\n    ttl: 5")
+        .replace("a week", "another")
+    )
+    assert faults(workspace, wrong) == [
+        "7:5: streams.invoices.ttl: ttl: Policy 'week' decides it; change the policy, or send policy: null as well.",
+        "12:5: streams.orders.deny_delete: deny_delete cannot be switched off again.",
+        "19:9: streams.orders.groups.late.start_from: Where a group starts is fixed when it is made; seek moves it.",
+    ]
+    assert state_of(workspace) == before
+
+
+def run(command: str, *arguments: str) -> tuple[int, str]:
+    out = io.StringIO()
+    try:
+        call_command(command, *arguments, stdout=out)
+    except SystemExit as ended:
+        return int(ended.code or 0), out.getvalue()
+    return 0, out.getvalue()
+
+
+def test_the_commands_compare_apply_and_export(workspace: Workspace, tmp_path: Path) -> None:
+    file = tmp_path / "streams.yaml"
+    file.write_text(f"workspace: {workspace.name}\n{FILE}")
+    code, said = run("okmq_diff", str(file))
+    assert code == 1
+    assert '+ policy week\n    ttl: 604800\n    description: "a week"\n' in said
+    assert said.endswith("5 made.\n")
+    assert run("okmq_apply", str(file), "--dry-run")[1].endswith("Dry run, nothing was changed: 5 made.\n")
+    assert run("okmq_apply", str(file))[1].endswith("5 made.\n")
+    assert run("okmq_diff", str(file)) == (0, "Nothing to change.\n")
+    assert run("okmq_export", "--workspace", workspace.name)[1] == exported(workspace)
+    file.write_text(file.read_text().replace("max_messages: 1000", "max_messages: 7"))
+    assert run("okmq_diff", str(file))[1] == "~ stream orders\n    max_messages: 1000 → 7\n1 changed.\n"
+    file.write_text("okmq: 1\nstreams: {a: {ttl: x}}\n")
+    with pytest.raises(CommandError, match=r"streams\.yaml:2:15: streams\.a\.ttl: Expected") as refused:
+        run("okmq_apply", str(file), "--workspace", workspace.name)
+    assert refused.value.returncode == 2
