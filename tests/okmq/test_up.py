@@ -79,7 +79,7 @@ def test_it_is_ready_in_time_and_ends_in_time_without_an_orphan(product: Product
     product.start()
     assert time.monotonic() - began < 30
     assert httpx.get(f"{product.url}/readyz").status_code == 200
-    assert len(product.alive()) == 3
+    assert len(product.alive()) == 4  # two stores, web and worker
     began = time.monotonic()
     assert product.stop(signal.SIGINT) == 0
     assert time.monotonic() - began < 10
