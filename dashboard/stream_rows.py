@@ -4,7 +4,7 @@ The fields that move have the names of ``live.StreamSampled``, so that a templat
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dashboard import formats
@@ -104,6 +104,18 @@ class StreamRow:
         return (self.last_ms - self.first_ms) / 1000
 
     @property
+    def groups(self) -> int:
+        return self.view.groups
+
+    @property
+    def created_ms(self) -> int:
+        return int(self.stream.created_at.timestamp() * 1000)
+
+    @property
+    def labels(self) -> list[tuple[str, str]]:
+        return sorted(self.stream.labels.items())
+
+    @property
     def health(self) -> str:
         return health(messages=self.messages, last_ms=self.last_ms, now_ms=time.time() * 1000)
 
@@ -135,20 +147,3 @@ def retention_of(stream: Stream, *, messages: int, size_bytes: int) -> Retention
     return Retention(
         " · ".join(parts) or "no limit", max(used, default=None), refuses=stream.discard == Discard.NEW
     )
-
-
-SORTS = ("name", "messages", "bytes", "rate", "last", "lag")
-
-
-def sorted_rows(rows: Iterable[StreamRow], *, sort: str) -> list[StreamRow]:
-    """Rows by one of ``SORTS``, descending with a leading ``-``; equal ones by name."""
-    value = {
-        "name": lambda row: 0,
-        "messages": lambda row: row.messages,
-        "bytes": lambda row: row.bytes,
-        "rate": lambda row: row.rates.rate_in,
-        "last": lambda row: row.last_ms or 0,
-        "lag": lambda row: row.lag,
-    }[sort.removeprefix("-")]
-    by_name = sorted(rows, key=lambda row: row.name, reverse=sort == "-name")
-    return sorted(by_name, key=value, reverse=sort.startswith("-") and sort != "-name")

@@ -9,6 +9,8 @@ from streams import selectors
 from streams.models import Stream
 
 MOST_BARS = 72
+MOST_EVENTS = 50
+EVERYDAY = frozenset({"message.deleted", "group.terminated", "stream.expired"})
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 STEPS_MS = (
     *(1, 2, 5, 10, 20, 50, 100, 200, 500),
@@ -121,9 +123,10 @@ def _of_groups(stream: Stream, bars: Sequence[Bar]) -> list[Mark]:
 def _of_events(stream: Stream, times: Sequence[int]) -> list[Mark]:
     span = times[-1] - times[0]
     marks = []
-    for event in selectors.events_latest(stream.workspace, stream=stream.name, limit=20):
+    for event in selectors.events_latest(stream.workspace, stream=stream.name, limit=MOST_EVENTS):
         at_ms = int(event.time.timestamp() * 1000)
-        if times[0] <= at_ms <= times[-1]:
+        # What clients do to single messages, and retention all the time, are no turns in a stream's life.
+        if times[0] <= at_ms <= times[-1] and event.kind not in EVERYDAY:
             text = f"{event.summary} {event.actor}, {formats.moment(at_ms)}"
             marks.append(Mark((at_ms - times[0]) / span, "event", text))
     return marks

@@ -19,6 +19,7 @@ from dashboard.views import (
     stream_settings,
     stream_tail,
     streams,
+    streams_bulk,
     tokens,
 )
 
@@ -33,6 +34,9 @@ urlpatterns = [
     path("theme/", session.theme, name="theme"),
     path("live/now/", live_now.now, name="live_now"),
     path("streams/", streams.streams, name="streams"),
+    path("streams/_columns/", streams.columns, name="stream_columns"),
+    path("streams/_export/", streams.export, name="streams_export"),
+    path("streams/_bulk/", streams_bulk.bulk, name="streams_bulk"),
     path("streams/_new/", streams.create, name="stream_create"),
     path("streams/<str:name>/", stream_messages.browse, name="stream_messages"),
     path("streams/<str:name>/messages/<int:offset>/", stream_messages.message, name="message"),

@@ -1,110 +1,101 @@
-"""The list of streams, and making one."""
-
-from dataclasses import dataclass
+"""The list of streams, the columns a person chose for it, and making a stream."""
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from dashboard import rates
+from dashboard import exports, formats
 from dashboard.forms import StreamForm
-from dashboard.stream_rows import SORTS, StreamRow, sorted_rows
-from dashboard.views.door import base_url, console_page, is_part, number_of
+from dashboard.stream_list import COLUMNS, PAGE_SIZES, columns_of, page_of, query_of
+from dashboard.views.door import base_url, console_page, is_part, safe_next
 from streams import selectors
 from streams.access import Caller
 from streams.errors import Refusal
 from streams.services.streams import stream_create
 
-PAGE_SIZE = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """One page of rows; ``total`` match, numbered from ``first`` to ``last``."""
-
-    rows: list[StreamRow]
-    total: int
-    number: int
-
-    @property
-    def first(self) -> int:
-        return (self.number - 1) * PAGE_SIZE + 1 if self.rows else 0
-
-    @property
-    def last(self) -> int:
-        return self.first + len(self.rows) - 1 if self.rows else 0
-
-    @property
-    def newer(self) -> int | None:
-        return self.number - 1 if self.number > 1 else None
-
-    @property
-    def older(self) -> int | None:
-        return self.number + 1 if self.last < self.total else None
-
-
-def page_of(caller: Caller, *, name: str, sort: str, number: int) -> Page:
-    """A page of the streams that match; by name only the page's own streams are asked how they stand."""
-    found = selectors.streams_of(caller, name=name)
-    if sort.removeprefix("-") == "name":
-        ordered = found.order_by(sort)
-        total = ordered.count()
-        number = _within(number, total)
-        begin = (number - 1) * PAGE_SIZE
-        return Page(rates.rows(list(ordered[begin : begin + PAGE_SIZE])), total, number)
-    pks = stream_order(caller, name=name, sort=sort)
-    number = _within(number, len(pks))
-    begin = (number - 1) * PAGE_SIZE
-    rows = found.in_bulk(pks[begin : begin + PAGE_SIZE])
-    return Page(sorted_rows(rates.rows(list(rows.values())), sort=sort), len(pks), number)
-
-
-def stream_order(caller: Caller, *, name: str, sort: str) -> list[int]:
-    """The keys of all streams that match, by what is counted of them; the page alone is looked at closely."""
-    found = selectors.stream_figures(selectors.streams_of(caller, name=name))
-    rate_in = {each.stream_id: each.rate_in for each in rates.moving_now()} if "rate" in sort else {}
-    value = {
-        "messages": lambda each: each[1].messages,
-        "bytes": lambda each: each[1].bytes,
-        "rate": lambda each: rate_in.get(each[0].stream_id, 0.0),
-        "last": lambda each: each[1].last_ms or 0,
-        "lag": lambda each: each[1].lag,
-    }[sort.removeprefix("-")]
-    return [each.pk for each, _ in sorted(found, key=value, reverse=sort.startswith("-"))]
-
-
-def _within(number: int, total: int) -> int:
-    return min(number, max(1, -(-total // PAGE_SIZE)))
+COLUMNS_COOKIE = "okmq_columns"
+YEAR_S = 365 * 86_400
 
 
 @require_GET
 @console_page
 def streams(request: HttpRequest, caller: Caller) -> HttpResponse:
-    """The list; the query string holds search, sort and page, and htmx gets the table alone."""
-    name = request.GET.get("name", "").strip()[:50]
-    sort = request.GET.get("sort", "name")
-    if sort.removeprefix("-") not in SORTS:
-        sort = "name"
-    page = page_of(
-        caller,
-        name=name,
-        sort=sort,
-        number=number_of(request.GET.get("page"), default=1, low=1, high=100_000),
-    )
+    """The list; the query string holds search, labels, sort and page, and htmx gets the table alone."""
+    query = query_of(request.GET)
+    page = page_of(caller, query)
+    shown = columns_of(request.COOKIES.get(COLUMNS_COOKIE, ""))
     context = {
         "section": "streams",
         "caller": caller,
         "page": page,
-        "name": name,
-        "sort": sort,
-        "all_streams": page.total if not name else selectors.streams_of(caller).count(),
+        "query": query,
+        "sort": query.sort,
+        "sizes": PAGE_SIZES,
+        "columns": [(column, label, column in shown) for column, label in COLUMNS],
+        "shown": shown,
+        "may_manage": caller.may("manage"),
+        "all_streams": (
+            selectors.streams_of(caller).count() if query.is_narrowed or query.internal else page.total
+        ),
         "base_url": base_url(request),
     }
     template = "dashboard/parts/stream_table.html" if is_part(request) else "dashboard/streams.html"
     answer = render(request, template, context)
     answer["Vary"] = "HX-Request"
+    return answer
+
+
+@require_POST
+@console_page
+def columns(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """Remember which columns a person wants to see."""
+    known = [column for column, _label in COLUMNS if column in request.POST.getlist("column")]
+    answer = HttpResponseRedirect(safe_next(request, default="dashboard:streams"))
+    answer.set_cookie(COLUMNS_COOKIE, ".".join(known), max_age=YEAR_S, httponly=True, samesite="Lax")
+    return answer
+
+
+EXPORTED = (
+    "name",
+    "messages",
+    "bytes",
+    "lag",
+    "last_write",
+    "ttl",
+    "max_messages",
+    "max_bytes",
+    "labels",
+    "created",
+)
+
+
+@require_GET
+@console_page
+def export(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """The whole list that matches as CSV, by name: one plain read of each stream."""
+    found = query_of(request.GET).streams(caller)
+    figures = {name.pk: figures for name, figures in selectors.stream_figures(found)}
+    fields = ("pk", "name", "ttl", "max_messages", "max_bytes", "labels", "created_at")
+    lines = [exports.csv_line(EXPORTED)]
+    for pk, name, ttl, max_messages, max_bytes, labels, created in found.values_list(*fields):
+        held = figures.get(pk)
+        if held is None:  # made since the figures were read
+            continue
+        values = (
+            name,
+            held.messages,
+            held.bytes,
+            held.lag,
+            formats.iso(held.last_ms) if held.last_ms else "",
+            *("" if limit is None else limit for limit in (ttl, max_messages, max_bytes)),
+            " ".join(f"{label}:{value}" for label, value in sorted(labels.items())),
+            formats.iso(int(created.timestamp() * 1000)),
+        )
+        lines.append(exports.csv_line([str(value) for value in values]))
+    answer = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = 'attachment; filename="streams.csv"'
     return answer
 
 

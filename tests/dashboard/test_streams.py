@@ -10,7 +10,7 @@ from tests.dashboard.conftest import MakeStream
 
 
 def names_in(content: bytes) -> list[str]:
-    return re.findall(r'href="/streams/([^/"]+)/">[^<]+</a></span></td>', content.decode())
+    return re.findall(r'href="/streams/([^/"]+)/" data-row>', content.decode())
 
 
 def test_with_no_stream_the_overview_shows_how_to_begin(owner: Client) -> None:

@@ -48,6 +48,14 @@ setInterval(() => {
   document.dispatchEvent(new Event("okmq:second"));
   if (beats % 15 === 0) document.dispatchEvent(new Event("okmq:quarter-minute"));
 }, 1000);
+// What was left empty in a form is left out of the address.
+document.addEventListener("htmx:configRequest", ({ detail }) => {
+  for (const [name, value] of [...detail.formData]) if (value === "") detail.formData.delete(name);
+});
+document.addEventListener("change", ({ target }) => {
+  if (!target.matches("[data-all]")) return;
+  for (const box of target.form.querySelectorAll("[name=stream]")) box.checked = target.checked;
+});
 startCopying(document);
 startKeys(document);
 startMessages(document);

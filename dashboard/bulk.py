@@ -1,0 +1,126 @@
+"""One deed to several streams: what it would do, what must be typed first, and doing it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from dashboard import rates
+from dashboard.confirmations import ConfirmForm, phrase_for
+from dashboard.stream_rows import StreamRow
+from streams import selectors
+from streams.access import Actor, Caller
+from streams.api.fields import MOST_LABELS, label_fault
+from streams.errors import Refusal
+from streams.models import Stream
+from streams.services.messages import stream_purge
+from streams.services.streams import stream_change, stream_delete
+
+MOST = 100
+TOLERATED_PART, TOLERATED_MESSAGES = 0.1, 1000
+"""What may have come since the preview without asking again: so much of it, or so many messages."""
+
+DEEDS = ("purge", "delete", "label")
+
+
+class BulkForm(ConfirmForm):
+    """The confirmation, and for labels what to set; ``seen`` is how many messages the preview told of."""
+
+    seen = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput())
+    label = forms.CharField(label=_("Label"), required=False, max_length=200)
+    value = forms.CharField(
+        label=_("Value"), required=False, max_length=500, help_text=_("Empty takes the label away.")
+    )
+
+    def __init__(self, *args: Any, deed: str, streams: Sequence[Stream], **kwargs: Any) -> None:
+        super().__init__(*args, phrase=phrase_for(streams), **kwargs)
+        self.deed = deed
+        for name in ("label", "value") if deed != "label" else ("seen", "confirm"):
+            self.fields.pop(name, None)
+
+    def clean_label(self) -> str:
+        label: str = self.cleaned_data["label"].strip()
+        if not label:
+            raise ValidationError(_("Write the label's name, such as team."))
+        fault = label_fault(label, self.data.get("value", ""))
+        if fault:
+            raise ValidationError(fault)
+        return label
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The streams that were chosen, as they stand now."""
+
+    rows: list[StreamRow]
+
+    @property
+    def streams(self) -> list[Stream]:
+        return [row.stream for row in self.rows]
+
+    @property
+    def messages(self) -> int:
+        return sum(row.messages for row in self.rows)
+
+    @property
+    def bytes(self) -> int:
+        return sum(row.bytes for row in self.rows)
+
+    @property
+    def groups(self) -> int:
+        return sum(row.groups for row in self.rows)
+
+    def has_grown(self, *, seen: int) -> bool:
+        """Whether so much came since the preview that a person should be asked again."""
+        return self.messages > seen + max(TOLERATED_MESSAGES, seen * TOLERATED_PART)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How many streams it was done to, how many messages went, and what was refused, in sentences."""
+
+    streams: int
+    messages: int
+    refused: list[str]
+
+
+def preview_of(caller: Caller, names: Sequence[str]) -> Preview:
+    """The chosen streams that the caller may see, by name; at most ``MOST``."""
+    found = selectors.streams_of(caller).filter(name__in=list(names)[:MOST])
+    return Preview(rates.rows(list(found)))
+
+
+def done(preview: Preview, *, deed: str, actor: Actor, label: str = "", value: str = "") -> Outcome:
+    """Do it to each stream; one that refuses does not keep the others from it."""
+    gone, count, refused = 0, 0, []
+    act: dict[str, Callable[[StreamRow], int]] = {
+        "purge": lambda row: stream_purge(row.stream, actor=actor),
+        "delete": lambda row: _deleted(row, actor=actor),
+        "label": lambda row: _labelled(row, label=label, value=value, actor=actor),
+    }
+    for row in preview.rows:
+        try:
+            gone += act[deed](row)
+            count += 1
+        except Refusal as refusal:
+            refused.append(f"{row.name}: {refusal.message}")
+    return Outcome(count, gone, refused)
+
+
+def _deleted(row: StreamRow, *, actor: Actor) -> int:
+    messages = row.messages
+    stream_delete(row.stream, actor=actor)
+    return messages
+
+
+def _labelled(row: StreamRow, *, label: str, value: str, actor: Actor) -> int:
+    labels = {name: held for name, held in row.stream.labels.items() if name != label}
+    if value:
+        labels[label] = value
+    if len(labels) > MOST_LABELS:
+        raise Refusal("validation_error", f"A stream has at most {MOST_LABELS} labels.")
+    stream_change(row.stream, changes={"labels": labels}, actor=actor)
+    return 0

@@ -1,0 +1,189 @@
+"""The list of streams: what is asked of it, in which order it stands, and a page of it."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from django.db.models import Count, QuerySet
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from dashboard import rates
+from dashboard.stream_rows import StreamRow
+from dashboard.views.door import number_of
+from streams import selectors
+from streams.access import Caller
+from streams.api.fields import label_fault
+from streams.log.stats import Figures
+from streams.models import Stream
+from streams.selectors import StreamName
+
+PAGE_SIZES = (25, 50, 100)
+PAGE_SIZE = 50
+MOST_LABELS = 5
+
+COLUMNS = (
+    ("messages", _("Messages")),
+    ("bytes", _("Size")),
+    ("rate", _("In")),
+    ("last", _("Last write")),
+    ("lag", _("Lag")),
+    ("keeps", _("Keeps")),
+    ("groups", _("Groups")),
+    ("created", _("Created")),
+)
+SHOWN_AT_FIRST = frozenset({"messages", "bytes", "rate", "last", "lag", "keeps", "groups"})
+SORTS = ("name", *(column for column, _label in COLUMNS))
+BY_ROW = {"name": "name", "created": "created_at", "groups": "group_count"}
+"""Orders that the database knows; the others are of what the log counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """What is asked of the list; the page's query string is this.
+
+    Attributes:
+        labels: name and value, all of which must hold.
+        internal: with the system's own streams.
+        sort: one of ``SORTS``, descending with a leading ``-``.
+    """
+
+    name: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    internal: bool = False
+    sort: str = "name"
+    number: int = 1
+    size: int = PAGE_SIZE
+
+    @property
+    def is_narrowed(self) -> bool:
+        return bool(self.name or self.labels)
+
+    @property
+    def column(self) -> str:
+        return self.sort.removeprefix("-")
+
+    @property
+    def falls(self) -> bool:
+        return self.sort.startswith("-")
+
+    def streams(self, caller: Caller) -> QuerySet[Stream]:
+        """The streams that match, by name."""
+        internal = self.internal and caller.rules_all
+        return selectors.streams_of(caller, name=self.name, labels=self.labels, internal=internal)
+
+
+def query_of(given: QueryDict) -> ListQuery:
+    """The query in an address; what cannot be read is passed over."""
+    sort = given.get("sort", "name")
+    size = number_of(given.get("size"), default=PAGE_SIZE, low=0, high=1000)
+    labels = [label_of(text) for text in given.getlist("label")[:MOST_LABELS]]
+    return ListQuery(
+        name=given.get("name", "").strip()[:50],
+        labels=tuple(label for label in labels if label is not None),
+        internal=given.get("internal") == "1",
+        sort=sort if sort.removeprefix("-") in SORTS else "name",
+        number=number_of(given.get("page"), default=1, low=1, high=100_000),
+        size=size if size in PAGE_SIZES else PAGE_SIZE,
+    )
+
+
+def label_of(text: str) -> tuple[str, str] | None:
+    """``env:production`` or ``env=production`` as name and value."""
+    name, *value = re.split("[:=]", text.strip()[:200], maxsplit=1)
+    if not value or label_fault(name.strip(), value[0].strip()):
+        return None
+    return name.strip(), value[0].strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of rows; ``total`` match, numbered from ``first`` to ``last``."""
+
+    rows: list[StreamRow]
+    total: int
+    number: int
+    size: int
+
+    @property
+    def first(self) -> int:
+        return (self.number - 1) * self.size + 1 if self.rows else 0
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.rows) - 1 if self.rows else 0
+
+    @property
+    def newer(self) -> int | None:
+        return self.number - 1 if self.number > 1 else None
+
+    @property
+    def older(self) -> int | None:
+        return self.number + 1 if self.last < self.total else None
+
+
+def page_of(caller: Caller, query: ListQuery) -> Page:
+    """A page of the streams that match; only the page's own streams are asked closely how they stand."""
+    found = query.streams(caller)
+    if query.column in BY_ROW:
+        ordered = _ordered(found, query)
+        total = found.count()
+        number = _within(query, total)
+        begin = (number - 1) * query.size
+        return Page(rates.rows(list(ordered[begin : begin + query.size])), total, number, query.size)
+    order = _counted_order(found, query)
+    number = _within(query, len(order))
+    begin = (number - 1) * query.size
+    there = found.in_bulk(order[begin : begin + query.size])
+    streams = [there[pk] for pk in order[begin : begin + query.size] if pk in there]
+    return Page(rates.rows(streams), len(order), number, query.size)
+
+
+def _ordered(found: QuerySet[Stream], query: ListQuery) -> QuerySet[Stream]:
+    if query.column == "groups":
+        found = found.annotate(group_count=Count("groups"))
+    return found.order_by(f"{'-' if query.falls else ''}{BY_ROW[query.column]}", "name")
+
+
+def _counted_order(found: QuerySet[Stream], query: ListQuery) -> list[int]:
+    """The keys of all streams that match, by what is counted of them; equal ones by name."""
+    counted = selectors.stream_figures(found)
+    value = _value_of(found, query.column)
+    by_name = sorted(counted, key=lambda each: each[0].name)
+    return [each.pk for each, _ in sorted(by_name, key=lambda each: value(*each), reverse=query.falls)]
+
+
+def _value_of(found: QuerySet[Stream], column: str) -> Callable[[StreamName, Figures], Any]:
+    match column:
+        case "messages":
+            return lambda name, figures: figures.messages
+        case "bytes":
+            return lambda name, figures: figures.bytes
+        case "lag":
+            return lambda name, figures: figures.lag
+        case "last":
+            return lambda name, figures: figures.last_ms or 0
+        case "rate":
+            rate_in = {each.stream_id: each.rate_in for each in rates.moving_now()}
+            return lambda name, figures: rate_in.get(name.stream_id, 0.0)
+        case _:  # keeps: by how much of the tighter limit is used; no limit is the least
+            limits = {pk: held for pk, *held in found.values_list("pk", "max_messages", "max_bytes")}
+
+            def used(name: StreamName, figures: Figures) -> float:
+                max_messages, max_bytes = limits.get(name.pk, (None, None))
+                return max(figures.messages / (max_messages or inf), figures.bytes / (max_bytes or inf))
+
+            return used
+
+
+def _within(query: ListQuery, total: int) -> int:
+    return min(query.number, max(1, -(-total // query.size)))
+
+
+def columns_of(remembered: str) -> frozenset[str]:
+    """The columns that a person chose, from the cookie that remembers them; those of the beginning without one."""
+    known = {column for column, _label in COLUMNS}
+    chosen = frozenset(remembered.split(".")) & known if remembered else frozenset()
+    return chosen or SHOWN_AT_FIRST

@@ -1,0 +1,67 @@
+"""Purging, deleting and labelling several streams: first what it would do, then, confirmed, doing it."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from dashboard import bulk as bulk_deeds
+from dashboard import formats
+from dashboard.bulk import DEEDS, BulkForm, Outcome, preview_of
+from dashboard.views.door import console_page
+from streams.access import Caller
+from streams.errors import Refusal
+
+
+@require_http_methods(["GET", "POST"])
+@console_page
+def bulk(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """The preview of a deed to the streams that the address names; a POST does it, if it still is what was seen."""
+    caller.demand("manage")
+    deed = request.GET.get("do", "")
+    if deed not in DEEDS:
+        raise Refusal("validation_error", "Purge, delete or label: which is not said.", fields=["do"])
+    preview = preview_of(caller, request.GET.getlist("stream"))
+    if not preview.rows:
+        messages.error(request, _("No stream was chosen."))
+        return redirect("dashboard:streams")
+    is_post = request.method == "POST"
+    form = BulkForm(
+        request.POST if is_post else None,
+        deed=deed,
+        streams=preview.streams,
+        initial={"seen": preview.messages},
+    )
+    grown = False
+    if is_post and form.is_valid():
+        grown = deed != "label" and preview.has_grown(seen=form.cleaned_data["seen"] or 0)
+        if not grown:
+            label, value = (form.cleaned_data.get(name, "") for name in ("label", "value"))
+            outcome = bulk_deeds.done(preview, deed=deed, actor=caller.actor, label=label, value=value)
+            _tell(request, outcome, deed=deed)
+            return redirect("dashboard:streams")
+        form = BulkForm(deed=deed, streams=preview.streams, initial={"seen": preview.messages})
+    context = {
+        "section": "streams",
+        "caller": caller,
+        "deed": deed,
+        "preview": preview,
+        "form": form,
+        "grown": grown,
+    }
+    status = 409 if grown else 422 if form.errors else 200
+    return render(request, "dashboard/streams_bulk.html", context, status=status)
+
+
+def _tell(request: HttpRequest, outcome: Outcome, *, deed: str) -> None:
+    said = {
+        "purge": _("%(streams)s streams were purged of %(messages)s messages."),
+        "delete": _("%(streams)s streams were deleted with %(messages)s messages."),
+        "label": _("%(streams)s streams were labelled."),
+    }[deed]
+    if outcome.streams:
+        figures = {"streams": formats.count(outcome.streams), "messages": formats.count(outcome.messages)}
+        messages.success(request, said % figures)
+    for sentence in outcome.refused:
+        messages.error(request, sentence)

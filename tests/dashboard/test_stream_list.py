@@ -1,0 +1,158 @@
+"""The list of streams: narrowed, ordered, its columns, and deeds to several at once."""
+
+import csv
+import io
+import re
+
+import pytest
+from django.test import Client
+
+from streams import selectors, store
+from streams.log.append import append
+from streams.log.entries import NewMessage
+from streams.models import Group, Stream
+from streams.services.streams import internal_stream
+from tests.dashboard.conftest import MakeStream
+
+
+@pytest.fixture
+def three(make_stream: MakeStream) -> list[Stream]:
+    """a: 1 of 10 messages; b: 3 messages, production, two groups; c: 2 of 4 messages, one group."""
+    a = make_stream("a", bodies=[b"1"], max_messages=10, labels={"env": "test", "team": "x"})
+    b = make_stream("b", bodies=[b"1", b"22", b"333"], labels={"env": "production"})
+    c = make_stream("c", bodies=[b"1", b"2"], max_messages=4)
+    for stream, name in ((b, "g1"), (b, "g2"), (c, "g1")):
+        Group.objects.create(stream=stream, name=name)
+    return [a, b, c]
+
+
+def names(client: Client, query: str = "") -> list[str]:
+    return [row.name for row in client.get(f"/streams/?{query}").context["page"].rows]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("sort=-groups", ["b", "c", "a"]),
+        ("sort=groups", ["a", "c", "b"]),
+        ("sort=-keeps", ["c", "a", "b"]),
+        ("sort=created", ["a", "b", "c"]),
+        ("sort=-created", ["c", "b", "a"]),
+        ("label=env:production", ["b"]),
+        ("label=env%3Dtest&label=team:x", ["a"]),
+        ("label=env:test&label=team:y", []),
+        ("label=nonsense", ["a", "b", "c"]),
+        ("label=%22:x", ["a", "b", "c"]),
+        ("size=25", ["a", "b", "c"]),
+        ("size=7&page=x", ["a", "b", "c"]),
+    ],
+)
+def test_the_list_is_narrowed_and_ordered(
+    viewer: Client, three: list[Stream], query: str, expected: list[str]
+) -> None:
+    assert names(viewer, query) == expected
+
+
+def test_the_columns_that_were_chosen_are_remembered(viewer: Client, three: list[Stream]) -> None:
+    answer = viewer.post(
+        "/streams/_columns/", {"column": ["created", "bytes", "x"], "next": "/streams/?sort=-bytes"}
+    )
+    assert answer["Location"] == "/streams/?sort=-bytes"
+    page = viewer.get("/streams/")
+    assert page.context["shown"] == {"created", "bytes"}
+    headings = re.findall(r'<th scope="col"[^>]*><a[^>]*>([^<]*)', page.content.decode())
+    assert [heading.strip() for heading in headings] == ["Name", "Size", "Created"]
+
+
+def test_the_systems_own_streams_are_shown_to_who_rules_all_when_asked(
+    owner: Client, viewer: Client, three: list[Stream]
+) -> None:
+    internal_stream("_metrics")
+    assert names(owner) == ["a", "b", "c"]
+    assert names(owner, "internal=1") == ["_metrics", "a", "b", "c"]
+    assert names(viewer, "internal=1") == ["a", "b", "c"]
+
+
+def test_the_whole_list_is_exported_as_csv(
+    viewer: Client, three: list[Stream], make_stream: MakeStream
+) -> None:
+    make_stream("d", labels={"note": "=1+1"})
+    head, *rows = csv.reader(io.StringIO(viewer.get("/streams/_export/?name=&sort=-name").content.decode()))
+    assert head[:3] == ["name", "messages", "bytes"]
+    assert [row[:3] for row in rows] == [["a", "1", "1"], ["b", "3", "6"], ["c", "2", "2"], ["d", "0", "0"]]
+    assert rows[0][head.index("labels")] == "env:test team:x"
+
+
+def test_a_bulk_purge_says_first_what_would_go(owner: Client, three: list[Stream]) -> None:
+    page = owner.get("/streams/_bulk/?do=purge&stream=a&stream=c&stream=nowhere")
+    assert "This removes 3 messages (3 B)" in page.content.decode()
+    assert selectors.stream_view(three[0]).state.messages == 1
+    assert owner.post("/streams/_bulk/?do=purge&stream=a&stream=c", {"seen": 3}).status_code == 302
+    assert [selectors.stream_view(stream).state.messages for stream in three] == [0, 3, 0]
+    assert {event.kind for event in selectors.events_latest(three[0].workspace, limit=2)} == {"stream.purged"}
+
+
+@pytest.mark.parametrize("deed", ["purge", "delete"])
+def test_a_production_stream_goes_only_for_its_name(owner: Client, three: list[Stream], deed: str) -> None:
+    address = f"/streams/_bulk/?do={deed}&stream=a&stream=b"
+    for typed in ("", "a", "B"):
+        assert owner.post(address, {"seen": 4, "confirm": typed}).status_code == 422
+    assert selectors.stream_view(three[1]).state.messages == 3
+    assert owner.post(address, {"seen": 4, "confirm": "b"}).status_code == 302
+    assert names(owner) == (["a", "b", "c"] if deed == "purge" else ["c"])
+
+
+def test_several_production_streams_go_only_for_their_number(owner: Client, make_stream: MakeStream) -> None:
+    for name in ("p1", "p2"):
+        make_stream(name, labels={"env": "production"})
+    address = "/streams/_bulk/?do=delete&stream=p1&stream=p2"
+    assert owner.post(address, {"seen": 0, "confirm": "p1"}).status_code == 422
+    assert owner.post(address, {"seen": 0, "confirm": "2 production streams"}).status_code == 302
+    assert names(owner) == []
+
+
+def test_what_has_grown_much_since_the_preview_is_asked_again(owner: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("a", bodies=[b"1"])
+    messages = [NewMessage(id=f"more-{n}", body=b"1") for n in range(1001)]
+    store.log().run(append(stream.stream_id, messages[:1000]))
+    store.log().run(append(stream.stream_id, messages[1000:]))
+    answer = owner.post("/streams/_bulk/?do=purge&stream=a", {"seen": 1})
+    assert answer.status_code == 409
+    assert "This removes 1,002 messages" in answer.content.decode()
+    assert selectors.stream_view(stream).state.messages == 1002
+
+
+def test_one_that_refuses_does_not_keep_the_others(owner: Client, make_stream: MakeStream) -> None:
+    kept = make_stream("a", bodies=[b"1"], deny_purge=True)
+    gone = make_stream("b", bodies=[b"1"])
+    page = owner.post("/streams/_bulk/?do=purge&stream=a&stream=b", {"seen": 2}, follow=True).content.decode()
+    assert "a: Stream &#x27;a&#x27; has deny_purge set." in page
+    assert "1 streams were purged of 1 messages." in page
+    assert [selectors.stream_view(stream).state.messages for stream in (kept, gone)] == [1, 0]
+
+
+def test_a_label_is_set_on_several_streams_and_taken_away(owner: Client, three: list[Stream]) -> None:
+    address = "/streams/_bulk/?do=label&stream=a&stream=b"
+    assert owner.post(address, {"label": "team", "value": "shop"}).status_code == 302
+    assert names(owner, "label=team:shop") == ["a", "b"]
+    assert owner.post(address, {"label": "team", "value": ""}).status_code == 302
+    assert [Stream.objects.get(name=name).labels for name in "ab"] == [{"env": "test"}, {"env": "production"}]
+    for label in ("", "a:b", "12"):
+        assert owner.post(address, {"label": label, "value": "x"}).status_code == 422
+
+
+def test_a_deed_without_streams_or_without_a_name_is_refused(owner: Client, three: list[Stream]) -> None:
+    assert owner.get("/streams/_bulk/?do=burn&stream=a").status_code == 400
+    assert "No stream was chosen" in owner.get("/streams/_bulk/?do=purge", follow=True).content.decode()
+
+
+def test_a_viewer_may_do_none_of_it(viewer: Client, three: list[Stream]) -> None:
+    assert viewer.post("/streams/_bulk/?do=purge&stream=a", {"seen": 1}).status_code == 403
+    page = viewer.get("/streams/").content.decode()
+    assert 'type="checkbox" name="stream"' not in page
+    assert "Purge…</a>" not in page
+
+
+def test_streams_of_another_workspace_are_not_touched(stranger: Client, three: list[Stream]) -> None:
+    assert stranger.post("/streams/_bulk/?do=delete&stream=a", {"seen": 0}).status_code == 302
+    assert Stream.objects.filter(name="a").exists()
