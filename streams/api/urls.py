@@ -19,6 +19,7 @@ from streams.api.groups import (
 from streams.api.history import HistoryView, MetricsView
 from streams.api.openapi import SchemaView, docs
 from streams.api.policies import PoliciesView, PolicyApplyView, PolicyPreviewView, PolicyView
+from streams.api.retention import RetentionPreviewView
 from streams.api.runs import RunsView, RunView
 from streams.api.service import healthz, readyz
 from streams.api.streams import StreamsFindView, StreamsView, StreamView
@@ -48,6 +49,7 @@ urlpatterns = [
         DeadLettersReplayView.as_view(),
         "dead-letters-replay",
     ),
+    at("streams/<name>/retention/preview", RetentionPreviewView.as_view(), "retention-preview"),
     at("streams/<name>/history", HistoryView.as_view(), "stream-history"),
     at("streams/<name>/metrics", MetricsView.as_view(), "stream-metrics"),
     at("tokens", TokensView.as_view(), "tokens"),

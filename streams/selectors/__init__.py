@@ -24,6 +24,7 @@ from streams.selectors.messages import (
     offsets_at,
 )
 from streams.selectors.policies import policies_page, policy_view
+from streams.selectors.retention import retention_preview
 from streams.selectors.retention_effects import Effect, effects_of
 from streams.selectors.samples import METRICS_STREAM, Sample, metrics_points, recent_samples
 from streams.selectors.streams import (
@@ -88,6 +89,7 @@ __all__ = [
     "policies_page",
     "policy_view",
     "recent_samples",
+    "retention_preview",
     "runs_latest",
     "runs_page",
     "stream_figures",

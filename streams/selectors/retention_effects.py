@@ -4,13 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils import timezone
-
-from streams import store
-from streams.log import read, stats
-from streams.log.client import Op
-from streams.log.stats import State
 from streams.models import Stream
+from streams.selectors.retention import retention_preview
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +14,7 @@ class Effect:
 
     Attributes:
         before, after: the settings that change.
-        messages: how many of the stored ones would go at once; exact where none was deleted from between others
-            and no limit on bytes decides, else about so many.
+        messages: how many of the stored ones would go at once.
     """
 
     stream: Stream
@@ -36,23 +30,7 @@ def effects_of(wanted: Sequence[tuple[Stream, Mapping[str, Any]]]) -> list[Effec
         after = {name: value for name, value in settings.items() if getattr(stream, name) != value}
         if after:
             changed.append((stream, {name: getattr(stream, name) for name in after}, after))
-    states = store.log().run(stats.inspect_many([stream.stream_id for stream, _, _ in changed]))
-    now_ms = int(timezone.now().timestamp() * 1000)
-    found = []
-    for stream, before, after in changed:
-        state = states.get(stream.stream_id, stats.EMPTY)
-        going = store.log().run(_going(stream, after, state, now_ms=now_ms)) if state.messages else 0
-        found.append(Effect(stream, before, after, going))
-    return found
-
-
-def _going(stream: Stream, limits: Mapping[str, Any], state: State, *, now_ms: int) -> Op[int]:
-    going = 0
-    if limits.get("ttl") is not None:
-        kept_from = yield from read.offset_at(stream.stream_id, now_ms - limits["ttl"] * 1000)
-        going = max(going, kept_from - state.first_offset)
-    if limits.get("max_messages") is not None:
-        going = max(going, state.messages - limits["max_messages"])
-    if limits.get("max_bytes") is not None and state.bytes > limits["max_bytes"]:
-        going = max(going, -(-(state.bytes - limits["max_bytes"]) * state.messages // state.bytes))
-    return min(going, state.messages)
+    return [
+        Effect(stream, before, after, retention_preview(stream, after).messages)
+        for stream, before, after in changed
+    ]

@@ -28,11 +28,12 @@ local function gone_has(gone, offset)
 end
 
 -- Notes that the message at an offset went; false when it was noted before. The sums wait in pending for gone_settle.
-local function gone_add(gone, pending, offset, size)
+-- No run reaches over the floor: its bytes could not be told apart.
+local function gone_add(gone, pending, floor, offset, size)
   local left, right = gone_run_upto(gone, offset), nil
   if left and left.last >= offset then return false end
   local first, last, bytes = offset, offset, size
-  if left and left.last == offset - 1 then
+  if left and left.last == offset - 1 and offset > floor then
     first, bytes = left.first, bytes + left.bytes
     redis.call('ZREM', gone, left.member)
   end

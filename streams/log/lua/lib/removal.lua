@@ -11,7 +11,7 @@ local function removal_begin() return {sums = {}, messages = 0, bytes = 0} end
 local function removal_take(stream, state, removal, entry, by_hand)
   local offset, fields = entry_offset(entry), entry[2]
   local key = fields[7] == 'k' and fields[8]
-  local counted = gone_add(stream.gone, removal.sums, offset, #fields[4])
+  local counted = gone_add(stream.gone, removal.sums, state.floor, offset, #fields[4])
   if counted then
     removal.messages, removal.bytes = removal.messages + 1, removal.bytes + #fields[4]
     if key and state.max_messages_per_key then redis.call('ZREM', stream.latest, latest_member(key, offset)) end

@@ -1,0 +1,25 @@
+-- Counts what a group has not acknowledged in a range; changes nothing.
+-- KEYS[1] meta
+-- KEYS[2] gone
+-- KEYS[3] group
+-- KEYS[4] pending
+-- ARGV[1] first: the first offset, not below the floor
+-- ARGV[2] stop: the offset after the last
+-- returns: delivered, visible messages of any key not delivered, messages in flight
+-- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
+-- include: state, gone, floor, group
+local meta, gone, group_key, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local first, stop = tonumber(ARGV[1]), tonumber(ARGV[2])
+
+local state = state_load(meta)
+if not state then return redis.error_reply('OKMQ_NO_STREAM') end
+local group = group_load(group_key)
+if not group then return redis.error_reply('OKMQ_NO_GROUP') end
+local from, ahead, flying = math.max(first, group.delivered + 1), 0, 0
+if from < stop then ahead = stop - from - gone_between(gone, from, stop - 1) end
+if first < stop then
+  for _, offset in ipairs(redis.call('ZRANGEBYSCORE', pending, first, '(' .. ARGV[2])) do
+    if not gone_has(gone, tonumber(offset)) then flying = flying + 1 end
+  end
+end
+return {group.delivered, ahead, flying}

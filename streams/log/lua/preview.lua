@@ -1,0 +1,20 @@
+-- Says what other limits would take away below the floor; changes nothing.
+-- KEYS[1] log
+-- KEYS[2] meta
+-- KEYS[3] gone
+-- ARGV[1] limits: MessagePack map of the limits that would hold
+-- returns: messages and bytes that would go, the floor of now, the floor then, time of the message there or 0, last
+-- errors: OKMQ_NO_STREAM
+-- include: state, gone, floor
+local log, meta, gone = KEYS[1], KEYS[2], KEYS[3]
+local limits = cmsgpack.unpack(ARGV[1])
+
+local state = state_load(meta)
+if not state then return redis.error_reply('OKMQ_NO_STREAM') end
+local now = state_now(state)
+raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+local floor, settings = state.floor, getmetatable(state).__index
+for _, name in ipairs({'ttl', 'max_messages', 'max_bytes'}) do settings[name] = limits[name] end
+local messages, bytes = raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+local entry = redis.call('XRANGE', log, state.floor, state.floor)[1]
+return {messages, bytes, floor, state.floor, entry and entry_ms(entry) or 0, state.last}

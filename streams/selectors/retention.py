@@ -1,0 +1,17 @@
+"""What other limits would take from a stream."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from streams import store
+from streams.log.preview import Preview, preview
+from streams.models import Stream
+
+LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key")
+
+
+def retention_preview(stream: Stream, changes: Mapping[str, Any]) -> Preview:
+    """What would go if these settings were saved, over those that the stream has."""
+    limits = {name: changes.get(name, getattr(stream, name)) for name in LIMITS}
+    groups = {group.name: group.filter_keys for group in stream.groups.all()}
+    return store.log().run(preview(stream.stream_id, limits, groups))
