@@ -153,7 +153,7 @@ def fetch(
     size = 0
     while True:
         steady_ms = yield Steady()
-        found, left, due_in_ms, again, now_in, has_filter, is_unswept = yield Script(
+        found, left, due_in_ms, again, now_in, has_filter, is_unswept, range_ = yield Script(
             "fetch",
             [
                 keys.log(stream_id),
@@ -168,6 +168,7 @@ def fetch(
                 keys.turns(stream_id, name),
                 keys.parked(stream_id, name),
                 keys.ready(stream_id, name),
+                keys.expiry(stream_id),
             ],
             [
                 consumer,
@@ -178,8 +179,11 @@ def fetch(
                 steady_ms,
             ],
         )
-        deliveries += [Delivery(entry, count, lease.decode()) for entry, count, lease in found]
-        size += sum(len(entry[1][3]) for entry, _, _ in found)
+        new = [Delivery(entry, count, lease.decode()) for entry, count, lease in found]
+        if range_:
+            new += yield from _delivered(stream_id, range_, generation=int(now_in))
+        deliveries += new
+        size += sum(len(delivery.entry[1][3]) for delivery in new)
         if not again or len(deliveries) >= limit or size >= max_bytes:
             break
     if is_unswept and deliveries:
@@ -188,6 +192,18 @@ def fetch(
         matching, _ = yield from standing.matching(stream_id, name)
         left = matching + (yield from standing.parked(stream_id, name))
     return Fetched(deliveries, left, due_in_ms if due_in_ms >= 0 else None, int(now_in))
+
+
+def _delivered(stream_id: str, range_: Sequence[int], *, generation: int) -> Op[list[Delivery]]:
+    """The messages of a range that was just leased whole: first and last offset, sequence of the first lease.
+
+    What is taken away between the two is not among them; its lease ends as that of any other message that went.
+    """
+    first, last, sequence = range_
+    found = yield ("XRANGE", keys.log(stream_id), first, last)
+    offsets = [int(entry[0].partition(b"-")[0]) for entry in found]
+    leases = [f"{generation}-{offset}-{sequence + offset - first}" for offset in offsets]
+    return [Delivery(entry, 1, lease) for entry, lease in zip(found, leases, strict=True)]
 
 
 def ack(stream_id: str, name: str, named: Named, values: Sequence[int | str]) -> Op[int]:

@@ -11,6 +11,7 @@
 -- KEYS[10] turns
 -- KEYS[11] parked
 -- KEYS[12] ready
+-- KEYS[13] expiry
 -- ARGV[1] consumer: who fetches, for the record
 -- ARGV[2] limit: most messages; 0 only retires what has been delivered too often
 -- ARGV[3] max_bytes: where an answer stops, after one message at least
@@ -19,14 +20,15 @@
 -- ARGV[6] steady: the store's steady clock in ms, which due times follow
 -- returns: {[entry, deliveries, lease] ...}, undelivered left behind, ms until something comes again or -1,
 --   1 to call again, generation, 1 when the group has a filter (what is left has other keys among it),
---   1 when messages were removed that wait for their key (what is left has them among it)
+--   1 when messages were removed that wait for their key (what is left has them among it), {first, last, sequence of
+--   the first} of new messages that the caller reads by itself
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- include: state, gone, floor, group, order, deliver
 local log, meta, gone, group_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local fetch = {log = log, gone = gone, pending = KEYS[5], due = KEYS[6], leases = KEYS[7], dead = KEYS[8], replayed = KEYS[9],
-  turns = KEYS[10], parked = KEYS[11], ready = KEYS[12], consumer = ARGV[1], limit = tonumber(ARGV[2]),
+  turns = KEYS[10], parked = KEYS[11], ready = KEYS[12], expiry = KEYS[13], consumer = ARGV[1], limit = tonumber(ARGV[2]),
   max_bytes = tonumber(ARGV[3]), size = tonumber(ARGV[5]), steady = tonumber(ARGV[6]),
-  out = {}, in_order = {}, by_time = {}, held_by = {}}
+  out = {}, range = {}, in_order = {}, by_time = {}, held_by = {}}
 local opened_in = tonumber(ARGV[4])
 
 local state = state_load(meta)
@@ -34,7 +36,7 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 local generation = string.format('%.0f', group.generation)
-if opened_in and opened_in ~= group.generation then return {{}, 0, -1, 0, generation, 0, 0} end
+if opened_in and opened_in ~= group.generation then return {{}, 0, -1, 0, generation, 0, 0, {}} end
 fetch.state, fetch.group, fetch.now = state, group, state_now(state)
 raise_floor(log, gone, state, floor_by_limits(log, gone, state, fetch.now))
 state_save(meta, state)
@@ -45,7 +47,9 @@ if not paused then
   again = deliver_due(fetch)
   deliver_count_lost(fetch)
   if group.ordered > 0 then again = deliver_ready(fetch) or again end
-  again = deliver_new(fetch) or again
+  local more = deliver_range(fetch)
+  if more == nil then more = deliver_new(fetch) end
+  again = more or again
   deliver_write(fetch)
 end
 if fetch.limit > 0 then group.fetched_ms = fetch.steady end
@@ -64,4 +68,4 @@ else
   if next_due then wait = math.max(0, tonumber(next_due) - fetch.steady) end
 end
 return {fetch.out, left, wait, again and #fetch.out < fetch.limit and 1 or 0, generation,
-  #group.filter > 0 and 1 or 0, unswept}
+  #group.filter > 0 and 1 or 0, unswept, fetch.range}

@@ -3,6 +3,9 @@
 
 local DELIVER_SCAN = 1000
 
+-- From so many on a round trip of its own is cheaper than reading entries in a script.
+local DELIVER_RANGE = 32
+
 local function deliver_fits(fetch, entry)
   return #fetch.out < fetch.limit and (fetch.size == 0 or fetch.size + #entry[2][4] <= fetch.max_bytes)
 end
@@ -118,6 +121,33 @@ local function deliver_count_lost(fetch)
     local below = math.min(2000, redis.call('ZCOUNT', fetch.parked, '-inf', state.floor - 1))
     if below > 0 then group.lost = group.lost + redis.call('ZREMRANGEBYRANK', fetch.parked, 0, below - 1) end
   end
+end
+
+-- What was never out, where a range of offsets is whole: nothing went from it, nothing in it expires by itself or is for
+-- others. It is leased by number; the caller reads it, which costs a third of reading it here. Returns nil when it has
+-- to be looked at, else whether there may be more.
+local function deliver_range(fetch)
+  local group, state, room = fetch.group, fetch.state, deliver_room(fetch)
+  if #fetch.out > 0 or group.ordered > 0 or #group.filter > 0 or room < DELIVER_RANGE then return nil end
+  local page = math.min(room, DELIVER_SCAN, math.floor((fetch.max_bytes - fetch.size) / math.max(1, state.widest)))
+  local first = group.delivered + 1
+  local last = math.min(state.last, group.delivered + page)
+  if last - first + 1 < DELIVER_RANGE or redis.call('EXISTS', fetch.expiry) == 1 then return nil end
+  if gone_between(fetch.gone, first, last) > 0 then return nil end
+  fetch.range = {first, last, group.sequence + 1}
+  local in_order, by_time, held_by, at = fetch.in_order, fetch.by_time, fetch.held_by, 0
+  local due = string.format('%.0f', fetch.steady + group_wait_ms(group, 1))
+  local tail = string.format(':%.0f:%s', fetch.now, fetch.consumer)
+  for offset = first, group.ack == 'none' and 0 or last do
+    local text = string.format('%.0f', offset)
+    in_order[at + 1], in_order[at + 2] = text, text
+    by_time[at + 1], by_time[at + 2] = due, text
+    held_by[at + 1], held_by[at + 2] = text, string.format('1:%.0f', group.sequence + 1 + offset - first) .. tail
+    at = at + 2
+  end
+  group.sequence = group.sequence + last - first + 1
+  group.delivered = last
+  return last - first + 1 == page and page < room
 end
 
 -- What was never out. Returns true when there may be more to look at.

@@ -97,12 +97,13 @@ local function group_targets(group, pending, leases, mode, values)
     for _, value in ipairs(values) do upto = math.max(upto, tonumber(value)) end
     return redis.call('ZRANGEBYSCORE', pending, '-inf', upto)
   end
-  local named, wanted = {}, {}
-  for n, value in ipairs(values) do
-    local generation, offset, sequence = string.match(value, '^(%d+)%-(%d+)%-(%d+)$')
-    if mode ~= 'leases' then offset = value
-    elseif tonumber(generation) ~= group.generation then offset = '0' end
-    named[n], wanted[n] = offset, sequence
+  local named, wanted = values, {}
+  if mode == 'leases' then
+    named = {}
+    for n, value in ipairs(values) do
+      local generation, offset, sequence = string.match(value, '^(%d+)%-(%d+)%-(%d+)$')
+      named[n], wanted[n] = tonumber(generation) == group.generation and offset or '0', sequence
+    end
   end
   local offsets, seen = {}, {}
   for first = 1, #named, 1000 do

@@ -1,0 +1,99 @@
+"""Many new messages at once are leased by number and read beside the script; nothing may differ from a small fetch."""
+
+import pytest
+
+from streams.log import entries, errors, groups, keys, standing, trim
+from streams.log.append import append
+from streams.log.client import Log
+from streams.log.groups import Fetched, Settings
+from tests.streams.log.messages import fill, message
+
+MANY = 100
+
+
+def group(log: Log, stream: str, **settings: object) -> str:
+    log.run(groups.group_publish(stream, "g", Settings(**settings)))  # type: ignore[arg-type]
+    return "g"
+
+
+def offsets(fetched: Fetched) -> list[int]:
+    return [entries.position(delivery.entry)[0] for delivery in fetched.deliveries]
+
+
+def test_every_message_has_a_lease_of_its_own_that_an_answer_may_name(log: Log, stream: str) -> None:
+    fill(log, stream, MANY)
+    name = group(log, stream)
+    fetched = log.run(groups.fetch(stream, name, limit=MANY))
+    assert offsets(fetched) == list(range(1, MANY + 1))
+    assert {delivery.deliveries for delivery in fetched.deliveries} == {1}
+    leases = [delivery.lease for delivery in fetched.deliveries]
+    assert log.run(groups.nack(stream, name, "leases", leases[:40])) == 40
+    assert log.run(groups.ack(stream, name, "leases", leases[40:])) == MANY - 40
+    again = log.run(groups.fetch(stream, name, limit=MANY))
+    assert (offsets(again), {delivery.deliveries for delivery in again.deliveries}) == (
+        list(range(1, 41)),
+        {2},
+    )
+    with pytest.raises(errors.LeaseLost):
+        log.run(groups.ack(stream, name, "leases", leases[:1]))
+
+
+def test_what_went_or_expires_by_itself_is_passed_over(log: Log, stream: str) -> None:
+    fill(log, stream, MANY)
+    name = group(log, stream)
+    log.run(trim.delete(stream, [7, 8, 50]))
+    log.run(append(stream, [message(MANY + 1, ttl_s=100)]))
+    gone = {7, 8, 50}
+    expected = [offset for offset in range(1, MANY + 2) if offset not in gone]
+    assert offsets(log.run(groups.fetch(stream, name, limit=500))) == expected
+
+
+@pytest.mark.parametrize(
+    ("limit", "max_ack_pending", "expected"), [(60, 1000, 60), (500, 45, 45), (500, 1000, MANY)]
+)
+def test_no_more_are_taken_than_there_is_room_for(
+    log: Log, stream: str, limit: int, max_ack_pending: int, expected: int
+) -> None:
+    fill(log, stream, MANY)
+    name = group(log, stream, max_ack_pending=max_ack_pending)
+    fetched = log.run(groups.fetch(stream, name, limit=limit))
+    assert (len(fetched.deliveries), fetched.left) == (expected, MANY - expected)
+    assert log.run(standing.inspect(stream, name)).ack_pending == expected
+
+
+def test_a_fetch_of_thousands_goes_on_until_it_has_them(log: Log, stream: str) -> None:
+    fill(log, stream, 2500)
+    name = group(log, stream, max_ack_pending=10_000)
+    assert offsets(log.run(groups.fetch(stream, name, limit=10_000))) == list(range(1, 2501))
+
+
+def test_an_answer_stops_at_its_bytes(log: Log, stream: str) -> None:
+    fill(log, stream, MANY, body=b"x" * 100)
+    name = group(log, stream)
+    fetched = log.run(groups.fetch(stream, name, limit=MANY, max_bytes=5_000))
+    assert offsets(fetched) == list(range(1, 51))
+
+
+def test_a_group_that_advances_by_itself_has_nothing_in_flight(log: Log, stream: str) -> None:
+    fill(log, stream, MANY)
+    name = group(log, stream, ack="none")
+    assert len(log.run(groups.fetch(stream, name, limit=MANY)).deliveries) == MANY
+    state = log.run(standing.inspect(stream, name))
+    assert (state.ack_pending, state.delivered_offset, state.lag) == (0, MANY, 0)
+
+
+def test_what_is_purged_before_it_is_read_is_not_delivered_empty(log: Log, stream: str) -> None:
+    fill(log, stream, MANY)
+    name = group(log, stream)
+    op = groups.fetch(stream, name, limit=MANY)
+    command = next(op)
+    fetched = None
+    while fetched is None:
+        if isinstance(command, tuple) and command[:2] == ("XRANGE", keys.log(stream)):
+            log.run(trim.purge(stream, below=31))
+        try:
+            command = op.send(log._send(command))
+        except StopIteration as done:
+            fetched = done.value
+    assert offsets(fetched) == list(range(31, MANY + 1))
+    assert log.run(groups.ack(stream, name, "offsets", list(range(1, MANY + 1)))) == MANY
