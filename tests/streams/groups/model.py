@@ -47,6 +47,8 @@ class StreamModel:
     """The stored messages by offset."""
 
     held: dict[int, Held] = field(default_factory=dict)
+    ever: dict[int, Held] = field(default_factory=dict)
+    """Also what has gone."""
     ids: dict[str, int] = field(default_factory=dict)
     last: int = 0
     floor: int = 1
@@ -59,7 +61,7 @@ class StreamModel:
         if held.id not in self.ids:
             self.last += 1
             self.ids[held.id] = self.last
-            self.held[self.last] = held
+            self.held[self.last] = self.ever[self.last] = held
         return self.ids[held.id]
 
     def evict(self) -> None:
@@ -235,3 +237,78 @@ class GroupModel:
             self.out.pop(offset, None)
             self.replayed.pop(offset, None)
             self.ripe.discard(offset)
+
+
+@dataclass
+class OrderedModel(GroupModel):
+    """A group with ``ordered_by_key``.
+
+    Which keys a fetch goes through first is not promised, so what it got is judged instead of foretold.
+    """
+
+    passed: set[int] = field(default_factory=set)
+    """What was delivered since the last seek."""
+
+    @property
+    def ahead(self) -> list[int]:
+        return [offset for offset in super().ahead if offset not in self.passed]
+
+    def seek(self, next_offset: int) -> None:
+        super().seek(next_offset)
+        self.passed = set()
+
+    def judge(self, got: list[int], *, limit: int, consumer: str) -> list[tuple[int, Held, int]]:
+        """Whether a fetch may have got these offsets; answers as ``fetch``."""
+        if self.paused:
+            assert not got
+            return []
+        self._retire()
+        again = {offset for offset in self.ripe if self.out[offset].deliveries}
+        assert len(got) == limit or again <= set(got), "something due did not come"
+        given = []
+        for offset in got:
+            held = self.content(offset)
+            assert held is not None
+            if offset not in again:
+                assert not self._is_busy(held.key), f"{offset}: another message of {held.key} is out"
+                assert offset in self.out or offset == self._first(held.key), f"{offset} is out of turn"
+            before = self.out[offset].deliveries if offset in self.out else 0
+            self.redelivered += before > 0
+            self.out[offset] = Flight(before + 1, consumer)
+            self.ripe.discard(offset)
+            self.passed.add(offset)
+            given.append((offset, held, before + 1))
+        assert got or not self._can_go(), "nothing came, though something could"
+        return given
+
+    def can_get(self) -> bool:
+        """Whether a fetch would get anything now. It changes what is due: ask a copy."""
+        self._retire()
+        return not self.paused and (
+            any(self.out[offset].deliveries for offset in self.ripe) or self._can_go()
+        )
+
+    def _retire(self) -> None:
+        for offset in sorted(self.ripe):
+            held, deliveries = self.content(offset), self.out[offset].deliveries
+            if held is None:
+                self._settle([offset])
+            elif 0 < self.max_deliver <= deliveries:
+                self._bury(offset, held, "max_deliver")
+
+    def _is_busy(self, key: str | None) -> bool:
+        """Whether a message of the key is with a member, or will be again."""
+        out = [offset for offset, flight in self.out.items() if flight.deliveries]
+        return key is not None and any(held.key == key for held in map(self._known, out) if held)
+
+    def _known(self, offset: int) -> Held | None:
+        return self.stream.ever.get(offset)
+
+    def _first(self, key: str | None) -> int | None:
+        """What is next of a key; without one everything is, in order."""
+        return next((offset for offset in self.ahead if self.stream.held[offset].key == key), None)
+
+    def _can_go(self) -> bool:
+        waiting = [offset for offset, flight in self.out.items() if not flight.deliveries]
+        fresh = self.ahead if len(self.out) < self.max_ack_pending else []
+        return any(not self._is_busy(self.stream.ever[offset].key) for offset in [*waiting, *fresh])
