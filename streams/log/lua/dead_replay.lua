@@ -36,9 +36,7 @@ for n = 2, #ARGV do
         -- Ordered by key, it waits behind what its key has out and what waits already.
         local key, first = cmsgpack.unpack(letter).key, true
         if key and group.ordered == 1 and group.ack ~= 'none' then
-          local order = order_open(turns, {key})
-          first = order_join(order, offset, key)
-          order_write(order)
+          first = order_rejoin(turns, offset, key)
         end
         if first then redis.call('ZADD', due, 0, offset) end
         redis.call('HSET', leases, offset, '0:0:0:')

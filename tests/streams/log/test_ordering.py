@@ -340,3 +340,43 @@ def test_no_order_of_calls_lets_two_of_a_key_out_or_one_before_its_turn(
     assert finished == set(range(1, last + 1))
     assert not log.client.execute_command("EXISTS", keys.turns(stream, "g"), keys.parked(stream, "g"))
     log.run(config.stream_remove(stream, workspace_id=1, name="x"))
+
+
+def dies(log: Log, stream: str, offset: int) -> None:
+    assert log.run(groups.term(stream, "g", "offsets", [offset], reason="")) == 1
+
+
+def test_replayed_dead_letters_that_wait_for_their_key_need_no_room(
+    log: Log, stream: str, ordered: Ordered, publish: Callable[..., None]
+) -> None:
+    ordered(max_ack_pending=2)
+    publish("a", "a", "a", "b", "b", "b")
+    for offset in (1, 2):
+        take(log, stream)
+        dies(log, stream, offset)
+    assert 3 in take(log, stream)
+    assert log.run(dead_letters.replay(stream, "g", [1, 2])) == 2
+    done(log, stream, 3)
+    assert take(log, stream) == [1]
+    done(log, stream, 1)
+    assert take(log, stream) == [2]
+
+
+def test_a_dead_letter_that_dies_and_is_replayed_before_its_turn_has_one_turn(
+    log: Log, stream: str, ordered: Ordered, publish: Callable[..., None]
+) -> None:
+    ordered()
+    publish("a", "a")
+    take(log, stream)
+    dies(log, stream, 1)
+    assert take(log, stream) == [2]
+    for _ in range(2):
+        assert log.run(dead_letters.replay(stream, "g", [1])) == 1
+        dies(log, stream, 1)
+    log.run(dead_letters.replay(stream, "g", [1]))
+    assert take(log, stream) == []
+    done(log, stream, 2)
+    assert take(log, stream) == [1]
+    done(log, stream, 1)
+    publish("a")
+    assert take(log, stream) == [3]

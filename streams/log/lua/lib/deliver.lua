@@ -78,34 +78,37 @@ end
 local function deliver_ready(fetch)
   local group, steps = fetch.group, 0
   while steps < DELIVER_SCAN do
+    if #fetch.out >= fetch.limit then return false end
+    -- A replayed dead letter is pending already: it goes out also where there is no room for more.
     local room = deliver_room(fetch)
-    if room <= 0 then return false end
-    local offsets = redis.call('ZRANGE', fetch.ready, 0, math.min(room, DELIVER_SCAN) - 1)
+    local offsets = redis.call('ZRANGE', fetch.ready, 0, (room > 0 and math.min(room, DELIVER_SCAN) or DELIVER_SCAN) - 1)
     if #offsets == 0 then return false end
     steps = steps + #offsets
     local waiting, left, passed, full = redis.call('ZMSCORE', fetch.parked, unpack(offsets)), {}, {}, false
     for n, offset in ipairs(offsets) do
       local held = lease_read(fetch.leases, offset)
-      -- One that is out already comes again when it is due; one that was answered before its turn is passed over.
-      local is_out = held and redis.call('ZSCORE', fetch.due, offset)
-      local entry = not is_out and (waiting[n] or held)
-        and group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
-      if entry and not deliver_fits(fetch, entry) then full = true break end
-      left[#left + 1] = offset
-      if entry then
-        deliver_one(fetch, entry, 1)
-        if not held then fetch.pending_count = fetch.pending_count + 1 end
-      elseif not is_out and waiting[n] then
-        group.lost = group.lost + 1
+      if held or room > 0 then
+        -- One that is out already comes again when it is due; one that was answered before its turn is passed over.
+        local is_out = held and redis.call('ZSCORE', fetch.due, offset)
+        local entry = not is_out and (waiting[n] or held)
+          and group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
+        if entry and not deliver_fits(fetch, entry) then full = true break end
+        left[#left + 1] = offset
+        if entry then
+          deliver_one(fetch, entry, 1)
+          if not held then fetch.pending_count = fetch.pending_count + 1 end
+        elseif not is_out and waiting[n] then
+          group.lost = group.lost + 1
+        end
+        if not is_out and (not entry or group.ack == 'none') then passed[#passed + 1] = offset end
       end
-      if not is_out and (not entry or group.ack == 'none') then passed[#passed + 1] = offset end
     end
     if #left > 0 then
       redis.call('ZREM', fetch.ready, unpack(left))
       redis.call('ZREM', fetch.parked, unpack(left))
       order_pass(fetch.turns, fetch.ready, passed)
     end
-    if full then return false end
+    if full or room <= 0 then return false end
   end
   return true
 end

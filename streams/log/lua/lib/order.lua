@@ -44,6 +44,18 @@ local function order_write(order)
   end
 end
 
+-- Puts one that was out before at the end of its key's list, unless it has not left its place there; true when it may
+-- go out.
+local function order_rejoin(turns, offset, key)
+  if redis.call('HEXISTS', turns, offset) == 1 then
+    return string.match(redis.call('HGET', turns, 'k' .. key) or '', '^%d+') == offset
+  end
+  local order = order_open(turns, {key})
+  local first = order_join(order, offset, key)
+  order_write(order)
+  return first
+end
+
 -- These offsets are done: the next of their keys become ready. One that is done before its turn stays in its list and
 -- is passed over when its turn comes. Returns how many became ready.
 local function order_pass(turns, ready, offsets)
