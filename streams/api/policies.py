@@ -42,6 +42,9 @@ class PolicyLimits(Strict):
     )
     max_messages = WholeNumber(required=False, allow_null=True, help_text="Count limit of each stream.")
     max_bytes = WholeNumber(required=False, allow_null=True, help_text="Size limit of each stream.")
+    max_messages_per_key = WholeNumber(
+        required=False, allow_null=True, help_text="The newest messages of each key are kept."
+    )
     discard = OneOf(
         choices=["old", "new"],
         required=False,
@@ -84,6 +87,7 @@ class PolicyObject(serializers.Serializer):  # type: ignore[type-arg]
     ttl = serializers.IntegerField(allow_null=True)
     max_messages = serializers.IntegerField(allow_null=True)
     max_bytes = serializers.IntegerField(allow_null=True)
+    max_messages_per_key = serializers.IntegerField(allow_null=True)
     discard = serializers.CharField()
     description = serializers.CharField()
     streams = serializers.IntegerField(source="stream_count", help_text="How many streams use it.")

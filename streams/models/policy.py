@@ -8,7 +8,7 @@ from django.db.models import Q
 from streams.models.stream import Discard
 from streams.models.workspace import Workspace
 
-POLICY_LIMITS = ("ttl", "max_messages", "max_bytes", "discard")
+POLICY_LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key", "discard")
 """The fields of a stream that its policy decides."""
 
 
@@ -20,6 +20,7 @@ class Policy(models.Model):
     ttl = models.PositiveBigIntegerField(null=True)
     max_messages = models.PositiveBigIntegerField(null=True)
     max_bytes = models.PositiveBigIntegerField(null=True)
+    max_messages_per_key = models.PositiveBigIntegerField(null=True)
     discard = models.CharField(max_length=3, choices=Discard.choices, default=Discard.OLD)
     description = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)

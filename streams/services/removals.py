@@ -29,7 +29,7 @@ COUNTED = (
     "first_offset",
     "told_at",
 )
-LIMITS = ("ttl", "max_messages", "max_bytes")
+LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key")
 
 
 @transaction.atomic

@@ -12,6 +12,7 @@ from tests.streams.api.conftest import Api, caller, code, fields
 from tests.streams.log.messages import message
 
 DAY_S = 86_400
+LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key", "discard")
 
 
 def week(owner: Api, **limits: Any) -> None:
@@ -20,7 +21,7 @@ def week(owner: Api, **limits: Any) -> None:
 
 def limits(owner: Api, name: str) -> dict[str, Any]:
     stream = owner.get(f"streams/{name}").json()
-    return {field: stream[field] for field in ("policy", "ttl", "max_messages", "max_bytes", "discard")}
+    return {field: stream[field] for field in ("policy", *LIMITS)}
 
 
 def publish(owner: Api, name: str, count: int) -> None:
@@ -28,7 +29,14 @@ def publish(owner: Api, name: str, count: int) -> None:
     store.log().run(append(stream.stream_id, [message(n) for n in range(count)]))
 
 
-WEEK = {"policy": "week", "ttl": 7 * DAY_S, "max_messages": None, "max_bytes": None, "discard": "old"}
+WEEK = {
+    "policy": "week",
+    "ttl": 7 * DAY_S,
+    "max_messages": None,
+    "max_bytes": None,
+    "max_messages_per_key": None,
+    "discard": "old",
+}
 
 
 def test_a_policy_is_made_seen_changed_and_deleted(owner: Api) -> None:
@@ -39,6 +47,7 @@ def test_a_policy_is_made_seen_changed_and_deleted(owner: Api) -> None:
         "ttl": 7 * DAY_S,
         "max_messages": None,
         "max_bytes": None,
+        "max_messages_per_key": None,
         "discard": "old",
         "description": "a week",
         "streams": 0,
@@ -67,7 +76,10 @@ def test_a_stream_takes_its_limits_from_its_policy(owner: Api) -> None:
     assert owner.get("policies/week").json()["streams"] == 2
 
 
-@pytest.mark.parametrize("limit", [{"ttl": 60}, {"max_messages": 1}, {"max_bytes": 1}, {"discard": "new"}])
+@pytest.mark.parametrize(
+    "limit",
+    [{"ttl": 60}, {"max_messages": 1}, {"max_bytes": 1}, {"max_messages_per_key": 1}, {"discard": "new"}],
+)
 def test_what_the_policy_decides_a_stream_cannot(owner: Api, limit: dict[str, Any]) -> None:
     week(owner)
     owner.post("streams/", {"name": "a", "policy": "week"})
