@@ -97,14 +97,28 @@ class Figures:
 
 
 def figures(stream_ids: Sequence[str]) -> Op[list[Figures]]:
-    """The figures of many streams, in one round trip of one plain read each, in their order; zeros where one is gone.
+    """The figures of many streams, one plain read each and together, in their order; zeros for one that is gone
+    and for those in memory while their server does not answer.
 
     For sums and for the order of a list; what is shown of one stream comes from ``inspect``.
     """
     if not stream_ids:
         return []
-    replies = yield Pipeline([("HGET", keys.meta(stream_id), meta.COUNTERS) for stream_id in stream_ids])
-    return [_figures(meta.unpack(reply)) for reply in replies]
+    found: dict[str, Figures] = {}
+    for in_memory in (False, True):
+        asked = [stream_id for stream_id in stream_ids if keys.in_memory(stream_id) is in_memory]
+        try:
+            replies = (
+                (yield Pipeline([("HGET", keys.meta(each), meta.COUNTERS) for each in asked]))
+                if asked
+                else []
+            )
+        except StoreUnavailable:
+            if not in_memory:
+                raise
+            replies = [None] * len(asked)
+        found.update(zip(asked, (_figures(meta.unpack(reply)) for reply in replies), strict=True))
+    return [found[stream_id] for stream_id in stream_ids]
 
 
 def _figures(counters: meta.Counters) -> Figures:
