@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
 from streams.models import Stream
-from streams.models.stream import Discard
+from streams.models.stream import Discard, Retention
 from streams.models.token import Scope
 
 MAX_BODY_CHARACTERS = 1_048_576
@@ -112,6 +112,15 @@ class StreamForm(BootstrapMixin, forms.Form):
         widget=forms.NumberInput(attrs={"placeholder": _("no limit")}),
         help_text=_("The newest so many messages; 1 keeps the latest state."),
     )
+    retention = forms.ChoiceField(
+        label=_("Messages go"),
+        choices=[
+            (Retention.LIMITS, _("By limits only")),
+            (Retention.INTEREST, _("Also when every group is done with them")),
+        ],
+        initial=Retention.LIMITS,
+        required=False,
+    )
     discard = forms.ChoiceField(
         label=_("When full"),
         choices=[
@@ -138,6 +147,7 @@ class StreamForm(BootstrapMixin, forms.Form):
         chosen = {name: value for name, value in self.cleaned_data.items() if name != "name"}
         if chosen["ttl"] is None:
             del chosen["ttl"]  # nothing said: the plan's default
+        chosen["retention"] = chosen["retention"] or Retention.LIMITS
         return chosen
 
 

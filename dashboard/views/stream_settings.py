@@ -12,7 +12,7 @@ from dashboard.views.door import console_page
 from dashboard.views.stream_page import stream_context
 from streams.access import Caller, stream_for
 from streams.models import Stream
-from streams.models.stream import Discard
+from streams.models.stream import Discard, Retention
 from streams.services.streams import stream_delete
 
 
@@ -37,6 +37,13 @@ def settings_shown(stream: Stream) -> list[tuple[str, str, str]]:
             if stream.max_messages_per_key
             else _("no limit"),
             "max_messages_per_key",
+        ),
+        (
+            _("Messages go"),
+            _("when every group is done with them")
+            if stream.retention == Retention.INTEREST
+            else _("by limits"),
+            "retention",
         ),
         (
             _("When full"),

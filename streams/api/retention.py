@@ -23,7 +23,7 @@ class LimitsAsked(Strict):
     max_messages_per_key = WholeNumber(
         required=False, allow_null=True, help_text="The newest so many of each key."
     )
-    retention = OneOf(choices=["limits"], required=False, help_text="What lets messages go.")
+    retention = OneOf(choices=["limits", "interest"], required=False, help_text="What lets messages go.")
     discard = OneOf(
         choices=["old", "new"], required=False, help_text="Taken, and without effect on what is there."
     )

@@ -30,17 +30,6 @@ READ_ONLY = (
 )
 
 
-class OnlyLimits(OneOf):
-    """``retention``, as far as this build has it."""
-
-    def to_internal_value(self, data: Any) -> str:
-        if data == "interest":
-            raise serializers.ValidationError(
-                "This build keeps messages by limits only; interest is not offered yet."
-            )
-        return super().to_internal_value(data)
-
-
 class StreamSettings(Strict):
     """What can be set. Times are whole seconds, sizes bytes; a limit is null or at least 1."""
 
@@ -63,7 +52,11 @@ class StreamSettings(Strict):
         help_text="Of each key the newest so many are kept, whatever discard says; messages without a key are not "
         "limited by it.",
     )
-    retention = OnlyLimits(choices=["limits"], required=False, help_text="What lets messages go.")
+    retention = OneOf(
+        choices=["limits", "interest"],
+        required=False,
+        help_text="What lets messages go: limits alone, or also that every group is done with them.",
+    )
     discard = OneOf(
         choices=["old", "new"],
         required=False,
@@ -136,7 +129,7 @@ class StreamObject(serializers.Serializer):  # type: ignore[type-arg]
     max_messages = serializers.IntegerField(source="stream.max_messages", allow_null=True)
     max_bytes = serializers.IntegerField(source="stream.max_bytes", allow_null=True)
     max_messages_per_key = serializers.IntegerField(source="stream.max_messages_per_key", allow_null=True)
-    retention = serializers.CharField(default="limits")
+    retention = serializers.CharField(source="stream.retention")
     discard = serializers.CharField(source="stream.discard")
     max_message_bytes = serializers.IntegerField(source="stream.max_message_bytes")
     dedup_window = serializers.IntegerField(source="stream.dedup_window")

@@ -14,6 +14,7 @@ SETTINGS = (
     "max_messages",
     "max_bytes",
     "max_messages_per_key",
+    "retention",
     "discard",
     "max_message_bytes",
     "dedup_window",

@@ -116,6 +116,11 @@ def latest(stream_id: str) -> str:
     return f"okmq:{{{stream_id}}}:latest"
 
 
+def kept(stream_id: str) -> str:
+    """Sorted set: offsets that a group still wanted when they were looked at, where messages are kept by interest."""
+    return f"okmq:{{{stream_id}}}:kept"
+
+
 def removing(stream_id: str) -> list[str]:
     """The keys of a script that takes away single messages, in the order in which all of them take these."""
     return [make(stream_id) for make in (log, meta, gone, hidden, by_key, latest)]
@@ -194,6 +199,7 @@ def all_of(stream_id: str) -> list[str]:
         expiry(stream_id),
         hidden(stream_id),
         latest(stream_id),
+        kept(stream_id),
         groups(stream_id),
     ]
 

@@ -40,6 +40,8 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         indexed: where messages a key are limited, those from here on are indexed by key; 0: none yet, 1: all.
         indexed_for: the limit that the index was begun for.
         removals: messages that ever went from between others.
+        passed: where messages are kept by interest, everything up to it has been looked at; 0: nothing yet.
+        turn: the last kept message that was looked at again.
     """
 
     last: int = 0
@@ -63,6 +65,8 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
     indexed: int = 0
     indexed_for: int = 0
     removals: int = 0
+    passed: int = 0
+    turn: int = 0
 
 
 _counters = msgspec.msgpack.Decoder(Counters).decode

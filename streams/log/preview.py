@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streams.log import entries, keys, meta, read, trim
-from streams.log.client import Op, Script
+from streams.log.client import Op, Pipeline, Script
 from streams.log.entries import Entry
 from streams.log.errors import GroupNotFound
 from streams.log.patterns import python_pattern
@@ -77,7 +77,8 @@ def preview(
     """What would go if these limits held.
 
     Args:
-        limits: ``ttl``, ``max_messages``, ``max_bytes``, ``max_messages_per_key``; None or missing is no limit.
+        limits: ``ttl``, ``max_messages``, ``max_bytes``, ``max_messages_per_key``, ``retention``; None or
+            missing is no limit.
         groups: name → filter patterns of the stream's groups.
         walk: messages to look at, at most.
 
@@ -101,8 +102,11 @@ def preview(
         readers.append(reader)
     first_offset = next_floor
     per_key = limits.get("max_messages_per_key")
-    if per_key is not None and next_floor <= last:
-        yield from _walk(stream_id, walked, next_floor, last, per_key=per_key, readers=readers)
+    by_interest = limits.get("retention") == "interest" and bool(readers)
+    if (per_key is not None or by_interest) and next_floor <= last:
+        yield from _walk(
+            stream_id, walked, next_floor, last, per_key=per_key, readers=readers, by_interest=by_interest
+        )
         if walked.left > 0:
             first_offset, oldest_ms = last + 1, 0
             if walked.lowest is not None:
@@ -127,11 +131,17 @@ def _count_unread(stream_id: str, reader: _Reader, first: int, stop: int, walk: 
             keys.gone(stream_id),
             keys.group(stream_id, reader.name),
             keys.pending(stream_id, reader.name),
+            keys.parked(stream_id, reader.name),
         ],
         [first, stop],
     )
-    above = yield ("ZRANGEBYSCORE", keys.pending(stream_id, reader.name), stop, "+inf")
-    reader.delivered, reader.flying = delivered, frozenset(map(int, above))
+    above, waiting = yield Pipeline(
+        [
+            ("ZRANGEBYSCORE", make(stream_id, reader.name), stop, "+inf")
+            for make in (keys.pending, keys.parked)
+        ]
+    )
+    reader.delivered, reader.flying = delivered, frozenset(map(int, [*above, *waiting]))
     reader.unread = flying + ahead
     if reader.wanted and ahead:
         reader.unread = flying
@@ -146,9 +156,16 @@ def _count_unread(stream_id: str, reader: _Reader, first: int, stop: int, walk: 
 
 
 def _walk(
-    stream_id: str, walk: _Walk, floor: int, last: int, *, per_key: int, readers: Sequence[_Reader]
+    stream_id: str,
+    walk: _Walk,
+    floor: int,
+    last: int,
+    *,
+    per_key: int | None,
+    readers: Sequence[_Reader],
+    by_interest: bool,
 ) -> Op[None]:
-    """Look at what is above the floor, newest first, and count the messages with enough newer ones of their key."""
+    """Look at what is above the floor, newest first, and count what has enough newer ones of its key or is done."""
     at = yield from read.position(stream_id)
     before = last + 1
     for page in _pages(walk):
@@ -160,7 +177,8 @@ def _walk(
             offset, key = entries.position(entry)[0], entries.key(entry)
             if key is not None:
                 walk.of_key[key] += 1
-            if key is None or walk.of_key[key] <= per_key:
+            is_newest = key is None or per_key is None or walk.of_key[key] <= per_key
+            if is_newest and not (by_interest and all(each.has_done(offset, key) for each in readers)):
                 walk.lowest = entry
                 continue
             walk.messages, walk.size_bytes = walk.messages + 1, walk.size_bytes + len(entry[1][3])

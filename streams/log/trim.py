@@ -13,6 +13,9 @@ DROP_SLICE = 10_000
 PER_KEY_PAGE = 500
 """Messages looked through in one call, about two milliseconds."""
 
+INTEREST_PAGE = 500
+"""Messages looked at in one call."""
+
 DELETE_SLICE = 500
 EXPIRE_SLICE = 500
 HOLD_FOR_HISTORY_MS = 3_600_000
@@ -96,6 +99,33 @@ def keep_newest_of_keys(stream_id: str, *, pages: int | None = None) -> Op[tuple
         messages, size, seen = messages + went, size + went_bytes, seen + 1
         if done or seen == pages:
             return Removed(messages, size), bool(done)
+
+
+def release(stream_id: str, *, pages: int | None = None) -> Op[tuple[Removed, bool]]:
+    """Take away what no group wants any more, where messages are kept by interest.
+
+    Args:
+        pages: of ``INTEREST_PAGE`` messages, at most so many; None goes on to the end.
+
+    Returns:
+        What went now, and whether all has been looked at.
+    """
+    messages = size = seen = 0
+    while True:
+        names = sorted((yield ("SMEMBERS", keys.groups(stream_id))))
+        of_groups = [
+            make(stream_id, name.decode())
+            for name in names
+            for make in (keys.group, keys.pending, keys.parked, keys.ready)
+        ]
+        went, went_bytes, done = yield Script(
+            "release",
+            [*keys.removing(stream_id), keys.kept(stream_id), keys.groups(stream_id), *of_groups],
+            [INTEREST_PAGE, *names],
+        )
+        messages, size, seen = messages + went, size + went_bytes, seen + 1
+        if done == 1 or seen == pages:
+            return Removed(messages, size), done == 1
 
 
 def expire(stream_id: str) -> Op[int]:

@@ -20,6 +20,11 @@ class Storage(models.TextChoices):
     MEMORY = "memory"
 
 
+class Retention(models.TextChoices):
+    LIMITS = "limits"
+    INTEREST = "interest"
+
+
 class Stream(models.Model):
     """One stream. Limits are None or at least 1; times are whole seconds, sizes bytes.
 
@@ -37,6 +42,7 @@ class Stream(models.Model):
     max_messages = models.PositiveBigIntegerField(null=True)
     max_bytes = models.PositiveBigIntegerField(null=True)
     max_messages_per_key = models.PositiveBigIntegerField(null=True)
+    retention = models.CharField(max_length=8, choices=Retention.choices, default=Retention.LIMITS)
     discard = models.CharField(max_length=3, choices=Discard.choices, default=Discard.OLD)
     max_message_bytes = models.PositiveBigIntegerField(default=1_048_576)
     dedup_window = models.PositiveIntegerField(default=86_400)

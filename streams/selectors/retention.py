@@ -7,7 +7,7 @@ from streams import store
 from streams.log.preview import Preview, preview
 from streams.models import Stream
 
-LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key")
+LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key", "retention")
 
 
 def retention_preview(stream: Stream, changes: Mapping[str, Any]) -> Preview:

@@ -11,7 +11,7 @@ from streams.errors import Refusal, stream_not_found
 from streams.log import config, keys, stats, trim
 from streams.log.client import one
 from streams.models import DEFAULT_WORKSPACE, RemovalCount, Rollup, RollupPosition, Stream, Workspace
-from streams.models.stream import Storage
+from streams.models.stream import Retention, Storage
 from streams.services.events import event_of, event_record, events_append
 from streams.services.limits import resettled, settled
 from streams.services.memory import memory_begin
@@ -23,6 +23,7 @@ SETTINGS = (
     "max_messages",
     "max_bytes",
     "max_messages_per_key",
+    "retention",
     "discard",
     "max_message_bytes",
     "dedup_window",
@@ -252,6 +253,8 @@ def streams_publish(streams: Sequence[Stream]) -> None:
                     memory_begin(each, told=registered(each), settings=settings_of(each))
                 if each.max_messages_per_key is not None:
                     store.log().run(trim.keep_newest_of_keys(each.stream_id, pages=PAGES_AT_ONCE))
+                if each.retention == Retention.INTEREST:
+                    store.log().run(trim.release(each.stream_id, pages=PAGES_AT_ONCE))
             store.log().run(stats.touch([each.stream_id for each in told]))
             told = _changed_meanwhile(told)
 

@@ -30,6 +30,7 @@ async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed)
             hidden = await log.run(trim.apply_limits(stream_id))
             expired = await log.run(trim.expire(stream_id))
             pushed_out, all_seen = await log.run(trim.keep_newest_of_keys(stream_id, pages=PAGES_A_TURN))
+            let_go, all_done = await log.run(trim.release(stream_id, pages=PAGES_A_TURN))
             dropped = await log.run(trim.drop(stream_id))
         except StreamNotFound:
             continue
@@ -40,7 +41,13 @@ async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed)
             if not keys.in_memory(stream_id):
                 raise
             continue  # its server has just gone; the durable streams go on
-        if hidden.messages or expired or pushed_out.messages or not all_seen:
+        if (
+            hidden.messages
+            or expired
+            or pushed_out.messages
+            or let_go.messages
+            or not (all_seen and all_done)
+        ):
             # The pages see a quiet stream shrink, too, and what is not done goes on in the next second.
             await log.run(stats.touch([stream_id]))
         if dropped.missed:

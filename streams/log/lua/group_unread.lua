@@ -3,12 +3,13 @@
 -- KEYS[2] gone
 -- KEYS[3] group
 -- KEYS[4] pending
+-- KEYS[5] parked
 -- ARGV[1] first: the first offset, not below the floor
 -- ARGV[2] stop: the offset after the last
--- returns: delivered, visible messages of any key not delivered, messages in flight
+-- returns: delivered, visible messages of any key not delivered, messages in flight or waiting for their turn
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- include: state, gone, floor, group
-local meta, gone, group_key, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local meta, gone, group_key, pending, parked = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local first, stop = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 local state = state_load(meta)
@@ -18,8 +19,10 @@ if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 local from, ahead, flying = math.max(first, group.delivered + 1), 0, 0
 if from < stop then ahead = stop - from - gone_between(gone, from, stop - 1) end
 if first < stop then
-  for _, offset in ipairs(redis.call('ZRANGEBYSCORE', pending, first, '(' .. ARGV[2])) do
-    if not gone_has(gone, tonumber(offset)) then flying = flying + 1 end
+  for _, key in ipairs({pending, parked}) do
+    for _, offset in ipairs(redis.call('ZRANGEBYSCORE', key, first, '(' .. ARGV[2])) do
+      if not gone_has(gone, tonumber(offset)) then flying = flying + 1 end
+    end
   end
 end
 return {group.delivered, ahead, flying}

@@ -1,0 +1,53 @@
+-- Takes away a page of what no group wants any more, where messages are kept by interest.
+-- KEYS[1] log
+-- KEYS[2] meta
+-- KEYS[3] gone
+-- KEYS[4] hidden
+-- KEYS[5] by_key
+-- KEYS[6] latest
+-- KEYS[7] kept
+-- KEYS[8] groups
+-- KEYS[9...] of_groups: of each group its hash, pending, parked and ready
+-- ARGV[1] page: most messages in one call
+-- ARGV[2...] names: of the groups, in the order of their keys
+-- returns: messages and bytes that went, 1 when done; -1 when these are not all groups
+-- errors: OKMQ_NO_STREAM
+-- include: state, gone, floor, group, removal, interest
+local meta, kept, groups = KEYS[2], KEYS[7], KEYS[8]
+local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6]}
+local page = tonumber(ARGV[1])
+
+local state = state_load(meta)
+if not state then return redis.error_reply('OKMQ_NO_STREAM') end
+if state.retention ~= 'interest' then
+  redis.call('UNLINK', kept)
+  return {0, 0, 1}
+end
+local readers = {}
+for n = 2, #ARGV do
+  local at = 9 + (n - 2) * 4
+  local group = redis.call('SISMEMBER', groups, ARGV[n]) == 1 and group_load(KEYS[at])
+  if not group then return {0, 0, -1} end
+  readers[#readers + 1] = {key = KEYS[at], group = group, waiting = {KEYS[at + 1], KEYS[at + 2], KEYS[at + 3]}}
+end
+if redis.call('SCARD', groups) ~= #readers then return {0, 0, -1} end
+if #readers == 0 then return {0, 0, 1} end
+
+if state.passed == 0 then redis.call('UNLINK', kept) end
+raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state, state_now(state)))
+page = math.max(1, math.min(page, math.floor(4194304 / math.max(1, state.widest))))
+local removal = removal_begin()
+local done = interest_of_kept(stream, state, removal, readers, kept, page)
+if done then done = interest_of_new(stream, state, removal, readers, kept, page) end
+removal_end(stream, state, removal)
+for _, reader in ipairs(readers) do
+  -- What a limit took before the group was given it is lost; what went because nobody wanted it is not.
+  local group, upto = reader.group, state.floor - 1
+  if group.delivered < upto then
+    group.lost = group.lost + upto - group.delivered - gone_between(stream.gone, group.delivered + 1, upto)
+    group.delivered = upto
+    group_save(reader.key, group)
+  end
+end
+state_save(meta, state)
+return {removal.messages, removal.bytes, done and 1 or 0}
