@@ -56,6 +56,11 @@ class StreamModel:
     max_bytes: int | None = None
     max_of_key: int | None = None
 
+    @property
+    def first(self) -> int:
+        """The first stored offset, or the next one."""
+        return min(self.held, default=self.last + 1)
+
     def append(self, held: Held) -> int:
         """The offset that it got, or had."""
         if held.id not in self.ids:
@@ -117,6 +122,8 @@ class GroupModel:
     replayed: dict[int, Held] = field(default_factory=dict)
     paused: bool = False
     redelivered: int = 0
+    lost_least: int = 0
+    lost_most: int = 0
     leases: dict[str, int] = field(default_factory=dict)
     """Every lease since the last seek, also those that are over: lease → offset."""
 
@@ -225,8 +232,18 @@ class GroupModel:
         return len(found)
 
     def seek(self, next_offset: int) -> None:
+        self.lost_most += max(0, self.stream.first - next_offset)
         self.delivered = next_offset - 1
         self.out, self.ripe, self.replayed, self.leases = {}, set(), {}, {}
+
+    def loses(self, before: list[int], *, first: int) -> None:
+        """The stream changed: what was ahead before, and its first stored offset then.
+
+        What went without a delivery is lost. Whether single deletions and other keys below it count is not promised.
+        """
+        gone = set(before) - set(self.ahead)
+        self.lost_least += sum(offset < self.stream.floor for offset in gone)
+        self.lost_most += max(0, self.stream.first - max(first, self.delivered + 1))
 
     def _bury(self, offset: int, held: Held, reason: str) -> None:
         self.dead[offset] = Letter(held, reason, self.out[offset].deliveries)
