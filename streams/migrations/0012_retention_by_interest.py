@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('streams', '0010_groups_ordered_by_key'),
+        ('streams', "0011_policies_keep_the_newest_of_a_key"),
     ]
 
     operations = [
