@@ -135,3 +135,42 @@ def test_a_message_is_published_again_and_deleted(page: Page, api: httpx.Client,
     page.get_by_role("button", name="Delete the message").click()
     expect(page.locator(ROWS)).to_have_count(1)
     expect(page.locator(ROWS).first).to_contain_text("9007199254740993")
+
+
+def test_several_streams_are_deleted_after_a_preview_and_a_typed_name(
+    page: Page, api: httpx.Client, unique: str
+) -> None:
+    for name, labels in ((f"{unique}-a", {}), (f"{unique}-b", {"env": "production"})):
+        api.post("/streams/", json={"name": name, "labels": labels}).raise_for_status()
+    page.goto(f"/streams/?name={unique}")
+    expect(page.get_by_role("button", name="Delete…")).to_be_hidden()
+    page.get_by_label("All on this page").check()
+    page.get_by_role("button", name="Delete…").click()
+    expect(page.get_by_role("heading", name="2 streams")).to_be_visible()
+    expect(page.get_by_role("link", name="Cancel")).to_be_focused()
+    page.get_by_label(f"Type {unique}-b to confirm").fill(f"{unique}-b")
+    page.get_by_role("button", name="Delete 2 streams").click()
+    expect(page.get_by_text("2 streams were deleted with 0 messages.")).to_be_visible()
+    assert api.get(f"/streams/{unique}-b").status_code == 404
+
+
+def test_the_columns_that_were_chosen_stay_chosen(page: Page, stream: str) -> None:
+    page.goto(f"/streams/?name={stream}")
+    page.locator("summary").filter(has_text="Columns").click()
+    page.get_by_role("checkbox", name="Lag").uncheck()
+    page.get_by_role("checkbox", name="Created").check()
+    page.get_by_role("button", name="Show these").click()
+    expect(page.get_by_role("columnheader", name="Created")).to_be_visible()
+    page.goto("/streams/")
+    expect(page.get_by_role("columnheader", name="Created")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="Lag")).to_have_count(0)
+
+
+def test_streams_are_found_by_label(page: Page, api: httpx.Client, unique: str) -> None:
+    for name in ("a", "b"):
+        body = {"name": f"{unique}-{name}", "labels": {"made-by": f"{unique}-{name}"}}
+        api.post("/streams/", json=body).raise_for_status()
+    page.goto("/streams/")
+    page.get_by_label("Label", exact=True).fill(f"made-by:{unique}-b")
+    expect(page.locator("[data-row]")).to_have_text([f"{unique}-b"])
+    expect(page).to_have_url(f"/streams/?label=made-by%3A{unique}-b")

@@ -69,7 +69,13 @@ def test_the_list_of_messages_stays_inert(page: Page, hostile: str) -> None:
     )
 
 
-@pytest.mark.parametrize("tab", ["", "publish/", "history/", "settings/", "messages/1/", "messages/12/"])
+@pytest.mark.parametrize(
+    "tab",
+    [
+        *("", "publish/", "publish/?like=2", "history/", "settings/", "tail/", "messages/1/", "messages/12/"),
+        *("messages/2/delete/", "?start=oldest&match=%3Cscript%3E", "?match=%3Cscript%3E%22%27&key=%3Cimg"),
+    ],
+)
 def test_each_tab_stays_inert(page: Page, hostile: str, tab: str) -> None:
     page.goto(f"/streams/{hostile}/{tab}")
     inert(page)
