@@ -315,7 +315,7 @@ class GroupsMachine(RuleBasedStateMachine):
                 break
         group = self.groups[name]
         group.paused = False
-        if self.fetch(name, wait=self.long_enough(name)):
+        if self.fetch(name, wait=max(self.long_enough(name), 1.5 * moment_s)):
             assert datetime.now(UTC) > ends - timedelta(milliseconds=1)
 
     @precondition(lambda self: any(group.dead for group in self.groups.values()))
