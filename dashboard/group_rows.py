@@ -14,7 +14,18 @@ from streams.log.standing import GroupState
 from streams.models import Group
 from streams.selectors import GroupView
 
-DOTS = {"ok": "active", "lagging": "warn", "stalled": "bad", "idle": "empty", "paused": "empty"}
+DOTS = {
+    "ok": "active",
+    "lagging": "warn",
+    "stalled": "bad",
+    "idle": "empty",
+    "paused": "empty",
+    "losing": "bad",
+    "poisoned": "bad",
+    "stopped": "bad",
+    "slow": "warn",
+    "catching up": "warn",
+}
 """How a status looks; the word always stands beside the dot."""
 
 
@@ -94,7 +105,8 @@ class GroupRow:
 
     @property
     def status(self) -> str:
-        return self.view.status
+        """The verdict over the last minutes, or while there is none the word of this moment."""
+        return self.view.health.status if self._is_judged else self.view.status
 
     @property
     def dot(self) -> str:
@@ -102,7 +114,13 @@ class GroupRow:
 
     @property
     def reason(self) -> str:
+        if self._is_judged:
+            return self.view.health.reason
         return reason(self.status, self.state, max_ack_pending=self.group.max_ack_pending)
+
+    @property
+    def _is_judged(self) -> bool:
+        return self.view.health.status not in {"unknown", "paused"} and self.view.status != "idle"
 
     @property
     def is_paused(self) -> bool:

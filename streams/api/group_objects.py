@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from streams.api.fields import KeyPatterns, Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
+from streams.health import Status
 from streams.log.dead_letters import DeadLetter
 from streams.models.group import Ack, StartFrom
 from streams.services.groups import SETTINGS
@@ -130,6 +131,19 @@ class MemberObject(serializers.Serializer):  # type: ignore[type-arg]
     last_active = Moment(allow_null=True)
 
 
+class HealthObject(serializers.Serializer):  # type: ignore[type-arg]
+    """How a group is doing over the last minutes."""
+
+    status = serializers.ChoiceField(
+        choices=list(get_args(Status)),
+        help_text="The first that holds; unknown until it was watched for 50 s.",
+    )
+    reason = serializers.CharField(help_text="One sentence, with the figures it follows from.")
+    eta_seconds = serializers.FloatField(
+        allow_null=True, help_text="While it is catching up: until nothing waits."
+    )
+
+
 class GroupObject(serializers.Serializer):  # type: ignore[type-arg]
     """A consumer group: its settings, and how it stands."""
 
@@ -160,7 +174,10 @@ class GroupObject(serializers.Serializer):  # type: ignore[type-arg]
     consumers = MemberObject(source="members", many=True)
     paused = serializers.SerializerMethodField()
     paused_until = Moment(allow_null=True)
-    status = serializers.ChoiceField(choices=["ok", "lagging", "stalled", "idle", "paused"])
+    status = serializers.ChoiceField(
+        choices=["ok", "lagging", "stalled", "idle", "paused"], help_text="At this moment, in one word."
+    )
+    health = HealthObject()
 
     def get_paused(self, view: Any) -> bool:
         return view.state.paused_until_ms is not None

@@ -181,9 +181,14 @@ def counted(stream_id: str, group: str) -> str:
     return f"okmq:{{{stream_id}}}:counted:{group}"
 
 
+def health(stream_id: str, group: str) -> str:
+    """String, expires: JSON of the samples and the verdict on a group (``streams.health``)."""
+    return f"okmq:{{{stream_id}}}:health:{group}"
+
+
 def all_of_group(stream_id: str, name: str) -> list[str]:
     """Every key that a group may own."""
-    makers = (group, pending, due, leases, dead, replayed, turns, parked, ready, counted)
+    makers = (group, pending, due, leases, dead, replayed, turns, parked, ready, counted, health)
     return [make(stream_id, name) for make in makers]
 
 

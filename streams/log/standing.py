@@ -12,6 +12,9 @@ from streams.log.client import Op, Pipeline, Script, Steady
 from streams.log.entries import Entry
 from streams.log.patterns import python_pattern
 
+NAMES_AT_ONCE = 1000
+HEALTH_KEPT_S = 86_400
+
 WAITING_AGE_MS = 5_000
 """A web process that has not told of its open polls for so long has none."""
 
@@ -33,7 +36,7 @@ class GroupState:
         deliveries: ever handed out, redeliveries among them.
         unfinished: removed while they were out, never acknowledged.
         is_last_chance: a message is out that becomes a dead letter unless it is answered.
-        edge_ms: until the age limit takes the oldest message not acknowledged.
+        edge_ms: until the age limit, ``ttl_ms``, takes the oldest message not acknowledged.
     """
 
     delivered_offset: int
@@ -55,6 +58,7 @@ class GroupState:
     is_last_chance: bool = False
     edge_ms: int | None = None
     steady_ms: int = 0
+    ttl_ms: int | None = None
 
     @property
     def quiet_ms(self) -> int | None:
@@ -87,6 +91,8 @@ class _Inspection(NamedTuple):
     has_expired: int
     is_unswept: int
     steady_ms: int
+    ttl_ms: int
+    has_filter: int
 
     def state(self, *, lag: int, oldest_ms: int) -> GroupState:
         is_paused = self.paused_until_ms < 0 or self.paused_until_ms > self.now_ms
@@ -110,6 +116,7 @@ class _Inspection(NamedTuple):
             is_last_chance=bool(self.is_last_chance),
             edge_ms=None if self.edge_ms < 0 else self.edge_ms,
             steady_ms=self.steady_ms,
+            ttl_ms=self.ttl_ms or None,
         )
 
 
@@ -121,11 +128,8 @@ def positions(stream_id: str, names: Sequence[str]) -> Op[list[int | None]]:
     return [None if delivered is None else int(delivered) for delivered in found]
 
 
-def inspect(stream_id: str, name: str, *, filter_keys: Sequence[str] = ()) -> Op[GroupState]:
-    """How a group stands.
-
-    Args:
-        filter_keys: the group's patterns; with them the lag is counted over what is not yet delivered.
+def inspect(stream_id: str, name: str) -> Op[GroupState]:
+    """How a group stands; the lag of one with a filter is counted over what matches.
 
     Raises:
         StreamNotFound, GroupNotFound.
@@ -155,7 +159,7 @@ def inspect(stream_id: str, name: str, *, filter_keys: Sequence[str] = ()) -> Op
         else:
             break
     lag, oldest_ms = found.undelivered, found.oldest_ms
-    if filter_keys and lag:
+    if found.has_filter and lag:
         behind, first_ms = yield from matching(stream_id, name)
         lag = behind + (yield from parked(stream_id, name))
         if not found.pending and lag == behind:
@@ -235,6 +239,34 @@ def members(stream_id: str, name: str) -> Op[dict[str, tuple[int, int]]]:
         count, last = found.get(consumer, (0, 0))
         found[consumer] = (count + 1, max(last, int(at_ms)))
     return found
+
+
+def names_of(stream_ids: Sequence[str]) -> Op[dict[str, list[str]]]:
+    """The names of the groups of streams; streams without one are left out."""
+    found: dict[str, list[str]] = {}
+    for first in range(0, len(stream_ids), NAMES_AT_ONCE):
+        part = stream_ids[first : first + NAMES_AT_ONCE]
+        replies = yield Pipeline([("SMEMBERS", keys.groups(stream_id)) for stream_id in part])
+        for stream_id, names in zip(part, replies, strict=True):
+            if names:
+                found[stream_id] = sorted(name.decode() for name in names)
+    return found
+
+
+def held(stream_id: str, name: str, *, after_ms: int) -> Op[int]:
+    """How many messages are out and not due again by a time of the steady clock."""
+    return int((yield ("ZCOUNT", keys.due(stream_id, name), f"({after_ms}", "+inf")))
+
+
+def health_of(stream_id: str, name: str) -> Op[bytes | None]:
+    """What the worker keeps of a group between two looks (see ``streams.health``)."""
+    found: bytes | None = yield ("GET", keys.health(stream_id, name))
+    return found
+
+
+def health_set(stream_id: str, name: str, health: bytes) -> Op[None]:
+    """Keep it, for a day: of a group that is looked at no more, or is no more, nothing stays."""
+    yield ("SET", keys.health(stream_id, name), health, "EX", HEALTH_KEPT_S)
 
 
 def waiting_told(process: str, polls: Mapping[tuple[str, str], int]) -> Op[None]:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from streams import store
+from streams import health, store
 from streams.errors import group_not_found
+from streams.health import EVERY_MS, Health, Verdict
 from streams.log import dead_letters as letters
 from streams.log import standing
 from streams.log.client import Op
@@ -14,6 +15,8 @@ from streams.log.errors import GroupNotFound, StreamNotFound
 from streams.log.standing import GroupState
 from streams.models import Group, Stream
 from streams.selectors.times import moment
+
+STALE_MS = 3 * EVERY_MS
 
 QUIET_MS = 60_000
 """A group that has neither fetched nor answered for so long is not being worked on."""
@@ -35,12 +38,14 @@ class GroupView:
     Attributes:
         waiting: open polls.
         members: consumers with messages in flight, by name.
+        watched: what the worker found when it looked last; None when it has not yet.
     """
 
     group: Group
     state: GroupState
     waiting: int
     members: list[Member]
+    watched: Health | None = None
 
     @property
     def lag_seconds(self) -> float:
@@ -55,15 +60,41 @@ class GroupView:
         return moment(until_ms) if until_ms is not None and until_ms > 0 else None
 
     @property
+    def health(self) -> Verdict:
+        """How the group is doing over the last minutes, as the worker judged it (see ``streams.health``).
+
+        Unknown when it has not looked for a while at a group that has something to do.
+        """
+        if self.state.paused_until_ms is not None:
+            return Verdict("paused", "Paused; acknowledgements still count.")
+        if not self.watched or self.watched.verdict.status == "paused":
+            return Verdict("unknown", "Not watched for long enough to tell.")
+        last = self.watched.samples[-1]
+        is_at_rest = not self.state.lag and not self.state.ack_pending
+        if not (is_at_rest and last.is_at_rest) and self.state.steady_ms - last.at_ms > STALE_MS:
+            return Verdict("unknown", "The worker has not looked at this group lately.")
+        return self.watched.verdict
+
+    @property
     def status(self) -> str:
-        """``paused``, ``stalled`` (something to do and nobody there), ``lagging``, ``idle`` or ``ok``."""
+        """``paused``, ``stalled`` (something to do and nobody does it), ``lagging``, ``idle`` or ``ok``.
+
+        It is told of this moment; the verdict over the last minutes says whether a lag is one to speak of.
+        """
         quiet_ms = self.state.quiet_ms
         is_quiet = not self.waiting and (quiet_ms is None or quiet_ms > QUIET_MS)
         if self.state.paused_until_ms is not None:
             return "paused"
-        if self.state.lag or self.state.ack_pending:
-            return "stalled" if is_quiet else "lagging" if self.state.lag else "ok"
-        return "idle" if is_quiet else "ok"
+        if not self.state.lag and not self.state.ack_pending:
+            return "idle" if is_quiet else "ok"
+        if is_quiet or self.health.status in {"stopped", "stalled"}:
+            return "stalled"
+        keeps_up = (
+            self.watched is not None
+            and self.health.status == "ok"
+            and not self.watched.samples[-1].is_at_rest
+        )
+        return "lagging" if self.state.lag and not keeps_up else "ok"
 
 
 def group_views(stream: Stream, groups_: Sequence[Group]) -> list[GroupView]:
@@ -74,9 +105,8 @@ def group_views(stream: Stream, groups_: Sequence[Group]) -> list[GroupView]:
         open_polls = None
         for group in groups_:
             try:
-                state = yield from standing.inspect(
-                    stream.stream_id, group.name, filter_keys=group.filter_keys
-                )
+                state = yield from standing.inspect(stream.stream_id, group.name)
+                kept = yield from standing.health_of(stream.stream_id, group.name)
             except (GroupNotFound, StreamNotFound):
                 continue
             members = yield from standing.members(stream.stream_id, group.name)
@@ -88,6 +118,7 @@ def group_views(stream: Stream, groups_: Sequence[Group]) -> list[GroupView]:
                     state,
                     open_polls.get((stream.stream_id, group.name), 0),
                     [Member(name, count, moment(last)) for name, (count, last) in sorted(members.items())],
+                    health.read(kept),
                 )
             )
         return found

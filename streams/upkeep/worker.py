@@ -16,7 +16,7 @@ from streams.log.errors import LogError, StoreUnavailable
 from streams.services import history
 from streams.services import removals as removals_recorded
 from streams.services import upkeep as records
-from streams.upkeep import processes, removals, retention, sampling
+from streams.upkeep import processes, removals, retention, sampling, watching
 from streams.upkeep.processes import ProcessStatus
 from streams.upkeep.sampling import Sample
 
@@ -60,6 +60,7 @@ class Worker:
         self._sampler = sampling.Sampler(self._log)
         self._round = retention.Round()
         self._removals = removals.Removals()
+        self._watch = watching.Watch(self._log)
         self._restarts: dict[str, int] = {}
         self._processes: list[ProcessStatus] = []
         self._tokens_at = self._groups_at = 0.0
@@ -114,6 +115,10 @@ class Worker:
             # One was made while its server did not answer: the next tick begins it.
             await self._log.run(memory.filled_set(""))
         await self._record_removals(samples)
+        self._watch.changed(sample.stream_id for sample in samples)
+        reachable = [each for each in registered if answers or not keys.in_memory(each)]
+        watched = await self._watch.look(reachable)
+        await watching.record(self._log, self._metrics_stream_id, watched, at_ms=at_ms)
         if self._groups_at < time.monotonic() - GROUPS_EVERY_S:
             self._groups_at = time.monotonic()
             await sync_to_async(records.groups_remove_inactive)()

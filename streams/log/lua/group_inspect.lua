@@ -12,7 +12,8 @@
 -- returns: delivered, ack floor, undelivered (all keys), pending, redelivered, dead letters, lost, acked,
 --   time of the oldest message not acknowledged or 0, fetched_ms, acked_ms, paused_until, made_ms, now,
 --   deliveries so far, removed while out, 1 when a message is out for the last time, ms until the oldest goes by age or -1,
---   1 when what expired must be swept first, 1 when parked ones must be, steady
+--   1 when what expired must be swept first, 1 when parked ones must be, steady, age limit in ms or 0,
+--   1 when the group has a filter
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- include: state, gone, floor, group
 local log, meta, gone, group_key, pending, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -47,4 +48,5 @@ local is_last = last_chance and group.max_deliver > 1 and last_chance.deliveries
 return {delivered, floor, undelivered, redis.call('ZCARD', pending), group.redelivered, redis.call('ZCARD', dead), lost,
   group.acked, oldest_ms, group.fetched_ms, group.acked_ms, group.paused_until, group.made_ms, now, group.sequence,
   group.unfinished, is_last and 1 or 0, margin,
-  ripe and tonumber(ripe) <= now and 1 or 0, unswept, tonumber(steady)}
+  ripe and tonumber(ripe) <= now and 1 or 0, unswept, tonumber(steady),
+  (state.ttl or 0) * 1000, #group.filter > 0 and 1 or 0}

@@ -1,0 +1,272 @@
+"""How a group is doing, judged over the last minutes: pure functions over samples that the worker takes.
+
+The first state that holds is the verdict: losing, poisoned, paused, stopped, stalled, slow, catching up, ok. It is
+entered when it was found twice in a row, and left for ok when that was found three times, so that a page does not
+flicker. Times are ms of the store's steady clock.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+Status = Literal["unknown", "losing", "poisoned", "paused", "stopped", "stalled", "slow", "catching up", "ok"]
+
+EVERY_MS = 10_000
+WINDOW = 15
+KNOWN_FROM = WINDOW // 3
+ENTER_AFTER, LEAVE_AFTER = 2, 3
+QUIET_MS = 60_000
+NEAR_MS = 300_000
+
+
+class Sample(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """How a group stood at one moment.
+
+    Attributes:
+        at_ms, fetched_ms, acked_ms: of the steady clock; a group that nobody fetched from was so since it was made.
+        lag, pending, floor: not yet delivered, out, and the offset up to which everything is done.
+        held: of those that are out, the ones that are not yet due again.
+        deliveries, acked, redelivered, dead: how many ever.
+        removed: messages that went before they were acknowledged, ever.
+        polls: open ones.
+        edge_ms: until the age limit takes the oldest one not acknowledged, or None; ttl_ms is that limit.
+    """
+
+    at_ms: int
+    lag: int
+    pending: int
+    held: int
+    floor: int
+    deliveries: int
+    acked: int
+    redelivered: int
+    dead: int
+    removed: int
+    polls: int
+    fetched_ms: int
+    acked_ms: int
+    lag_ms: int = 0
+    edge_ms: int | None = None
+    ttl_ms: int | None = None
+    is_last_chance: bool = False
+    is_paused: bool = False
+
+    @property
+    def is_at_rest(self) -> bool:
+        return not self.lag and not self.pending
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """A state, why, and where it is known in how many seconds nothing will wait any more."""
+
+    status: Status
+    reason: str
+    eta_seconds: float | None = None
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of a group between two looks, by the worker in the store.
+
+    Attributes:
+        samples: the window, oldest first.
+        verdict: the state that is shown, with the newest reason for it.
+        since_ms: when it was entered.
+        next_status, next_count: what was found instead, and how often in a row.
+        fetch_gap_ms, ack_gap_ms: the usual time between two looks that saw somebody fetch, or acknowledge.
+    """
+
+    samples: list[Sample]
+    verdict: Verdict
+    since_ms: int
+    next_status: Status | None = None
+    next_count: int = 0
+    fetch_gap_ms: float = 0.0
+    ack_gap_ms: float = 0.0
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether looking again at a group at rest would tell nothing new."""
+        window = self.samples
+        return (
+            len(window) == WINDOW
+            and all(sample.is_at_rest for sample in window)
+            and window[0].removed == window[-1].removed
+            and self.verdict.status == "ok"
+        )
+
+
+_decode = msgspec.json.Decoder(Health).decode
+written = msgspec.json.encode
+"""What is kept of it, as JSON."""
+
+
+def read(kept: bytes | None) -> Health | None:
+    """What was kept; None where nothing was, or where another version of this module kept it."""
+    try:
+        return None if kept is None else _decode(kept)
+    except msgspec.DecodeError:
+        return None
+
+
+def looked(before: Health | None, sample: Sample) -> Health:
+    """What is known after another look; the first may follow a rest, in which the group stood still."""
+    samples = [*_over_rest(before.samples if before else [], sample), sample][-WINDOW:]
+    fetch_gap_ms = _gap(before.fetch_gap_ms if before else 0.0, [each.fetched_ms for each in samples])
+    ack_gap_ms = _gap(before.ack_gap_ms if before else 0.0, [each.acked_ms for each in samples])
+    found = judged(samples, fetch_gap_ms=fetch_gap_ms, ack_gap_ms=ack_gap_ms)
+    health = Health(
+        samples=samples,
+        verdict=found,
+        since_ms=sample.at_ms,
+        fetch_gap_ms=fetch_gap_ms,
+        ack_gap_ms=ack_gap_ms,
+    )
+    if before is None:
+        return health
+    shown = before.verdict
+    if found.status == shown.status:
+        return msgspec.structs.replace(health, since_ms=before.since_ms)
+    count = before.next_count + 1 if before.next_status == found.status else 1
+    # What a person did shows at once, and so does the first that is known.
+    needed = LEAVE_AFTER if found.status == "ok" else ENTER_AFTER
+    if "unknown" in (shown.status, found.status) or "paused" in (shown.status, found.status):
+        needed = 1
+    if count >= needed:
+        return health
+    return msgspec.structs.replace(
+        health, verdict=shown, since_ms=before.since_ms, next_status=found.status, next_count=count
+    )
+
+
+def judged(samples: Sequence[Sample], *, fetch_gap_ms: float = 0.0, ack_gap_ms: float = 0.0) -> Verdict:
+    """The first state that holds over a window of samples, oldest first."""
+    first, last = samples[0], samples[-1]
+    if len(samples) < KNOWN_FROM:
+        return Verdict("unknown", f"Watched for {_time(last.at_ms - first.at_ms)}, too short to tell.")
+    removed = last.removed - first.removed
+    if removed > 0:
+        return Verdict(
+            "losing",
+            f"{_messages(removed)} went unacknowledged in the last {_time(last.at_ms - first.at_ms)}.",
+        )
+    if last.edge_ms is not None and last.edge_ms < _near(last.ttl_ms) and not last.is_at_rest:
+        return Verdict(
+            "losing", f"Retention takes the oldest unacknowledged message in {_time(last.edge_ms)}."
+        )
+    if last.is_last_chance:
+        return Verdict("poisoned", "A message is out for the last time before it becomes a dead letter.")
+    if last.is_paused:
+        return Verdict("paused", f"Paused; {_waits(last.lag)}.")
+    behind = last.lag > last.deliveries - samples[-2].deliveries
+    overdue = last.pending - last.held
+    return (
+        _stopped(last, works=behind or overdue > 0, gap_ms=fetch_gap_ms)
+        or _stalled(samples, behind=behind, gap_ms=ack_gap_ms)
+        or (_moving(samples) if behind else None)
+        or _fine(last)
+    )
+
+
+def _stopped(last: Sample, *, works: bool, gap_ms: float) -> Verdict | None:
+    quiet_ms = last.at_ms - max(last.fetched_ms, last.acked_ms)
+    if not works or last.polls or quiet_ms < max(QUIET_MS, 3 * gap_ms):
+        return None
+    if last.held:
+        held = f"Consumers hold {_messages(last.held)} and have neither fetched nor acknowledged for"
+        return Verdict("stopped", f"{held} {_time(quiet_ms)}; {_waits(last.lag)}.")
+    return Verdict(
+        "stopped",
+        f"No consumers: nobody has fetched for {_time(quiet_ms)}; {_waits(last.lag or last.pending)}.",
+    )
+
+
+def _stalled(samples: Sequence[Sample], *, behind: bool, gap_ms: float) -> Verdict | None:
+    first, last = samples[0], samples[-1]
+    stands = last.floor == first.floor and last.acked == first.acked and last.dead == first.dead
+    since_ms = last.at_ms - max(last.acked_ms, first.at_ms)
+    in_vain = last.redelivered > first.redelivered
+    always_behind = behind and all(sample.lag for sample in samples)
+    if not stands or not (always_behind or in_vain) or since_ms < max(QUIET_MS, 3 * gap_ms):
+        return None
+    return Verdict(
+        "stalled",
+        f"Consumers fetch, but nothing was acknowledged for {_time(since_ms)};"
+        f" {_messages(last.pending)} out, {_waits(last.lag)}.",
+    )
+
+
+def _moving(samples: Sequence[Sample]) -> Verdict | None:
+    last, slope = samples[-1], _slope(samples)
+    never_fell = all(a.lag <= b.lag for a, b in itertools.pairwise(samples))
+    if never_fell and slope > 0:
+        return Verdict("slow", f"More is published than done: {_waits(last.lag)}, {slope:.3g} more a second.")
+    if slope < 0:
+        eta = last.lag / -slope
+        return Verdict("catching up", f"{_waits(last.lag).capitalize()}, done in {_time(eta * 1000)}.", eta)
+    return None
+
+
+def _fine(last: Sample) -> Verdict:
+    if last.is_at_rest:
+        return Verdict("ok", "Everything was delivered and acknowledged.")
+    return Verdict("ok", f"Keeps up; {_waits(last.lag)}, {_messages(last.pending)} out.", None)
+
+
+def _over_rest(samples: Sequence[Sample], sample: Sample) -> list[Sample]:
+    """The samples that were not taken since the last one, because nothing moved."""
+    if not samples:
+        return []
+    last = samples[-1]
+    missing = (sample.at_ms - last.at_ms) // EVERY_MS - 1
+    if missing <= 0:
+        return list(samples)
+    if not last.is_at_rest:  # nobody looked: what was in between is not known
+        return []
+    stood = [
+        msgspec.structs.replace(last, at_ms=sample.at_ms - n * EVERY_MS)
+        for n in range(min(missing, WINDOW), 0, -1)
+    ]
+    return [*samples, *stood]
+
+
+def _gap(before: float, moments: Sequence[int]) -> float:
+    """The usual time between two moments, from what was usual and the newest two."""
+    if len(moments) < 2 or moments[-1] <= moments[-2] or not moments[-2]:
+        return before
+    fresh = moments[-1] - moments[-2]
+    return fresh if not before else 0.7 * before + 0.3 * fresh
+
+
+def _slope(samples: Sequence[Sample]) -> float:
+    """Messages a second by which the lag grows, over the whole window (least squares)."""
+    seconds = [(sample.at_ms - samples[0].at_ms) / 1000 for sample in samples]
+    middle_s, middle = sum(seconds) / len(samples), sum(sample.lag for sample in samples) / len(samples)
+    spread = sum((at - middle_s) ** 2 for at in seconds)
+    if not spread:
+        return 0.0
+    return (
+        sum((at - middle_s) * (each.lag - middle) for at, each in zip(seconds, samples, strict=True)) / spread
+    )
+
+
+def _near(ttl_ms: int | None) -> float:
+    """Nearer than this the edge of retention is near; never more than half of a short age limit."""
+    return min(max(NEAR_MS, (ttl_ms or 0) / 10), (ttl_ms or 2 * NEAR_MS) / 2)
+
+
+def _messages(count: int) -> str:
+    return f"{count:,} message{'' if count == 1 else 's'}"
+
+
+def _waits(count: int) -> str:
+    return f"{_messages(count)} {'waits' if count == 1 else 'wait'}" if count else "nothing waits"
+
+
+def _time(ms: float) -> str:
+    seconds = round(ms / 1000)
+    for name, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {name}"
+    return f"{seconds} s"

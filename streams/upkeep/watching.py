@@ -1,0 +1,141 @@
+"""Watching the groups: every ten seconds a sample of each that has something to do, and what follows from it.
+
+A group at rest costs nothing: it is looked at again when its stream changes.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from streams import health
+from streams.health import Health, Sample
+from streams.log import standing
+from streams.log.append import append
+from streams.log.client import AsyncLog
+from streams.log.entries import NewMessage
+from streams.log.errors import GroupNotFound, StreamNotFound
+from streams.log.standing import GroupState
+
+AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A group after a look at it."""
+
+    stream_id: str
+    name: str
+    state: GroupState
+    health: Health
+
+
+class Watch:
+    """Remembers which groups have something to do; what is known of each is in the store, so a new worker goes on.
+
+    Args:
+        every_s: between two looks.
+    """
+
+    def __init__(self, log: AsyncLog, *, every_s: float = health.EVERY_MS / 1000) -> None:
+        self._log, self._every_s = log, every_s
+        self._changed: set[str] | None = None
+        self._awake: set[tuple[str, str]] = set()
+        self._looked = float("-inf")
+
+    def changed(self, stream_ids: Iterable[str]) -> None:
+        """Note which streams changed; their groups are looked at next time."""
+        if self._changed is not None:
+            self._changed.update(stream_ids)
+
+    async def look(self, stream_ids: Iterable[str]) -> list[Watched]:
+        """Sample the groups whose turn it is; empty until ten seconds have passed.
+
+        Args:
+            stream_ids: all streams; at first each of them is asked for its groups.
+        """
+        if time.monotonic() - self._looked < self._every_s:
+            return []
+        self._looked = time.monotonic()
+        there = set(stream_ids)
+        asked = there if self._changed is None else self._changed & there
+        self._changed = set()
+        found = await self._log.run(standing.names_of(sorted(asked)))
+        wanted = sorted(self._awake | {(each, name) for each, names in found.items() for name in names})
+        polls = await self._log.run(standing.waiting())
+        watched: list[Watched] = []
+        for first in range(0, len(wanted), AT_ONCE):
+            part = wanted[first : first + AT_ONCE]
+            looks = (self._one(*each, polls=polls.get(each, 0)) for each in part)
+            watched += [each for each in await asyncio.gather(*looks) if each is not None]
+        self._awake = {(each.stream_id, each.name) for each in watched if not each.health.is_settled}
+        return watched
+
+    async def _one(self, stream_id: str, name: str, *, polls: int) -> Watched | None:
+        try:
+            state = await self._log.run(standing.inspect(stream_id, name))
+            held = await self._log.run(standing.held(stream_id, name, after_ms=state.steady_ms))
+        except (GroupNotFound, StreamNotFound):
+            return None
+        kept = await self._log.run(standing.health_of(stream_id, name))
+        fresh = health.looked(health.read(kept), sample_of(state, held=held, polls=polls))
+        await self._log.run(standing.health_set(stream_id, name, health.written(fresh)))
+        return Watched(stream_id, name, state, fresh)
+
+
+def sample_of(state: GroupState, *, held: int, polls: int) -> Sample:
+    """What the engine needs of a group's state."""
+    since_ms = state.made_ms or state.steady_ms
+    is_at_rest = not state.lag and not state.ack_pending
+    return Sample(
+        at_ms=state.steady_ms,
+        lag=state.lag,
+        pending=state.ack_pending,
+        held=held,
+        floor=state.ack_floor,
+        deliveries=state.deliveries,
+        acked=state.acked,
+        redelivered=state.redelivered,
+        dead=state.dead_letters,
+        removed=state.lost + state.unfinished,
+        polls=polls,
+        fetched_ms=state.fetched_ms or since_ms,
+        acked_ms=state.acked_ms or 0,
+        lag_ms=0 if is_at_rest or state.oldest_ms is None else max(0, state.now_ms - state.oldest_ms),
+        edge_ms=None if is_at_rest else state.edge_ms,
+        ttl_ms=state.ttl_ms,
+        is_last_chance=state.is_last_chance,
+        is_paused=state.paused_until_ms is not None,
+    )
+
+
+async def record(log: AsyncLog, metrics_stream_id: str, watched: Iterable[Watched], *, at_ms: int) -> None:
+    """Append the samples to the system's own stream, beside those of the streams."""
+    of_streams: dict[str, dict[str, Mapping[str, object]]] = {}
+    for each in watched:
+        if each.stream_id != metrics_stream_id:
+            of_streams.setdefault(each.stream_id, {})[each.name] = _figures(each)
+    if not of_streams:
+        return
+    body = json.dumps({"at": at_ms, "streams": {}, "groups": of_streams})
+    try:
+        await log.run(append(metrics_stream_id, [NewMessage(id=f"{at_ms}-groups", body=body.encode())]))
+    except StreamNotFound:
+        return
+
+
+def _figures(watched: Watched) -> Mapping[str, object]:
+    state, sample = watched.state, watched.health.samples[-1]
+    return {
+        "delivered": state.delivered_offset,
+        "deliveries": state.deliveries,
+        "acked": state.acked,
+        "lag": state.lag,
+        "lag_seconds": round(sample.lag_ms / 1000, 3),
+        "pending": state.ack_pending,
+        "redelivered": state.redelivered,
+        "dead": state.dead_letters,
+        "lost": state.lost,
+        "status": watched.health.verdict.status,
+    }

@@ -1,0 +1,176 @@
+"""The verdict on a group, over windows made by hand."""
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from streams import health
+from streams.health import EVERY_MS, WINDOW, Health, Sample, Verdict, judged, looked
+
+START_MS = 1_000_000_000
+BUSY = Sample(
+    at_ms=START_MS,
+    lag=0,
+    pending=10,
+    held=10,
+    floor=100,
+    deliveries=110,
+    acked=100,
+    redelivered=0,
+    dead=0,
+    removed=0,
+    polls=1,
+    fetched_ms=START_MS,
+    acked_ms=START_MS,
+)
+
+
+def window(
+    count: int = WINDOW, *, lags: Sequence[int] = (), step: int = 100, **fixed: object
+) -> list[Sample]:
+    """Samples of a group that does ``step`` messages between two looks, with some of its figures held fixed."""
+    made = []
+    for n in range(count):
+        at_ms = START_MS + n * EVERY_MS
+        moving = {
+            "at_ms": at_ms,
+            "floor": BUSY.floor + n * step,
+            "acked": BUSY.acked + n * step,
+            "deliveries": BUSY.deliveries + n * step,
+            "fetched_ms": at_ms,
+            "acked_ms": at_ms,
+            "lag": lags[n] if lags else 0,
+        }
+        made.append(msgspec.structs.replace(BUSY, **{**moving, **fixed}))
+    return made
+
+
+def with_last(samples: list[Sample], **changes: object) -> list[Sample]:
+    return [*samples[:-1], msgspec.structs.replace(samples[-1], **changes)]
+
+
+@pytest.mark.parametrize(
+    ("samples", "status"),
+    [
+        (window(4), "unknown"),
+        (window(5), "ok"),
+        (window(lags=[0, 90, 30, 99] * 3 + [10, 95, 99]), "ok"),
+        (with_last(window(), removed=1), "losing"),
+        (with_last(window(), edge_ms=359_000, ttl_ms=3_600_000), "losing"),
+        (with_last(window(), edge_ms=361_000, ttl_ms=3_600_000), "ok"),
+        (with_last(window(), edge_ms=3_600_000, ttl_ms=86_400_000), "losing"),
+        (with_last(window(), edge_ms=40_000, ttl_ms=60_000), "ok"),
+        (with_last(window(), edge_ms=1, ttl_ms=3_600_000, pending=0, held=0), "ok"),
+        (with_last(window(), is_last_chance=True), "poisoned"),
+        (with_last(window(), is_paused=True), "paused"),
+        (window(step=0, lag=7, polls=0, fetched_ms=START_MS, acked_ms=START_MS), "stopped"),
+        (window(step=0, lag=7, polls=1, fetched_ms=START_MS, acked_ms=START_MS), "stalled"),
+        (window(step=0, lag=7, acked_ms=START_MS), "stalled"),
+        (window(step=0, pending=1, held=1, polls=1, fetched_ms=START_MS, acked_ms=START_MS), "ok"),
+        (window(step=0, pending=1, held=0, polls=0, fetched_ms=START_MS, acked_ms=START_MS), "stopped"),
+        (window(lags=[1000 + n * 50 for n in range(WINDOW)]), "slow"),
+        (window(lags=[3000 - n * 100 for n in range(WINDOW)]), "catching up"),
+        (window(lags=[3000 + (n % 2) for n in range(WINDOW)]), "ok"),
+    ],
+)
+def test_the_first_that_holds(samples: list[Sample], status: str) -> None:
+    assert judged(samples).status == status
+
+
+def test_messages_delivered_in_vain_are_a_stall() -> None:
+    samples = [
+        msgspec.structs.replace(sample, redelivered=n)
+        for n, sample in enumerate(window(step=0, acked_ms=START_MS, lag=0))
+    ]
+    assert judged(samples).status == "stalled"
+
+
+def test_one_that_usually_rests_long_is_not_stopped_early() -> None:
+    quiet = window(step=0, lag=7, polls=0, fetched_ms=START_MS, acked_ms=START_MS)
+    assert judged(quiet, fetch_gap_ms=10_000).status == "stopped"
+    assert judged(quiet, fetch_gap_ms=600_000, ack_gap_ms=600_000).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("samples", "reason"),
+    [
+        (
+            window(step=0, lag=1, polls=0, pending=0, held=0, fetched_ms=START_MS, acked_ms=START_MS),
+            "No consumers: nobody has fetched for 2 min; 1 message waits.",
+        ),
+        (
+            window(step=0, lag=7, polls=0, fetched_ms=START_MS, acked_ms=START_MS),
+            "Consumers hold 10 messages and have neither fetched nor acknowledged for 2 min; 7 messages wait.",
+        ),
+        (with_last(window(), removed=1200), "1,200 messages went unacknowledged in the last 2 min."),
+        (window(pending=0, held=0), "Everything was delivered and acknowledged."),
+    ],
+)
+def test_the_reason_says_the_figures(samples: list[Sample], reason: str) -> None:
+    assert judged(samples).reason == reason
+
+
+def test_catching_up_says_when_it_is_done() -> None:
+    found = judged(window(lags=[3000 - n * 100 for n in range(WINDOW)]))
+    assert found.eta_seconds == pytest.approx(160)
+    assert found.reason == "1,600 messages wait, done in 2 min."
+
+
+def follow(before: Health | None, *samples: Sample) -> list[str]:
+    """The status after each look."""
+    shown: list[str] = []
+    for sample in samples:
+        before = looked(before, sample)
+        shown.append(before.verdict.status)
+    return shown
+
+
+def health_of(samples: Sequence[Sample], status: str) -> Health:
+    verdict = Verdict(status, "")  # type: ignore[arg-type]
+    return Health(samples=list(samples), verdict=verdict, since_ms=START_MS)
+
+
+def test_a_state_is_entered_after_two_and_left_after_three() -> None:
+    well, ill = window(60), [msgspec.structs.replace(each, is_last_chance=True) for each in window(60)]
+    held = health_of(well[:WINDOW], "ok")
+    assert follow(held, ill[15], ill[16], ill[17]) == ["ok", "poisoned", "poisoned"]
+    held = health_of(well[:WINDOW], "poisoned")
+    assert follow(held, well[15], well[16], well[17]) == ["poisoned", "poisoned", "ok"]
+    assert follow(held, well[15], well[16], ill[17], well[18], well[19]) == ["poisoned"] * 5
+
+
+def test_a_pause_and_the_first_verdict_show_at_once() -> None:
+    samples = window(7)
+    assert follow(None, *samples) == ["unknown"] * 4 + ["ok"] * 3
+    paused = msgspec.structs.replace(window(8)[7], is_paused=True)
+    assert follow(health_of(samples, "ok"), paused) == ["paused"]
+
+
+def test_a_rest_that_nobody_looked_at_counts_as_standing_still() -> None:
+    resting = window(pending=0, held=0, step=0)
+    later = msgspec.structs.replace(resting[-1], at_ms=resting[-1].at_ms + 3_600_000, lag=5)
+    found = looked(health_of(resting, "ok"), later)
+    assert len(found.samples) == WINDOW
+    assert [sample.lag for sample in found.samples] == [0] * (WINDOW - 1) + [5]
+    assert {b.at_ms - a.at_ms for a, b in zip(found.samples, found.samples[1:], strict=False)} == {EVERY_MS}
+
+
+def test_a_gap_in_which_something_waited_is_not_made_up() -> None:
+    working = window(lag=5)
+    later = msgspec.structs.replace(working[-1], at_ms=working[-1].at_ms + 600_000)
+    assert looked(health_of(working, "ok"), later).verdict.status == "unknown"
+
+
+def test_it_is_kept_as_it_was() -> None:
+    held = looked(health_of(window(), "ok"), window(WINDOW + 1)[-1])
+    assert health.read(health.written(held)) == held
+    assert health.read(b"[]") is None
+    assert health.read(None) is None
+
+
+def test_a_group_at_rest_is_settled_when_its_window_is() -> None:
+    resting = window(20, pending=0, held=0, step=0)
+    assert health_of(resting[:WINDOW], "ok").is_settled
+    assert not health_of(resting[:3], "ok").is_settled
+    assert not health_of(window(), "ok").is_settled

@@ -1,0 +1,107 @@
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from streams import health
+from streams.health import KNOWN_FROM
+from streams.log import groups, standing
+from streams.log.client import AsyncLog, Log
+from streams.log.groups import Settings
+from streams.upkeep import watching
+from streams.upkeep.watching import Watch, Watched
+from tests.streams.log.messages import browse, fill
+from tests.streams.upkeep.conftest import MakeStream
+
+
+@pytest.fixture
+def stream(log: Log, make_stream: MakeStream) -> str:
+    """A stream with a message and the group g, which has not fetched it."""
+    stream_id = make_stream()
+    log.run(groups.group_publish(stream_id, "g", Settings()))
+    fill(log, stream_id, 1)
+    return stream_id
+
+
+def run(url: str, act: Callable[[AsyncLog], Coroutine[Any, Any, None]]) -> None:
+    async def whole() -> None:
+        log = AsyncLog(url)
+        try:
+            await act(log)
+        finally:
+            await log.close()
+
+    asyncio.run(whole())
+
+
+def statuses(found: list[Watched]) -> list[str]:
+    return [each.health.verdict.status for each in found]
+
+
+def test_what_waits_is_looked_at_again_and_again_whether_or_not_anybody_comes(
+    valkey: str, stream: str
+) -> None:
+    async def act(log: AsyncLog) -> None:
+        watch = Watch(log, every_s=0)
+        for n in range(1, KNOWN_FROM):
+            (found,) = await watch.look([stream])
+            assert (len(found.health.samples), found.health.samples[-1].lag) == (n, 1)
+            assert found.health.verdict.status == "unknown"
+        assert statuses(await watch.look([stream])) == ["ok"]
+
+    run(valkey, act)
+
+
+def test_another_worker_goes_on_where_the_one_before_stopped(valkey: str, log: Log, stream: str) -> None:
+    async def act(store: AsyncLog) -> None:
+        await Watch(store, every_s=0).look([stream])
+        await Watch(store, every_s=0).look([stream])
+
+    run(valkey, act)
+    kept = health.read(log.run(standing.health_of(stream, "g")))
+    assert kept
+    assert len(kept.samples) == 2
+
+
+def test_a_group_at_rest_is_left_alone_until_its_stream_changes(valkey: str, log: Log, stream: str) -> None:
+    log.run(groups.fetch(stream, "g", limit=1))
+    log.run(groups.ack(stream, "g", "offsets", [1]))
+
+    async def act(store: AsyncLog) -> None:
+        watch = Watch(store, every_s=0)
+        for _ in range(health.WINDOW):
+            assert len(await watch.look([stream])) == 1
+        assert await watch.look([stream]) == []
+        watch.changed([stream])
+        assert len(await watch.look([stream])) == 1
+
+    run(valkey, act)
+
+
+def test_ten_seconds_lie_between_two_looks(valkey: str, stream: str) -> None:
+    async def act(log: AsyncLog) -> None:
+        watch = Watch(log)
+        assert len(await watch.look([stream])) == 1
+        assert await watch.look([stream]) == []
+
+    run(valkey, act)
+
+
+def test_samples_go_into_the_streams_of_samples(
+    valkey: str, log: Log, stream: str, make_stream: MakeStream
+) -> None:
+    metrics = make_stream()
+
+    async def act(store: AsyncLog) -> None:
+        found = await Watch(store, every_s=0).look([stream])
+        await watching.record(store, metrics, found, at_ms=7)
+        await watching.record(store, metrics, [], at_ms=8)
+
+    run(valkey, act)
+    (sample,) = browse(log, metrics)
+    told = json.loads(sample.body)
+    assert (told["at"], told["streams"]) == (7, {})
+    assert told["groups"][stream]["g"]["lag"] == 1
+    assert told["groups"][stream]["g"]["status"] == "unknown"
