@@ -1,7 +1,8 @@
 """The one door from a caller to an object: who is calling, what they may, and whether they may see it at all."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
@@ -27,6 +28,12 @@ class Actor:
 
 SYSTEM = Actor("system")
 
+IN_WORKSPACE = "workspace"
+"""In a session: the workspace that the person has chosen."""
+
+MUST_CHANGE = "must_change_password"
+"""In a session: it was opened with a one-time password, and does nothing but change it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -35,12 +42,14 @@ class Caller:
     Attributes:
         scopes: what they may (``admin`` implies the rest).
         streams: name patterns that narrow it; empty is every stream.
+        role: a person's role in the workspace; empty for a token.
     """
 
     workspace: Workspace
     scopes: frozenset[str]
     actor: Actor
     streams: tuple[str, ...] = field(default=())
+    role: str = ""
 
     @property
     def is_authenticated(self) -> bool:
@@ -52,7 +61,8 @@ class Caller:
     def demand(self, scope: str) -> None:
         """Raises Refusal ``forbidden`` without the scope."""
         if not self.may(scope):
-            raise Refusal("forbidden", f"This needs the scope {scope!r}.", scope=scope)
+            needs = f"the role {role_for(scope)!r}" if self.role else f"the scope {scope!r}"
+            raise Refusal("forbidden", f"This needs {needs}.", scope=scope)
 
     def demand_stream(self, name: str) -> None:
         """Raises Refusal ``forbidden`` outside the patterns that narrow this caller."""
@@ -92,6 +102,11 @@ class Caller:
             raise Refusal(
                 "forbidden", "This needs the scope 'admin' in the workspace 'default'.", scope="admin"
             )
+
+
+def role_for(scope: str) -> str:
+    """The least role that has a scope."""
+    return next(role for role in Role.values if bearer.scopes_cover(ROLE_SCOPES[role], scope))
 
 
 def caller_for_token(token: Token, *, address: str) -> Caller:
@@ -136,7 +151,25 @@ def caller_for_user(
         workspace=chosen.workspace,
         scopes=ROLE_SCOPES[chosen.role],
         actor=Actor(user.get_username(), address),
+        role=chosen.role,
     )
+
+
+def caller_for_session(
+    user: AbstractBaseUser | AnonymousUser, session: Mapping[str, Any], *, address: str = ""
+) -> Caller:
+    """The caller that a logged-in person is in this session: in the workspace that they chose, if it still is theirs.
+
+    Raises:
+        Refusal: ``forbidden`` while a one-time password waits to be changed; ``workspace_not_found`` when they
+            belong to none.
+    """
+    if session.get(MUST_CHANGE):
+        raise Refusal("forbidden", "Change your one-time password first.")
+    try:
+        return caller_for_user(user, workspace=session.get(IN_WORKSPACE, ""), address=address)
+    except Refusal:
+        return caller_for_user(user, address=address)
 
 
 def stream_for(caller: Caller, name: str, *, may: str) -> Stream:
@@ -199,3 +232,34 @@ def group_for(caller: Caller, stream_name: str, name: str, *, may: str) -> Group
     if group is None:
         raise group_not_found(name)
     return group
+
+
+def membership_for(caller: Caller, name: str, *, workspace: Workspace) -> Membership:
+    """A person of a workspace that the caller administers.
+
+    Raises:
+        Refusal: ``forbidden`` without the scope ``admin`` or for a token that is narrowed to streams;
+            ``user_not_found`` when nobody of that name belongs to the workspace.
+    """
+    caller.demand("admin")
+    caller.demand_every_stream()
+    found = Membership.objects.select_related("user", "workspace").filter(workspace=workspace)
+    membership = found.filter(user__username=name).first() if naming.is_user(name) else None
+    if membership is None:
+        raise Refusal("user_not_found", "There is no such person in this workspace.", user=name[:150])
+    return membership
+
+
+def demand_account(caller: Caller, membership: Membership) -> None:
+    """Raises Refusal ``forbidden`` unless the caller administers every workspace that the person belongs to.
+
+    Whoever sets a password or ends an account acts for all of them.
+    """
+    if caller.rules_all:
+        return
+    if Membership.objects.filter(user=membership.user).exclude(workspace=caller.workspace).exists():
+        raise Refusal(
+            "forbidden",
+            "This person belongs to other workspaces, too: it needs the scope 'admin' in the workspace 'default'.",
+            scope="admin",
+        )

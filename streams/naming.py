@@ -15,12 +15,20 @@ TOKEN = r"[^\s\x00-\x1f\x7f.*>]+"
 KEY = rf"{TOKEN}(?:\.{TOKEN})*"
 PATTERN = rf"(?:(?:\*|{TOKEN})\.)*(?:\*|>|{TOKEN})"
 
+USER = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}"
+
+_USER = re.compile(USER)
 _NAME, _KEY, _PATTERN = re.compile(NAME), re.compile(KEY), re.compile(PATTERN)
 
 
 def is_name(text: str) -> bool:
     """Whether a stream or a workspace could be called this."""
     return _NAME.fullmatch(text) is not None
+
+
+def is_user(text: str) -> bool:
+    """Whether a person could be called this; an e-mail address will do."""
+    return _USER.fullmatch(text) is not None
 
 
 def key_fault(key: str) -> str | None:

@@ -25,3 +25,6 @@ from okmq.settings import DATABASES, ENV
 
 # A file, as in the product: what differs between threads and connections shows in tests too.
 DATABASES["default"]["TEST"] = {"NAME": str(Path(ENV.data_dir, "tests.sqlite3"))}
+
+# A password that is dear to try costs each login half a second of a test's time.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -7,7 +7,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from streams import bearer
-from streams.access import Caller, caller_for_token, caller_for_user
+from streams.access import Caller, caller_for_session, caller_for_token
 from streams.errors import Refusal
 from streams.models import Token
 
@@ -40,7 +40,8 @@ class TokenOrSession(TokenAuthentication):
     def authenticate(self, request: Request) -> tuple[Caller, Token | None]:  # type: ignore[override]
         user = getattr(request._request, "user", None)
         if "HTTP_AUTHORIZATION" not in request.META and user is not None and user.is_authenticated:
-            return caller_for_user(user, address=address_of(request)), None
+            session = request._request.session
+            return caller_for_session(user, session, address=address_of(request)), None
         return super().authenticate(request)
 
 

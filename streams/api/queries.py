@@ -127,6 +127,15 @@ class TokensAsked(WorkspaceAsked):
     limit = AskedNumber(max_value=1000, default=1000, help_text="How many at most.")
 
 
+class UsersAsked(WorkspaceAsked):
+    """Which people."""
+
+    after = Text(
+        max_length=200, default="", allow_blank=True, help_text="The name that the page begins after."
+    )
+    limit = AskedNumber(max_value=1000, default=1000, help_text="How many at most.")
+
+
 class HistoryAsked(Strict):
     """Which part of the history."""
 

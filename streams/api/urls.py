@@ -24,6 +24,7 @@ from streams.api.runs import RunsView, RunView
 from streams.api.service import healthz, readyz
 from streams.api.streams import StreamsFindView, StreamsView, StreamView
 from streams.api.tokens import TokensView, TokenView
+from streams.api.users import UserPasswordView, UsersView, UserView
 from streams.api.workspaces import AccountView, PlanPreviewView, WorkspacesView, WorkspaceView
 
 
@@ -54,6 +55,9 @@ urlpatterns = [
     at("streams/<name>/metrics", MetricsView.as_view(), "stream-metrics"),
     at("tokens", TokensView.as_view(), "tokens"),
     at("tokens/<token_id>", TokenView.as_view(), "token"),
+    at("users", UsersView.as_view(), "users"),
+    at("users/<name>", UserView.as_view(), "user"),
+    at("users/<name>/password", UserPasswordView.as_view(), "user-password"),
     at("policies", PoliciesView.as_view(), "policies"),
     at("policies/<name>", PolicyView.as_view(), "policy"),
     at("policies/<name>/preview", PolicyPreviewView.as_view(), "policy-preview"),

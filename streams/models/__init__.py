@@ -3,6 +3,7 @@
 from streams.models.event import Event, EventHead
 from streams.models.group import Group
 from streams.models.history import Rollup, RollupPosition, Run
+from streams.models.person import FailedLogins, Login, OneTimePassword
 from streams.models.policy import POLICY_LIMITS, Policy
 from streams.models.removal import RemovalCount
 from streams.models.stream import Stream
@@ -24,8 +25,11 @@ __all__ = [
     "Cap",
     "Event",
     "EventHead",
+    "FailedLogins",
     "Group",
+    "Login",
     "Membership",
+    "OneTimePassword",
     "Plan",
     "Policy",
     "RemovalCount",

@@ -23,6 +23,7 @@ from streams.selectors.messages import (
     offset_of_id,
     offsets_at,
 )
+from streams.selectors.people import PersonView, logins_of, people_of, people_page, workspaces_of_person
 from streams.selectors.policies import policies_page, policy_view
 from streams.selectors.retention import retention_preview
 from streams.selectors.retention_effects import Effect, effects_of
@@ -57,6 +58,7 @@ __all__ = [
     "GroupView",
     "Member",
     "Overview",
+    "PersonView",
     "Proof",
     "Sample",
     "StreamName",
@@ -75,6 +77,7 @@ __all__ = [
     "history_points",
     "history_position",
     "history_totals",
+    "logins_of",
     "message_at",
     "messages_before",
     "messages_between",
@@ -86,6 +89,8 @@ __all__ = [
     "offset_of_id",
     "offsets_at",
     "overview",
+    "people_of",
+    "people_page",
     "policies_page",
     "policy_view",
     "recent_samples",
@@ -102,5 +107,6 @@ __all__ = [
     "tokens_page",
     "workspace_named",
     "workspace_view",
+    "workspaces_of_person",
     "workspaces_page",
 ]

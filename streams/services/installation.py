@@ -11,7 +11,16 @@ from streams import bearer, selectors, store
 from streams.access import SYSTEM
 from streams.log import config, keys
 from streams.log.errors import StoreUnavailable
-from streams.models import DEFAULT_WORKSPACE, Group, Membership, Role, Stream, Token, Workspace
+from streams.models import (
+    DEFAULT_WORKSPACE,
+    Group,
+    Membership,
+    OneTimePassword,
+    Role,
+    Stream,
+    Token,
+    Workspace,
+)
 from streams.models.stream import Storage
 from streams.services.events import event_record
 from streams.services.groups import group_publish
@@ -96,6 +105,7 @@ def _admin_user(workspace: Workspace, *, password: str | None) -> str | None:
     elif password and not admin.check_password(password):
         admin.set_password(password)
         admin.save(update_fields=["password"])
+        OneTimePassword.objects.filter(user=admin).delete()
     Membership.objects.get_or_create(user=admin, workspace=workspace, defaults={"role": Role.ADMIN})
     return made
 

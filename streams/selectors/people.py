@@ -1,0 +1,68 @@
+"""People of a workspace."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from streams.models import Login, Membership, OneTimePassword, Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class PersonView:
+    """A person in a workspace.
+
+    Attributes:
+        one_time: whether their password is a one-time one that they have not changed yet.
+        workspaces: how many they belong to.
+    """
+
+    name: str
+    role: str
+    workspace: str
+    active: bool
+    one_time: bool
+    workspaces: int
+    last_login: datetime | None
+    created_at: datetime
+
+
+def people_page(workspace: Workspace, *, after: str = "", limit: int = 1000) -> tuple[list[PersonView], bool]:
+    """A page of a workspace's people by name, and whether there are more."""
+    found = Membership.objects.select_related("user", "workspace").filter(
+        workspace=workspace, user__username__gt=after
+    )
+    rows = list(found.order_by("user__username")[: limit + 1])
+    return people_of(rows[:limit]), len(rows) > limit
+
+
+def people_of(memberships: Iterable[Membership]) -> list[PersonView]:
+    """Memberships as they are shown."""
+    rows = list(memberships)
+    users = [row.user_id for row in rows]
+    waiting = set(OneTimePassword.objects.filter(user__in=users).values_list("pk", flat=True))
+    everywhere = list(Membership.objects.filter(user__in=users).values_list("user_id", flat=True))
+    return [
+        PersonView(
+            name=row.user.get_username(),
+            role=row.role,
+            workspace=row.workspace.name,
+            active=row.user.is_active,
+            one_time=row.user_id in waiting,
+            workspaces=everywhere.count(row.user_id),
+            last_login=row.user.last_login,
+            created_at=row.user.date_joined,
+        )
+        for row in rows
+    ]
+
+
+def workspaces_of_person(user_id: int) -> list[Membership]:
+    """The workspaces that a person belongs to, by name."""
+    return list(
+        Membership.objects.select_related("workspace").filter(user_id=user_id).order_by("workspace__name")
+    )
+
+
+def logins_of(user_id: int) -> list[Login]:
+    """The browsers that a person is logged in with, newest first."""
+    return list(Login.objects.filter(user_id=user_id))

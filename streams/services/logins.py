@@ -1,0 +1,152 @@
+"""Logins: opened, closed, ended from afar; and how many wrong passwords are looked at."""
+
+import contextlib
+import ipaddress
+from collections.abc import Mapping
+from datetime import timedelta
+from hashlib import sha256
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.sessions.models import Session
+from django.db import transaction
+from django.utils import timezone
+
+from streams.access import Actor
+from streams.errors import Refusal
+from streams.models import FailedLogins, Login
+from streams.services.events import event_record
+
+FREE_FAILURES = {"account": 5, "address": 50}
+"""Wrong passwords in a row that cost nothing: for an account from one address, and from an address for any account."""
+
+FIRST_WAIT = timedelta(seconds=30)
+LONGEST_WAIT = timedelta(minutes=15)
+FORGOTTEN_AFTER = timedelta(hours=1)
+
+
+def login_admit(account: str, *, address: str) -> None:
+    """Count an attempt, before its password is looked at: of attempts at once none slips by.
+
+    An account is never locked for everybody, or anyone could lock it: what is counted is an account from an address
+    (an IPv6 network of 64 bits counts as one), and an address. After ``FREE_FAILURES`` each further attempt
+    doubles the wait, up to ``LONGEST_WAIT``; ``login_succeeded`` forgets it, and so does an hour of quiet.
+
+    Raises:
+        Refusal: ``rate_limited`` with ``retry_after``, seconds.
+    """
+    now = timezone.now()
+    waits: list[timedelta] = []
+    with transaction.atomic():
+        FailedLogins.objects.filter(last_at__lt=now - FORGOTTEN_AFTER).delete()
+        for kind, subject in _subjects(account, address=address).items():
+            FailedLogins.objects.get_or_create(subject=subject, defaults={"last_at": now})
+            held = FailedLogins.objects.select_for_update().get(subject=subject)
+            if held.blocked_until is not None and held.blocked_until > now:
+                waits.append(held.blocked_until - now)
+                continue
+            held.failures, held.last_at = held.failures + 1, now
+            beyond = held.failures - FREE_FAILURES[kind]
+            held.blocked_until = (
+                None if beyond < 0 else now + min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(beyond, 10))
+            )
+            held.save()
+            if beyond == 0:
+                event_record(
+                    None,
+                    kind="session.refused",
+                    actor=Actor(account[:100] or "nobody", address),
+                    summary=f"{held.failures} logins failed from {address or 'an unknown address'}; more have to wait.",
+                )
+    if waits:
+        seconds = max(1, round(max(waits).total_seconds()))
+        raise Refusal(
+            "rate_limited",
+            f"Too many wrong passwords; try again in {seconds} seconds.",
+            headers={"Retry-After": str(seconds)},
+            retry_after=seconds,
+        )
+
+
+def login_succeeded(account: str, *, address: str) -> None:
+    """Forget the failures of an account from an address; those of the address itself count one less."""
+    subjects = _subjects(account, address=address)
+    FailedLogins.objects.filter(subject=subjects["account"]).delete()
+    with transaction.atomic():
+        held = FailedLogins.objects.select_for_update().filter(subject=subjects["address"]).first()
+        if held is not None:
+            held.failures, held.blocked_until = max(0, held.failures - 1), None
+            held.save()
+
+
+@transaction.atomic
+def login_opened(user: AbstractBaseUser, *, session_key: str, actor: Actor, agent: str = "") -> None:
+    """Keep a login that has just been opened; forgets those whose session is gone."""
+    there = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
+    Login.objects.filter(user_id=user.pk).exclude(session_key__in=there).delete()
+    Login.objects.create(
+        user_id=user.pk, session_key=session_key, address=actor.address[:64], agent=agent[:200]
+    )
+    event_record(None, kind="session.opened", actor=actor, summary=f"{actor.name} logged in.")
+
+
+@transaction.atomic
+def login_closed(session_key: str, *, actor: Actor) -> None:
+    """A person has logged out; sockets of that login close."""
+    Login.objects.filter(session_key=session_key).delete()
+    event_record(None, kind="session.closed", actor=actor, summary=f"{actor.name} logged out.")
+    tell({session_group(session_key): "live.end"})
+
+
+@transaction.atomic
+def logins_end(user: AbstractBaseUser, *, but: str = "", login_id: int | None = None) -> int:
+    """End a person's logins in every browser, or one of them; how many.
+
+    Args:
+        but: the session key of a login that stays.
+    """
+    found = Login.objects.filter(user_id=user.pk).exclude(session_key=but)
+    if login_id is not None:
+        found = found.filter(pk=login_id)
+    session_keys = list(found.values_list("session_key", flat=True))
+    Session.objects.filter(session_key__in=session_keys).delete()
+    found.delete()
+    tell({session_group(key): "live.end" for key in session_keys})
+    return len(session_keys)
+
+
+def session_group(session_key: str) -> str:
+    """The group of the sockets of one login; the key itself is a secret and stays out of the store."""
+    return f"live.session.{sha256(session_key.encode()).hexdigest()[:32]}"
+
+
+def person_group(user_id: int) -> str:
+    """The group of all sockets of a person."""
+    return f"live.person.{user_id}"
+
+
+def tell(groups: Mapping[str, str]) -> None:
+    """Send groups of sockets a message type after the commit: ``live.end``, or ``live.again`` to come back anew.
+
+    A store that is away tells nobody; a socket without its session or its person ends with the next page.
+    """
+
+    async def send() -> None:
+        for group, kind in groups.items():
+            await get_channel_layer().group_send(group, {"type": kind})
+
+    if groups:
+        transaction.on_commit(async_to_sync(send), robust=True)
+
+
+def _subjects(account: str, *, address: str) -> dict[str, str]:
+    network = address
+    with contextlib.suppress(ValueError):  # whatever stands before us may send no address at all
+        bits = 64 if ipaddress.ip_address(address).version == 6 else 32
+        network = str(ipaddress.ip_network(f"{address}/{bits}", strict=False))
+    name = account.strip().casefold()[:300]
+    return {
+        kind: sha256(f"{kind}\n{text}".encode("utf-8", "replace")).hexdigest()
+        for kind, text in (("account", f"{network}\n{name}"), ("address", network))
+    }

@@ -1,0 +1,207 @@
+"""People: taken into a workspace, given a role, removed, deactivated; and their passwords."""
+
+import secrets
+from datetime import timedelta
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from streams.access import Actor
+from streams.errors import Refusal
+from streams.models import DEFAULT_WORKSPACE, Membership, OneTimePassword, Role, Workspace
+from streams.services.events import event_record
+from streams.services.logins import logins_end, person_group, tell
+
+RESERVED = frozenset({"system", "token"})
+ONE_TIME_FOR = timedelta(days=7)
+
+
+@transaction.atomic
+def person_add(
+    workspace: Workspace, *, name: str, role: str, actor: Actor, may_share: bool
+) -> tuple[Membership, str | None]:
+    """Take a person into a workspace.
+
+    A name that belongs to no workspace any more is given out again with a new password: it was deactivated, not
+    deleted, so that the events name nobody else.
+
+    Args:
+        may_share: whether people of other workspaces may be taken in, too.
+
+    Returns:
+        The membership, and the one-time password; None for a person who has a password already.
+
+    Raises:
+        Refusal: ``user_exists``.
+    """
+    if name.casefold() in RESERVED:
+        raise Refusal("user_exists", f"The name {name!r} is the system's own.", user=name)
+    user = User.objects.select_for_update().filter(username__iexact=name).first()
+    if user is not None and user.memberships.exists():
+        is_member = Membership.objects.filter(user=user, workspace=workspace).exists()
+        if is_member or not may_share or user.username != name:
+            raise Refusal("user_exists", f"The name {name!r} is taken.", user=name)
+        password = None
+    elif user is not None and user.username != name:
+        raise Refusal("user_exists", f"The name {name!r} is taken.", user=name)
+    else:
+        user = user or get_user_model().objects.create_user(username=name)
+        password = _one_time(user)
+    membership = Membership.objects.create(user=user, workspace=workspace, role=role)
+    event_record(
+        workspace,
+        kind="user.added",
+        actor=actor,
+        after={"name": name, "role": role},
+        summary=f"{name} was added as {role}.",
+    )
+    return membership, password
+
+
+@transaction.atomic
+def person_change_role(membership: Membership, *, role: str, actor: Actor) -> Membership:
+    """Give a person another role in a workspace; it holds from their next request.
+
+    Raises:
+        Refusal: ``operation_denied`` for the last administrator of the default workspace.
+    """
+    membership = _locked(membership)
+    before = membership.role
+    if before == role:
+        return membership
+    if role != Role.ADMIN:
+        _keep_an_admin(membership)
+    membership.role = role
+    membership.save(update_fields=["role"])
+    name = membership.user.get_username()
+    event_record(
+        membership.workspace,
+        kind="user.changed",
+        actor=actor,
+        before={"name": name, "role": before},
+        after={"name": name, "role": role},
+        summary=f"{name} is {role} now, and was {before}.",
+    )
+    tell({person_group(membership.user_id): "live.again"})
+    return membership
+
+
+@transaction.atomic
+def person_set_active(membership: Membership, *, active: bool, actor: Actor) -> Membership:
+    """Let an account log in, or end all its logins and let it not.
+
+    Raises:
+        Refusal: ``operation_denied`` for the last administrator of the default workspace.
+    """
+    membership = _locked(membership)
+    user = membership.user
+    if user.is_active == active:
+        return membership
+    if not active:
+        for held in Membership.objects.select_related("workspace", "user").filter(user=user):
+            _keep_an_admin(held)
+    user.is_active = active
+    user.save(update_fields=["is_active"])
+    if not active:
+        logins_end(user)
+        tell({person_group(user.pk): "live.end"})
+    name = user.get_username()
+    event_record(
+        membership.workspace,
+        kind="user.changed",
+        actor=actor,
+        before={"name": name, "active": not active},
+        after={"name": name, "active": active},
+        summary=f"{name} was {'activated' if active else 'deactivated'}.",
+    )
+    return membership
+
+
+@transaction.atomic
+def person_remove(membership: Membership, *, actor: Actor) -> None:
+    """Remove a person from a workspace; whoever belongs to none any more is deactivated.
+
+    Raises:
+        Refusal: ``operation_denied`` for the last administrator of the default workspace.
+    """
+    membership = _locked(membership)
+    _keep_an_admin(membership)
+    user, workspace, role = membership.user, membership.workspace, membership.role
+    membership.delete()
+    tell({person_group(user.pk): "live.again"})
+    if not Membership.objects.filter(user=user).exists():
+        user.is_active = False
+        user.save(update_fields=["is_active"])
+        logins_end(user)
+    name = user.get_username()
+    event_record(
+        workspace,
+        kind="user.removed",
+        actor=actor,
+        before={"name": name, "role": role},
+        summary=f"{name} was removed.",
+    )
+
+
+@transaction.atomic
+def password_reset(membership: Membership, *, actor: Actor) -> str:
+    """Give a person a one-time password, shown this once; ends all their logins."""
+    user = membership.user
+    password = _one_time(user)
+    logins_end(user)
+    tell({person_group(user.pk): "live.end"})
+    name = user.get_username()
+    event_record(
+        membership.workspace,
+        kind="user.password_reset",
+        actor=actor,
+        summary=f"{name} got a one-time password.",
+    )
+    return password
+
+
+@transaction.atomic
+def password_change(user: AbstractBaseUser, *, password: str, session_key: str, actor: Actor) -> None:
+    """Set a password that the person chose; ends their other logins."""
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    OneTimePassword.objects.filter(user_id=user.pk).delete()
+    logins_end(user, but=session_key)
+    event_record(
+        None, kind="user.password_changed", actor=actor, summary=f"{actor.name} changed their password."
+    )
+
+
+def _one_time(user: User) -> str:
+    password = secrets.token_urlsafe(12)
+    user.set_password(password)
+    user.is_active = True
+    user.save(update_fields=["password", "is_active"])
+    OneTimePassword.objects.update_or_create(
+        user=user, defaults={"expires_at": timezone.now() + ONE_TIME_FOR}
+    )
+    return password
+
+
+def _locked(membership: Membership) -> Membership:
+    """The membership as it stands, with its workspace locked: of two who demote each other, one is refused."""
+    Workspace.objects.select_for_update().get(pk=membership.workspace_id)
+    found = Membership.objects.select_related("user", "workspace").filter(pk=membership.pk).first()
+    if found is None:
+        raise Refusal("user_not_found", "There is no such person in this workspace.")
+    return found
+
+
+def _keep_an_admin(membership: Membership) -> None:
+    if membership.workspace.name != DEFAULT_WORKSPACE or membership.role != Role.ADMIN:
+        return
+    others = Membership.objects.filter(
+        workspace_id=membership.workspace_id, role=Role.ADMIN, user__is_active=True
+    )
+    if membership.user.is_active and not others.exclude(pk=membership.pk).exists():
+        raise Refusal(
+            "operation_denied", "The last administrator of the workspace 'default' stays one.", user=""
+        )
