@@ -17,7 +17,7 @@ def lines(outcome: Outcome, workspace: Workspace) -> Iterator[str]:
         yield f"{SIGNS[_kind(change)]} {thing(change.path)}"
         yield from _fields(change, workspace)
         if change.messages:
-            yield f"    {change.messages} messages go"
+            yield f"    {_going(change.messages)}"
     for path in outcome.left:
         yield f"  {thing(path)} is not in the file and stays (--prune deletes it)"
 
@@ -29,7 +29,11 @@ def summary(outcome: Outcome) -> str:
     kinds = [_kind(change) for change in outcome.changes]
     counts = [f"{kinds.count(kind)} {kind}" for kind in SIGNS if kind in kinds]
     going = sum(change.messages for change in outcome.changes)
-    return f"{', '.join(counts)}{f', {going} messages go' if going else ''}."
+    return f"{', '.join(counts)}{f', {_going(going)}' if going else ''}."
+
+
+def _going(messages: int) -> str:
+    return "1 message goes" if messages == 1 else f"{messages} messages go"
 
 
 def thing(path: tuple[str, ...]) -> str:

@@ -60,7 +60,7 @@ def stream_purge(stream: Stream, *, actor: Actor) -> int:
         kind="stream.purged",
         actor=actor,
         after={"messages": removed.messages, "bytes": removed.bytes, "asked": {}},
-        summary=f"{removed.messages} messages of {stream.name} were purged.",
+        summary=f"{removed.messages} message{'s' * (removed.messages != 1)} of {stream.name} purged.",
     )
     return removed.messages
 

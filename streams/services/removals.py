@@ -75,11 +75,11 @@ def _event(notes: Sequence[Note], *, actor: str, workspace: Workspace | None) ->
         after |= {"offsets": offsets[:MOST_OFFSETS], "count": sum(note.after["count"] for note in notes)}
     match first.kind:
         case "stream.purged":
-            summary = f"{first.messages} messages of {first.stream} were purged."
+            summary = f"{_messages(first.messages)} of {first.stream} purged."
         case "message.deleted":
-            summary = f"{after['count']} messages of {first.stream} were deleted."
+            summary = f"{_messages(after['count'])} of {first.stream} deleted."
         case _:
-            summary = f"{after['count']} messages of group {first.group} of {first.stream} were terminated."
+            summary = f"{_messages(after['count'])} of group {first.group} of {first.stream} terminated."
     return event_of(
         workspace,
         kind=first.kind,
@@ -159,5 +159,9 @@ def _expired(stream: Stream, count: RemovalCount, state: State, *, messages: int
             "since": since,
             "limits": limits,
         },
-        summary=f"Retention removed {messages} messages of {stream.name}, {size} bytes.",
+        summary=f"Retention removed {_messages(messages)} of {stream.name}, {size} bytes.",
     )
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count} messages"
