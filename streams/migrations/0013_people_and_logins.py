@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ('auth', '0012_alter_user_first_name_max_length'),
         ('sessions', '0001_initial'),
-        ('streams', '0011_policies_keep_the_newest_of_a_key'),
+        ('streams', '0012_retention_by_interest'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
