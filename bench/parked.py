@@ -4,7 +4,10 @@ import asyncio
 import os
 import time
 from pathlib import Path
+from threading import Event
+from typing import Any
 
+import redis
 import uvloop
 
 from bench.connection import Connection, connect
@@ -15,7 +18,7 @@ from bench.product import Broken, Product
 POLLS = 5_000
 IDLE_S = 10.0
 WAKES = 300
-SETTLE_S = 2.0
+PARKED_WITHIN_S = 60.0
 
 
 def parked_polls(ours: Product) -> list[Figure]:
@@ -36,7 +39,7 @@ async def _park(ours: Product, names: list[str]) -> list[Figure]:
         answered_s[number] = time.perf_counter()
 
     polls = [asyncio.create_task(poll(number)) for number in range(POLLS)]
-    await asyncio.sleep(SETTLE_S)
+    await asyncio.to_thread(_until_all_wait, ours.redis_url)
     pid = ours.pid("web")
     processor = Processor(pid)
     began = time.perf_counter()
@@ -87,6 +90,18 @@ async def _park(ours: Product, names: list[str]) -> list[Figure]:
 
 def _resident_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _until_all_wait(url: str) -> None:
+    """Returns when every poll has its channel, so that what follows is idle; a second more for what was under way."""
+    client: Any = redis.Redis.from_url(url)
+    pause, until = Event(), time.monotonic() + PARKED_WITHIN_S
+    while len(client.execute_command("PUBSUB", "CHANNELS", "*:wake")) < POLLS:
+        if time.monotonic() > until:
+            raise Broken(f"{POLLS} polls were not parked within {PARKED_WITHIN_S:g} s.")
+        pause.wait(0.2)
+    pause.wait(1.0)
+    client.close()
 
 
 def _close(connections: list[Connection]) -> None:
