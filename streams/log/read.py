@@ -96,7 +96,7 @@ def forward(
     while next_offset <= last and len(found) < limit:
         count = at.page(limit - len(found) if wanted is None else PAGE)
         page = yield ("XRANGE", keys.log(stream_id), next_offset, last, "COUNT", count)
-        away = yield from _hidden(stream_id, at, page)
+        away = yield from hidden(stream_id, at, page)
         for entry in page:
             if is_visible(entry, at) and (wanted is None or wanted(entry)) and not away(entry):
                 room -= len(entry[1][3])
@@ -135,7 +135,7 @@ def backward(
             "COUNT",
             count,
         )
-        away = yield from _hidden(stream_id, at, page)
+        away = yield from hidden(stream_id, at, page)
         for entry in page:
             if is_visible(entry, at) and (wanted is None or wanted(entry)) and not away(entry):
                 room -= len(entry[1][3])
@@ -199,7 +199,7 @@ def is_visible(entry: Entry, at: Position) -> bool:
     return expires_ms is None or expires_ms > at.now_ms
 
 
-def _hidden(stream_id: str, at: Position, page: Sequence[Entry]) -> Op[Wanted]:
+def hidden(stream_id: str, at: Position, page: Sequence[Entry]) -> Op[Wanted]:
     """Tells which entries of a page a limit took away; one more round trip where some are kept for the history."""
     if not at.hides or not page:
         return _none

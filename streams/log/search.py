@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from streams.log import entries, keys
-from streams.log.client import Op, Pipeline, Script, Scripts
+from streams.log.client import Op, Script, Scripts
 from streams.log.entries import Entry
-from streams.log.read import ANSWER_LIMIT_BYTES, PAGE, Position, Wanted, is_visible
+from streams.log.read import ANSWER_LIMIT_BYTES, PAGE, Position, Wanted, hidden, is_visible
 
 MOST_SCANNED = 100_000
 """Entries that one slice of a search looks at, at most."""
@@ -63,10 +63,11 @@ def search(
             page = yield ("XREVRANGE", keys.log(stream_id), high - 1, low, "COUNT", count)
         else:
             page = yield ("XRANGE", keys.log(stream_id), low, high - 1, "COUNT", count)
+        away = yield from hidden(stream_id, at, page)
         for entry in page:
             offset = entries.position(entry)[0]
             low, high = (low, offset) if newest_first else (offset + 1, high)
-            if not is_visible(entry, at):
+            if not is_visible(entry, at) or away(entry):
                 continue
             scanned += 1
             if wanted is None or wanted(entry):
@@ -101,9 +102,9 @@ def offsets_at(stream_id: str, times_ms: Sequence[int]) -> Op[list[int]]:
 
 
 def counts_between(stream_id: str, offsets: Sequence[int]) -> Op[list[int]]:
-    """How many messages stand from each offset to below the next: arithmetic, as only single deletions leave gaps."""
+    """How many messages stand from each offset to below the next: arithmetic, but for what went from between."""
     if len(offsets) < 2:
         return []
     ranges = list(pairwise(offsets))
-    missing = yield Pipeline([("ZCOUNT", keys.gone(stream_id), first, end - 1) for first, end in ranges])
+    missing = yield Script("counts", [keys.gone(stream_id)], offsets)
     return [max(0, end - first - gone) for (first, end), gone in zip(ranges, missing, strict=True)]

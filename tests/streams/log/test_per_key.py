@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from streams.log import config, errors, groups, keys, stats, trim
+from streams.log import config, errors, groups, keys, read, search, stats, trim
 from streams.log.append import append
 from streams.log.client import Log
-from streams.log.entries import NewMessage
+from streams.log.entries import NewMessage, position
 from streams.log.groups import Settings
 from tests.streams.log.conftest import MakeStream, Publish
 from tests.streams.log.messages import message, offsets
@@ -184,3 +184,12 @@ def test_bytes_stay_exact_when_what_went_meets_what_lies_below_the_floor(log: Lo
         log.run(trim.delete(stream, [offset]))
     state = log.run(stats.inspect(stream))
     assert (state.messages, state.bytes, state.first_offset) == (4, 6 + 7 + 8 + 9, 6)
+
+
+def test_what_the_history_waits_for_is_not_found_and_not_counted(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages_per_key=1, archive=True)
+    log.run(append(stream, of_keys("a", "b", "a", "c", "a")))
+    at = log.run(read.position(stream))
+    found = log.run(search.search(stream, at, start=1, stop=None, limit=10)).found
+    assert [position(entry)[0] for entry in found] == [2, 4, 5]
+    assert log.run(search.counts_between(stream, [1, 4, 6])) == [1, 2]
