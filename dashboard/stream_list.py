@@ -1,8 +1,8 @@
 """The list of streams: what is asked of it, in which order it stands, and a page of it."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -132,13 +132,18 @@ def page_of(caller: Caller, query: ListQuery) -> Page:
         total = found.count()
         number = _within(query, total)
         begin = (number - 1) * query.size
-        return Page(rates.rows(list(ordered[begin : begin + query.size])), total, number, query.size)
+        return Page(_rows(list(ordered[begin : begin + query.size])), total, number, query.size)
     order = _counted_order(found, query)
     number = _within(query, len(order))
     begin = (number - 1) * query.size
     there = found.in_bulk(order[begin : begin + query.size])
     streams = [there[pk] for pk in order[begin : begin + query.size] if pk in there]
-    return Page(rates.rows(streams), len(order), number, query.size)
+    return Page(_rows(streams), len(order), number, query.size)
+
+
+def _rows(streams: Sequence[Stream]) -> list[StreamRow]:
+    worst = selectors.worst_groups(streams)
+    return [replace(row, worst=worst.get(row.stream.pk)) for row in rates.rows(streams)]
 
 
 def _ordered(found: QuerySet[Stream], query: ListQuery) -> QuerySet[Stream]:

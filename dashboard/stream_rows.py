@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dashboard import formats
+from dashboard.group_rows import DOTS
 from streams.models import Stream
 from streams.models.stream import Discard
-from streams.selectors import StreamView
+from streams.selectors import StreamView, WorstGroup
 
 ACTIVE_WITHIN_MS = 60_000
 FULL_FROM = 0.9
@@ -47,6 +48,7 @@ class StreamRow:
 
     view: StreamView
     rates: Rates
+    worst: WorstGroup | None = None
 
     @property
     def stream(self) -> Stream:
@@ -106,6 +108,10 @@ class StreamRow:
     @property
     def groups(self) -> int:
         return self.view.groups
+
+    @property
+    def worst_dot(self) -> str:
+        return DOTS.get(self.worst.verdict.status, "empty") if self.worst else "empty"
 
     @property
     def created_ms(self) -> int:

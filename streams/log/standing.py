@@ -264,6 +264,14 @@ def health_of(stream_id: str, name: str) -> Op[bytes | None]:
     return found
 
 
+def healths_of(groups: Sequence[tuple[str, str]]) -> Op[list[bytes | None]]:
+    """What the worker keeps of many groups, by the stream's internal id and the group's name, in one round trip."""
+    if not groups:
+        return []
+    found: list[bytes | None] = yield Pipeline([("GET", keys.health(*group)) for group in groups])
+    return found
+
+
 def health_set(stream_id: str, name: str, health: bytes) -> Op[None]:
     """Keep it, for a day: of a group that is looked at no more, or is no more, nothing stays."""
     yield ("SET", keys.health(stream_id, name), health, "EX", HEALTH_KEPT_S)

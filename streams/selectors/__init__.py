@@ -49,6 +49,7 @@ from streams.selectors.workspaces import (
     workspace_view,
     workspaces_page,
 )
+from streams.selectors.worst_groups import WorstGroup, worst_groups
 
 __all__ = [
     "METRICS_STREAM",
@@ -64,6 +65,7 @@ __all__ = [
     "StreamName",
     "StreamView",
     "WorkspaceView",
+    "WorstGroup",
     "dead_letters",
     "effects_of",
     "entries_page",
@@ -109,4 +111,5 @@ __all__ = [
     "workspace_view",
     "workspaces_of_person",
     "workspaces_page",
+    "worst_groups",
 ]

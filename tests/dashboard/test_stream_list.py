@@ -7,8 +7,12 @@ import re
 import pytest
 from django.test import Client
 
-from streams import selectors, store
+from streams import health, selectors, store
+from streams.health import Health, Sample, Status, Verdict
+from streams.log import standing
 from streams.log.append import append
+from streams.log.client import Op
+from streams.log.commands import Steady
 from streams.log.entries import NewMessage
 from streams.models import Group, Stream
 from streams.services.streams import internal_stream
@@ -71,6 +75,50 @@ def test_the_systems_own_streams_are_shown_to_who_rules_all_when_asked(
     assert names(owner) == ["a", "b", "c"]
     assert names(owner, "internal=1") == ["_metrics", "a", "b", "c"]
     assert names(viewer, "internal=1") == ["a", "b", "c"]
+
+
+def judged(stream: Stream, group: str, status: Status, *, lag_ms: int) -> None:
+    """As if the worker had found this of a group a moment ago."""
+
+    def op() -> Op[None]:
+        now_ms: int = yield Steady()
+        sample = Sample(
+            at_ms=now_ms,
+            lag=5,
+            pending=0,
+            held=0,
+            floor=0,
+            deliveries=0,
+            acked=0,
+            redelivered=0,
+            dead=0,
+            removed=0,
+            polls=0,
+            fetched_ms=now_ms,
+            acked_ms=0,
+            lag_ms=lag_ms,
+        )
+        held = Health(samples=[sample], verdict=Verdict(status, f"It is {status}."), since_ms=now_ms)
+        yield from standing.health_set(stream.stream_id, group, health.written(held))
+
+    store.log().run(op())
+
+
+def test_a_stream_shows_its_worst_group_with_the_reason_and_the_lag_in_time(
+    viewer: Client, three: list[Stream]
+) -> None:
+    b = three[1]
+    judged(b, "g1", "ok", lag_ms=1000)
+    judged(b, "g2", "stalled", lag_ms=125_000)
+    page = viewer.get("/streams/")
+    worst = {
+        row.name: row.worst and (row.worst.name, row.worst.verdict.status)
+        for row in page.context["page"].rows
+    }
+    assert worst == {"a": None, "b": ("g2", "stalled"), "c": ("g1", "unknown")}
+    text = page.content.decode()
+    assert "stalled · 2 min 5 s" in text
+    assert 'title="g2: It is stalled."' in text
 
 
 def test_the_whole_list_is_exported_as_csv(
