@@ -34,7 +34,7 @@ COLUMNS = (
     ("groups", _("Groups")),
     ("created", _("Created")),
 )
-SHOWN_AT_FIRST = frozenset({"messages", "bytes", "rate", "last", "lag", "keeps", "groups"})
+SHOWN_AT_FIRST = frozenset({"messages", "bytes", "rate", "last", "keeps", "groups"})
 SORTS = ("name", *(column for column, _label in COLUMNS))
 BY_ROW = {"name": "name", "created": "created_at", "groups": "group_count"}
 """Orders that the database knows; the others are of what the log counts."""

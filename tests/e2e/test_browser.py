@@ -157,13 +157,13 @@ def test_several_streams_are_deleted_after_a_preview_and_a_typed_name(
 def test_the_columns_that_were_chosen_stay_chosen(page: Page, stream: str) -> None:
     page.goto(f"/streams/?name={stream}")
     page.locator("summary").filter(has_text="Columns").click()
-    page.get_by_role("checkbox", name="Lag").uncheck()
+    page.get_by_role("checkbox", name="Size").uncheck()
     page.get_by_role("checkbox", name="Created").check()
     page.get_by_role("button", name="Show these").click()
     expect(page.get_by_role("columnheader", name="Created")).to_be_visible()
     page.goto("/streams/")
     expect(page.get_by_role("columnheader", name="Created")).to_be_visible()
-    expect(page.get_by_role("columnheader", name="Lag")).to_have_count(0)
+    expect(page.get_by_role("columnheader", name="Size")).to_have_count(0)
 
 
 def test_streams_are_found_by_label(page: Page, api: httpx.Client, unique: str) -> None:
