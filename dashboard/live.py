@@ -10,7 +10,6 @@ import logging
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from hashlib import sha256
 from typing import Any, ClassVar
 
 from channels.db import database_sync_to_async
@@ -135,16 +134,6 @@ def stream_group(stream_id: str) -> str:
 def workspace_group(workspace_id: int) -> str:
     """The group of a workspace's sums."""
     return f"live.workspace.{workspace_id}"
-
-
-def session_group(session_key: str) -> str:
-    """The group of the sockets of one login; the key itself is a secret and stays out of the store."""
-    return f"live.session.{sha256(session_key.encode()).hexdigest()[:32]}"
-
-
-async def end_session(session_key: str) -> None:
-    """Close the sockets of a login that has ended, in every browser tab."""
-    await get_channel_layer().group_send(session_group(session_key), {"type": "live.end"})
 
 
 def wire(event: Event) -> dict[str, Any]:

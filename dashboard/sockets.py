@@ -16,8 +16,9 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 
 from dashboard import live, topics
 from dashboard.topics import Topic
-from streams.access import Caller, caller_for_user
+from streams.access import Caller, caller_for_session
 from streams.errors import Refusal
+from streams.services.logins import person_group, session_group
 
 MOST_FRAME_CHARACTERS = 64 * 1024
 MALFORMED = 4400
@@ -39,16 +40,16 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         if user is None or not user.is_authenticated:
             await self.close(code=NOT_LOGGED_IN)
             return
+        session = self.scope.get("session")
         try:
-            self.caller = await database_sync_to_async(caller_for_user)(user)
+            self.caller = await database_sync_to_async(_caller)(user, session)
         except Refusal:
             await self.close(code=NOT_LOGGED_IN)
             return
-        session = self.scope.get("session")
         session_key = session.session_key if session is not None else None
-        self.session_group = live.session_group(session_key) if session_key else ""
-        if self.session_group:
-            await self.channel_layer.group_add(self.session_group, self.channel_name)
+        self.own_groups = [person_group(user.pk), *([session_group(session_key)] if session_key else [])]
+        for group in self.own_groups:
+            await self.channel_layer.group_add(group, self.channel_name)
         await self.accept()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
@@ -82,12 +83,16 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def disconnect(self, code: int) -> None:
         for topic in getattr(self, "topics", {}).values():
             await self.channel_layer.group_discard(topic.group, self.channel_name)
-        if getattr(self, "session_group", ""):
-            await self.channel_layer.group_discard(self.session_group, self.channel_name)
+        for group in getattr(self, "own_groups", []):
+            await self.channel_layer.group_discard(group, self.channel_name)
 
     async def live_end(self, message: dict[str, Any]) -> None:
-        """The person has logged out."""
+        """The person has logged out, or may not be here any more."""
         await self.close(code=NOT_LOGGED_IN)
+
+    async def live_again(self, message: dict[str, Any]) -> None:
+        """What the person may has changed: the browser comes back, and is asked again who it is."""
+        await self.close(code=TRY_AGAIN)
 
     async def live_event(self, message: dict[str, Any]) -> None:
         """An event of a group that this socket joined."""
@@ -97,6 +102,10 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _tell(self, topic: str, event: dict[str, Any]) -> None:
         self.sequence += 1
         await self.send(text_data=json.dumps({"topic": topic, "seq": self.sequence, "event": event}))
+
+
+def _caller(user: Any, session: Any) -> Caller:
+    return caller_for_session(user, {} if session is None else session)
 
 
 def _topics_asked_for(text: str | None) -> list[str] | None:

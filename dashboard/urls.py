@@ -9,6 +9,8 @@ from dashboard.views import (
     group_page,
     live_now,
     overview,
+    people,
+    profile,
     session,
     stream_deletions,
     stream_export,
@@ -21,6 +23,7 @@ from dashboard.views import (
     streams,
     streams_bulk,
     tokens,
+    workspaces,
 )
 
 app_name = "dashboard"
@@ -28,9 +31,13 @@ app_name = "dashboard"
 urlpatterns = [
     path("", overview.overview, name="overview"),
     # Asked for by browsers on pages that cannot name their icon, such as a raw body.
-    path("favicon.ico", errors.favicon),
+    path("favicon.ico", errors.favicon, name="favicon"),
     path("login/", session.Login.as_view(), name="login"),
     path("logout/", session.Logout.as_view(), name="logout"),
+    path("workspace/", session.workspace, name="workspace_choose"),
+    path("profile/", profile.profile, name="profile"),
+    path("profile/password/", profile.password, name="password"),
+    path("profile/logins/end/", profile.end_logins, name="logins_end"),
     path("theme/", session.theme, name="theme"),
     path("live/now/", live_now.now, name="live_now"),
     path("streams/", streams.streams, name="streams"),
@@ -81,6 +88,13 @@ urlpatterns = [
     path("streams/<str:name>/delete/", stream_settings.delete, name="stream_delete"),
     path("settings/tokens/", tokens.tokens, name="tokens"),
     path("settings/tokens/<int:token_id>/revoke/", tokens.revoke, name="token_revoke"),
+    path("settings/people/", people.people, name="people"),
+    path("settings/people/<str:name>/", people.change, name="person_change"),
+    path("settings/people/<str:name>/password/", people.reset_password, name="person_password"),
+    path("settings/people/<str:name>/remove/", people.remove, name="person_remove"),
+    path("settings/workspaces/", workspaces.workspaces, name="workspaces"),
+    path("settings/workspaces/<str:name>/", workspaces.workspace, name="workspace"),
+    path("settings/workspaces/<str:name>/delete/", workspaces.delete, name="workspace_delete"),
 ]
 
 websocket_urlpatterns = [path("live/", LiveSocket.as_asgi())]

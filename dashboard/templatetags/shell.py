@@ -7,6 +7,10 @@ from urllib.parse import quote
 
 from django import template
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from streams import selectors
+from streams.access import Caller, role_for
 
 register = template.Library()
 
@@ -33,6 +37,29 @@ def query(context: dict[str, Any], **changes: Any) -> str:
             parameters[name] = str(value)
     encoded = parameters.urlencode()
     return f"?{encoded}" if encoded else "?"
+
+
+@register.simple_tag(takes_context=True)
+def my_workspaces(context: dict[str, Any]) -> list[str]:
+    """The names of the workspaces that the person belongs to."""
+    request = context.get("request")
+    if not isinstance(request, HttpRequest) or not request.user.is_authenticated:
+        return []
+    return [held.workspace.name for held in selectors.workspaces_of_person(request.user.pk)]
+
+
+@register.simple_tag
+def lacks(caller: Any, scope: str) -> str:
+    """What a caller lacks of a right, as a sentence; empty when they have it."""
+    if isinstance(caller, Caller) and caller.may(scope):
+        return ""
+    return _("This needs the role %(role)s.") % {"role": role_for(scope)}
+
+
+@register.simple_tag
+def lacks_rule(caller: Caller) -> str:
+    """What a caller lacks to rule all workspaces, as a sentence; empty when they do."""
+    return "" if caller.rules_all else _("This needs the role admin in the workspace default.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +118,47 @@ def browse_command(base_url: str, name: str, window: Any, start: str, form: Any)
 def message_command(base_url: str, name: str, offset: int) -> str:
     """One message, from the API."""
     return call(f"{base_url}/api/v1/streams/{name}/messages/{offset}")
+
+
+@register.simple_tag
+def api_command(base_url: str, path: str) -> str:
+    """A path of the API, read."""
+    return call(f"{base_url}/api/v1/{path}")
+
+
+@register.simple_tag
+def people_command(base_url: str) -> str:
+    """The people of the workspace, and one more."""
+    people = f"{base_url}/api/v1/users/"
+    added = call(people, body='{"name": "ada", "role": "viewer"}')
+    return f"{call(people)}\n\n{added}"
+
+
+@register.simple_tag
+def workspace_command(base_url: str, name: str) -> str:
+    """What a lower plan would do, and a rate limit."""
+    path = f"{base_url}/api/v1/workspaces/{name}"
+    preview = call(f"{path}/plan/preview", body='{"plan": "free"}')
+    slower = call(path, method="-X PATCH ", body='{"rate_limit": 50, "rate_burst": 200}')
+    return f"{preview}\n\n{slower}"
+
+
+@register.simple_tag
+def as_python(command: str) -> str:
+    """Curl calls as ``call`` writes them, in Python with httpx."""
+    lines = ["import os", "", "import httpx", ""]
+    lines.append('client = httpx.Client(headers={"Authorization": f"Bearer {os.environ[\'OKMQ_TOKEN\']}"})')
+    for curl in command.split("\n\n"):
+        words = shlex.split(curl.replace("\\\n", " "))
+        method, url, body = "", "", ""
+        for word, after in zip(words, [*words[1:], ""], strict=True):
+            if word == "-X":
+                method = after
+            elif word == "-d":
+                body = after
+            elif word.startswith("http"):
+                url = word
+        sent = f", content={body!r}" if body else ""
+        method = method or ("POST" if body else "GET")
+        lines.append(f"print(client.request({method!r}, {url!r}{sent}).json())")
+    return "\n".join(lines)

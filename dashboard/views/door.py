@@ -7,10 +7,10 @@ from typing import Any, Concatenate, ParamSpec
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
-from django.shortcuts import render, resolve_url
+from django.shortcuts import redirect, render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from streams.access import Caller, caller_for_user
+from streams.access import MUST_CHANGE, Caller, caller_for_session
 from streams.errors import Refusal, refusal_of
 from streams.log.errors import LogError
 
@@ -27,8 +27,11 @@ def console_page(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpRes
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if not request.user.is_authenticated:
             return _to_login(request)
+        if request.session.get(MUST_CHANGE):
+            return _elsewhere(request, "dashboard:password")
         try:
-            caller = caller_for_user(request.user, address=request.META.get("REMOTE_ADDR", ""))
+            caller = caller_for_session(request.user, request.session, address=address_of(request))
+            request.caller = caller  # type: ignore[attr-defined]  # for the frame around the page
             return view(request, caller, *args, **kwargs)
         except Refusal as refusal:
             return refused(request, refusal)
@@ -39,11 +42,19 @@ def console_page(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpRes
     return guarded
 
 
+def address_of(request: HttpRequest) -> str:
+    """Where the request came from: what a proxy says is taken by the server, of trusted proxies only."""
+    return str(request.META.get("REMOTE_ADDR") or "")
+
+
 def refused(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """The page for a refusal, with its status; the same sentence as the API's."""
     if wants_json(request):
         return JsonResponse(refusal.body(), status=refusal.status)
-    return render(request, "dashboard/refused.html", {"refusal": refusal}, status=refusal.status)
+    answer = render(request, "dashboard/refused.html", {"refusal": refusal}, status=refusal.status)
+    for name, value in refusal.headers.items():
+        answer[name] = value
+    return answer
 
 
 def wants_json(request: HttpRequest) -> bool:
@@ -74,10 +85,16 @@ def _to_login(request: HttpRequest) -> HttpResponse:
     if wants_json(request):
         return JsonResponse(Refusal("unauthorized", "Log in again.").body(), status=401)
     if is_part(request):
-        answer = HttpResponse(status=401)
-        answer["HX-Redirect"] = resolve_url("dashboard:login")
-        return answer
+        return _elsewhere(request, "dashboard:login")
     return redirect_to_login(request.get_full_path())
+
+
+def _elsewhere(request: HttpRequest, page: str) -> HttpResponse:
+    if is_part(request):
+        answer = HttpResponse(status=401)
+        answer["HX-Redirect"] = resolve_url(page)
+        return answer
+    return redirect(page)
 
 
 def number_of(text: Any, *, default: int, low: int, high: int) -> int:

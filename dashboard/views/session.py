@@ -1,19 +1,24 @@
-"""Logging in and out, and the colours a person chose."""
+"""Logging in and out, the workspace that is looked at, and the colours a person chose."""
 
 from typing import Any
 
-from asgiref.sync import async_to_sync
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.models import AbstractBaseUser
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.middleware.csrf import rotate_token
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from dashboard import live
 from dashboard.forms import BootstrapMixin
 from dashboard.templatetags.shell import THEME_COOKIE, THEMES
-from dashboard.views.door import safe_next
-from streams.access import Actor
-from streams.services.events import event_record
+from dashboard.views.door import address_of, console_page, safe_next
+from streams.access import IN_WORKSPACE, MUST_CHANGE, Actor, Caller, caller_for_user
+from streams.errors import Refusal
+from streams.models import OneTimePassword
+from streams.services.logins import login_admit, login_closed, login_opened, login_succeeded
 
 YEAR_S = 365 * 86_400
 
@@ -25,18 +30,48 @@ class LoginForm(BootstrapMixin, AuthenticationForm):
         super().__init__(*args, **kwargs)
         self.fields["username"].widget.attrs["autofocus"] = True
 
+    def confirm_login_allowed(self, user: AbstractBaseUser) -> None:
+        super().confirm_login_allowed(user)  # type: ignore[arg-type]
+        held = OneTimePassword.objects.filter(user_id=user.pk).first()
+        if held is not None and held.is_expired:
+            raise ValidationError(
+                _("This one-time password has expired; ask an administrator for a new one.")
+            )
+
 
 class Login(auth_views.LoginView):
-    """Django's own view: it goes on to addresses of this host only."""
+    """Django's own view: it begins a new session, and goes on to addresses of this host only."""
 
     template_name = "dashboard/login.html"
     authentication_form = LoginForm
     redirect_authenticated_user = True
 
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        account = request.POST.get("username", "")
+        try:
+            login_admit(account, address=address_of(request))
+        except Refusal as refusal:
+            context = self.get_context_data(form=LoginForm(request), refusal=refusal)
+            answer = render(request, "dashboard/login.html", context, status=refusal.status)
+            answer["Retry-After"] = refusal.headers["Retry-After"]
+            return answer
+        return super().post(request, *args, **kwargs)
+
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         answer = super().form_valid(form)
-        _record(self.request, "session.opened", name=form.get_user().get_username(), did="logged in")
-        return answer
+        user, session = form.get_user(), self.request.session
+        login_succeeded(self.request.POST.get("username", ""), address=address_of(self.request))
+        must_change = OneTimePassword.objects.filter(user_id=user.pk).exists()
+        if must_change:
+            session[MUST_CHANGE] = True
+        session.save()
+        login_opened(
+            user,
+            session_key=str(session.session_key),
+            actor=Actor(user.get_username(), address_of(self.request)),
+            agent=self.request.headers.get("User-Agent", ""),
+        )
+        return redirect("dashboard:password") if must_change else answer
 
 
 class Logout(auth_views.LogoutView):
@@ -45,16 +80,19 @@ class Logout(auth_views.LogoutView):
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         session_key, name = request.session.session_key, request.user.get_username()
         answer = super().post(request, *args, **kwargs)
-        if name:
-            _record(request, "session.closed", name=name, did="logged out")
-        if session_key:
-            async_to_sync(live.end_session)(session_key)
+        if name and session_key:
+            login_closed(session_key, actor=Actor(name, address_of(request)))
         return answer
 
 
-def _record(request: HttpRequest, kind: str, *, name: str, did: str) -> None:
-    actor = Actor(name, request.META.get("REMOTE_ADDR", ""))
-    event_record(None, kind=kind, actor=actor, summary=f"{name} {did}.")
+@require_POST
+@console_page
+def workspace(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """Look at another workspace. Forms of before are void: they were filled in for another one."""
+    chosen = caller_for_user(request.user, workspace=request.POST.get("workspace", "") or "-")
+    request.session[IN_WORKSPACE] = chosen.workspace.name
+    rotate_token(request)
+    return redirect("dashboard:overview")
 
 
 @require_POST

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from asgiref.testing import ApplicationCommunicator
 from channels.layers import channel_layers
 from channels.routing import URLRouter
@@ -16,7 +17,9 @@ from django.test import Client
 from dashboard import live
 from dashboard.live import Feed, StreamSampled
 from dashboard.urls import websocket_urlpatterns
+from streams.access import MUST_CHANGE
 from streams.models import Stream, Workspace
+from streams.services.logins import person_group, session_group, tell
 from streams.upkeep.sampling import Sample
 from tests.dashboard.conftest import MakeStream
 
@@ -112,11 +115,29 @@ def ours(owner: Client, make_stream: MakeStream) -> tuple[Any, Stream]:
     return asked(owner), make_stream("orders", bodies=[b"1", b"22"])
 
 
-async def test_a_login_that_ends_closes_its_sockets(pages: list[Page], ours: tuple[Any, Stream]) -> None:
-    page = Page(ours[0], session_key="abcdefgh")
+async def test_a_person_who_is_removed_loses_their_sockets(
+    pages: list[Page], ours: tuple[Any, Stream]
+) -> None:
+    page = Page(ours[0])
     assert await page.open()
-    await live.end_session("another")
-    await live.end_session("abcdefgh")
+    await sync_to_async(tell)({person_group(ours[0].pk): "live.again"})
+    assert (await page.socket.receive_output(ANSWER_S))["code"] == 1013
+
+
+async def test_a_one_time_password_opens_no_socket(ours: tuple[Any, Stream]) -> None:
+    session = SessionStore()
+    session[MUST_CHANGE] = True
+    await sync_to_async(session.create)()
+    assert not await Page(ours[0], session_key=str(session.session_key)).open()
+
+
+async def test_a_login_that_ends_closes_its_sockets(pages: list[Page], ours: tuple[Any, Stream]) -> None:
+    session = SessionStore()
+    await sync_to_async(session.create)()
+    page = Page(ours[0], session_key=str(session.session_key))
+    assert await page.open()
+    for session_key in ("another", str(session.session_key)):
+        await sync_to_async(tell)({session_group(session_key): "live.end"})
     assert (await page.socket.receive_output(ANSWER_S))["code"] == 4401
     pages.append(page)
 

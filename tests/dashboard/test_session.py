@@ -1,13 +1,21 @@
 """Logging in and out; what nobody may see."""
 
+from typing import Any
+
 import pytest
 from django.contrib.auth import get_user_model
+from django.contrib.sessions.models import Session
 from django.core.exceptions import PermissionDenied
 from django.test import Client, RequestFactory
 from django.urls import reverse
+from django.utils import timezone
 from django.views.defaults import permission_denied, server_error
 
-from streams.models import Event, Workspace
+from streams.access import SYSTEM
+from streams.models import Event, FailedLogins, Login, Membership, OneTimePassword, Workspace
+from streams.services.logins import FREE_FAILURES
+from streams.services.people import person_add
+from tests.dashboard.conftest import MakeStream
 
 PAGES = [
     "/",
@@ -126,3 +134,175 @@ def test_who_comes_and_goes_is_on_record(nobody: Client, person: str) -> None:
     nobody.post("/logout/")
     found = Event.objects.filter(actor=person).order_by("id").values_list("kind", "address")
     assert list(found) == [("session.opened", "127.0.0.1"), ("session.closed", "127.0.0.1")]
+
+
+def log_in(client: Client, password: str, *, name: str = "person", **more: Any) -> Any:
+    return client.post("/login/", {"username": name, "password": password}, **more)
+
+
+RIGHT, WRONG = "correct-horse-battery", "wrong"
+
+
+def test_a_login_begins_a_new_session(nobody: Client, person: str) -> None:
+    session = nobody.session
+    session["planted"] = True
+    session.save()
+    planted = session.session_key
+    log_in(nobody, RIGHT)
+    assert nobody.session.session_key != planted
+    assert not Session.objects.filter(session_key=planted).exists()
+
+
+def test_wrong_passwords_have_to_wait_and_the_right_one_too(nobody: Client, person: str) -> None:
+    statuses = [log_in(nobody, WRONG).status_code for _ in range(7)]
+    assert statuses == [200] * 5 + [429] * 2
+    answer = log_in(nobody, RIGHT)
+    assert (answer.status_code, answer["Retry-After"]) == (429, "30")
+    assert b"Too many wrong passwords" in answer.content
+    assert Event.objects.filter(kind="session.refused", actor=person).count() == 1
+
+
+def test_waiting_is_for_an_account_from_an_address(nobody: Client, person: str) -> None:
+    for _ in range(7):
+        log_in(nobody, WRONG)
+    assert log_in(nobody, RIGHT, name="PERSON").status_code == 429
+    assert log_in(nobody, WRONG, name="somebody").status_code == 200
+    assert log_in(nobody, RIGHT, REMOTE_ADDR="192.0.2.7").status_code == 302
+
+
+def test_an_address_that_tries_every_account_waits_for_all(nobody: Client, person: str) -> None:
+    for number in range(FREE_FAILURES["address"]):
+        log_in(nobody, WRONG, name=f"account-{number}")
+    assert log_in(nobody, RIGHT).status_code == 429
+
+
+def test_the_neighbours_of_an_ipv6_address_count_as_it(nobody: Client, person: str) -> None:
+    for number in range(1, 8):
+        log_in(nobody, WRONG, REMOTE_ADDR=f"2001:db8::{number}")
+    assert log_in(nobody, RIGHT, REMOTE_ADDR="2001:db8::ffff").status_code == 429
+    assert log_in(nobody, RIGHT, REMOTE_ADDR="2001:db8:0:1::1").status_code == 302
+
+
+def test_what_a_client_says_of_its_address_is_not_believed(nobody: Client, person: str) -> None:
+    for number in range(7):
+        log_in(nobody, WRONG, HTTP_X_FORWARDED_FOR=f"192.0.2.{number}")
+    assert log_in(nobody, RIGHT, HTTP_X_FORWARDED_FOR="192.0.2.99").status_code == 429
+
+
+def test_a_wait_ends_and_doubles(nobody: Client, person: str) -> None:
+    for _ in range(6):
+        log_in(nobody, WRONG)
+    FailedLogins.objects.update(blocked_until=timezone.now())
+    log_in(nobody, WRONG)
+    assert log_in(nobody, RIGHT)["Retry-After"] == "60"
+
+
+def test_a_login_forgets_the_failures_before_it(nobody: Client, person: str) -> None:
+    for _ in range(3):
+        for _ in range(4):
+            log_in(nobody, WRONG)
+        assert log_in(nobody, RIGHT).status_code == 302
+        nobody.logout()
+
+
+@pytest.fixture
+def one_time(workspace: Workspace) -> str:
+    _, password = person_add(workspace, name="newcomer", role="viewer", actor=SYSTEM, may_share=False)
+    return str(password)
+
+
+def test_a_one_time_password_opens_only_its_own_change(nobody: Client, one_time: str) -> None:
+    assert log_in(nobody, one_time, name="newcomer")["Location"] == "/profile/password/"
+    assert nobody.get("/streams/")["Location"] == "/profile/password/"
+    assert nobody.get("/api/v1/schema").status_code == 403
+    chosen = {"new_password1": "a-long-new-word", "new_password2": "a-long-new-word"}
+    assert nobody.post("/profile/password/", chosen)["Location"] == "/"
+    assert nobody.get("/streams/").status_code == 200
+    assert not OneTimePassword.objects.exists()
+    assert log_in(Client(), one_time, name="newcomer").status_code == 200
+
+
+def test_a_one_time_password_is_good_for_a_week(nobody: Client, one_time: str) -> None:
+    OneTimePassword.objects.update(expires_at=timezone.now())
+    answer = log_in(nobody, one_time, name="newcomer")
+    assert b"This one-time password has expired" in answer.content
+
+
+@pytest.fixture
+def two_browsers(owner: Client) -> tuple[Client, Client]:
+    first, second = Client(), Client()
+    for browser in (first, second):
+        log_in(browser, RIGHT, name="owner")
+    return first, second
+
+
+def test_changing_the_password_asks_for_it_and_ends_other_logins(two_browsers: tuple[Client, Client]) -> None:
+    first, second = two_browsers
+    chosen = {"new_password1": "a-long-new-word", "new_password2": "a-long-new-word"}
+    assert first.post("/profile/password/", {"old_password": WRONG, **chosen}).status_code == 422
+    assert first.post("/profile/password/", {"old_password": RIGHT, **chosen}).status_code == 302
+    assert first.get("/streams/").status_code == 200
+    assert second.get("/streams/").status_code == 302
+    assert Login.objects.get().session_key == first.session.session_key
+
+
+def test_a_weak_password_is_refused(two_browsers: tuple[Client, Client]) -> None:
+    for weak in ("short", "password12"):
+        chosen = {"old_password": RIGHT, "new_password1": weak, "new_password2": weak}
+        assert two_browsers[0].post("/profile/password/", chosen).status_code == 422
+
+
+def test_one_logs_out_everywhere_else(two_browsers: tuple[Client, Client]) -> None:
+    first, second = two_browsers
+    first.post("/profile/logins/end/")
+    assert first.get("/").status_code == 200
+    assert second.get("/").status_code == 302
+
+
+def test_one_ends_a_single_login_and_nobody_elses(
+    two_browsers: tuple[Client, Client], viewer: Client
+) -> None:
+    first, second = two_browsers
+    ids: dict[str | None, int] = {login.session_key: login.pk for login in Login.objects.all()}
+    viewer.post("/profile/logins/end/", {"login": ids[second.session.session_key]})
+    assert second.get("/").status_code == 200
+    first.post("/profile/logins/end/", {"login": ids[second.session.session_key]})
+    assert second.get("/").status_code == 302
+
+
+def test_cookies_are_kept_from_scripts_and_other_sites(nobody: Client, person: str) -> None:
+    log_in(nobody, RIGHT)
+    cookie = nobody.cookies["sessionid"]
+    assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
+
+
+def test_a_person_of_two_workspaces_chooses_where_to_look(
+    owner: Client, workspace: Workspace, elsewhere: Workspace, make_stream: MakeStream
+) -> None:
+    make_stream("ours")
+    make_stream("theirs", within=elsewhere)
+    assert b"workspace-choice" not in owner.get("/streams/").content
+    Membership.objects.create(
+        user=get_user_model().objects.get(username="owner"), workspace=elsewhere, role="viewer"
+    )
+    assert b"workspace-choice" in owner.get("/streams/").content
+    assert owner.post("/workspace/", {"workspace": "elsewhere"})["Location"] == "/"
+    assert owner.get("/streams/theirs/").status_code == 200
+    assert owner.get("/streams/ours/").status_code == 404
+    assert owner.post("/streams/theirs/delete/", {"confirm": "theirs"}).status_code == 403
+    Membership.objects.filter(workspace=elsewhere).delete()
+    assert owner.get("/streams/ours/").status_code == 200
+
+
+def test_a_workspace_that_is_not_theirs_cannot_be_chosen(owner: Client, elsewhere: Workspace) -> None:
+    assert owner.post("/workspace/", {"workspace": "elsewhere"}).status_code == 404
+
+
+def test_a_form_of_another_workspace_is_void(owner: Client) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.cookies = owner.cookies
+    browser.get("/streams/_new/")
+    before = browser.cookies["csrftoken"].value
+    browser.post("/workspace/", {"workspace": "default", "csrfmiddlewaretoken": before})
+    late = browser.post("/streams/_new/", {"name": "late", "csrfmiddlewaretoken": before})
+    assert late.status_code == 403

@@ -1,0 +1,107 @@
+"""People of the workspace: listed, taken in with a one-time password, given roles, deactivated, removed."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dashboard.people_forms import PersonForm
+from dashboard.views.door import base_url, console_page
+from streams import selectors
+from streams.access import Caller, demand_account, membership_for
+from streams.errors import Refusal
+from streams.models import Role
+from streams.services.people import (
+    password_reset,
+    person_add,
+    person_change_role,
+    person_remove,
+    person_set_active,
+)
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@console_page
+def people(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """The list and the form; a new person's one-time password is in this one answer and nowhere else."""
+    caller.demand("admin")
+    form = PersonForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        name, role = form.cleaned_data["name"], form.cleaned_data["role"]
+        try:
+            _membership, secret = person_add(
+                caller.workspace, name=name, role=role, actor=caller.actor, may_share=caller.rules_all
+            )
+        except Refusal as refusal:
+            form.add_error("name", refusal.message)
+        else:
+            if secret is None:
+                messages.success(
+                    request, _("%(name)s was added with the password they have.") % {"name": name}
+                )
+                return redirect("dashboard:people")
+            return _page(request, caller, form=PersonForm(), made=name, secret=secret)
+    return _page(request, caller, form=form)
+
+
+@never_cache
+@require_POST
+@console_page
+def change(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """Give another role, or let the account log in or not."""
+    membership = membership_for(caller, name, workspace=caller.workspace)
+    role, active = request.POST.get("role", ""), request.POST.get("active", "")
+    if role in Role.values:
+        person_change_role(membership, role=role, actor=caller.actor)
+        messages.success(request, _("%(name)s is %(role)s now.") % {"name": name, "role": role})
+    elif active in {"yes", "no"}:
+        demand_account(caller, membership)
+        person_set_active(membership, active=active == "yes", actor=caller.actor)
+        said = (
+            _("%(name)s may log in again.") if active == "yes" else _("%(name)s was logged out everywhere.")
+        )
+        messages.success(request, said % {"name": name})
+    else:
+        raise Refusal("validation_error", "Say which role, or whether the account is active.")
+    return redirect("dashboard:people")
+
+
+@never_cache
+@require_POST
+@console_page
+def reset_password(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """A new one-time password, shown this once."""
+    membership = membership_for(caller, name, workspace=caller.workspace)
+    demand_account(caller, membership)
+    secret = password_reset(membership, actor=caller.actor)
+    return _page(request, caller, form=PersonForm(), made=name, secret=secret)
+
+
+@require_POST
+@console_page
+def remove(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """Remove a person from the workspace."""
+    person_remove(membership_for(caller, name, workspace=caller.workspace), actor=caller.actor)
+    messages.success(request, _("%(name)s was removed from this workspace.") % {"name": name})
+    return redirect("dashboard:people")
+
+
+def _page(
+    request: HttpRequest, caller: Caller, *, form: PersonForm, made: str = "", secret: str = ""
+) -> HttpResponse:
+    found, more = selectors.people_page(caller.workspace)
+    context = {
+        "section": "people",
+        "caller": caller,
+        "people": found,
+        "more": more,
+        "form": form,
+        "roles": Role.values,
+        "made": made,
+        "secret": secret,
+        "base_url": base_url(request),
+    }
+    return render(request, "dashboard/people.html", context, status=422 if form.errors else 200)

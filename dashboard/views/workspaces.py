@@ -1,0 +1,136 @@
+"""Workspaces: what each may keep and how fast its tokens may ask; a plan is looked at before it is saved."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dashboard.people_forms import NewWorkspaceForm, WorkspaceDeleteForm, WorkspaceForm
+from dashboard.views.door import base_url, console_page
+from streams import selectors
+from streams.access import Caller, workspace_for
+from streams.errors import Refusal
+from streams.models import CAPS, DEFAULT_WORKSPACE, Workspace
+from streams.services.plans import plan_effects
+from streams.services.workspaces import (
+    SETTINGS,
+    settings_of,
+    workspace_change,
+    workspace_create,
+    workspace_delete,
+)
+
+MOST_EFFECTS_SHOWN = 100
+
+
+@require_http_methods(["GET", "POST"])
+@console_page
+def workspaces(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """The workspaces that the caller may see: their own, or all; and what the plans allow."""
+    form = NewWorkspaceForm(request.POST or None)
+    if request.method == "POST":
+        caller.demand_rule()
+        if form.is_valid():
+            chosen = dict(form.cleaned_data)
+            name = chosen.pop("name")
+            try:
+                workspace_create(name=name, settings=chosen, actor=caller.actor)
+            except Refusal as refusal:
+                form.add_error("name", refusal.message)
+            else:
+                messages.success(request, _("Workspace %(name)s was created.") % {"name": name})
+                return redirect("dashboard:workspace", name=name)
+    if caller.rules_all:
+        rows, more = selectors.workspaces_page(after=request.GET.get("after", ""), limit=100)
+    else:
+        rows, more = [selectors.workspace_view(caller.workspace)], False
+    context = {
+        "section": "workspaces",
+        "caller": caller,
+        "rows": rows,
+        "more": more,
+        "form": form,
+        "usage": selectors.overview(caller),
+        "caps": [(plan, CAPS[plan]) for plan in CAPS],
+        "base_url": base_url(request),
+    }
+    return render(request, "dashboard/workspaces.html", context, status=422 if form.errors else 200)
+
+
+@require_http_methods(["GET", "POST"])
+@console_page
+def workspace(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """One workspace and its form. A change of plan that takes messages is shown first, and saved when it was seen."""
+    caller.demand("admin")
+    found = workspace_for(caller, name)
+    form = WorkspaceForm(request.POST or None, initial=settings_of(found))
+    preview: dict[str, Any] | None = None
+    if request.method == "POST":
+        caller.demand_rule()
+        if form.is_valid():
+            changes = {field: form.cleaned_data[field] for field in SETTINGS}
+            preview = _preview(found, plan=changes["plan"])
+            seen = request.POST.get("seen", "") == preview["seal"]
+            if request.POST.get("do") == "save" and (seen or not preview["effects"]):
+                workspace_change(found, changes=changes, actor=caller.actor)
+                messages.success(request, _("Workspace %(name)s was changed.") % {"name": name})
+                return redirect("dashboard:workspace", name=name)
+            preview["moved"] = bool(request.POST.get("seen")) and not seen
+    return _page(request, caller, found, form=form, preview=preview)
+
+
+@require_POST
+@console_page
+def delete(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """Delete a workspace with everything in it, if its name was typed."""
+    caller.demand_rule()
+    found = workspace_for(caller, name)
+    form = WorkspaceDeleteForm(request.POST, workspace=found)
+    if form.is_valid():
+        workspace_delete(found, actor=caller.actor)
+        messages.success(request, _("Workspace %(name)s was deleted.") % {"name": name})
+        return redirect("dashboard:workspaces")
+    return _page(
+        request, caller, found, form=WorkspaceForm(initial=settings_of(found)), preview=None, delete_form=form
+    )
+
+
+def _preview(workspace: Workspace, *, plan: str) -> dict[str, Any]:
+    """What a plan would do; its seal tells whether that is still what was seen."""
+    effects = plan_effects(workspace, plan=plan) if plan != workspace.plan else []
+    total = sum(effect.messages for effect in effects)
+    return {
+        "plan": plan,
+        "effects": effects[:MOST_EFFECTS_SHOWN],
+        "streams": len(effects),
+        "messages": total,
+        "seal": f"{plan}:{len(effects)}:{total}",
+    }
+
+
+def _page(
+    request: HttpRequest,
+    caller: Caller,
+    workspace: Workspace,
+    *,
+    form: WorkspaceForm,
+    preview: dict[str, Any] | None,
+    delete_form: WorkspaceDeleteForm | None = None,
+) -> HttpResponse:
+    wrong = form.errors or (delete_form is not None and delete_form.errors)
+    context = {
+        "section": "workspaces",
+        "caller": caller,
+        "workspace": workspace,
+        "view": selectors.workspace_view(workspace),
+        "form": form,
+        "preview": preview,
+        "delete_form": delete_form or WorkspaceDeleteForm(workspace=workspace),
+        "may_delete": caller.rules_all and workspace.name != DEFAULT_WORKSPACE,
+        "caps": [(plan, CAPS[plan]) for plan in CAPS],
+        "base_url": base_url(request),
+    }
+    return render(request, "dashboard/workspace.html", context, status=422 if wrong else 200)

@@ -1,0 +1,120 @@
+"""People and workspaces in the console."""
+
+import re
+
+from django.contrib.auth import authenticate, get_user_model
+from django.test import Client
+
+from streams.models import Membership, OneTimePassword, Plan, Stream, Workspace
+from tests.dashboard.conftest import MakeStream
+
+PEOPLE, ROOMS = "/settings/people/", "/settings/workspaces/"
+
+
+def secret_in(content: bytes) -> str:
+    (found,) = re.findall(r"<code data-copy-source>([\w-]{16})</code>", content.decode())
+    return str(found)
+
+
+def test_a_new_person_s_password_is_shown_once(owner: Client) -> None:
+    answer = owner.post(PEOPLE, {"name": "ada@example.com", "role": "operator"})
+    secret = secret_in(answer.content)
+    assert authenticate(username="ada@example.com", password=secret) is not None
+    assert "no-store" in answer["Cache-Control"]
+    page = owner.get(PEOPLE).content.decode()
+    assert secret not in page
+    assert "ada@example.com" in page
+
+
+def test_a_person_s_role_changes(owner: Client, viewer: Client) -> None:
+    owner.post(f"{PEOPLE}viewer/", {"role": "operator"})
+    assert viewer.get("/streams/_new/").status_code == 200
+
+
+def test_a_deactivated_person_is_out_at_once(owner: Client, viewer: Client) -> None:
+    owner.post(f"{PEOPLE}viewer/", {"active": "no"})
+    assert viewer.get("/").status_code == 302
+    owner.post(f"{PEOPLE}viewer/", {"active": "yes"})
+    assert get_user_model().objects.get(username="viewer").is_active
+
+
+def test_a_reset_password_is_shown_once_and_ends_the_logins(owner: Client, viewer: Client) -> None:
+    secret = secret_in(owner.post(f"{PEOPLE}viewer/password/").content)
+    assert authenticate(username="viewer", password=secret) is not None
+    assert OneTimePassword.objects.filter(user__username="viewer").exists()
+    assert viewer.get("/").status_code == 302
+
+
+def test_a_removed_person_sees_nothing_more(owner: Client, viewer: Client) -> None:
+    owner.post(f"{PEOPLE}viewer/remove/")
+    assert viewer.get("/").status_code == 302
+    assert not Membership.objects.filter(user__username="viewer").exists()
+
+
+def test_the_last_administrator_stays(owner: Client) -> None:
+    answer = owner.post(f"{PEOPLE}owner/", {"role": "viewer"})
+    assert answer.status_code == 403
+    assert b"The last administrator" in answer.content
+
+
+def test_people_of_another_workspace_are_out_of_reach(owner: Client, stranger: Client) -> None:
+    for tail in ("", "password/", "remove/"):
+        assert stranger.post(f"{PEOPLE}owner/{tail}", {"role": "viewer"}).status_code == 404
+    assert b"owner" not in stranger.get(PEOPLE).content
+
+
+def test_what_a_role_does_not_allow_is_there_and_says_what_it_needs(viewer: Client) -> None:
+    page = viewer.get("/streams/").content.decode()
+    assert 'aria-disabled="true" title="This needs the role admin."' in page
+    assert 'href="/settings/people/"' not in page
+
+
+def test_a_viewer_sees_plan_and_rate_limit_of_the_own_workspace_only(
+    viewer: Client, workspace: Workspace, elsewhere: Workspace
+) -> None:
+    Workspace.objects.filter(pk=workspace.pk).update(rate_limit=50, rate_burst=200, plan=Plan.PRO)
+    page = viewer.get(ROOMS).content.decode()
+    assert "50 a second, 200 at once" in page
+    assert "elsewhere" not in page
+    assert "This needs the role admin in the workspace default." in page
+
+
+def test_a_workspace_s_rate_limit_is_changed(owner: Client, elsewhere: Workspace) -> None:
+    form = {"plan": "unlimited", "rate_limit": "20", "rate_burst": "", "do": "save"}
+    assert owner.post(f"{ROOMS}elsewhere/", form).status_code == 302
+    elsewhere.refresh_from_db()
+    assert (elsewhere.rate_limit, elsewhere.rate_burst) == (20, None)
+    assert "20 a second" in owner.get(ROOMS).content.decode()
+
+
+def test_a_plan_that_bounds_streams_is_saved_only_when_its_effect_was_seen(
+    owner: Client, workspace: Workspace, make_stream: MakeStream
+) -> None:
+    make_stream("orders", ttl=None)
+    form = {"plan": "free", "do": "save"}
+    shown = owner.post(f"{ROOMS}default/", form)
+    assert b"bounds 1 streams more tightly" in shown.content
+    assert Stream.objects.get(name="orders").ttl is None
+    seal = shown.context["preview"]["seal"]
+    make_stream("payments", ttl=None)
+    moved = owner.post(f"{ROOMS}default/", {**form, "seen": seal})
+    assert b"The effect has changed since you looked" in moved.content
+    assert (
+        owner.post(f"{ROOMS}default/", {**form, "seen": moved.context["preview"]["seal"]}).status_code == 302
+    )
+    assert Stream.objects.get(name="orders").ttl == 7 * 86_400
+
+
+def test_a_workspace_is_made_and_deleted_for_its_name(owner: Client) -> None:
+    owner.post(ROOMS, {"name": "billing", "plan": "pro"})
+    assert Workspace.objects.get(name="billing").plan == Plan.PRO
+    assert owner.post(f"{ROOMS}billing/delete/", {"confirm": "bill"}).status_code == 422
+    owner.post(f"{ROOMS}billing/delete/", {"confirm": "billing"})
+    assert not Workspace.objects.filter(name="billing").exists()
+
+
+def test_the_admin_of_another_workspace_rules_none(stranger: Client, workspace: Workspace) -> None:
+    assert stranger.post(ROOMS, {"name": "mine", "plan": "free"}).status_code == 403
+    assert stranger.get(f"{ROOMS}default/").status_code == 404
+    assert stranger.post(f"{ROOMS}elsewhere/", {"plan": "free", "do": "save"}).status_code == 403
+    assert stranger.post(f"{ROOMS}elsewhere/delete/", {"confirm": "elsewhere"}).status_code == 403
