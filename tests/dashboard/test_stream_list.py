@@ -77,6 +77,16 @@ def test_the_systems_own_streams_are_shown_to_who_rules_all_when_asked(
     assert names(viewer, "internal=1") == ["a", "b", "c"]
 
 
+def test_a_label_with_markup_is_text_and_its_link_finds_its_streams(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    make_stream("a", labels={"note": "<b onclick=x>&\u202e"})
+    page = viewer.get("/streams/").content.decode()
+    assert "<b onclick" not in page
+    (address,) = re.findall(r'class="chip label" href="/streams/\?([^"]*)"', page)
+    assert names(viewer, address) == ["a"]
+
+
 def judged(stream: Stream, group: str, status: Status, *, lag_ms: int) -> None:
     """As if the worker had found this of a group a moment ago."""
 

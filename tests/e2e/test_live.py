@@ -78,7 +78,7 @@ def test_the_list_moves_with_a_publish(page: Page, api: httpx.Client, stream: st
     topic = f"stream:{stream}"
     dot = page.locator(f'[data-live="{topic}"][data-format="health"]')
     expect(dot).to_have_attribute("data-state", "empty")
-    moves(page, lambda: publish(api, stream, "a", "b"), [(topic, "messages", "2"), (topic, "lag", "2")])
+    moves(page, lambda: publish(api, stream, "a", "b"), [(topic, "messages", "2"), (topic, "bytes", "6 B")])
     expect(dot).to_have_attribute("data-state", "active")
 
 
