@@ -193,6 +193,7 @@ class Analytics:
 
         return JobSettings(
             redis_url=self.env.redis_url,
+            memory_url=self.env.memory_redis_url,
             history_url=self.env.history_url,
             spark_dir=self.env.data_dir / "spark",
             master=self.env.spark_master,

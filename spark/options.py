@@ -11,6 +11,7 @@ EARLIEST = "earliest"
 LATEST = "latest"
 KNOWN = (
     "url",
+    "memoryUrl",
     "workspace",
     "stream",
     "startingOffsets",
@@ -40,6 +41,7 @@ class Options:
 
     Attributes:
         url: ``redis://``, ``rediss://`` or ``unix://`` of the log's store.
+        memory_url: the same of the server that holds the streams in memory; None where there is none.
         workspace: a workspace's name; ``*`` is all of them.
         streams: names and patterns (``*`` is any run of characters).
         starting, ending: first offset to read, first one not to read; None is the default of the kind of read.
@@ -51,6 +53,7 @@ class Options:
     """
 
     url: str
+    memory_url: str | None
     workspace: str
     streams: tuple[str, ...]
     starting: Offsets | None
@@ -66,7 +69,8 @@ def parse(given: Mapping[str, str], *, environ: Mapping[str, str] | None = None)
     """Check the options that a reader was given; their names are case-insensitive.
 
     Args:
-        environ: where the default of ``url`` comes from (``OKMQ_REDIS_URL``); the process's own when None.
+        environ: where the defaults of ``url`` and ``memoryUrl`` come from (``OKMQ_REDIS_URL``,
+            ``OKMQ_MEMORY_REDIS_URL``); the process's own when None.
 
     Raises:
         OptionError: naming the option, its value and what is allowed.
@@ -86,7 +90,8 @@ def parse(given: Mapping[str, str], *, environ: Mapping[str, str] | None = None)
         except ValueError as error:
             raise OptionError(f"Option {name}={value!r}: {error}") from None
 
-    url = read("url", _url, None) or (os.environ if environ is None else environ).get("OKMQ_REDIS_URL")
+    surroundings = os.environ if environ is None else environ
+    url = read("url", _url, None) or surroundings.get("OKMQ_REDIS_URL")
     if not url:
         raise OptionError("Option url is missing, and OKMQ_REDIS_URL is not set: where is the store?")
     streams = read("stream", _names, None)
@@ -94,6 +99,7 @@ def parse(given: Mapping[str, str], *, environ: Mapping[str, str] | None = None)
         raise OptionError("Option stream is missing: a name, names separated by commas, or a pattern with *.")
     return Options(
         url=url,
+        memory_url=read("memoryUrl", _url, None) or surroundings.get("OKMQ_MEMORY_REDIS_URL") or None,
         workspace=read("workspace", _workspace, "default"),
         streams=streams,
         starting=read("startingOffsets", _offsets, None),

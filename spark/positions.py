@@ -36,13 +36,16 @@ class Position:
         return max(self.archived, self.purged) + 1 if archive else self.floor
 
 
-def positions(stream_ids: Iterable[str]) -> Op[dict[str, Position]]:
-    """Where streams stand; those that are gone are left out."""
+def positions(stream_ids: Iterable[str], *, strict: bool = False) -> Op[dict[str, Position]]:
+    """Where streams stand; those that are gone are left out.
+
+    So are those in memory while their server does not answer; with ``strict`` that is an error.
+    """
     wanted = list(stream_ids)
     found: dict[str, Position] = {}
     for at in range(0, len(wanted), ROUND_TRIP):
         some = wanted[at : at + ROUND_TRIP]
-        counters_of = yield from meta.counters_of(some)
+        counters_of = yield from meta.counters_of(some, strict=strict)
         for stream_id, counters in counters_of.items():
             found[stream_id] = Position(
                 last=counters.last,
@@ -76,7 +79,10 @@ def streams_meant(options: Options, *, strict: bool) -> Op[list[Registered]]:
 
 
 def archive_backlog() -> Op[int]:
-    """How many offsets, over all archived streams, are not in the history yet."""
+    """How many offsets, over all archived streams, are not in the history yet.
+
+    Streams in memory whose server does not answer wait for nothing: they are archived when it is back.
+    """
     registered = yield from config.streams()
     found = yield from positions(each.stream_id for each in registered if each.archive)
     return sum(max(0, at.last + 1 - at.next_offset(archive=True)) for at in found.values())

@@ -12,7 +12,7 @@ from spark.ranges import Range
 from streams.log import entries, read
 from streams.log.client import Log
 from streams.log.entries import Entry
-from streams.log.errors import StreamNotFound
+from streams.log.errors import StreamLost, StreamNotFound
 
 PAGE_BYTES = 64 * 1024 * 1024
 """A page could hold this much if every body in it were as large as the largest ever."""
@@ -76,6 +76,12 @@ def _visible_pages(log: Log, wanted: Range, *, strict: bool) -> Iterator[list[En
             if len(page) < count:
                 return
             start = entries.position(page[-1])[0] + 1
+    except StreamLost:
+        if strict:
+            raise DataLossError(
+                f"Stream {wanted.stream!r} is kept in memory, and its server has lost what it held; "
+                "failOnDataLoss=false reads on without it."
+            ) from None
     except StreamNotFound:
         raise StreamDeletedError(
             f"Stream {wanted.stream!r} was deleted while it was read; failOnDataLoss=false ends it quietly."
@@ -102,9 +108,9 @@ def _archive_pages(log: Log, wanted: Range) -> Iterator[list[Entry]]:
     """Pages of what the history keeps: everything physically there but what a person purged."""
     start = wanted.first
     while start <= wanted.last:
-        at = log.run(positions([wanted.stream_id])).get(wanted.stream_id)
+        at = log.run(positions([wanted.stream_id], strict=True)).get(wanted.stream_id)
         if at is None:
-            return
+            return  # deleted, or lost with the memory that it was in
         start = max(start, at.purged + 1)
         count = _page_rows(at.widest)
         page = log.run(read.archive_range(wanted.stream_id, start, wanted.last, count))

@@ -31,6 +31,7 @@ from spark.ranges import Range
 from streams.log.client import Log, Op, T
 from streams.log.config import Registered
 from streams.log.errors import StoreUnavailable
+from streams.log.keys import in_memory
 
 
 def register(session: SparkSession) -> None:
@@ -62,6 +63,8 @@ class OkmqDataSource(DataSource):
         its name, default ``default``; ``*`` is all of them.
     ``url``
         the store: ``redis://``, ``rediss://`` or ``unix://``; default is the variable ``OKMQ_REDIS_URL``.
+    ``memoryUrl``
+        the server of the streams in memory; default is the variable ``OKMQ_MEMORY_REDIS_URL``.
     ``startingOffsets``
         ``earliest`` (default of batch), ``latest`` (default of streaming), or a JSON object of stream names and
         first offsets, ``{"orders": 42}``, -2 for earliest, -1 for latest; a stream that it does not name starts
@@ -76,7 +79,8 @@ class OkmqDataSource(DataSource):
     ``failOnDataLoss``
         ``true`` (default): an offset that was asked for but has gone (retention, purge) ends the read with an
         error; ``false`` reads on behind the gap. A deleted stream ends a batch in the same way; a streaming query
-        just closes it.
+        just closes it. A stream in memory whose server does not answer ends a batch with an error, or is left
+        out of it; in a streaming query it waits where it was.
     ``view``
         ``visible`` (default): what any reader sees. ``archive``: what the history takes: only streams whose
         ``archive`` setting is on, from each one's archived offset on, with what a limit has hidden but what is
@@ -143,9 +147,18 @@ class _Reading:
         self.options = options
         self.arrow_schema = schema
 
+    @property
+    def is_strict(self) -> bool:
+        """Whether what cannot be read ends the read; the history takes what there is."""
+        return self.options.fail_on_data_loss and not self.options.archive
+
+    def connect(self) -> Log:
+        """A connection to the stores."""
+        return Log(self.options.url, memory_url=self.options.memory_url)
+
     def run(self, op: Op[T]) -> T:
         """Run one operation on a connection of its own."""
-        with closing(Log(self.options.url)) as log:
+        with closing(self.connect()) as log:
             try:
                 return log.run(op)
             except StoreUnavailable as error:
@@ -155,7 +168,7 @@ class _Reading:
         if not isinstance(partition, OffsetRanges):
             return  # Spark's stand-in for "no partitions at all"
         strict = self.options.fail_on_data_loss
-        with closing(Log(self.options.url)) as log:
+        with closing(self.connect()) as log:
             for wanted in partition.ranges:
                 try:
                     yield from reading.batches(
@@ -212,7 +225,7 @@ class OkmqReader(_Reading, DataSourceReader):
 
     def _plan(self) -> Op[list[Range]]:
         streams = yield from streams_meant(self.options, strict=True)
-        at = yield from positions(each.stream_id for each in streams)
+        at = yield from positions((each.stream_id for each in streams), strict=self.is_strict)
         streams = [each for each in streams if each.stream_id in at]
         first = self.starts(streams, at, default=EARLIEST)
         asked = self.options.ending or LATEST
@@ -234,7 +247,8 @@ class OkmqReader(_Reading, DataSourceReader):
 class OkmqStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A streaming read of all streams meant; its offset maps stream id → last offset taken.
 
-    A stream that appears later starts at its earliest offset; one that is deleted leaves the map.
+    A stream that appears later starts at its earliest offset; one that is deleted leaves the map, and one in
+    memory that cannot be asked stays where it was.
     """
 
     closes_quietly = True
@@ -258,9 +272,8 @@ class OkmqStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
         known, latest = self.run(self._latest(start))
         if self.target is not None:
             # What came after the start of an availableNow run waits for the next one.
-            latest = {
-                each: min(last, self.target[each]) for each, last in latest.items() if each in self.target
-            }
+            target = {**start, **self.target}
+            latest = {each: min(last, target[each]) for each, last in latest.items() if each in target}
         # A store that lost its end (fsync other than always) must not take the query back.
         latest = {each: max(last, known.get(each, 0)) for each, last in latest.items()}
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
@@ -290,13 +303,18 @@ class OkmqStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
             stream_id: start.get(stream_id, position.next_offset(archive=self.options.archive) - 1)
             for stream_id, position in at.items()
         }
-        return known, {stream_id: position.last for stream_id, position in at.items()}
+        latest = {stream_id: position.last for stream_id, position in at.items()}
+        away = [each.stream_id for each in streams if each.stream_id not in at and in_memory(each.stream_id)]
+        waiting = {stream_id: start[stream_id] for stream_id in away if stream_id in start}
+        return known | waiting, latest | waiting
 
     def _plan(self, start: Mapping[str, int], end: Mapping[str, int]) -> Op[list[Range]]:
         streams = by_id((yield from streams_meant(self.options, strict=False)))
-        at = yield from positions(end)
+        moved = [stream_id for stream_id, last in end.items() if last > start.get(stream_id, 0)]
+        # Passing over one whose server does not answer would count as having read it.
+        at = yield from positions(moved, strict=True)
         found = []
-        for stream_id, last in end.items():
+        for stream_id in moved:
             position, stream = at.get(stream_id), streams.get(stream_id)
             if position is None or stream is None:
                 continue  # deleted since: closed
@@ -309,7 +327,7 @@ class OkmqStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
                     f"Stream {stream.name!r}: offsets {first + 1} to {earliest - 1} went before they were read "
                     "(retention or a purge took them); failOnDataLoss=false reads on without them."
                 )
-            found.append(_range(stream, first + 1, last))
+            found.append(_range(stream, first + 1, end[stream_id]))
         return found
 
 

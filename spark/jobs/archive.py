@@ -14,8 +14,10 @@ from spark.files import Files
 from spark.history import Batch, History
 from spark.jobs.settings import JobSettings, main_session
 from spark.positions import archive_backlog
-from streams.log import config
+from streams.log import config, stats
 from streams.log.client import Log
+from streams.log.errors import StoreUnavailable
+from streams.log.keys import in_memory
 
 MAX_OFFSETS = 400_000
 """Most offsets in one micro-batch: what is done again after a crash, and how often progress moves."""
@@ -39,10 +41,11 @@ class ArchiveProgress:
         return 1.0 if self.waiting == 0 else min(1.0, self.offsets / self.waiting)
 
 
-def options(url: str) -> dict[str, str]:
+def options(settings: JobSettings) -> dict[str, str]:
     """The options with which the source reads what the history takes."""
     return {
-        "url": url,
+        "url": settings.redis_url,
+        **({} if settings.memory_url is None else {"memoryUrl": settings.memory_url}),
         "workspace": "*",
         "stream": "*",
         "view": "archive",
@@ -67,12 +70,12 @@ def archive(
     """
     history = History(session, settings.history_url)
     checkpoint = Files(session, settings.checkpoint_url)
-    with closing(Log(settings.redis_url)) as log:
+    with closing(settings.log()) as log:
         run = _ArchiveRun(history, checkpoint, log)
         run.catch_up()
         query = (
             session.readStream.format("okmq")
-            .options(**options(settings.redis_url))
+            .options(**options(settings))
             .load()
             .writeStream.queryName("archive")
             .option("checkpointLocation", settings.checkpoint_url)
@@ -102,7 +105,8 @@ class _ArchiveRun:
         self.history.settle()
         has_checkpoint = self.checkpoint.exists("metadata")
         for batch in self.history.newest_first():
-            self._publish(batch)
+            # Without a checkpoint a stream that is not told would be archived again from where it was told last.
+            self._publish(batch, strict=not has_checkpoint)
             if has_checkpoint:
                 break  # each batch is published before the next is read: only the last can be missing
         self.progress = ArchiveProgress(waiting=self.log.run(archive_backlog()))
@@ -130,9 +134,19 @@ class _ArchiveRun:
             waiting=self.progress.waiting,
         )
 
-    def _publish(self, batch: Batch) -> None:
+    def _publish(self, batch: Batch, *, strict: bool = False) -> None:
         for stream_id, offset in batch.end.items():
-            self.log.run(config.archived_set(stream_id, offset))
+            try:
+                self.log.run(config.archived_set(stream_id, offset))
+            except StoreUnavailable:
+                if strict or not in_memory(stream_id):
+                    raise
+                continue  # the durable streams go on; the checkpoint knows how far this one is
+        volatile = [stream_id for stream_id in batch.end if in_memory(stream_id)]
+        if volatile:
+            self.log.run(
+                stats.touch(volatile)
+            )  # the worker keeps a note of what the history has not got of them
 
     def _offsets(self, batch_id: int) -> dict[str, int]:
         """Stream id → last offset of a micro-batch, from the checkpoint: Spark wrote it before it ran the batch."""

@@ -10,7 +10,6 @@ from spark.history import History
 from spark.jobs.settings import JobSettings, main_session
 from spark.transforms.keys import messages_by_key
 from streams.log import config
-from streams.log.client import Log
 
 
 def main() -> None:
@@ -21,7 +20,7 @@ def main() -> None:
     parser.add_argument("--top", type=int, default=20)
     asked = parser.parse_args()
     settings = JobSettings.from_environ()
-    with closing(Log(settings.redis_url)) as log:
+    with closing(settings.log()) as log:
         registered = log.run(config.streams())
     found = [each for each in registered if (each.workspace, each.name) == (asked.workspace, asked.stream)]
     if not found:

@@ -18,7 +18,6 @@ from spark.history import Batch, History, HistoryFile
 from spark.jobs.settings import JobSettings, main_session
 from spark.positions import archived_offsets
 from spark.transforms.rollups import not_yet_counted, per_minute, per_step
-from streams.log.client import Log
 
 _COUNTED = StructType(
     [
@@ -71,11 +70,13 @@ def rollup(
 
     Args:
         counted: stream id → offset up to which it is counted; a missing stream is not counted at all.
-        archived: stream id → offset up to which the history has it. Others are left alone.
+        archived: stream id → offset up to which the history has it. Others are left alone. It may be above the last
+            offset of every batch: a stream in memory that was lost is begun again above what the history has.
     """
     history = History(session, settings.history_url)
     behind = {stream_id for stream_id, last in archived.items() if last > counted.get(stream_id, 0)}
     files, reached = _new_files(history, counted=counted, behind=behind)
+    reached = {stream_id: max(archived[stream_id], reached.get(stream_id, 0)) for stream_id in behind}
     newest = _newest(files)
     positions = [
         Counted(
@@ -152,7 +153,7 @@ def _newest(files: Iterable[HistoryFile]) -> dict[str, datetime]:
 def main() -> None:
     """Print the points of all time, one a line, with the settings of the environment."""
     settings = JobSettings.from_environ()
-    with closing(Log(settings.redis_url)) as log:
+    with closing(settings.log()) as log:
         archived = log.run(archived_offsets())
     with main_session(settings) as session:
         found = rollup(session, settings, counted={}, archived=archived)

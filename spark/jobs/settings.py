@@ -9,6 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from spark.session import DEFAULT_MASTER, DEFAULT_MEMORY, PROJECT, SessionSettings, build, end
+from streams.log.client import Log
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +18,7 @@ class JobSettings:
 
     Attributes:
         redis_url: the log's store.
+        memory_url: the server of the streams in memory; None where there is none.
         history_url: a folder, or any URL that Spark's file systems take.
         spark_dir: Spark's own folder on this machine: checkpoints, temporary files.
         master, memory: see ``SessionSettings``.
@@ -25,6 +27,7 @@ class JobSettings:
     redis_url: str
     history_url: str
     spark_dir: Path
+    memory_url: str | None = None
     master: str = DEFAULT_MASTER
     memory: str = DEFAULT_MEMORY
 
@@ -37,6 +40,10 @@ class JobSettings:
     def session(self) -> SessionSettings:
         return SessionSettings(folder=self.spark_dir, master=self.master, memory=self.memory)
 
+    def log(self) -> Log:
+        """A connection to the log, to be closed."""
+        return Log(self.redis_url, memory_url=self.memory_url)
+
     @classmethod
     def from_environ(cls, environ: Mapping[str, str] | None = None) -> "JobSettings":
         """The settings of a job that is run by hand: the variables that the product reads, with its defaults.
@@ -46,12 +53,14 @@ class JobSettings:
         """
         values = os.environ if environ is None else environ
         data_dir = Path(values.get("OKMQ_DATA_DIR") or PROJECT / "var").absolute()
-        socket = data_dir / "valkey" / "valkey.sock"
+        socket, memory = (data_dir / server / "valkey.sock" for server in ("valkey", "valkey-memory"))
         redis_url = values.get("OKMQ_REDIS_URL") or (f"unix://{socket}" if socket.exists() else "")
         if not redis_url:
             raise SystemExit(f"OKMQ_REDIS_URL is not set, and no server listens at {socket}.")
+        memory_url = values.get("OKMQ_MEMORY_REDIS_URL") or (f"unix://{memory}" if memory.exists() else None)
         return cls(
             redis_url=redis_url,
+            memory_url=memory_url,
             history_url=values.get("OKMQ_HISTORY_URL") or str(data_dir / "history"),
             spark_dir=data_dir / "spark",
             master=values.get("OKMQ_SPARK_MASTER") or DEFAULT_MASTER,

@@ -40,7 +40,7 @@ MEMORY_RESERVED = "okmq:memory-reserved"
 """Hash, durable: internal id of a memory stream → the offset up to which some may have been handed out."""
 
 MEMORY_HELD = "okmq:memory-held"
-"""Hash, durable: internal id of a memory stream → messages that it held when the worker last looked."""
+"""Hash, durable: internal id of a memory stream → ``<messages> <unarchived>`` when the worker last looked."""
 
 MEMORY_LIFE = f"{_MEMORY_KEY}}}:life"
 """String, on the memory server: a random word that lives as long as what the server holds."""

@@ -11,7 +11,7 @@ data; what is begun names the life that was seen before its block was reserved, 
 import json
 import secrets
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from streams.log import config, groups, keys
 from streams.log.client import Op, Pipeline, Script
@@ -88,13 +88,21 @@ def filled_set(life: str) -> Op[None]:
     yield ("SET", keys.MEMORY_FILLED, life)
 
 
-def held_set(messages: Mapping[str, int]) -> Op[None]:
-    """Note how many messages memory streams hold, on the durable server, for the day that they are lost."""
-    if messages:
-        yield ("HSET", keys.MEMORY_HELD, *(part for item in messages.items() for part in item))
+class Held(NamedTuple):
+    """What a memory stream holds: its messages, and how many of them the history has yet to copy."""
+
+    messages: int = 0
+    unarchived: int = 0
 
 
-def held_take(stream_id: str) -> Op[int]:
-    """Take the note of ``held_set`` away: how many messages a stream held when it was last noted."""
+def held_set(held: Mapping[str, Held]) -> Op[None]:
+    """Note what memory streams hold, on the durable server, for the day that they are lost."""
+    if held:
+        notes = {stream_id: f"{each.messages} {each.unarchived}" for stream_id, each in held.items()}
+        yield ("HSET", keys.MEMORY_HELD, *(part for item in notes.items() for part in item))
+
+
+def held_take(stream_id: str) -> Op[Held]:
+    """Take the note of ``held_set`` away: what a stream held when it was last noted."""
     noted, _ = yield Pipeline([("HGET", keys.MEMORY_HELD, stream_id), ("HDEL", keys.MEMORY_HELD, stream_id)])
-    return int(noted or 0)
+    return Held(*map(int, (noted or b"").split()))

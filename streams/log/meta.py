@@ -4,7 +4,6 @@ Both are one field each (MessagePack). The scripts read and write them through `
 from Python does it here.
 """
 
-import contextlib
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -86,17 +85,20 @@ def pack(counters: Counters) -> bytes:
     return msgspec.msgpack.encode(counters)
 
 
-def counters_of(stream_ids: Iterable[str]) -> Op[dict[str, Counters]]:
+def counters_of(stream_ids: Iterable[str], *, strict: bool = False) -> Op[dict[str, Counters]]:
     """The counters of several streams, in a round trip a server; those that are gone are left out.
 
-    So are those in memory while their server does not answer.
+    So are those in memory while their server does not answer; with ``strict`` that is an error.
     """
     wanted = sorted(stream_ids, key=keys.in_memory)
     durable = bisect(wanted, False, key=keys.in_memory)
     found = yield from _counters_of(wanted[:durable])
     if durable < len(wanted):
-        with contextlib.suppress(StoreUnavailable):
+        try:
             found |= yield from _counters_of(wanted[durable:])
+        except StoreUnavailable:
+            if strict:
+                raise
     return found
 
 

@@ -8,8 +8,10 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from streams.models import Rollup, RollupPosition, Run
+from streams.access import SYSTEM
+from streams.models import Rollup, RollupPosition, Run, Stream
 from streams.models.history import Job, RunState
+from streams.services.events import event_record
 
 INTERRUPTED = "The analytics process ended while this ran; it is run again."
 
@@ -33,6 +35,22 @@ class Progressed:
     from_offset: int
     to_offset: int
     fresh_to: datetime | None
+
+
+def history_missed(stream: Stream, *, messages: int, why: str) -> None:
+    """Record that messages went before the history had them.
+
+    Args:
+        why: how they went, as the end of a sentence about them.
+    """
+    event_record(
+        stream.workspace,
+        kind="history.gap",
+        actor=SYSTEM,
+        stream=stream.name,
+        after={"messages": messages},
+        summary=f"{messages} messages of {stream.name} {why} before the history had them.",
+    )
 
 
 def run_request(*, jobs: Iterable[str] = (Job.ARCHIVE, Job.ROLLUP), requested_by: str) -> list[Run]:

@@ -8,6 +8,7 @@ from streams.access import SYSTEM
 from streams.log import config, memory, stats
 from streams.models import Group, Stream
 from streams.services.events import event_record
+from streams.services.history import history_missed
 from streams.services.removals import removals_begin_anew
 
 
@@ -22,12 +23,14 @@ def memory_begin(stream: Stream, *, told: config.Registered, settings: Mapping[s
         return
     removals_begin_anew(stream, store.log().run(stats.inspect(stream.stream_id)))
     lost = store.log().run(memory.held_take(stream.stream_id))
-    if lost:
+    if lost.messages:
         event_record(
             stream.workspace,
             kind="stream.memory_lost",
             actor=SYSTEM,
             stream=stream.name,
-            after={"messages": lost},
-            summary=f"{stream.name} lost {lost} messages: it is kept in memory, and its server started again.",
+            after={"messages": lost.messages},
+            summary=f"{stream.name} lost {lost.messages} messages: it is kept in memory, and its server started again.",
         )
+    if lost.unarchived and stream.archive:
+        history_missed(stream, messages=lost.unarchived, why="were lost with the memory that they were in")

@@ -10,6 +10,7 @@ from streams.models.stream import Storage
 from streams.selectors import group_views, moment
 from streams.services.events import event_record
 from streams.services.groups import group_delete
+from streams.services.history import history_missed
 from streams.services.streams import streams_publish
 
 
@@ -71,16 +72,8 @@ def groups_remove_inactive() -> list[str]:
     return removed
 
 
-def history_missed(stream_id: str, *, messages: int) -> None:
+def retention_outran_history(stream_id: str, *, messages: int) -> None:
     """Record that retention removed messages before the history had them."""
     stream = Stream.objects.select_related("workspace").filter(stream_id=stream_id).first()
-    if stream is None:
-        return
-    event_record(
-        stream.workspace,
-        kind="history.gap",
-        actor=SYSTEM,
-        stream=stream.name,
-        after={"messages": messages},
-        summary=f"{messages} messages of {stream.name} were removed before the history had them.",
-    )
+    if stream is not None:
+        history_missed(stream, messages=messages, why="were removed")

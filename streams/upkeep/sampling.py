@@ -54,6 +54,11 @@ class Sample:
     archived: int
 
     @property
+    def unarchived(self) -> int:
+        """Messages that the history has not got, whether or not it is to have them."""
+        return min(self.messages, max(0, self.offset - self.archived))
+
+    @property
     def is_moving(self) -> bool:
         return self.rate_in > 0 or self.rate_out > 0
 

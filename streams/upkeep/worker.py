@@ -105,7 +105,11 @@ class Worker:
         if shown:
             await self._on_samples(shown)
             await sampling.record(self._log, self._metrics_stream_id, shown, at_ms=at_ms)
-            held = {each.stream_id: each.messages for each in shown if keys.in_memory(each.stream_id)}
+            held = {
+                each.stream_id: memory.Held(each.messages, each.unarchived)
+                for each in shown
+                if keys.in_memory(each.stream_id)
+            }
             await self._log.run(memory.held_set(held))
         await self._watch_processes()
         registered = await self._sampler.registered()
@@ -163,7 +167,7 @@ class Worker:
             self._removals.settled(states, await sync_to_async(removals_recorded.removals_record)(states))
 
     async def _missed(self, stream_id: str, messages: int) -> None:
-        await sync_to_async(records.history_missed)(stream_id, messages=messages)
+        await sync_to_async(records.retention_outran_history)(stream_id, messages=messages)
 
     async def _watch_processes(self) -> None:
         found = await asyncio.to_thread(processes.read, self._processes_file)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from streams.log import append, config, keys, trim
+from streams.log import append, config, keys, memory, trim
 from streams.log.client import Log, one
 from streams.log.entries import NewMessage, parse
 
@@ -25,6 +25,7 @@ class Published:
     url: str
     workspace: str
     workspace_id: int
+    memory_url: str | None = None
 
     def stream(self, name: str, *, archive: bool = True, internal: bool = False, **settings: Any) -> str:
         """Make a stream (or change its settings); its internal id."""
@@ -40,6 +41,21 @@ class Published:
         )
         self.log.run(config.stream_publish(registered, {**SETTINGS, "archive": archive, **settings}))
         return stream_id
+
+    def memory_stream(self, name: str) -> str:
+        """Make a stream in memory, or begin it again after a loss; its internal id."""
+        held = self.log.run(config.stream_id_of(self.workspace_id, name))
+        registered = config.Registered(
+            stream_id=held or keys.stream_id(memory=True),
+            name=name,
+            workspace=self.workspace,
+            workspace_id=self.workspace_id,
+            archive=True,
+        )
+        settings = {**SETTINGS, "archive": True}
+        self.log.run(config.streams_publish([(registered, settings)]))
+        self.log.run(memory.begin(registered, settings, {}))
+        return registered.stream_id
 
     def remove(self, name: str) -> None:
         """Delete a stream."""
@@ -74,7 +90,8 @@ class Published:
 
     def options(self, stream: str = "*", **more: str) -> dict[str, str]:
         """The source's options for this workspace."""
-        return {"url": self.url, "workspace": self.workspace, "stream": stream, **more}
+        memory_url = {} if self.memory_url is None else {"memoryUrl": self.memory_url}
+        return {"url": self.url, **memory_url, "workspace": self.workspace, "stream": stream, **more}
 
     def stored(self, *stream_ids: str) -> list[Row]:
         """What stands in the store, as rows: offset, unix ms, id, key, headers, body, bytes by stream; plain XRANGE."""

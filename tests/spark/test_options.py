@@ -34,6 +34,13 @@ def test_the_url_comes_from_the_environment_when_it_is_not_given() -> None:
     assert parse({"stream": "orders"}, environ=environ).url == "redis://localhost"
 
 
+def test_so_does_that_of_the_streams_in_memory() -> None:
+    environ = {"OKMQ_MEMORY_REDIS_URL": "redis://localhost:6380"}
+    assert parse(GOOD, environ={}).memory_url is None
+    assert parse(GOOD, environ=environ).memory_url == "redis://localhost:6380"
+    assert parse({**GOOD, "memoryUrl": "unix:///m"}, environ=environ).memory_url == "unix:///m"
+
+
 def test_without_any_url_the_error_names_both_places() -> None:
     with pytest.raises(OptionError, match=r"url.*OKMQ_REDIS_URL"):
         parse({"stream": "orders"}, environ={})
@@ -46,6 +53,7 @@ def test_without_any_url_the_error_names_both_places() -> None:
         ("stream", "a,,b"),
         ("stream", "a b"),
         ("url", "http://localhost"),
+        ("memoryUrl", "localhost"),
         ("workspace", " "),
         ("startingOffsets", "first"),
         ("startingOffsets", "[1]"),

@@ -115,7 +115,7 @@ def test_what_was_lost_is_an_event_and_the_stream_goes_on_above_it(
     owner: Api, held: Stream, valkey_memory: str
 ) -> None:
     owner.post("streams/volatile/groups/", {"name": "readers"})
-    store.log().run(memory.held_set({held.stream_id: 3}))
+    store.log().run(memory.held_set({held.stream_id: memory.Held(3, 2)}))
     lose_everything(valkey_memory)
     assert held.stream_id in memory_fill()
     assert memory_fill() == []
@@ -127,6 +127,8 @@ def test_what_was_lost_is_an_event_and_the_stream_goes_on_above_it(
     assert owner.get("streams/volatile/groups/readers").json()["lag"] == 1
     (event,) = Event.objects.filter(workspace=owner.workspace.name, kind="stream.memory_lost")
     assert (event.stream, event.after) == ("volatile", {"messages": 3})
+    (gap,) = Event.objects.filter(workspace=owner.workspace.name, kind="history.gap")
+    assert (gap.stream, gap.after) == ("volatile", {"messages": 2})
     removals_record(store.log().run(stats.inspect_many([held.stream_id])))
     assert not Event.objects.filter(workspace=owner.workspace.name, kind="stream.expired").exists()
 
@@ -134,7 +136,7 @@ def test_what_was_lost_is_an_event_and_the_stream_goes_on_above_it(
 def test_a_change_before_the_worker_came_records_the_loss_too(
     owner: Api, held: Stream, valkey_memory: str
 ) -> None:
-    store.log().run(memory.held_set({held.stream_id: 3}))
+    store.log().run(memory.held_set({held.stream_id: memory.Held(3, 3)}))
     lose_everything(valkey_memory)
     assert owner.patch("streams/volatile", {"ttl": 60}).json()["messages"] == 0
     memory_fill()
