@@ -5,6 +5,7 @@ from django.urls import path
 from dashboard.sockets import LiveSocket
 from dashboard.views import (
     errors,
+    events,
     group_letters,
     group_page,
     live_now,
@@ -40,6 +41,8 @@ urlpatterns = [
     path("profile/logins/end/", profile.end_logins, name="logins_end"),
     path("theme/", session.theme, name="theme"),
     path("live/now/", live_now.now, name="live_now"),
+    path("events/", events.events, name="events"),
+    path("events/export/", events.export, name="events_export"),
     path("streams/", streams.streams, name="streams"),
     path("streams/_columns/", streams.columns, name="stream_columns"),
     path("streams/_export/", streams.export, name="streams_export"),
@@ -58,6 +61,7 @@ urlpatterns = [
     path("streams/<str:name>/publish/", stream_publish.publish, name="stream_publish"),
     path("streams/<str:name>/groups/", stream_groups.groups, name="stream_groups"),
     path("streams/<str:name>/groups/<str:group>/", group_page.group_page, name="group"),
+    path("streams/<str:name>/groups/<str:group>/activity/", events.group_activity, name="group_activity"),
     path("streams/<str:name>/groups/<str:group>/seek/", group_page.seek, name="group_seek"),
     path("streams/<str:name>/groups/<str:group>/pause/", group_page.pause, name="group_pause"),
     path("streams/<str:name>/groups/<str:group>/resume/", group_page.resume, name="group_resume"),
@@ -84,6 +88,7 @@ urlpatterns = [
     ),
     path("streams/<str:name>/history/", stream_history.history, name="stream_history"),
     path("streams/<str:name>/history/runs/", stream_history.runs, name="stream_runs"),
+    path("streams/<str:name>/activity/", events.stream_activity, name="stream_activity"),
     path("streams/<str:name>/settings/", stream_settings.settings, name="stream_settings"),
     path("streams/<str:name>/delete/", stream_settings.delete, name="stream_delete"),
     path("settings/tokens/", tokens.tokens, name="tokens"),

@@ -162,3 +162,9 @@ def as_python(command: str) -> str:
         method = method or ("POST" if body else "GET")
         lines.append(f"print(client.request({method!r}, {url!r}{sent}).json())")
     return "\n".join(lines)
+
+
+@register.simple_tag
+def stream_events_command(base_url: str, name: str) -> str:
+    """What happened to a stream, from the API."""
+    return call(f"{base_url}/api/v1/events?stream={name}")

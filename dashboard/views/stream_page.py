@@ -14,6 +14,7 @@ TABS = (
     ("groups", "dashboard:stream_groups", _("Groups")),
     ("publish", "dashboard:stream_publish", _("Publish")),
     ("history", "dashboard:stream_history", _("History")),
+    ("activity", "dashboard:stream_activity", _("Activity")),
     ("settings", "dashboard:stream_settings", _("Settings")),
 )
 

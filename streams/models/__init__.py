@@ -1,6 +1,6 @@
 """The rows: configuration, people's tokens, what happened, what Spark computed."""
 
-from streams.models.event import Event, EventHead
+from streams.models.event import ChainCheck, Event, EventHead
 from streams.models.group import Group
 from streams.models.history import Rollup, RollupPosition, Run
 from streams.models.person import FailedLogins, Login, OneTimePassword
@@ -23,6 +23,7 @@ __all__ = [
     "DEFAULT_WORKSPACE",
     "POLICY_LIMITS",
     "Cap",
+    "ChainCheck",
     "Event",
     "EventHead",
     "FailedLogins",

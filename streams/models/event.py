@@ -75,3 +75,25 @@ class EventHead(models.Model):
 
     def __str__(self) -> str:
         return f"{self.last} {self.hash}"
+
+
+class ChainCheck(models.Model):
+    """How far the worker's walk over the chain has come. One row.
+
+    Attributes:
+        at, hash: the last event of this walk that was looked at.
+        whole_to, whole_at: the end of the chain when the last walk reached it, and when.
+        began_at: when this walk began.
+        fault: the first thing that breaks the chain, as a sentence; empty while it holds.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    at = models.BigIntegerField(default=0)
+    hash = models.CharField(max_length=64, blank=True, default="")
+    whole_to = models.BigIntegerField(default=0)
+    whole_at = models.DateTimeField(null=True)
+    began_at = models.DateTimeField()
+    fault = models.TextField(blank=True, default="")
+
+    def __str__(self) -> str:
+        return self.fault or f"verified to {self.whole_to}"

@@ -1,7 +1,7 @@
 """Reading: rows together with how they stand in the log. One module a subject; callers import them from here."""
 
-from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove
-from streams.selectors.events import events_latest, events_page
+from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove, first_fault
+from streams.selectors.events import EventsWanted, events_found, events_latest, events_matching, events_page
 from streams.selectors.groups import (
     GroupView,
     Member,
@@ -54,6 +54,7 @@ from streams.selectors.worst_groups import WorstGroup, worst_groups
 __all__ = [
     "METRICS_STREAM",
     "Effect",
+    "EventsWanted",
     "Fault",
     "Found",
     "GroupView",
@@ -70,9 +71,12 @@ __all__ = [
     "effects_of",
     "entries_page",
     "events_exported",
+    "events_found",
     "events_latest",
+    "events_matching",
     "events_page",
     "events_prove",
+    "first_fault",
     "group_positions",
     "group_view",
     "group_views",

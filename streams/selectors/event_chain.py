@@ -1,6 +1,6 @@
 """Proving the chain of events, and reading it out whole."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,17 +86,28 @@ def events_prove(*, expected: tuple[int, str] | None = None) -> Proof:
 def _walk(proof: Proof, wanted: dict[int, list[tuple[str, str]]]) -> None:
     while rows := list(Event.objects.filter(id__gt=proof.last).order_by("id")[:SLICE]):
         for row in rows:
-            if row.previous != proof.hash:
-                proof.fault(
-                    row.id,
-                    "It does not follow the event before it: one was removed, inserted, moved or changed.",
-                )
-            if row.digest() != row.hash:
-                proof.fault(row.id, "Its content is not what was hashed: it was changed.")
+            for sentence in _faults(row, previous=proof.hash):
+                proof.fault(row.id, sentence)
             for digest, place in wanted.get(row.id, ()):
                 if digest != row.hash:
                     proof.fault(row.id, f"{place} knows another hash of it.".capitalize())
             proof.events, proof.last, proof.hash = proof.events + 1, row.id, row.hash
+
+
+def _faults(row: Event, *, previous: str) -> Iterator[str]:
+    if row.previous != previous:
+        yield "It does not follow the event before it: one was removed, inserted, moved or changed."
+    if row.digest() != row.hash:
+        yield "Its content is not what was hashed: it was changed."
+
+
+def first_fault(rows: Sequence[Event], *, previous: str) -> str:
+    """What is wrong with the first of these events that does not hold, as a sentence that names it; empty for none."""
+    for row in rows:
+        for sentence in _faults(row, previous=previous):
+            return f"Event {row.id}: {sentence}"
+        previous = row.hash
+    return ""
 
 
 def _compare_head(proof: Proof, head: EventHead | None) -> None:

@@ -1,5 +1,8 @@
 """What happened."""
 
+from dataclasses import dataclass
+from datetime import datetime
+
 from django.db.models import Q, QuerySet
 
 from streams.access import Caller
@@ -14,6 +17,54 @@ from streams.selectors.narrowing import inside
 def events_latest(workspace: Workspace, *, stream: str = "", kind: str = "", limit: int = 20) -> list[Event]:
     """The newest events of a workspace, newest first."""
     return list(_events(workspace, stream=stream, kind=kind).order_by("-id")[:limit])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventsWanted:
+    """Which events; what is empty does not narrow.
+
+    Attributes:
+        kind: a kind, or with a dot at its end all that begin so (``stream.``).
+        since, until: a span of time, ``until`` excluded.
+        before, after: ids: those below, newest first, or those above, oldest first; None is the newest.
+    """
+
+    actor: str = ""
+    kind: str = ""
+    stream: str = ""
+    group: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    before: int | None = None
+    after: int | None = None
+
+
+def events_found(caller: Caller, wanted: EventsWanted, *, limit: int) -> list[Event]:
+    """Events of the caller's workspace that match, newest first."""
+    caller.demand("read")
+    found = events_matching(caller, wanted)
+    if wanted.after is not None:
+        return list(found.filter(id__gt=wanted.after).order_by("id")[:limit])[::-1]
+    if wanted.before is not None:
+        found = found.filter(id__lt=wanted.before)
+    return list(found.order_by("-id")[:limit])
+
+
+def events_matching(caller: Caller, wanted: EventsWanted) -> QuerySet[Event]:
+    """All events of the caller's workspace that match, whatever page is asked for."""
+    by_kind = "" if wanted.kind.endswith(".") else wanted.kind
+    found = _events(caller.workspace, stream=wanted.stream, kind=by_kind)
+    if wanted.kind and not by_kind:
+        found = found.filter(kind__startswith=wanted.kind)
+    if wanted.actor:
+        found = found.filter(actor__icontains=wanted.actor)
+    if wanted.group:
+        found = found.filter(group=wanted.group)
+    if wanted.since is not None:
+        found = found.filter(time__gte=wanted.since)
+    if wanted.until is not None:
+        found = found.filter(time__lt=wanted.until)
+    return found
 
 
 def events_page(

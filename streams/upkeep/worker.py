@@ -13,7 +13,7 @@ from asgiref.sync import sync_to_async
 from streams.log import config, keys, lease, memory, notes, stats
 from streams.log.client import AsyncLog, Steady, one
 from streams.log.errors import LogError, StoreUnavailable
-from streams.services import history
+from streams.services import chain_checks, history
 from streams.services import removals as removals_recorded
 from streams.services import upkeep as records
 from streams.upkeep import processes, removals, retention, sampling, watching
@@ -24,6 +24,7 @@ TICK_S = 1.0
 LEASE_MS = 4_000
 TOKENS_EVERY_S = 5.0
 GROUPS_EVERY_S = 2.0
+CHAIN_EVERY_S = 10.0
 
 OnSamples = Callable[[Sequence[Sample]], Awaitable[None]]
 OnProcesses = Callable[[Sequence[ProcessStatus]], Awaitable[None]]
@@ -63,7 +64,7 @@ class Worker:
         self._watch = watching.Watch(self._log)
         self._restarts: dict[str, int] = {}
         self._processes: list[ProcessStatus] = []
-        self._tokens_at = self._groups_at = 0.0
+        self._tokens_at = self._groups_at = self._chain_at = 0.0
         self._complained = False
         self._stopped = asyncio.Event()
 
@@ -127,6 +128,9 @@ class Worker:
             self._groups_at = time.monotonic()
             await sync_to_async(records.groups_remove_inactive)()
             await self._refuse_runs()
+        if self._chain_at < time.monotonic() - CHAIN_EVERY_S:
+            self._chain_at = time.monotonic()
+            await sync_to_async(chain_checks.chain_check_step)()
         if self._tokens_at < time.monotonic() - TOKENS_EVERY_S:
             self._tokens_at = time.monotonic()
             used = await self._log.run(config.take_tokens_used())

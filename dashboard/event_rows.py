@@ -1,0 +1,127 @@
+"""Events as a page shows them: what is asked for, and each with its difference between before and after."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from dashboard import quantities
+from dashboard.forms import BootstrapMixin
+from streams.models import ChainCheck, Event
+from streams.selectors import EventsWanted
+
+PAGE_SIZE = 50
+LONGEST_VALUE = 300
+
+KINDS = (
+    ("", _("any")),
+    ("stream.", _("streams")),
+    ("message.", _("messages deleted")),
+    ("group.", _("groups")),
+    ("policy.", _("policies")),
+    ("token.", _("tokens")),
+    ("user.", _("people")),
+    ("workspace.", _("workspaces")),
+    ("session.", _("logins")),
+    ("process.", _("processes")),
+    ("history.", _("history")),
+)
+
+
+class EventsForm(BootstrapMixin, forms.Form):
+    """Which events; the query string of the page is this form."""
+
+    actor = forms.CharField(
+        label=_("Who"), required=False, max_length=100, widget=forms.TextInput(attrs={"data-search": ""})
+    )
+    kind = forms.ChoiceField(label=_("What"), choices=KINDS, required=False)
+    stream = forms.CharField(label=_("Stream"), required=False, max_length=50)
+    group = forms.CharField(label=_("Group"), required=False, max_length=50)
+    since = forms.CharField(
+        label=_("Since"),
+        required=False,
+        max_length=60,
+        widget=forms.TextInput(attrs={"placeholder": "2 h ago"}),
+    )
+    until = forms.CharField(
+        label=_("Until"),
+        required=False,
+        max_length=60,
+        widget=forms.TextInput(attrs={"placeholder": _("now")}),
+    )
+    before = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
+    after = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
+
+    def clean_since(self) -> datetime | None:
+        return _moment(self.cleaned_data["since"])
+
+    def clean_until(self) -> datetime | None:
+        return _moment(self.cleaned_data["until"])
+
+    @property
+    def is_narrowed(self) -> bool:
+        names = ("actor", "kind", "stream", "group", "since", "until")
+        return any(self.data.get(name) for name in names)
+
+    def wanted(self, **fixed: Any) -> EventsWanted:
+        """What is asked for; ``fixed`` are those of one object."""
+        asked = self.cleaned_data if self.is_valid() else {}
+        names = ("actor", "kind", "stream", "group", "since", "until", "before", "after")
+        given = {name: asked[name] for name in names if asked.get(name) not in ("", None)}
+        return EventsWanted(**{**given, **fixed})
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return quantities.parse_moment(text, now=timezone.now()) if text else None
+    except ValueError as error:
+        raise forms.ValidationError(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A field that an event changed: its values as JSON, None where it had none."""
+
+    field: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """An event with what it changed."""
+
+    event: Event
+
+    @property
+    def ms(self) -> int:
+        return int(self.event.time.timestamp() * 1000)
+
+    @property
+    def changes(self) -> list[Change]:
+        """The fields that differ first, then what stayed the same."""
+        before = self.event.before if isinstance(self.event.before, dict) else {}
+        after = self.event.after if isinstance(self.event.after, dict) else {}
+        found = [
+            Change(
+                field,
+                _said(before[field]) if field in before else None,
+                _said(after[field]) if field in after else None,
+            )
+            for field in dict.fromkeys((*before, *after))
+        ]
+        return sorted(found, key=lambda change: change.before == change.after)
+
+
+def _said(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+
+
+def chain_state() -> ChainCheck | None:
+    """How far the chain of events was last seen to hold."""
+    return ChainCheck.objects.first()

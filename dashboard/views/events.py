@@ -1,0 +1,114 @@
+"""What happened: all of a workspace, or of one stream or group, with before and after; and as a file."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from dashboard import exports, formats
+from dashboard.event_rows import PAGE_SIZE, EventRow, EventsForm, chain_state
+from dashboard.views.door import base_url, console_page
+from dashboard.views.stream_page import stream_context
+from streams import selectors
+from streams.access import Caller, group_for
+from streams.errors import Refusal
+from streams.models import Event
+
+CSV_COLUMNS = (
+    "id",
+    "time",
+    "kind",
+    "actor",
+    "address",
+    "stream",
+    "group",
+    "summary",
+    "before",
+    "after",
+    "hash",
+)
+
+
+@require_GET
+@console_page
+def events(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """The events of the workspace, newest first; the query string holds the filters and the page."""
+    caller.demand("read")
+    context = {"section": "events", "caller": caller, "base_url": base_url(request)}
+    return render(request, "dashboard/events.html", {**context, **_found(request, caller)})
+
+
+@require_GET
+@console_page
+def stream_activity(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """What happened to a stream and its groups."""
+    context = stream_context(request, caller, name, tab="activity")
+    context |= _found(request, caller, stream=name)
+    return render(request, "dashboard/stream/activity.html", context)
+
+
+@require_GET
+@console_page
+def group_activity(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
+    """What happened to a group."""
+    found = group_for(caller, name, group, may="read")
+    context = stream_context(request, caller, name, tab="groups")
+    context |= {"group": found, **_found(request, caller, stream=name, group=group)}
+    return render(request, "dashboard/stream/activity.html", context)
+
+
+@require_GET
+@console_page
+def export(request: HttpRequest, caller: Caller) -> HttpResponseBase:
+    """Everything that matches, oldest first, as NDJSON or CSV."""
+    caller.demand("read")
+    form = EventsForm(request.GET)
+    if not form.is_valid() or request.GET.get("format", "ndjson") not in {"ndjson", "csv"}:
+        raise Refusal("validation_error", "An export is ndjson or csv, of a span of time.")
+    rows = selectors.events_matching(caller, form.wanted()).order_by("id").iterator(chunk_size=500)
+    is_csv = request.GET.get("format") == "csv"
+    written = _csv(rows) if is_csv else _ndjson(rows)
+    kind = "text/csv; charset=utf-8" if is_csv else "application/x-ndjson"
+    answer = StreamingHttpResponse(written, content_type=kind)
+    answer["Content-Disposition"] = f'attachment; filename="events.{"csv" if is_csv else "ndjson"}"'
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+def _found(request: HttpRequest, caller: Caller, **fixed: Any) -> dict[str, Any]:
+    form = EventsForm(request.GET)
+    wanted = form.wanted(**fixed)
+    # One more than is shown tells whether there are older ones (or newer ones, going back).
+    found = selectors.events_found(caller, wanted, limit=PAGE_SIZE + 1)
+    more, back = len(found) > PAGE_SIZE, wanted.after is not None
+    shown = found[-PAGE_SIZE:] if back else found[:PAGE_SIZE]
+    has_newer, has_older = (more, True) if back else (wanted.before is not None, more)
+    return {
+        "form": form,
+        "rows": [EventRow(event) for event in shown],
+        "older": shown[-1].id if shown and has_older else None,
+        "newer": shown[0].id if shown and has_newer else None,
+        "fixed": fixed,
+        "chain": chain_state(),
+    }
+
+
+def _content(event: Event) -> dict[str, Any]:
+    at = formats.iso(int(event.time.timestamp() * 1000))
+    return {name: at if name == "time" else getattr(event, name) for name in CSV_COLUMNS}
+
+
+def _ndjson(rows: Iterator[Event]) -> Iterator[bytes]:
+    for event in rows:
+        yield json.dumps(_content(event), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _csv(rows: Iterator[Event]) -> Iterator[bytes]:
+    yield exports.csv_line(CSV_COLUMNS).encode()
+    for event in rows:
+        content = _content(event).values()
+        cells = [each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in content]
+        yield exports.csv_line(cells).encode("utf-8", "replace")
