@@ -63,11 +63,11 @@ class Preview:
 
     @property
     def messages(self) -> int:
-        return sum(row.messages for row in self.rows)
+        return sum(row.messages or 0 for row in self.rows)
 
     @property
     def bytes(self) -> int:
-        return sum(row.bytes for row in self.rows)
+        return sum(row.bytes or 0 for row in self.rows)
 
     @property
     def groups(self) -> int:
@@ -111,7 +111,7 @@ def done(preview: Preview, *, deed: str, actor: Actor, label: str = "", value: s
 
 
 def _deleted(row: StreamRow, *, actor: Actor) -> int:
-    messages = row.messages
+    messages = row.messages or 0
     stream_delete(row.stream, actor=actor)
     return messages
 

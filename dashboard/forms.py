@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
 from streams.models import Stream
-from streams.models.stream import Discard, Retention
+from streams.models.stream import Discard, Retention, Storage
 from streams.models.token import Scope
 
 MAX_BODY_CHARACTERS = 1_048_576
@@ -129,6 +129,16 @@ class StreamForm(BootstrapMixin, forms.Form):
         ],
         initial=Discard.OLD,
     )
+    storage = forms.ChoiceField(
+        label=_("Kept"),
+        choices=[
+            (Storage.DURABLE, _("On disk")),
+            (Storage.MEMORY, _("In memory: faster, lost when its server restarts")),
+        ],
+        initial=Storage.DURABLE,
+        required=False,
+        help_text=_("This cannot be changed later."),
+    )
     archive = forms.BooleanField(
         label=_("Keep a copy in the history"),
         required=False,
@@ -148,6 +158,7 @@ class StreamForm(BootstrapMixin, forms.Form):
         if chosen["ttl"] is None:
             del chosen["ttl"]  # nothing said: the plan's default
         chosen["retention"] = chosen["retention"] or Retention.LIMITS
+        chosen["storage"] = chosen["storage"] or Storage.DURABLE
         return chosen
 
 

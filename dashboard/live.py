@@ -275,7 +275,8 @@ class Feed:
         at_ms = int(time.time() * 1000)
         for first in range(0, len(unknown), INSPECTED_AT_ONCE):
             for view in await database_sync_to_async(_views)(unknown[first : first + INSPECTED_AT_ONCE]):
-                self._last.setdefault(view.stream.stream_id, stream_sampled(view, at_ms=at_ms))
+                if view.is_reachable:
+                    self._last.setdefault(view.stream.stream_id, stream_sampled(view, at_ms=at_ms))
 
 
 def _sum(workspace_id: int, events: Sequence[StreamSampled], *, at_ms: int, beat: int) -> OverviewSampled:

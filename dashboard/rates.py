@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from dashboard.stream_rows import Rates, StreamRow
+from dashboard.stream_rows import UNKNOWN, Rates, StreamRow
 from streams import selectors
 from streams.access import Caller
 from streams.models import Stream, Workspace
@@ -179,7 +179,9 @@ def rows(streams: Sequence[Stream]) -> list[StreamRow]:
     for each in moved(since_s=now - SPARK_S):
         points.setdefault(each.stream_id, []).append(each)
     return [
-        StreamRow(view, _rates(points.get(view.stream.stream_id, []), now_s=now))
+        StreamRow(
+            view, _rates(points.get(view.stream.stream_id, []), now_s=now) if view.is_reachable else UNKNOWN
+        )
         for view in selectors.stream_views(streams)
     ]
 

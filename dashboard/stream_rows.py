@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 from dashboard import formats
 from dashboard.group_rows import DOTS
+from streams.log.stats import State
 from streams.models import Stream
-from streams.models.stream import Discard
+from streams.models.stream import Discard, Storage
 from streams.selectors import StreamView, WorstGroup
 
 ACTIVE_WITHIN_MS = 60_000
@@ -37,9 +38,13 @@ class Retention:
 class Rates:
     """What the samples of the last minute tell: messages and bytes a second now, and the last minute's rates."""
 
-    rate_in: float = 0.0
-    bytes_in: float = 0.0
+    rate_in: float | None = 0.0
+    bytes_in: float | None = 0.0
     last_minute: Sequence[float] = field(default_factory=tuple)
+
+
+UNKNOWN = Rates(rate_in=None, bytes_in=None)
+"""Of a stream whose server does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,15 @@ class StreamRow:
         return self.view.stream
 
     @property
+    def _known(self) -> State | None:
+        """How it stands; None while the server of a stream in memory does not answer."""
+        return self.view.figures
+
+    @property
+    def is_in_memory(self) -> bool:
+        return self.stream.storage == Storage.MEMORY
+
+    @property
     def name(self) -> str:
         return self.stream.name
 
@@ -63,32 +77,32 @@ class StreamRow:
         return f"stream:{self.name}"
 
     @property
-    def messages(self) -> int:
-        return self.view.state.messages
+    def messages(self) -> int | None:
+        return None if self._known is None else self._known.messages
 
     @property
-    def bytes(self) -> int:
-        return self.view.state.bytes
+    def bytes(self) -> int | None:
+        return None if self._known is None else self._known.bytes
 
     @property
-    def offset(self) -> int:
-        return self.view.state.offset
+    def offset(self) -> int | None:
+        return None if self._known is None else self._known.offset
 
     @property
-    def first_offset(self) -> int:
-        return self.view.state.first_offset
+    def first_offset(self) -> int | None:
+        return None if self._known is None else self._known.first_offset
 
     @property
-    def committed(self) -> int:
-        return self.view.state.committed_offset
+    def committed(self) -> int | None:
+        return None if self._known is None else self._known.committed_offset
 
     @property
-    def lag(self) -> int:
-        return self.view.state.lag
+    def lag(self) -> int | None:
+        return None if self._known is None else self._known.lag
 
     @property
-    def duplicates(self) -> int:
-        return self.view.state.duplicates
+    def duplicates(self) -> int | None:
+        return None if self._known is None else self._known.duplicates
 
     @property
     def first_ms(self) -> int | None:
@@ -130,24 +144,32 @@ class StreamRow:
         return retention_of(self.stream, messages=self.messages, size_bytes=self.bytes)
 
 
-def health(*, messages: int, last_ms: int | None, now_ms: float) -> str:
-    """``active`` (written to within a minute), ``idle`` or ``empty``; ``static/js/bind.js`` says the same."""
+def health(*, messages: int | None, last_ms: int | None, now_ms: float) -> str:
+    """``active`` (written to within a minute), ``idle`` or ``empty``; ``static/js/bind.js`` says the same.
+
+    Or ``unavailable``, which is sent to no page: while nobody knows how a stream stands there is no event.
+    """
+    if messages is None:
+        return "unavailable"
     if last_ms is not None and now_ms - last_ms < ACTIVE_WITHIN_MS:
         return "active"
     return "idle" if messages else "empty"
 
 
-def retention_of(stream: Stream, *, messages: int, size_bytes: int) -> Retention:
-    """``7 d · 10.0 GiB`` and the used part of the tighter of its count and size limits."""
+def retention_of(stream: Stream, *, messages: int | None, size_bytes: int | None) -> Retention:
+    """``7 d · 10.0 GiB`` and the used part of the tighter of its count and size limits.
+
+    None for what is not known: then nothing is said of how much is used.
+    """
     parts, used = [], []
     if stream.ttl is not None:
         parts.append(formats.duration(stream.ttl))
     if stream.max_bytes is not None:
         parts.append(formats.size(stream.max_bytes))
-        used.append(size_bytes / stream.max_bytes)
+        used += [] if size_bytes is None else [size_bytes / stream.max_bytes]
     if stream.max_messages is not None:
         parts.append(f"{formats.short_count(stream.max_messages)} messages")
-        used.append(messages / stream.max_messages)
+        used += [] if messages is None else [messages / stream.max_messages]
     if stream.max_messages_per_key is not None:
         parts.append(f"{formats.short_count(stream.max_messages_per_key)} a key")
     return Retention(

@@ -42,17 +42,21 @@ def resolve(caller: Caller, names: Iterable[str]) -> dict[str, Topic]:
 
 
 def snapshots(topics: Iterable[Topic]) -> list[tuple[Topic, Event]]:
-    """How the topics stand now. The overview has none: its next beat is less than a second away, or it is stale."""
+    """How the topics stand now, where that is known.
+
+    The overview has none: its next beat is less than a second away, or it is stale.
+    """
     by_stream = {topic.stream.stream_id: topic for topic in topics if topic.stream is not None}
     at_ms = int(time.time() * 1000)
     found: list[tuple[Topic, Event]] = [
         (
             by_stream[row.stream.stream_id],
             live.stream_sampled(
-                row.view, at_ms=at_ms, rate_in=row.rates.rate_in, bytes_in=row.rates.bytes_in
+                row.view, at_ms=at_ms, rate_in=row.rates.rate_in or 0.0, bytes_in=row.rates.bytes_in or 0.0
             ),
         )
         for row in rates.rows([topic.stream for topic in by_stream.values() if topic.stream is not None])
+        if row.view.is_reachable
     ]
     found += [
         (topic, live.processes_changed(processes.read(settings.ENV.processes_file)))

@@ -12,7 +12,7 @@ from dashboard.views.door import console_page
 from dashboard.views.stream_page import stream_context
 from streams.access import Caller, stream_for
 from streams.models import Stream
-from streams.models.stream import Discard, Retention
+from streams.models.stream import Discard, Retention, Storage
 from streams.services.streams import stream_delete
 
 
@@ -49,6 +49,11 @@ def settings_shown(stream: Stream) -> list[tuple[str, str, str]]:
             _("When full"),
             _("refuse new messages") if stream.discard == Discard.NEW else _("remove the oldest messages"),
             "discard",
+        ),
+        (
+            _("Kept"),
+            _("in memory – may be lost at a restart") if stream.storage == Storage.MEMORY else _("on disk"),
+            "storage",
         ),
         (_("Largest body"), formats.size(stream.max_message_bytes), "max_message_bytes"),
         (_("An id is remembered for"), formats.duration(stream.dedup_window), "dedup_window"),

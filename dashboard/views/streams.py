@@ -111,7 +111,7 @@ def create(request: HttpRequest, caller: Caller) -> HttpResponse:
                 caller.workspace, name=form.cleaned_data["name"], settings=form.settings(), actor=caller.actor
             )
         except Refusal as refusal:
-            form.add_error("ttl" if refusal.details.get("cap") == "ttl" else "name", refusal.message)
+            form.add_error(_field_of(refusal), refusal.message)
         else:
             text = _("Stream %(name)s was created.") if made else _("Stream %(name)s was there already.")
             messages.success(request, text % {"name": stream.name})
@@ -122,3 +122,9 @@ def create(request: HttpRequest, caller: Caller) -> HttpResponse:
         {"section": "streams", "caller": caller, "form": form, "base_url": base_url(request)},
         status=422 if form.errors else 200,
     )
+
+
+def _field_of(refusal: Refusal) -> str:
+    """The field of the form that a refusal is about."""
+    named = [refusal.details.get("cap"), *refusal.details.get("fields", ())]
+    return next((field for field in ("ttl", "storage") if field in named), "name")

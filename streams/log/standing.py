@@ -10,6 +10,7 @@ import msgspec
 from streams.log import entries, keys, read, trim
 from streams.log.client import Op, Pipeline, Script, Steady
 from streams.log.entries import Entry
+from streams.log.errors import StoreUnavailable
 from streams.log.patterns import python_pattern
 
 NAMES_AT_ONCE = 1000
@@ -265,11 +266,22 @@ def health_of(stream_id: str, name: str) -> Op[bytes | None]:
 
 
 def healths_of(groups: Sequence[tuple[str, str]]) -> Op[list[bytes | None]]:
-    """What the worker keeps of many groups, by the stream's internal id and the group's name, in one round trip."""
-    if not groups:
-        return []
-    found: list[bytes | None] = yield Pipeline([("GET", keys.health(*group)) for group in groups])
-    return found
+    """What the worker keeps of many groups, by the stream's internal id and the group's name, in one round trip
+    a server; nothing of streams in memory while theirs does not answer.
+    """
+    found: dict[tuple[str, str], bytes | None] = {}
+    for in_memory in (False, True):
+        asked = [group for group in groups if keys.in_memory(group[0]) is in_memory]
+        if not asked:
+            continue
+        try:
+            replies = yield Pipeline([("GET", keys.health(*group)) for group in asked])
+        except StoreUnavailable:
+            if not in_memory:
+                raise
+            continue
+        found |= zip(asked, replies, strict=True)
+    return [found.get(group) for group in groups]
 
 
 def health_set(stream_id: str, name: str, health: bytes) -> Op[None]:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from streams import store
 from streams.access import SYSTEM
-from streams.log import memory
+from streams.log import keys, memory
+from streams.log.errors import StoreUnavailable
 from streams.models import Group, Stream, Token
 from streams.models.stream import Storage
 from streams.selectors import group_views, moment
@@ -59,7 +60,12 @@ def groups_remove_inactive() -> list[str]:
     """
     removed = []
     for group in Group.objects.filter(inactive_after__isnull=False).select_related("stream__workspace"):
-        views = group_views(group.stream, [group])
+        try:
+            views = group_views(group.stream, [group])
+        except StoreUnavailable:
+            if not keys.in_memory(group.stream.stream_id):
+                raise
+            continue  # nobody knows who fetched while its server does not answer
         if not views or views[0].waiting:
             continue
         state = views[0].state

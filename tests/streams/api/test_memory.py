@@ -12,11 +12,12 @@ from streams import store
 from streams.log import keys, memory, stats
 from streams.log.append import append
 from streams.log.client import Log
-from streams.models import Event, Stream
+from streams.models import Event, Group, Stream
 from streams.services.removals import removals_record
-from streams.services.upkeep import memory_fill
+from streams.services.upkeep import groups_remove_inactive, memory_fill
 from tests.streams.api.conftest import Api, code, fields
 from tests.streams.log.messages import fill, message
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -100,6 +101,17 @@ def test_while_their_server_is_away_the_durable_ones_are_served(
     ready = Client().get("/readyz")
     assert (ready.status_code, ready.json()["status"]) == (200, "degraded")
     assert "in memory" in ready.json()["checks"]["memory"]
+
+
+def test_groups_of_durable_ones_are_removed_meanwhile_as_set(
+    owner: Api, held: Stream, request: pytest.FixtureRequest
+) -> None:
+    owner.post("streams/", {"name": "kept"})
+    for name in ("volatile", "kept"):
+        owner.post(f"streams/{name}/groups/", {"name": "readers", "inactive_after": 1})
+    request.getfixturevalue("away")
+    until(lambda: groups_remove_inactive() == ["readers"], within_s=5)
+    assert list(Group.objects.values_list("stream__name", flat=True)) == ["volatile"]
 
 
 def test_a_call_that_needs_their_server_is_refused_for_now(
