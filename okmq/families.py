@@ -65,6 +65,8 @@ def group_families(views: Iterable[GroupView]) -> list[Family]:
     oldest = Family("okmq_group_oldest_pending_seconds", "gauge", "Age of the oldest message in flight.")
     polls = Family("okmq_group_open_polls", "gauge", "Fetches that wait for messages.")
     status = Family("okmq_group_status", "gauge", "1 for the status that the group has now.")
+    healths = Family("okmq_group_health", "gauge", "1 for the verdict on the group's last minutes.")
+    eta = Family("okmq_group_eta_seconds", "gauge", "While it catches up: until nothing waits.")
     acked = Family("okmq_group_acked", "counter", "Messages acknowledged.")
     redelivered = Family("okmq_group_redelivered", "counter", "Messages delivered again.")
     lost = Family("okmq_group_lost", "counter", "Messages that retention removed before they were delivered.")
@@ -79,11 +81,17 @@ def group_families(views: Iterable[GroupView]) -> list[Family]:
         oldest.add(labels, view.lag_seconds if state.ack_pending else 0)
         polls.add(labels, view.waiting)
         status.add(f"{labels},{labels_of(status=view.status)}", 1)
+        healths.add(f"{labels},{labels_of(health=view.health.status)}", 1)
+        if view.health.eta_seconds is not None:
+            eta.add(labels, round(view.health.eta_seconds, 3))
         acked.add(labels, state.acked)
         redelivered.add(labels, state.redelivered)
         lost.add(labels, state.lost)
         dead.add(labels, state.dead_letters)
-    return [lag, pending, consumers, lag_seconds, oldest, polls, status, acked, redelivered, lost, dead]
+    return [
+        *(lag, pending, consumers, lag_seconds, oldest, polls, status, healths, eta),
+        *(acked, redelivered, lost, dead),
+    ]
 
 
 def traffic_families(counted: Mapping[Kind, Durations]) -> list[Family]:

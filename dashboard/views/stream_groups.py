@@ -21,9 +21,8 @@ FIELDS = {"offset": "at", "timestamp": "at"}
 
 def group_rows(stream: Stream) -> list[GroupRow]:
     """The stream's groups by name."""
-    return [
-        GroupRow(view) for view in selectors.group_views(stream, list(Group.objects.filter(stream=stream)))
-    ]
+    found = Group.objects.select_related("stream").filter(stream=stream).order_by("name")
+    return [GroupRow(view) for view in selectors.group_views(found)]
 
 
 @require_http_methods(["GET", "POST"])

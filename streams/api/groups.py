@@ -72,7 +72,7 @@ class GroupsView(ApiView):
 
     def get(self, request: Request, name: str) -> Response:
         stream = stream_for(self.caller, name, may="read")
-        views = selectors.group_views(stream, list(Group.objects.filter(stream=stream)))
+        views = selectors.group_views(Group.objects.select_related("stream").filter(stream=stream))
         return Response(self.rows(GroupObject, views))
 
     def post(self, request: Request, name: str) -> Response:

@@ -9,6 +9,7 @@ from streams.selectors.groups import (
     group_positions,
     group_view,
     group_views,
+    reachable_views,
 )
 from streams.selectors.history import history_points, history_position, history_totals, runs_latest, runs_page
 from streams.selectors.messages import (
@@ -99,6 +100,7 @@ __all__ = [
     "people_page",
     "policies_page",
     "policy_view",
+    "reachable_views",
     "recent_samples",
     "retention_preview",
     "runs_latest",

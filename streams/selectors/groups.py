@@ -1,6 +1,7 @@
 """Consumer groups: their rows together with how they stand in the log."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,13 +9,17 @@ from streams import health, store
 from streams.errors import group_not_found
 from streams.health import EVERY_MS, Health, Verdict
 from streams.log import dead_letters as letters
-from streams.log import standing
+from streams.log import keys, standing
 from streams.log.client import Op
 from streams.log.dead_letters import DeadLetter
-from streams.log.errors import GroupNotFound, StreamNotFound
+from streams.log.errors import GroupNotFound, StoreUnavailable, StreamNotFound
 from streams.log.standing import GroupState
+from streams.log.together import together
 from streams.models import Group, Stream
 from streams.selectors.times import moment
+
+AT_ONCE = 100
+"""Groups in one round trip: nobody else waits for more than some milliseconds."""
 
 STALE_MS = 3 * EVERY_MS
 
@@ -97,33 +102,48 @@ class GroupView:
         return "lagging" if self.state.lag and not keeps_up else "ok"
 
 
-def group_views(stream: Stream, groups_: Sequence[Group]) -> list[GroupView]:
-    """Groups of one stream, and how they stand; those that the log no longer has are left out."""
+def group_views(groups_: Iterable[Group]) -> list[GroupView]:
+    """Groups with their streams, and how they stand; those that the log no longer has are left out.
 
-    def op() -> Op[list[GroupView]]:
-        found = []
-        open_polls = None
-        for group in groups_:
-            try:
-                state = yield from standing.inspect(stream.stream_id, group.name)
-                kept = yield from standing.health_of(stream.stream_id, group.name)
-            except (GroupNotFound, StreamNotFound):
-                continue
-            members = yield from standing.members(stream.stream_id, group.name)
-            if open_polls is None:
-                open_polls = yield from standing.waiting()
-            found.append(
-                GroupView(
-                    group,
-                    state,
-                    open_polls.get((stream.stream_id, group.name), 0),
-                    [Member(name, count, moment(last)) for name, (count, last) in sorted(members.items())],
-                    health.read(kept),
-                )
-            )
-        return found
+    It costs some round trips for each hundred of them.
 
-    return store.log().run(op())
+    Raises:
+        StoreUnavailable: a server that holds some of them does not answer.
+    """
+    wanted, log = list(groups_), store.log()
+    polls = log.run(standing.waiting()) if wanted else {}
+    found: list[GroupView] = []
+    for first in range(0, len(wanted), AT_ONCE):
+        part = wanted[first : first + AT_ONCE]
+        for view in log.run(together([_view(group, polls) for group in part])):
+            if isinstance(view, GroupView):
+                found.append(view)
+            elif not isinstance(view, GroupNotFound | StreamNotFound):
+                raise view
+    return found
+
+
+def reachable_views(groups_: Iterable[Group]) -> list[GroupView]:
+    """As ``group_views``; groups of streams in memory are left out while their server is away."""
+    wanted = list(groups_)
+    views = group_views(group for group in wanted if not keys.in_memory(group.stream.stream_id))
+    with contextlib.suppress(StoreUnavailable):
+        views += group_views(group for group in wanted if keys.in_memory(group.stream.stream_id))
+    return views
+
+
+def _view(group: Group, polls: Mapping[tuple[str, str], int]) -> Op[GroupView]:
+    stream_id = group.stream.stream_id
+    state = yield from standing.inspect(stream_id, group.name)
+    kept = yield from standing.health_of(stream_id, group.name)
+    members = yield from standing.members(stream_id, group.name)
+    return GroupView(
+        group,
+        state,
+        polls.get((stream_id, group.name), 0),
+        [Member(name, count, moment(last)) for name, (count, last) in sorted(members.items())],
+        health.read(kept),
+    )
 
 
 def group_positions(stream: Stream, *, limit: int = 50) -> list[tuple[str, int]]:
@@ -139,7 +159,7 @@ def group_view(group: Group) -> GroupView:
     Raises:
         Refusal: ``group_not_found`` when the log no longer has it.
     """
-    found = group_views(group.stream, [group])
+    found = group_views([group])
     if not found:
         raise group_not_found(group.name)
     return found[0]

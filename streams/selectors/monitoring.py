@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from streams import store
 from streams.access import Caller
-from streams.log import keys, stats
-from streams.log.errors import StoreUnavailable
+from streams.log import stats
 from streams.log.stats import State
 from streams.models import Group, Stream
-from streams.selectors.groups import GroupView, group_views
+from streams.selectors.groups import GroupView, reachable_views
 from streams.selectors.narrowing import inside
 
 AT_ONCE = 250
@@ -71,7 +70,7 @@ def streams_monitored(caller: Caller) -> list[MonitoredStream]:
     ]
 
 
-def groups_monitored(caller: Caller) -> Iterator[GroupView]:
+def groups_monitored(caller: Caller) -> list[GroupView]:
     """The groups of the streams that a caller may see, of all workspaces for who rules them all.
 
     Those of streams in memory are left out while their server is away.
@@ -81,12 +80,4 @@ def groups_monitored(caller: Caller) -> Iterator[GroupView]:
         found = found.filter(stream__workspace=caller.workspace)
     if caller.streams:
         found = found.filter(inside(caller.streams, "stream__name"))
-    by_stream: dict[Stream, list[Group]] = {}
-    for group in found.order_by("stream__workspace__name", "stream__name", "name"):
-        by_stream.setdefault(group.stream, []).append(group)
-    for stream, groups in by_stream.items():
-        try:
-            yield from group_views(stream, groups)
-        except StoreUnavailable:
-            if not keys.in_memory(stream.stream_id):
-                raise
+    return reachable_views(found.order_by("stream__workspace__name", "stream__name", "name"))

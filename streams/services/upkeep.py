@@ -4,11 +4,10 @@ from collections.abc import Mapping
 
 from streams import store
 from streams.access import SYSTEM
-from streams.log import keys, memory
-from streams.log.errors import StoreUnavailable
+from streams.log import memory
 from streams.models import Group, Stream, Token
 from streams.models.stream import Storage
-from streams.selectors import group_views, moment
+from streams.selectors import moment, reachable_views
 from streams.services.events import event_record
 from streams.services.groups import group_delete
 from streams.services.history import history_missed
@@ -56,19 +55,15 @@ def process_restarted(name: str, *, note: str) -> None:
 def groups_remove_inactive() -> list[str]:
     """Remove the groups that nobody has fetched from for as long as they are set to wait; returns their names.
 
-    An open poll is activity, and so is the making of the group.
+    An open poll is activity, and so is the making of the group. Nobody knows who fetched from a stream in memory while
+    its server does not answer.
     """
     removed = []
-    for group in Group.objects.filter(inactive_after__isnull=False).select_related("stream__workspace"):
-        try:
-            views = group_views(group.stream, [group])
-        except StoreUnavailable:
-            if not keys.in_memory(group.stream.stream_id):
-                raise
-            continue  # nobody knows who fetched while its server does not answer
-        if not views or views[0].waiting:
+    timed = Group.objects.filter(inactive_after__isnull=False).select_related("stream__workspace")
+    for view in reachable_views(timed):
+        group, state = view.group, view.state
+        if view.waiting:
             continue
-        state = views[0].state
         # Differences of the steady clock; a group made before it was noted is taken for one made when its row was.
         made_ms = state.made_ms or int(group.created_at.timestamp() * 1000)
         since_ms = max(state.fetched_ms or 0, made_ms)

@@ -1,5 +1,8 @@
 """What calls cost, in statements and round trips: it must not grow with the number of streams."""
 
+from streams.access import SYSTEM
+from streams.models import Stream
+from streams.services.groups import group_create
 from tests.costs import cost_of
 from tests.streams.api.conftest import Api
 
@@ -28,6 +31,20 @@ def test_the_account_reads_one_field_of_each_stream(owner: Api) -> None:
     account = cost_of(lambda: owner.get("account"))
     assert account.statements <= 3
     assert (account.trips, account.commands) == (1, 300)
+
+
+def test_many_groups_cost_a_few_round_trips(owner: Api) -> None:
+    """With and without a filter; a hundred go together."""
+    owner.post("streams/", [{"name": "orders"}])
+    stream = Stream.objects.get(name="orders")
+    for number in range(250):
+        settings = {"filter_keys": ["a.>"]} if number % 2 else {}
+        group_create(stream, name=f"g{number:03}", settings=settings, actor=SYSTEM)
+    owner.post("streams/orders/messages", [{"id": "1", "key": "a.b", "body": 1}])
+    listed = cost_of(lambda: owner.get("streams/orders/groups/"))
+    assert listed.statements <= 4
+    assert listed.trips <= 45
+    assert listed.commands >= 4 * 250
 
 
 def test_metrics_of_many_streams_cost_a_few_round_trips(owner: Api) -> None:

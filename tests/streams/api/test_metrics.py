@@ -111,6 +111,8 @@ def test_a_group_is_told_in_figures(owner: Api) -> None:
     [lag_seconds] = samples(found, "okmq_group_lag_seconds", **of)
     assert samples(found, "okmq_group_oldest_pending_seconds", **of) == [lag_seconds]
     assert samples(found, "okmq_group_status", **of) == [1]
+    assert samples(found, "okmq_group_health", health="unknown", **of) == [1]
+    assert samples(found, "okmq_group_eta_seconds", **of) == []
 
 
 def test_a_group_that_the_log_has_lost_is_left_out(owner: Api) -> None:

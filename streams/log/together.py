@@ -1,0 +1,71 @@
+"""Several operations in step: what they ask at the same time goes to the store in one round trip."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from streams.log.commands import Command, Op, Pipeline, Script, Scripts, Steady, T
+from streams.log.errors import LogError
+
+
+def together(ops: Sequence[Op[T]]) -> Op[list[T | LogError]]:
+    """Run operations side by side; each gives its result, or the error that it was refused with.
+
+    A round costs one trip for all scripts, one for all plain commands and one for the clock, however many operations
+    there are. Their order within a round is theirs; nothing else may be relied on.
+
+    Raises:
+        StoreUnavailable: a plain command could not be sent; scripts of the memory server fail one by one.
+    """
+    results: dict[int, T | LogError] = {}
+    waiting: dict[int, Command] = {}
+
+    def advance(number: int, reply: Any) -> None:
+        try:
+            op = ops[number]
+            waiting[number] = op.throw(reply) if isinstance(reply, LogError) else op.send(reply)
+        except StopIteration as stop:
+            results[number] = cast(T, stop.value)
+        except LogError as error:
+            results[number] = error
+
+    for number in range(len(ops)):
+        advance(number, None)
+    while waiting:
+        asked = dict(waiting)
+        waiting.clear()
+        replies: dict[int, Any] = {}
+        if any(isinstance(command, Steady) for command in asked.values()):
+            steady_ms = yield Steady()
+            replies |= {number: steady_ms for number, each in asked.items() if isinstance(each, Steady)}
+        calls = {
+            number: [command] if isinstance(command, Script) else command.calls
+            for number, command in asked.items()
+            if isinstance(command, Script | Scripts)
+        }
+        if calls:
+            answered = yield Scripts([call for part in calls.values() for call in part])
+            replies |= _shared_out(asked, calls, answered)
+        plain = {
+            number: command.commands if isinstance(command, Pipeline) else [command]
+            for number, command in asked.items()
+            if isinstance(command, Pipeline | tuple)
+        }
+        if plain:
+            answered = yield Pipeline([each for part in plain.values() for each in part])
+            replies |= _shared_out(asked, plain, answered)
+        for number in asked:
+            advance(number, replies[number])
+    return [results[number] for number in range(len(ops))]
+
+
+def _shared_out(
+    asked: dict[int, Command], parts: dict[int, Sequence[Any]], answered: Sequence[Any]
+) -> dict[int, Any]:
+    """Each operation's own replies: one, or a list where it asked for several."""
+    replies: dict[int, Any] = {}
+    at = 0
+    for number, part in parts.items():
+        own = list(answered[at : at + len(part)])
+        at += len(part)
+        replies[number] = own if isinstance(asked[number], Pipeline | Scripts) else own[0]
+    return replies
