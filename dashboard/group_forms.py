@@ -13,9 +13,9 @@ from dashboard import quantities
 from dashboard.forms import BootstrapMixin
 from streams import naming
 from streams.api.fields import MOST_PATTERNS
-from streams.api.group_objects import LONGEST_WAIT_S
+from streams.api.group_objects import LONGEST_DESCRIPTION_BYTES, LONGEST_WAIT_S, MOST_BACKOFF
 from streams.models import Group
-from streams.models.group import StartFrom
+from streams.models.group import Ack, StartFrom
 
 MOST_DELIVERIES = 2**31 - 1
 PLACES = _("1200 · 15 min ago · 2026-11-21 07:05")
@@ -37,7 +37,144 @@ def _place(place: str, text: str) -> dict[str, Any]:
     return {}
 
 
-class GroupForm(BootstrapMixin, forms.Form):
+class GroupSettingsForm(BootstrapMixin, forms.Form):
+    """The settings of a group that may change at any time."""
+
+    description = forms.CharField(
+        label=_("Description"),
+        required=False,
+        max_length=LONGEST_DESCRIPTION_BYTES,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    ack = forms.ChoiceField(
+        label=_("Acknowledgement"),
+        required=False,
+        choices=[
+            (Ack.EXPLICIT, _("Each message")),
+            (Ack.ALL, _("One covers everything before it")),
+            (Ack.NONE, _("None: done when fetched")),
+        ],
+        initial=Ack.EXPLICIT,
+    )
+    ack_wait = forms.FloatField(
+        label=_("Answer within (seconds)"),
+        min_value=0.1,
+        max_value=LONGEST_WAIT_S,
+        initial=30,
+        help_text=_("Then a message is delivered again."),
+    )
+    max_deliver = forms.IntegerField(
+        label=_("Deliveries at most"),
+        required=False,
+        min_value=1,
+        max_value=MOST_DELIVERIES,
+        initial=5,
+        widget=forms.NumberInput(attrs={"placeholder": _("no limit")}),
+        help_text=_("Then it becomes a dead letter."),
+    )
+    backoff = forms.CharField(
+        label=_("Waits after delivery 1, 2, …"),
+        required=False,
+        max_length=2000,
+        widget=forms.TextInput(attrs={"placeholder": "1, 5, 30", "autocomplete": "off"}),
+        help_text=_("Seconds, separated by commas; they replace the time to answer, the last repeats."),
+    )
+    max_ack_pending = forms.IntegerField(
+        label=_("In flight at most"),
+        required=False,
+        min_value=1,
+        max_value=10_000_000,
+        initial=1000,
+        help_text=_("Over all members."),
+    )
+    filter_keys = forms.CharField(
+        label=_("Only these keys"),
+        required=False,
+        max_length=2000,
+        widget=forms.TextInput(attrs={"class": "mono", "placeholder": _("all"), "spellcheck": "false"}),
+        help_text=_("Patterns such as orders.eu.> or orders.*.paid, separated by commas."),
+    )
+    inactive_after = forms.CharField(
+        label=_("Removed when idle for"),
+        required=False,
+        max_length=60,
+        widget=forms.TextInput(attrs={"placeholder": _("never"), "autocomplete": "off"}),
+        help_text=_("Such as 2 h; without a fetch for so long, the group goes."),
+    )
+    ordered_by_key = forms.BooleanField(
+        label=_("Messages of one key one at a time, in order"),
+        required=False,
+        widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
+    )
+
+    def clean_filter_keys(self) -> list[str]:
+        patterns: list[str] = self.cleaned_data["filter_keys"].replace(",", " ").split()
+        if len(patterns) > MOST_PATTERNS:
+            raise ValidationError(_("At most %(most)s patterns."), params={"most": MOST_PATTERNS})
+        for pattern in patterns:
+            fault = naming.pattern_fault(pattern)
+            if fault:
+                raise ValidationError(f"{pattern[:60]}: {fault}")
+        return patterns
+
+    def clean_backoff(self) -> list[float]:
+        parts = self.cleaned_data["backoff"].replace(",", " ").split()
+        try:
+            waits = [float(part) for part in parts]
+        except ValueError:
+            waits = [-1.0]
+        if len(waits) > MOST_BACKOFF or not all(0.1 <= wait <= LONGEST_WAIT_S for wait in waits):
+            raise ValidationError(
+                _("Write at most %(most)s waits, each from 0.1 to %(longest)s seconds."),
+                params={"most": MOST_BACKOFF, "longest": LONGEST_WAIT_S},
+            )
+        return waits
+
+    def clean_inactive_after(self) -> float | None:
+        text: str = self.cleaned_data["inactive_after"]
+        if not text:
+            return None
+        try:
+            seconds = float(quantities.parse_duration(text))
+        except (ValueError, OverflowError):
+            raise ValidationError(_("Write how long, such as 30 min or 2 h.")) from None
+        if not 1 <= seconds <= LONGEST_WAIT_S:
+            raise ValidationError(_("From 1 second to 30 days."))
+        return seconds
+
+    def settings(self) -> dict[str, Any]:
+        """The group settings that were chosen."""
+        chosen = self.cleaned_data
+        limit, most = chosen["max_deliver"], chosen["max_ack_pending"]
+        return {
+            "description": chosen["description"],
+            "ack": chosen["ack"] or Ack.EXPLICIT,
+            "ack_wait": chosen["ack_wait"],
+            "max_deliver": -1 if limit is None else limit,
+            "backoff": chosen["backoff"],
+            "max_ack_pending": 1000 if most is None else most,
+            "filter_keys": chosen["filter_keys"],
+            "inactive_after": chosen["inactive_after"],
+            "ordered_by_key": chosen["ordered_by_key"],
+        }
+
+    @classmethod
+    def initial_of(cls, group: Group) -> dict[str, Any]:
+        """What the form shows of a group."""
+        return {
+            "description": group.description,
+            "ack": group.ack,
+            "ack_wait": f"{group.ack_wait:g}",
+            "max_deliver": None if group.max_deliver == -1 else group.max_deliver,
+            "backoff": ", ".join(f"{wait:g}" for wait in group.backoff),
+            "max_ack_pending": group.max_ack_pending,
+            "filter_keys": ", ".join(group.filter_keys),
+            "inactive_after": "" if group.inactive_after is None else f"{group.inactive_after:g} s",
+            "ordered_by_key": group.ordered_by_key,
+        }
+
+
+class GroupForm(GroupSettingsForm):
     """A new group."""
 
     name = forms.CharField(
@@ -72,39 +209,6 @@ class GroupForm(BootstrapMixin, forms.Form):
         widget=forms.TextInput(attrs={"placeholder": PLACES, "autocomplete": "off", "spellcheck": "false"}),
         help_text=_("Only with an offset or a time."),
     )
-    ack_wait = forms.FloatField(
-        label=_("Answer within (seconds)"),
-        min_value=0.1,
-        max_value=LONGEST_WAIT_S,
-        initial=30,
-        help_text=_("Then a message is delivered again."),
-    )
-    max_deliver = forms.IntegerField(
-        label=_("Deliveries at most"),
-        required=False,
-        min_value=1,
-        max_value=MOST_DELIVERIES,
-        initial=5,
-        widget=forms.NumberInput(attrs={"placeholder": _("no limit")}),
-        help_text=_("Then it becomes a dead letter."),
-    )
-    filter_keys = forms.CharField(
-        label=_("Only these keys"),
-        required=False,
-        max_length=2000,
-        widget=forms.TextInput(attrs={"class": "mono", "placeholder": _("all"), "spellcheck": "false"}),
-        help_text=_("Patterns such as orders.eu.> or orders.*.paid, separated by commas."),
-    )
-
-    def clean_filter_keys(self) -> list[str]:
-        patterns: list[str] = self.cleaned_data["filter_keys"].replace(",", " ").split()
-        if len(patterns) > MOST_PATTERNS:
-            raise ValidationError(_("At most %(most)s patterns."), params={"most": MOST_PATTERNS})
-        for pattern in patterns:
-            fault = naming.pattern_fault(pattern)
-            if fault:
-                raise ValidationError(f"{pattern[:60]}: {fault}")
-        return patterns
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
@@ -121,14 +225,10 @@ class GroupForm(BootstrapMixin, forms.Form):
         return cleaned
 
     def settings(self) -> dict[str, Any]:
-        """The group settings that were chosen; the others get their defaults."""
-        chosen, limit = self.cleaned_data, self.cleaned_data["max_deliver"]
-        return {
-            "start_from": chosen["start_from"],
-            **{f"start_{name}": value for name, value in chosen["place"].items()},
-            "ack_wait": chosen["ack_wait"],
-            "max_deliver": -1 if limit is None else limit,
-            "filter_keys": chosen["filter_keys"],
+        """The group settings that were chosen, with where it starts."""
+        return super().settings() | {
+            "start_from": self.cleaned_data["start_from"],
+            **{f"start_{name}": value for name, value in self.cleaned_data["place"].items()},
         }
 
 

@@ -127,8 +127,59 @@ class GroupRow:
         return self.state.paused_until_ms is not None
 
     @property
+    def topic(self) -> str:
+        return f"group:{self.group.stream.name}/{self.name}"
+
+    @property
     def lag_seconds(self) -> float:
         return self.view.lag_seconds
+
+    @property
+    def eta_seconds(self) -> float | None:
+        return self.view.health.eta_seconds
+
+    @property
+    def edge_seconds(self) -> float | None:
+        """Until the age limit takes the oldest message that is not acknowledged; None where nothing threatens it."""
+        edge_ms = self.state.edge_ms
+        waits = self.state.lag or self.state.ack_pending
+        return None if edge_ms is None or not waits else edge_ms / 1000
+
+    @property
+    def fetched_ms(self) -> int | None:
+        return self._wall_ms(self.state.fetched_ms)
+
+    @property
+    def acked_ms(self) -> int | None:
+        return self._wall_ms(self.state.acked_ms)
+
+    def _wall_ms(self, steady_ms: int | None) -> int | None:
+        return None if steady_ms is None else self.state.now_ms - (self.state.steady_ms - steady_ms)
+
+    @property
+    def lags(self) -> list[int]:
+        """The lag at each look of the last minutes, oldest first."""
+        watched = self.view.watched
+        return [sample.lag for sample in watched.samples] if watched else []
+
+    @property
+    def ack_rate(self) -> float | None:
+        """Messages acknowledged a second over the last minutes; None until they were watched."""
+        return self._rate("acked")
+
+    @property
+    def delivery_rate(self) -> float | None:
+        """Messages handed out a second over the last minutes, redeliveries among them."""
+        return self._rate("deliveries")
+
+    def _rate(self, field: str) -> float | None:
+        samples = self.view.watched.samples if self.view.watched else []
+        if len(samples) < 2:
+            return None
+        first, last = samples[0], samples[-1]
+        seconds = (last.at_ms - first.at_ms) / 1000
+        moved = getattr(last, field) - getattr(first, field)
+        return max(0.0, float(moved)) / seconds if seconds > 0 else None
 
     @property
     def max_deliver(self) -> str:

@@ -32,7 +32,7 @@ REPEATS = 5
 INSPECTED_AT_ONCE = 500
 SENT_AT_ONCE = 200
 
-OVERVIEW, PROCESSES, STREAM_PREFIX = "overview", "processes", "stream:"
+OVERVIEW, PROCESSES, STREAM_PREFIX, GROUP_PREFIX = "overview", "processes", "stream:", "group:"
 
 logger = logging.getLogger(__name__)
 
@@ -122,13 +122,82 @@ class ProcessesChanged:
         return PROCESSES_GROUP
 
 
-Event = StreamSampled | OverviewSampled | ProcessesChanged
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorstGroupSampled:
+    """The group of a stream that is doing worst, on the topic of the stream; ``worst_state`` is the colour."""
+
+    kind: ClassVar[str] = "worst_group_sampled"
+    stream_id: str
+    stream: str
+    at_ms: int
+    worst: str
+    worst_state: str
+    worst_reason: str
+    worst_lag_seconds: float | None
+
+    @property
+    def topic(self) -> str:
+        return f"{STREAM_PREFIX}{self.stream}"
+
+    @property
+    def group(self) -> str:
+        return stream_group(self.stream_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSampled:
+    """How one consumer group stands; times are unix ms, ``state`` is the colour of the status."""
+
+    kind: ClassVar[str] = "group_sampled"
+    stream_id: str
+    stream: str
+    name: str
+    at_ms: int
+    status: str
+    state: str
+    reason: str
+    lag: int
+    lag_seconds: float
+    ack_pending: int
+    delivered: int
+    ack_floor: int
+    redelivered: int
+    dead_letters: int
+    lost: int
+    members: int
+    waiting: int
+    ack_rate: float | None
+    eta_seconds: float | None
+    edge_seconds: float | None
+    fetched_ms: int | None
+    acked_ms: int | None
+
+    @property
+    def topic(self) -> str:
+        return group_topic(self.stream, self.name)
+
+    @property
+    def group(self) -> str:
+        return consumers_group(self.stream_id, self.name)
+
+
+Event = StreamSampled | OverviewSampled | ProcessesChanged | WorstGroupSampled | GroupSampled
 PROCESSES_GROUP = "live.processes"
 
 
 def stream_group(stream_id: str) -> str:
     """The group of one stream; ids are 12 characters from a-z and 2-7."""
     return f"live.stream.{stream_id}"
+
+
+def group_topic(stream: str, name: str) -> str:
+    """The topic of a consumer group; neither name can hold a slash."""
+    return f"{GROUP_PREFIX}{stream}/{name}"
+
+
+def consumers_group(stream_id: str, name: str) -> str:
+    """The group of the pages that show one consumer group."""
+    return f"live.consumers.{stream_id}.{name}"
 
 
 def workspace_group(workspace_id: int) -> str:

@@ -77,7 +77,7 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
             self.topics[name] = topic
             # Joined before the snapshot: what changes in between arrives after it, not never.
             await layer.group_add(topic.group, self.channel_name)
-        for topic, event in await database_sync_to_async(topics.snapshots)(found.values()):
+        for topic, event in await database_sync_to_async(topics.snapshots)(list(found.values())):
             await self._tell(topic.name, live.wire(event))
 
     async def disconnect(self, code: int) -> None:

@@ -1,16 +1,17 @@
 """What a page may subscribe to: found through the access door, so nobody hears of another workspace."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from django.conf import settings
 
-from dashboard import live, rates
-from dashboard.live import OVERVIEW, PROCESSES, STREAM_PREFIX, Event
+from dashboard import live, live_groups, rates
+from dashboard.group_rows import GroupRow
+from dashboard.live import GROUP_PREFIX, OVERVIEW, PROCESSES, STREAM_PREFIX, Event
 from streams import selectors
 from streams.access import Caller
-from streams.models import Stream
+from streams.models import Group, Stream
 from streams.upkeep import processes
 
 MOST_TOPICS = 200
@@ -23,6 +24,7 @@ class Topic:
     name: str
     group: str
     stream: Stream | None = None
+    consumers: Group | None = None
 
 
 def resolve(caller: Caller, names: Iterable[str]) -> dict[str, Topic]:
@@ -38,10 +40,32 @@ def resolve(caller: Caller, names: Iterable[str]) -> dict[str, Topic]:
         for stream in selectors.streams_of(caller).filter(name__in=stream_names):
             name = f"{STREAM_PREFIX}{stream.name}"
             found[name] = Topic(name, live.stream_group(stream.stream_id), stream)
+    if caller.may("read"):
+        found |= _of_groups(caller, wanted)
     return found
 
 
-def snapshots(topics: Iterable[Topic]) -> list[tuple[Topic, Event]]:
+def _of_groups(caller: Caller, wanted: Iterable[str]) -> dict[str, Topic]:
+    pairs = {
+        tuple(name.removeprefix(GROUP_PREFIX).split("/", 1))
+        for name in wanted
+        if name.startswith(GROUP_PREFIX) and "/" in name
+    }
+    if not pairs:
+        return {}
+    groups = Group.objects.select_related("stream").filter(
+        stream__in=selectors.streams_of(caller), stream__name__in={stream for stream, _ in pairs}
+    )
+    found = {}
+    for group in groups.filter(name__in={name for _, name in pairs}):
+        if (group.stream.name, group.name) in pairs:
+            topic = live.group_topic(group.stream.name, group.name)
+            channel = live.consumers_group(group.stream.stream_id, group.name)
+            found[topic] = Topic(topic, channel, consumers=group)
+    return found
+
+
+def snapshots(topics: Collection[Topic]) -> list[tuple[Topic, Event]]:
     """How the topics stand now, where that is known.
 
     The overview has none: its next beat is less than a second away, or it is stale.
@@ -57,6 +81,17 @@ def snapshots(topics: Iterable[Topic]) -> list[tuple[Topic, Event]]:
         )
         for row in rates.rows([topic.stream for topic in by_stream.values() if topic.stream is not None])
         if row.view.is_reachable
+    ]
+    shown = [topic.stream for topic in by_stream.values() if topic.stream is not None]
+    found += [(by_stream[event.stream_id], event) for event in live_groups.worst_sampled(shown, at_ms=at_ms)]
+    by_group = {topic.name: topic for topic in topics if topic.consumers is not None}
+    wanted = [topic.consumers for topic in by_group.values() if topic.consumers is not None]
+    found += [
+        (by_group[event.topic], event)
+        for event in (
+            live_groups.group_sampled(GroupRow(view), at_ms=at_ms)
+            for view in selectors.reachable_views(wanted)
+        )
     ]
     found += [
         (topic, live.processes_changed(processes.read(settings.ENV.processes_file)))

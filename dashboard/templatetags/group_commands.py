@@ -41,6 +41,20 @@ def group_command(base_url: str, stream: str, group: str) -> str:
 
 
 @register.simple_tag
+def pending_command(base_url: str, stream: str, group: str) -> str:
+    """What a group has in flight, and one of them given back."""
+    path = f"{_groups(base_url, stream)}{group}"
+    back = call(f"{path}/nack", body='{"offsets": [7], "delay": 30}')
+    return f"{call(f'{path}/pending?deliveries=2')}\n\n{back}"
+
+
+@register.simple_tag
+def group_change_command(base_url: str, stream: str, group: str) -> str:
+    """Change a setting of a group."""
+    return call(f"{_groups(base_url, stream)}{group}", method="-X PATCH ", body='{"ack_wait": 60}')
+
+
+@register.simple_tag
 def seek_command(base_url: str, stream: str, group: str, preview: Any) -> str:
     """The seek that a preview shows, by the API."""
     body = json.dumps({"position": "offset", "offset": preview.after})

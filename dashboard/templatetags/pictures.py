@@ -57,6 +57,29 @@ def sparkline(values: Sequence[float], topic: str) -> SafeString:
 
 
 @register.simple_tag
+def lag_line(values: Sequence[int]) -> SafeString:
+    """The lag at each look of the last minutes; a screen reader hears where it went. Nothing until there are two."""
+    if len(values) < 2:
+        return SafeString("")
+    peak = max([*values, 1])
+    step = SPARK_WIDTH / (len(values) - 1)
+    points = " ".join(
+        f"{step * index:.1f},{SPARK_HEIGHT - 1 - value / peak * (SPARK_HEIGHT - 2):.1f}"
+        for index, value in enumerate(values)
+    )
+    label = f"lag from {formats.count(values[0])} to {formats.count(values[-1])} in the last minutes"
+    return format_html(
+        '<svg class="spark" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>'
+        '<polyline fill="none" stroke="currentColor" stroke-width="1.4" stroke-linejoin="round" points="{}"/></svg>',
+        SPARK_WIDTH,
+        SPARK_HEIGHT,
+        label,
+        label,
+        points,
+    )
+
+
+@register.simple_tag
 def meter(fraction: float | None, warns: bool) -> SafeString:
     """A thin bar, full at 1; amber where it warns. The number stands beside it, so it is hidden from screen readers."""
     if fraction is None:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard import formats
-from dashboard.group_forms import GroupDeleteForm, PauseForm, SeekForm, SeekNowForm
+from dashboard.group_forms import PauseForm, SeekForm, SeekNowForm
 from dashboard.group_rows import DeadLetterRow, GroupRow, SeekPreview, skips_more
 from dashboard.message_rows import MessageRow
 from dashboard.views.door import console_page, is_part, number_of
@@ -19,7 +19,6 @@ from streams import selectors
 from streams.access import Caller, group_for
 from streams.models import Group
 from streams.services.groups import (
-    group_delete,
     group_pause,
     group_resume,
     group_seek,
@@ -77,7 +76,6 @@ def page_context(request: HttpRequest, caller: Caller, group: Group) -> dict[str
             "seek_form": SeekForm(),
             "preview": None,
             "pause_form": PauseForm(),
-            "delete_form": GroupDeleteForm(group=group),
             "may_manage": caller.may("manage"),
         }
     )
@@ -133,19 +131,3 @@ def resume(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
     group_resume(found, actor=caller.actor)
     messages.success(request, _("Group %(name)s delivers again.") % {"name": group})
     return redirect("dashboard:group", name=name, group=group)
-
-
-@require_POST
-@console_page
-def delete(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
-    """Delete the group if its name was typed."""
-    found = group_for(caller, name, group, may="manage")
-    form = GroupDeleteForm(request.POST, group=found)
-    if not form.is_valid():
-        context = page_context(request, caller, found) | {"delete_form": form}
-        return render(request, "dashboard/stream/group.html", context, status=422)
-    group_delete(found, actor=caller.actor)
-    messages.success(
-        request, _("Group %(name)s was deleted with its position and dead letters.") % {"name": group}
-    )
-    return redirect("dashboard:stream_groups", name=name)

@@ -9,7 +9,9 @@ from rest_framework import serializers
 
 from streams.api.fields import KeyPatterns, Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
 from streams.health import Status
+from streams.log import entries
 from streams.log.dead_letters import DeadLetter
+from streams.log.pending import InFlight
 from streams.models.group import Ack, StartFrom
 from streams.services.groups import SETTINGS
 
@@ -204,6 +206,27 @@ class Deleted(serializers.Serializer):  # type: ignore[type-arg]
     """How many were deleted."""
 
     deleted = serializers.IntegerField()
+
+
+class InFlightObject(serializers.Serializer):  # type: ignore[type-arg]
+    """A message that is out and not settled."""
+
+    offset = serializers.IntegerField()
+    id = serializers.CharField(allow_null=True, help_text="None where the message went meanwhile.")
+    key = serializers.CharField(allow_null=True)
+    consumer = serializers.CharField(help_text="Empty where it gave no name.")
+    deliveries = serializers.IntegerField(help_text="0 after it was given back unread.")
+    delivered_at = serializers.SerializerMethodField()
+    due_in = serializers.SerializerMethodField(help_text="Seconds until it comes again.")
+    lease = serializers.CharField(help_text="Of this delivery.")
+
+    @extend_schema_field(Moment(allow_null=True))
+    def get_delivered_at(self, row: InFlight) -> str | None:
+        return entries.timestamp(row.delivered_ms) if row.delivered_ms else None
+
+    @extend_schema_field({"type": "number", "minimum": 0})
+    def get_due_in(self, row: InFlight) -> float:
+        return row.due_in_ms / 1000
 
 
 class DeadLetterObject(serializers.Serializer):  # type: ignore[type-arg]

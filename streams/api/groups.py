@@ -1,5 +1,6 @@
 """Consumer groups over HTTP: made, listed, seen, changed, deleted, sought, paused; their dead letters."""
 
+import time
 from typing import Any, ClassVar
 
 from django.http import HttpResponse
@@ -18,6 +19,7 @@ from streams.api.group_objects import (
     GroupChanges,
     GroupObject,
     GroupWanted,
+    InFlightObject,
     PauseWanted,
     PositionWanted,
     ReplayWanted,
@@ -26,9 +28,10 @@ from streams.api.group_objects import (
     settings_in,
 )
 from streams.api.operation import Operation
-from streams.api.queries import DeadLettersAsked, OffsetAsked
+from streams.api.queries import DeadLettersAsked, OffsetAsked, PendingAsked
 from streams.errors import Refusal
 from streams.log import entries
+from streams.log.pending import Wanted
 from streams.models import Group
 from streams.services.groups import (
     dead_letters_delete,
@@ -203,6 +206,38 @@ class GroupResumeView(ApiView):
         found = group_for(self.caller, name, group, may="manage")
         group_resume(found, actor=self.caller.actor)
         return Response(GroupObject(selectors.group_view(found)).data)
+
+
+class PendingView(ApiView):
+    """``/streams/{name}/groups/{group}/pending``"""
+
+    operations: ClassVar = {
+        "GET": Operation(
+            id="pending_list",
+            summary="List what a group has in flight",
+            scope="read",
+            query=PendingAsked,
+            answer=InFlightObject,
+            many=True,
+            refusals=NOT_FOUND,
+            description="In offset order. Looking changes nothing; ack, nack and term settle by offset or lease.",
+        ),
+    }
+
+    def get(self, request: Request, name: str, group: str) -> Response:
+        found = group_for(self.caller, name, group, may="read")
+        age = self.asked.get("age")
+        wanted = Wanted(
+            deliveries=self.asked["deliveries"],
+            before_ms=None if age is None else int(time.time() * 1000) - age * 1000,
+            consumer=self.asked.get("consumer"),
+        )
+        rows, following = selectors.in_flight(
+            found, wanted=wanted, start=self.asked.get("after", 0) + 1, limit=self.asked["limit"]
+        )
+        return self.page(
+            self.rows(InFlightObject, rows), next_after=None if following is None else following - 1
+        )
 
 
 class DeadLettersView(ApiView):

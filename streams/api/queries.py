@@ -156,6 +156,23 @@ class DeadLettersAsked(Strict):
     limit = AskedNumber(max_value=1000, default=100, help_text="How many at most.")
 
 
+class PendingAsked(Strict):
+    """Which messages in flight."""
+
+    after = AskedNumber(min_value=0, required=False, help_text="An offset: those after it.")
+    limit = AskedNumber(max_value=1000, default=100, help_text="How many at most.")
+    deliveries = AskedNumber(
+        min_value=0, max_value=2**31 - 1, default=0, help_text="Delivered at least so often."
+    )
+    age = AskedNumber(
+        min_value=0,
+        max_value=315_360_000,
+        required=False,
+        help_text="Handed out so many seconds ago, or earlier.",
+    )
+    consumer = Text(max_length=255, required=False, allow_blank=True, help_text="Held by this one.")
+
+
 class OffsetAsked(Strict):
     """One offset."""
 

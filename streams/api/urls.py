@@ -15,6 +15,7 @@ from streams.api.groups import (
     GroupSeekView,
     GroupsView,
     GroupView,
+    PendingView,
 )
 from streams.api.history import HistoryView, MetricsView
 from streams.api.openapi import SchemaView, docs
@@ -44,6 +45,7 @@ urlpatterns = [
     at("streams/<name>/groups/<group>/seek", GroupSeekView.as_view(), "group-seek"),
     at("streams/<name>/groups/<group>/pause", GroupPauseView.as_view(), "group-pause"),
     at("streams/<name>/groups/<group>/resume", GroupResumeView.as_view(), "group-resume"),
+    at("streams/<name>/groups/<group>/pending", PendingView.as_view(), "pending"),
     at("streams/<name>/groups/<group>/dead-letters", DeadLettersView.as_view(), "dead-letters"),
     at(
         "streams/<name>/groups/<group>/dead-letters/replay",

@@ -9,6 +9,7 @@ from streams.selectors.groups import (
     group_positions,
     group_view,
     group_views,
+    in_flight,
     reachable_views,
 )
 from streams.selectors.history import history_points, history_position, history_totals, runs_latest, runs_page
@@ -84,6 +85,7 @@ __all__ = [
     "history_points",
     "history_position",
     "history_totals",
+    "in_flight",
     "logins_of",
     "message_at",
     "messages_before",

@@ -9,10 +9,11 @@ from streams import health, store
 from streams.errors import group_not_found
 from streams.health import EVERY_MS, Health, Verdict
 from streams.log import dead_letters as letters
-from streams.log import keys, standing
+from streams.log import keys, pending, standing
 from streams.log.client import Op
 from streams.log.dead_letters import DeadLetter
 from streams.log.errors import GroupNotFound, StoreUnavailable, StreamNotFound
+from streams.log.pending import InFlight, Wanted
 from streams.log.standing import GroupState
 from streams.log.together import together
 from streams.models import Group, Stream
@@ -163,6 +164,14 @@ def group_view(group: Group) -> GroupView:
     if not found:
         raise group_not_found(group.name)
     return found[0]
+
+
+def in_flight(
+    group: Group, *, wanted: Wanted | None = None, start: int = 0, limit: int = 100
+) -> tuple[list[InFlight], int | None]:
+    """A page of what a group has in flight, in offset order, and the offset that the next one begins at."""
+    log = store.log()
+    return log.run(pending.page(group.stream.stream_id, group.name, start=start, limit=limit, wanted=wanted))
 
 
 def dead_letters(group: Group, *, start: int = 0, limit: int = 100) -> list[DeadLetter]:

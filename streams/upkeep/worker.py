@@ -27,6 +27,7 @@ GROUPS_EVERY_S = 2.0
 CHAIN_EVERY_S = 10.0
 
 OnSamples = Callable[[Sequence[Sample]], Awaitable[None]]
+OnGroups = Callable[[Sequence[str]], Awaitable[None]]
 OnProcesses = Callable[[Sequence[ProcessStatus]], Awaitable[None]]
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class Worker:
         metrics_stream_id: the system's own stream, where samples go.
         processes_file: what the supervisor writes; restarts in it become events.
         on_samples, on_processes: told what the live pages show.
+        on_groups: told the ids of streams whose groups may stand differently.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Worker:
         metrics_stream_id: str,
         processes_file: Path,
         on_samples: OnSamples,
+        on_groups: OnGroups,
         on_processes: OnProcesses,
     ) -> None:
         self._log = AsyncLog(url, memory_url=memory_url, keeps_clock=True)
@@ -57,7 +60,7 @@ class Worker:
         self._owner = secrets.token_hex(8)
         self._metrics_stream_id = metrics_stream_id
         self._processes_file = processes_file
-        self._on_samples, self._on_processes = on_samples, on_processes
+        self._on_samples, self._on_groups, self._on_processes = on_samples, on_groups, on_processes
         self._sampler = sampling.Sampler(self._log)
         self._round = retention.Round()
         self._removals = removals.Removals()
@@ -124,6 +127,8 @@ class Worker:
         reachable = [each for each in registered if answers or not keys.in_memory(each)]
         watched = await self._watch.look(reachable)
         await watching.record(self._log, self._metrics_stream_id, watched, at_ms=at_ms)
+        moved = {each.stream_id for each in shown} | {each.stream_id for each in watched}
+        await self._on_groups(sorted(moved))
         if self._groups_at < time.monotonic() - GROUPS_EVERY_S:
             self._groups_at = time.monotonic()
             await sync_to_async(records.groups_remove_inactive)()

@@ -14,11 +14,15 @@ from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client
 
-from dashboard import live
+from dashboard import live, topics
 from dashboard.live import Feed, StreamSampled
+from dashboard.live_groups import GroupFeed
 from dashboard.urls import websocket_urlpatterns
-from streams.access import MUST_CHANGE
+from streams import store
+from streams.access import MUST_CHANGE, SYSTEM, caller_for_user
+from streams.log import groups
 from streams.models import Stream, Workspace
+from streams.services.groups import group_create
 from streams.services.logins import person_group, session_group, tell
 from streams.upkeep.sampling import Sample
 from tests.dashboard.conftest import MakeStream
@@ -274,6 +278,34 @@ async def test_what_nobody_heard_is_told_again_for_a_while(
     feed._repeat(now_ms=10_000)
     assert not feed._undelivered
     feed._beating.cancel()
+
+
+async def test_a_group_is_told_when_its_stream_changed(pages: list[Page], ours: tuple[Any, Stream]) -> None:
+    user, stream = ours
+    await asyncio.to_thread(group_create, stream, name="billing", settings={}, actor=SYSTEM)
+    page = await opened(pages, user, "group:orders/billing", "stream:orders")
+    first = (await page.next("group:orders/billing"))["event"]
+    assert (first["kind"], first["lag"], first["status"]) == ("group_sampled", 2, "stalled")
+    log = store.log()
+    await asyncio.to_thread(lambda: log.run(groups.fetch(stream.stream_id, "billing", limit=1)))
+    feed = GroupFeed()
+    feed.changed([stream.stream_id, "anotherstrea"])
+    told = (await page.next("group:orders/billing"))["event"]
+    assert (told["lag"], told["ack_pending"], told["reason"]) == (1, 1, "Consumers fetch; 1 message waits.")
+    while (worst := (await page.next("stream:orders"))["event"])["kind"] != "worst_group_sampled":
+        pass
+    assert (worst["worst"], worst["worst_state"]) == ("unknown", "empty")
+
+
+async def test_a_group_of_another_workspace_is_not_heard(
+    pages: list[Page], both: tuple[Any, Stream, Any, Stream]
+) -> None:
+    _, mine, stranger, _ = both
+    await asyncio.to_thread(group_create, mine, name="billing", settings={}, actor=SYSTEM)
+    found = await asyncio.to_thread(
+        lambda: topics.resolve(caller_for_user(stranger), ["group:orders/billing", "group:orders", "group:/"])
+    )
+    assert found == {}
 
 
 def test_a_rate_that_was_not_told_again_has_ended(ours: tuple[Any, Stream]) -> None:

@@ -32,6 +32,7 @@ export function said(value, format) {
 function paintElement(element, event, nowMs) {
   const { field, format } = element.dataset;
   if (format === "health") {
+    if (event.kind !== "stream_sampled") return;
     const health = healthOf(event, nowMs);
     element.dataset.state = health;
     element.title = health;
@@ -40,6 +41,14 @@ function paintElement(element, event, nowMs) {
   }
   const value = event[field];
   if (value === undefined) return;
+  if (format === "state") {
+    element.dataset.state = value;
+    return;
+  }
+  if (format === "title") {
+    element.title = value;
+    return;
+  }
   if (format === "differs") {
     element.hidden = String(value) === element.dataset.value;
     return;

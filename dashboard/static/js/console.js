@@ -54,7 +54,7 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
 });
 document.addEventListener("change", ({ target }) => {
   if (!target.matches("[data-all]")) return;
-  for (const box of target.form.querySelectorAll("[name=stream]")) box.checked = target.checked;
+  for (const box of target.form.querySelectorAll(`[name=${target.dataset.all || "stream"}]`)) box.checked = target.checked;
 });
 startCopying(document);
 startKeys(document);

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from dashboard import live
+from dashboard import live, live_groups
 from streams.models import Stream
 from streams.services.installation import METRICS_STREAM
 from streams.upkeep.worker import Worker
@@ -28,6 +28,7 @@ class Command(BaseCommand):
             metrics_stream_id=Stream.objects.get(name=METRICS_STREAM, internal=True).stream_id,
             processes_file=settings.ENV.processes_file,
             on_samples=live.publish_samples,
+            on_groups=live_groups.publish_changed,
             on_processes=live.publish_processes,
         )
         asyncio.run(_until_told_to_stop(worker))

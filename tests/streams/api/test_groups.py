@@ -268,3 +268,23 @@ def test_an_open_poll_is_activity(owner: Api, path: str) -> None:
     assert "g" not in groups_remove_inactive()
     store.log().run(standing.waiting_told("process", {}))
     assert "g" in groups_remove_inactive()
+
+
+def test_what_is_in_flight_is_listed_in_pages(owner: Api) -> None:
+    owner.post("streams/", {"name": "inflight"})
+    owner.post("streams/inflight/groups/", {"name": "g"})
+    stream = Stream.objects.get(name="inflight")
+    store.log().run(append(stream.stream_id, [NewMessage(id=str(n), body=b"1", key="a.b") for n in range(3)]))
+    store.log().run(groups.fetch(stream.stream_id, "g", limit=3, consumer="one"))
+    path = "streams/inflight/groups/g/pending"
+    answer = owner.get(f"{path}?limit=2&consumer=one")
+    rows = answer.json()
+    assert [(row["offset"], row["id"], row["key"], row["deliveries"]) for row in rows] == [
+        (1, "0", "a.b", 1),
+        (2, "1", "a.b", 1),
+    ]
+    assert 0 < rows[0]["due_in"] <= 30
+    assert "after=2" in answer["Link"]
+    assert [row["offset"] for row in owner.get(f"{path}?after=2").json()] == [3]
+    assert owner.get(f"{path}?age=3600").json() == []
+    assert owner.get(f"{path}?deliverys=2").status_code == 400

@@ -25,17 +25,22 @@ class Watched:
 
     def __init__(self, url: str, processes_file: Path) -> None:
         self.samples: list[Sample] = []
+        self.groups: list[str] = []
         self.processes: list[Sequence[ProcessStatus]] = []
         self.worker = Worker(
             url,
             metrics_stream_id="aaaaaaaaaaaa",
             processes_file=processes_file,
             on_samples=self._samples,
+            on_groups=self._groups,
             on_processes=self._processes,
         )
 
     async def _samples(self, samples: Sequence[Sample]) -> None:
         self.samples += samples
+
+    async def _groups(self, stream_ids: Sequence[str]) -> None:
+        self.groups += stream_ids
 
     async def _processes(self, found: Sequence[ProcessStatus]) -> None:
         self.processes.append(found)

@@ -1,0 +1,113 @@
+"""What people fill in at the desk of messages in flight."""
+
+import time
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from dashboard import quantities
+from dashboard.forms import BootstrapMixin
+from streams.api.group_objects import LONGEST_WAIT_S
+from streams.log.pending import Wanted
+
+MOST_CHOSEN = 1000
+LONGEST_REASON = 1000
+
+
+class DeskForm(BootstrapMixin, forms.Form):
+    """Which messages in flight; a query string, so that a view has an address."""
+
+    deliveries = forms.IntegerField(
+        label=_("Delivered at least"), required=False, min_value=1, max_value=2**31 - 1
+    )
+    age = forms.CharField(
+        label=_("Out for at least"),
+        required=False,
+        max_length=40,
+        widget=forms.TextInput(attrs={"placeholder": "5 min", "autocomplete": "off"}),
+    )
+    consumer = forms.CharField(
+        label=_("Consumer"),
+        required=False,
+        max_length=255,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+
+    def clean_age(self) -> int | None:
+        return _seconds(self.cleaned_data["age"])
+
+    @property
+    def wanted(self) -> Wanted:
+        """The filter of a valid form."""
+        asked = self.cleaned_data
+        age_s = asked["age"]
+        return Wanted(
+            deliveries=asked["deliveries"] or 0,
+            before_ms=None if age_s is None else int((time.time() - age_s) * 1000),
+            consumer=asked["consumer"] or None,
+        )
+
+
+class SettleForm(BootstrapMixin, forms.Form):
+    """What shall happen to messages in flight, and to which."""
+
+    what = forms.ChoiceField(
+        label=_("Do"),
+        choices=[
+            ("nack", _("Give back: delivered again, to whoever fetches")),
+            ("ack", _("Acknowledge: done, never again")),
+            ("term", _("End: to the dead letters")),
+        ],
+    )
+    delay = forms.CharField(
+        label=_("Given back after"),
+        required=False,
+        max_length=40,
+        widget=forms.TextInput(attrs={"placeholder": _("at once"), "autocomplete": "off"}),
+    )
+    reason = forms.CharField(
+        label=_("Reason"),
+        required=False,
+        max_length=LONGEST_REASON,
+        widget=forms.TextInput(attrs={"placeholder": _("ended by hand"), "autocomplete": "off"}),
+    )
+    scope = forms.ChoiceField(
+        label=_("To"), choices=[("chosen", _("the chosen ones")), ("all", _("all that match the filter"))]
+    )
+
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data)
+        self.written = [] if data is None else data.getlist("offset")
+        self.offsets: list[int] = []
+
+    def clean_delay(self) -> int:
+        seconds = _seconds(self.cleaned_data["delay"]) or 0
+        if seconds > LONGEST_WAIT_S:
+            raise ValidationError(_("At most 30 days."))
+        return seconds
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        written = self.written
+        if cleaned.get("scope") == "chosen":
+            if not written:
+                self.add_error("scope", _("Choose messages first."))
+            elif len(written) > MOST_CHOSEN or not all(
+                text.isascii() and text.isdigit() and 0 < len(text) < 17 for text in written
+            ):
+                self.add_error("scope", _("These are no offsets."))
+            else:
+                self.offsets = sorted({int(text) for text in written})
+        return cleaned
+
+
+def _seconds(text: str) -> int | None:
+    if not text:
+        return None
+    try:
+        return quantities.parse_duration(text)
+    except (ValueError, OverflowError):
+        raise ValidationError(_("Write how long, such as 30 s or 5 min.")) from None

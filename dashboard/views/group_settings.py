@@ -1,0 +1,68 @@
+"""What a group is set to, and its end."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dashboard.group_forms import GroupDeleteForm, GroupSettingsForm
+from dashboard.group_rows import GroupRow
+from dashboard.views.door import console_page
+from dashboard.views.stream_page import stream_context
+from streams import selectors
+from streams.access import Caller, group_for
+from streams.errors import Refusal
+from streams.models import Group
+from streams.services.groups import group_change, group_delete
+
+PAGE = "dashboard/stream/group_settings.html"
+
+
+def _context(request: HttpRequest, caller: Caller, group: Group) -> dict[str, Any]:
+    return stream_context(request, caller, group.stream.name, tab="groups") | {
+        "group": group,
+        "shown": GroupRow(selectors.group_view(group)),
+        "form": GroupSettingsForm(initial=GroupSettingsForm.initial_of(group)),
+        "delete_form": GroupDeleteForm(group=group),
+        "may_manage": caller.may("manage"),
+    }
+
+
+@require_http_methods(["GET", "POST"])
+@console_page
+def settings(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
+    """Every setting that may change; a POST changes what differs."""
+    found = group_for(caller, name, group, may="manage" if request.method == "POST" else "read")
+    if request.method == "GET":
+        return render(request, PAGE, _context(request, caller, found))
+    form = GroupSettingsForm(request.POST)
+    if form.is_valid():
+        try:
+            group_change(found, changes=form.settings(), actor=caller.actor)
+        except Refusal as refusal:
+            for field in refusal.details.get("fields") or [None]:
+                form.add_error(field if field in form.fields else None, refusal.message)
+        else:
+            messages.success(request, _("Group %(name)s was changed.") % {"name": group})
+            return redirect("dashboard:group_settings", name=name, group=group)
+    context = _context(request, caller, found) | {"form": form}
+    return render(request, PAGE, context, status=422)
+
+
+@require_POST
+@console_page
+def delete(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
+    """Delete the group if its name was typed."""
+    found = group_for(caller, name, group, may="manage")
+    form = GroupDeleteForm(request.POST, group=found)
+    if not form.is_valid():
+        context = _context(request, caller, found) | {"delete_form": form}
+        return render(request, PAGE, context, status=422)
+    group_delete(found, actor=caller.actor)
+    messages.success(
+        request, _("Group %(name)s was deleted with its position and dead letters.") % {"name": group}
+    )
+    return redirect("dashboard:stream_groups", name=name)

@@ -1,0 +1,49 @@
+-- Says what a group has in flight, in offset order; looks at a slice of it in one call.
+-- KEYS[1] log
+-- KEYS[2] meta
+-- KEYS[3] gone
+-- KEYS[4] group
+-- KEYS[5] pending
+-- KEYS[6] due
+-- KEYS[7] leases
+-- KEYS[8] replayed
+-- ARGV[1] start: the first offset
+-- ARGV[2] limit: most rows
+-- ARGV[3] slice: most offsets looked at
+-- ARGV[4] least: deliveries
+-- ARGV[5] before: delivered at this unix ms or earlier
+-- ARGV[6] is_named: 1 for those of one consumer only
+-- ARGV[7] consumer
+-- returns: offset to go on from or 0, generation, rows of offset, deliveries, delivered ms, consumer, due (steady ms),
+--   sequence of the lease, id, key, published ms; the last three are empty, empty and 0 where the message went
+-- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
+-- include: state, gone, floor, group
+local log, meta, gone, group_key, pending, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local leases, replayed, start, consumer = KEYS[7], KEYS[8], ARGV[1], ARGV[7]
+local limit, slice, least, before = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local is_named = ARGV[6] == '1'
+
+local state = state_load(meta)
+if not state then return redis.error_reply('OKMQ_NO_STREAM') end
+local group = group_load(group_key)
+if not group then return redis.error_reply('OKMQ_NO_GROUP') end
+local now, rows = state_now(state), {}
+local offsets = redis.call('ZRANGEBYSCORE', pending, start, '+inf', 'LIMIT', 0, slice)
+for n, offset in ipairs(offsets) do
+  local held = lease_read(leases, offset)
+  if held and held.deliveries >= least and tonumber(held.at_ms) <= before
+      and (not is_named or held.consumer == consumer) then
+    if #rows >= limit then return {tonumber(offset), group.generation, rows} end
+    local entry, id, key, published = group_entry(log, gone, replayed, state, now, offset), '', '', 0
+    if entry then
+      published = entry_ms(entry)
+      for f = 1, #entry[2], 2 do
+        if entry[2][f] == 'i' then id = entry[2][f + 1] elseif entry[2][f] == 'k' then key = entry[2][f + 1] end
+      end
+    end
+    rows[#rows + 1] = {tonumber(offset), held.deliveries, tonumber(held.at_ms), held.consumer,
+      tonumber(redis.call('ZSCORE', due, offset) or '0'), tonumber(held.sequence), id, key, published}
+  end
+end
+local last = offsets[#offsets]
+return {#offsets >= slice and tonumber(last) + 1 or 0, group.generation, rows}

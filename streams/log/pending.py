@@ -1,0 +1,104 @@
+"""What a group has in flight: who has it, since when, how often, and when it comes again."""
+
+from dataclasses import dataclass
+
+from streams.log import keys
+from streams.log.client import Op, Script, Steady
+
+SLICE = 1000
+"""Most offsets looked at in one call of the script."""
+
+ANY_TIME_MS = 2**53 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which messages in flight.
+
+    Attributes:
+        deliveries: at least so many.
+        before_ms: handed out at this unix ms or earlier; None for any time.
+        consumer: held by this one; None for any, an empty name is a consumer that gave none.
+    """
+
+    deliveries: int = 0
+    before_ms: int | None = None
+    consumer: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InFlight:
+    """One message that is out and not settled.
+
+    Attributes:
+        deliveries: the how manieth delivery it is; 0 for one that was given back.
+        delivered_ms: unix ms of this delivery; 0 for one that was given back.
+        due_in_ms: until it comes again; 0 when it does as soon as somebody fetches.
+        lease: of this delivery, as the consumer has it.
+        id, key, published_ms: of the message; None where it went from the stream meanwhile.
+    """
+
+    offset: int
+    deliveries: int
+    delivered_ms: int
+    consumer: str
+    due_in_ms: int
+    lease: str
+    id: str | None
+    key: str | None
+    published_ms: int | None
+
+
+def page(
+    stream_id: str, name: str, *, start: int = 0, limit: int = 100, wanted: Wanted | None = None
+) -> Op[tuple[list[InFlight], int | None]]:
+    """Messages in flight from an offset on, in offset order, and where the next page begins (None: nowhere).
+
+    It looks at most at a slice of what is in flight for each call of the script, as often as it takes to fill a page.
+
+    Raises:
+        StreamNotFound, GroupNotFound.
+    """
+    wanted = wanted or Wanted()
+    found: list[InFlight] = []
+    at: int | None = start
+    while at is not None and len(found) < limit:
+        steady_ms = yield Steady()
+        following, generation, rows = yield Script(
+            "group_pending",
+            [
+                keys.log(stream_id),
+                keys.meta(stream_id),
+                keys.gone(stream_id),
+                keys.group(stream_id, name),
+                keys.pending(stream_id, name),
+                keys.due(stream_id, name),
+                keys.leases(stream_id, name),
+                keys.replayed(stream_id, name),
+            ],
+            [
+                at,
+                limit - len(found),
+                SLICE,
+                wanted.deliveries,
+                ANY_TIME_MS if wanted.before_ms is None else wanted.before_ms,
+                int(wanted.consumer is not None),
+                wanted.consumer or "",
+            ],
+        )
+        for offset, deliveries, delivered_ms, consumer, due_ms, sequence, id_, key, published_ms in rows:
+            found.append(
+                InFlight(
+                    offset=offset,
+                    deliveries=deliveries,
+                    delivered_ms=delivered_ms,
+                    consumer=consumer.decode(),
+                    due_in_ms=max(0, due_ms - steady_ms),
+                    lease=f"{generation}-{offset}-{sequence}",
+                    id=id_.decode() or None,
+                    key=key.decode() or None,
+                    published_ms=published_ms or None,
+                )
+            )
+        at = following or None
+    return found, at

@@ -1,0 +1,70 @@
+"""Messages in flight, settled by a person instead of the consumer that has them; each time an event."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from streams import selectors, store
+from streams.access import Actor
+from streams.log import groups
+from streams.log.client import Op
+from streams.log.pending import InFlight, Wanted
+from streams.models import Group
+from streams.services.events import event_record
+
+Settling = Literal["ack", "nack", "term"]
+
+KINDS: dict[Settling, tuple[str, str]] = {
+    "ack": ("group.acknowledged", "acknowledged by hand"),
+    "nack": ("group.released", "given back by hand"),
+    "term": ("group.terminated", "ended by hand"),
+}
+
+MOST_AT_ONCE = 10_000
+"""Messages in flight that one call settles when it is asked for all that match."""
+
+
+def deliveries_settle(
+    group: Group,
+    settling: Settling,
+    *,
+    offsets: Sequence[int],
+    actor: Actor,
+    delay_s: float = 0.0,
+    reason: str = "",
+) -> int:
+    """Settle what is in flight at these offsets: ``ack``, ``nack`` after a delay, ``term`` with a reason.
+
+    Under ``ack: all`` each settles everything before it, too. Returns how many messages it settled; those that were
+    settled meanwhile are passed over.
+    """
+    op = _op(group, settling, offsets, delay_ms=round(delay_s * 1000), reason=reason)
+    count = store.log().run(op)
+    if count:
+        kind, words = KINDS[settling]
+        event_record(
+            group.stream.workspace,
+            kind=kind,
+            actor=actor,
+            stream=group.stream.name,
+            group=group.name,
+            after={"offsets": list(offsets[:100]), "count": count, "reason": reason, "delay": delay_s},
+            summary=f"Group {group.name} of {group.stream.name}: {count:,} in flight {words}.",
+        )
+    return count
+
+
+def deliveries_matching(group: Group, wanted: Wanted) -> tuple[list[InFlight], bool]:
+    """What is in flight and matches, at most ``MOST_AT_ONCE``, and whether there is more."""
+    found, following = selectors.in_flight(group, wanted=wanted, limit=MOST_AT_ONCE)
+    return found, following is not None
+
+
+def _op(group: Group, settling: Settling, offsets: Sequence[int], *, delay_ms: int, reason: str) -> Op[int]:
+    stream_id, name = group.stream.stream_id, group.name
+    match settling:
+        case "ack":
+            return groups.ack(stream_id, name, "offsets", offsets)
+        case "nack":
+            return groups.nack(stream_id, name, "offsets", offsets, delay_ms=delay_ms)
+        case "term":
+            return groups.term(stream_id, name, "offsets", offsets, reason=reason)

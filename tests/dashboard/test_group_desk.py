@@ -1,0 +1,167 @@
+"""The desk of messages in flight and the settings of a group, in the console."""
+
+import pytest
+from django.test import Client
+
+from streams import selectors
+from streams.models import Event, Group
+from tests.dashboard.conftest import MakeStream
+from tests.dashboard.test_groups import BODIES, PAGE, fetched, letters, make_group
+
+DESK = f"{PAGE}pending/"
+
+
+@pytest.fixture
+def billing(make_stream: MakeStream) -> Group:
+    """Three messages are out."""
+    group = make_group(make_stream("orders", bodies=BODIES))
+    fetched(group, limit=3)
+    return group
+
+
+def out(group: Group) -> list[int]:
+    return [row.offset for row in selectors.in_flight(group)[0]]
+
+
+def test_the_desk_shows_who_has_what_and_changes_nothing(viewer: Client, billing: Group) -> None:
+    page = viewer.get(DESK)
+    rows = [(row.offset, row.deliveries, row.consumer, row.id) for row, _ in page.context["rows"]]
+    assert rows == [(1, 1, "c-1", "m1"), (2, 1, "c-1", "m2"), (3, 1, "c-1", "m3")]
+    assert "This needs the right to consume." in page.content.decode()
+    assert out(billing) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("deliveries=2", []),
+        ("consumer=c-1", [1, 2, 3]),
+        ("consumer=c-2", []),
+        ("age=1 h", []),
+        ("after=2", [3]),
+    ],
+)
+def test_the_desk_is_filtered(viewer: Client, billing: Group, query: str, shown: list[int]) -> None:
+    assert [row.offset for row, _ in viewer.get(f"{DESK}?{query}").context["rows"]] == shown
+
+
+@pytest.mark.parametrize("query", ["deliveries=x", "age=soon"])
+def test_a_filter_that_cannot_be_read_is_said(viewer: Client, billing: Group, query: str) -> None:
+    assert viewer.get(f"{DESK}?{query}").status_code == 422
+
+
+def test_a_preview_settles_nothing(owner: Client, billing: Group) -> None:
+    page = owner.post(f"{DESK}settle/", {"what": "ack", "scope": "chosen", "offset": [1, 3]}).content.decode()
+    assert "2 messages in flight, offsets 1 to 3." in page
+    assert out(billing) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "left", "dead"),
+    [
+        ("ack", "group.acknowledged", [2], []),
+        ("nack", "group.released", [1, 2, 3], []),
+        ("term", "group.terminated", [2], [1, 3]),
+    ],
+)
+def test_the_chosen_ones_are_settled_and_it_is_recorded(
+    owner: Client, billing: Group, what: str, kind: str, left: list[int], dead: list[int]
+) -> None:
+    form = {"what": what, "scope": "chosen", "offset": [1, 3], "reason": "bad", "confirmed": "1"}
+    owner.post(f"{DESK}settle/", form)
+    assert (out(billing), letters(billing)) == (left, dead)
+    event = Event.objects.filter(kind=kind).get()
+    assert event.after["count"] == 2
+
+
+def test_what_was_given_back_is_due_at_once_or_after_the_delay(owner: Client, billing: Group) -> None:
+    for offset, delay in ((1, ""), (2, "1 h")):
+        form = {"what": "nack", "scope": "chosen", "offset": offset, "delay": delay, "confirmed": "1"}
+        owner.post(f"{DESK}settle/", form)
+    due = {row.offset: row.due_in_ms for row in selectors.in_flight(billing)[0]}
+    assert due[1] == 0
+    assert 3_590_000 < due[2] <= 3_600_000
+
+
+def test_all_that_match_are_settled(owner: Client, billing: Group) -> None:
+    form = {"what": "ack", "scope": "all", "consumer": "c-1", "confirmed": "1"}
+    owner.post(f"{DESK}settle/", form)
+    assert out(billing) == []
+
+
+def test_all_that_match_a_filter_of_nothing_is_nothing(owner: Client, billing: Group) -> None:
+    owner.post(f"{DESK}settle/", {"what": "ack", "scope": "all", "consumer": "c-2", "confirmed": "1"})
+    assert out(billing) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"what": "ack", "scope": "chosen"},
+        {"what": "ack", "scope": "chosen", "offset": "x"},
+        {"what": "sing", "scope": "all"},
+        {"what": "ack", "scope": "all", "deliveries": "-1"},
+        {"what": "nack", "scope": "all", "delay": "90 d"},
+        {},
+    ],
+)
+def test_what_cannot_be_read_settles_nothing(owner: Client, billing: Group, form: dict[str, str]) -> None:
+    assert owner.post(f"{DESK}settle/", form | {"confirmed": "1"}).status_code == 422
+    assert out(billing) == [1, 2, 3]
+
+
+def test_nobody_settles_without_the_right_to(viewer: Client, stranger: Client, billing: Group) -> None:
+    form = {"what": "ack", "scope": "all", "confirmed": "1"}
+    assert viewer.post(f"{DESK}settle/", form).status_code == 403
+    assert stranger.post(f"{DESK}settle/", form).status_code == 404
+    assert out(billing) == [1, 2, 3]
+
+
+SETTINGS = {"ack": "explicit", "ack_wait": "30", "max_deliver": "5", "max_ack_pending": "1000"}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "field", "value"),
+    [
+        ({"ack_wait": "90"}, "ack_wait", 90.0),
+        ({"ack": "all"}, "ack", "all"),
+        ({"backoff": "1, 5.5"}, "backoff", [1.0, 5.5]),
+        ({"max_deliver": ""}, "max_deliver", -1),
+        ({"inactive_after": "2 h"}, "inactive_after", 7200.0),
+        ({"ordered_by_key": "on"}, "ordered_by_key", True),
+        ({"filter_keys": "a.*"}, "filter_keys", ["a.*"]),
+        ({"description": "bills"}, "description", "bills"),
+    ],
+)
+def test_a_setting_is_changed(
+    owner: Client, billing: Group, chosen: dict[str, str], field: str, value: object
+) -> None:
+    assert owner.post(f"{PAGE}settings/", SETTINGS | chosen).status_code == 302
+    billing.refresh_from_db()
+    assert getattr(billing, field) == value
+    assert out(billing) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("ack_wait", "0"),
+        ("backoff", "1, x"),
+        ("backoff", "1 1 1 1 1 1"),
+        ("inactive_after", "soon"),
+        ("max_ack_pending", "0"),
+    ],
+)
+def test_a_setting_that_is_refused_is_said_at_its_field(
+    owner: Client, billing: Group, field: str, value: str
+) -> None:
+    answer = owner.post(f"{PAGE}settings/", SETTINGS | {field: value})
+    assert answer.status_code == 422
+    assert field in answer.context["form"].errors
+
+
+def test_the_settings_that_stand_are_what_the_form_shows(owner: Client, billing: Group) -> None:
+    form = owner.get(f"{PAGE}settings/").context["form"]
+    shown = {name: form[name].value() for name in form.fields if form[name].value() is not None}
+    owner.post(f"{PAGE}settings/", {name: value for name, value in shown.items() if value is not False})
+    assert not Event.objects.filter(kind="group.changed").exists()
