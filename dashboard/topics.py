@@ -1,7 +1,7 @@
 """What a page may subscribe to: found through the access door, so nobody hears of another workspace."""
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -65,11 +65,12 @@ def _of_groups(caller: Caller, wanted: Iterable[str]) -> dict[str, Topic]:
     return found
 
 
-def snapshots(topics: Collection[Topic]) -> list[tuple[Topic, Event]]:
+def snapshots(asked: Iterable[Topic]) -> list[tuple[Topic, Event]]:
     """How the topics stand now, where that is known.
 
     The overview has none: its next beat is less than a second away, or it is stale.
     """
+    topics = list(asked)
     by_stream = {topic.stream.stream_id: topic for topic in topics if topic.stream is not None}
     at_ms = int(time.time() * 1000)
     found: list[tuple[Topic, Event]] = [
