@@ -10,9 +10,13 @@ import io
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 
+from django.utils import timezone
+
+from dashboard import formats
 from streams import selectors
-from streams.log.entries import Entry, Message, parse, timestamp, to_json
+from streams.log.entries import Entry, Message, parse, to_json
 from streams.log.read import Wanted
 from streams.models import Stream
 
@@ -51,7 +55,7 @@ def _csv_rows(found: Sequence[Entry]) -> bytes:
 def _values(message: Message) -> tuple[str, ...]:
     return (
         str(message.offset),
-        timestamp(message.timestamp_ms),
+        formats.iso_local(message.timestamp_ms),
         message.id,
         message.key or "",
         (message.headers or b"").decode(),
@@ -74,10 +78,17 @@ FORMATS = {
 }
 
 
-async def written(
+def written(
     stream: Stream, form: Format, *, start: int, stop: int, wanted: Wanted | None
 ) -> AsyncIterator[bytes]:
-    """The file, a page of messages at a time; the next is read when the last was taken."""
+    """The file, in the zone that is active now, a page of messages at a time; the next is read when one was taken."""
+    zone = timezone.get_current_timezone()  # of the request; the rest runs when it has been answered
+    return _pages(stream, form, start=start, stop=stop, wanted=wanted, zone=zone)
+
+
+async def _pages(
+    stream: Stream, form: Format, *, start: int, stop: int, wanted: Wanted | None, zone: tzinfo
+) -> AsyncIterator[bytes]:
     yield form.head
     at: int | None = start
     while at is not None:
@@ -85,4 +96,6 @@ async def written(
             selectors.entries_page, stream, start=at, stop=stop, limit=PAGE, wanted=wanted
         )
         if found:
-            yield form.rows(found)
+            with timezone.override(zone):
+                part = form.rows(found)
+            yield part

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 
+from django.utils import timezone
+
 UNKNOWN = "–"
 _IEC = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _SECOND, _MINUTE, _HOUR, _DAY = 1, 60, 3600, 86_400
@@ -106,11 +108,36 @@ def age(seconds: float | None) -> str:
 
 
 def moment(ms: int | None) -> str:
-    """``2026-11-21 07:05:53.123 UTC`` from unix milliseconds: the exact form, for titles and details."""
-    if ms is None:
-        return UNKNOWN
-    at = datetime.fromtimestamp(ms // 1000, UTC)
-    return f"{at:%Y-%m-%d %H:%M:%S}.{ms % 1000:03d} UTC"
+    """``2026-11-21 07:05:53.123 UTC`` or ``2026-11-21 08:05:53.123 +01:00`` from unix milliseconds.
+
+    The exact form, for titles and details, in the zone that is active (see ``dashboard.zones``).
+    """
+    return UNKNOWN if ms is None else f"{clock(ms)} {offset(ms)}"
+
+
+def clock(ms: int) -> str:
+    """``2026-11-21 07:05:53.123`` in the active zone, where a heading names it."""
+    return f"{_local(ms):%Y-%m-%d %H:%M:%S}.{ms % 1000:03d}"
+
+
+def offset(ms: int) -> str:
+    """How far the active zone is from UTC at a moment: ``UTC`` or ``+01:00``."""
+    at = _local(ms)
+    return "UTC" if zone_name() == "UTC" else at.isoformat()[19:25]
+
+
+def zone_name() -> str:
+    """The active zone: ``Europe/Berlin``."""
+    return str(timezone.get_current_timezone())
+
+
+def iso_local(ms: int) -> str:
+    """``2026-11-21T08:05:53.123+01:00``, or with ``Z``: for tables that other programs read, in the active zone."""
+    return iso(ms) if zone_name() == "UTC" else _local(ms).isoformat()[:19] + f".{ms % 1000:03d}{offset(ms)}"
+
+
+def _local(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms // 1000, timezone.get_current_timezone())
 
 
 def iso(ms: int) -> str:

@@ -281,7 +281,7 @@ class PauseForm(BootstrapMixin, forms.Form):
                 "spellcheck": "false",
             }
         ),
-        help_text=_("Such as 30 min, or 2026-11-22 06:00 (UTC)."),
+        help_text=_("Such as 30 min, or 2026-11-22 06:00."),
     )
 
     def clean_until(self) -> datetime | None:

@@ -66,7 +66,7 @@ def _quiet(state: GroupState) -> str:
 def _paused(state: GroupState) -> str:
     if state.paused_until_ms is None or state.paused_until_ms < 0:
         return _("Paused until someone resumes it")
-    moment = formats.moment(state.paused_until_ms // 1000 * 1000).replace(".000 UTC", " UTC")
+    moment = formats.moment(state.paused_until_ms // 1000 * 1000).replace(".000 ", " ")
     return _("Paused until %(moment)s") % {"moment": moment}
 
 

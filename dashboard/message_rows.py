@@ -23,7 +23,7 @@ class MessageRow:
     @property
     def published(self) -> str:
         """The exact time without its zone, which the column's heading names."""
-        return formats.moment(self.message.timestamp_ms).removesuffix(" UTC")
+        return formats.clock(self.message.timestamp_ms)
 
     @property
     def age(self) -> str:

@@ -3,6 +3,8 @@
 import re
 from datetime import UTC, datetime, timedelta
 
+from django.utils import timezone
+
 _SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SIZES = {
     "": 1,
@@ -39,7 +41,9 @@ def parse_size(text: str) -> int:
 
 
 def parse_moment(text: str, *, now: datetime) -> datetime:
-    """A moment in UTC from ``15 min ago``, ``2026-11-21 07:05`` (UTC when it names no zone) or unix milliseconds.
+    """A moment in UTC from ``15 min ago``, ``2026-11-21 07:05`` or unix milliseconds.
+
+    A time that names no zone is meant in the active one.
 
     Raises:
         ValueError: a sentence for the form.
@@ -51,7 +55,9 @@ def parse_moment(text: str, *, now: datetime) -> datetime:
         if wanted.isascii() and wanted.isdigit():
             return datetime.fromtimestamp(int(wanted) / 1000, UTC)
         given = datetime.fromisoformat(wanted)
-        return (given if given.tzinfo else given.replace(tzinfo=UTC)).astimezone(UTC)
+        return (given if given.tzinfo else given.replace(tzinfo=timezone.get_current_timezone())).astimezone(
+            UTC
+        )
     except (ValueError, OverflowError, OSError):
         raise ValueError("Write a time such as 15 min ago, 2026-11-21 07:05 or 1795244753123.") from None
 

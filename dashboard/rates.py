@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from dashboard import formats
 from dashboard.stream_rows import UNKNOWN, Rates, StreamRow
 from streams import selectors
 from streams.access import Caller
@@ -34,7 +35,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Minute:
-    """A minute of a workspace: its label (UTC) and its average rates."""
+    """A minute of a workspace: its label, in the active zone, and its average rates."""
 
     label: str
     rate_in: float
@@ -70,7 +71,7 @@ class Series:
         for start in range(last // 60 * 60, first, -60):
             inside = slice(max(0, start - first), start - first + 60)
             seconds = len(rates[inside])
-            label = time.strftime("%H:%M", time.gmtime(start))
+            label = formats.clock(int(start) * 1000)[11:16]
             minutes.append(Minute(label, sum(rates[inside]) / seconds, sum(sizes[inside]) / seconds))
         return minutes
 

@@ -41,6 +41,7 @@ urlpatterns = [
     path("profile/", profile.profile, name="profile"),
     path("profile/password/", profile.password, name="password"),
     path("profile/logins/end/", profile.end_logins, name="logins_end"),
+    path("zone/", session.zone, name="zone"),
     path("theme/", session.theme, name="theme"),
     path("live/now/", live_now.now, name="live_now"),
     path("events/", events.events, name="events"),

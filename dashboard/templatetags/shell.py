@@ -9,6 +9,7 @@ from django import template
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from dashboard import zones
 from streams import selectors
 from streams.access import Caller, role_for
 
@@ -24,6 +25,13 @@ def theme(context: dict[str, Any]) -> str:
     request = context.get("request")
     chosen = request.COOKIES.get(THEME_COOKIE, "") if isinstance(request, HttpRequest) else ""
     return chosen if chosen in THEMES else "system"
+
+
+@register.simple_tag(takes_context=True)
+def zone(context: dict[str, Any]) -> str:
+    """The name of the time zone that the person's pages are in."""
+    request = context.get("request")
+    return str(zones.zone_of(request)) if isinstance(request, HttpRequest) else zones.UTC
 
 
 @register.simple_tag(takes_context=True)

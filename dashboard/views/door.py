@@ -8,8 +8,10 @@ from typing import Any, Concatenate, ParamSpec
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render, resolve_url
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from dashboard.zones import zone_of
 from streams.access import MUST_CHANGE, Caller, caller_for_session
 from streams.errors import Refusal, refusal_of
 from streams.log.errors import LogError
@@ -32,7 +34,8 @@ def console_page(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpRes
         try:
             caller = caller_for_session(request.user, request.session, address=address_of(request))
             request.caller = caller  # type: ignore[attr-defined]  # for the frame around the page
-            return view(request, caller, *args, **kwargs)
+            with timezone.override(zone_of(request)):
+                return view(request, caller, *args, **kwargs)
         except Refusal as refusal:
             return refused(request, refusal)
         except LogError as error:

@@ -1,11 +1,15 @@
 """What happened: all of a workspace, or of one stream or group, with before and after; and as a file."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import tzinfo
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from dashboard import exports, formats
@@ -16,7 +20,9 @@ from streams import selectors
 from streams.access import Caller, group_for
 from streams.errors import Refusal
 from streams.models import Event
+from streams.selectors import EventsWanted
 
+SLICE = 500
 CSV_COLUMNS = (
     "id",
     "time",
@@ -68,9 +74,8 @@ def export(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     form = EventsForm(request.GET)
     if not form.is_valid() or request.GET.get("format", "ndjson") not in {"ndjson", "csv"}:
         raise Refusal("validation_error", "An export is ndjson or csv, of a span of time.")
-    rows = selectors.events_matching(caller, form.wanted()).order_by("id").iterator(chunk_size=500)
     is_csv = request.GET.get("format") == "csv"
-    written = _csv(rows) if is_csv else _ndjson(rows)
+    written = _written(caller, form.wanted(), is_csv=is_csv, zone=timezone.get_current_timezone())
     kind = "text/csv; charset=utf-8" if is_csv else "application/x-ndjson"
     answer = StreamingHttpResponse(written, content_type=kind)
     answer["Content-Disposition"] = f'attachment; filename="events.{"csv" if is_csv else "ndjson"}"'
@@ -96,19 +101,36 @@ def _found(request: HttpRequest, caller: Caller, **fixed: Any) -> dict[str, Any]
     }
 
 
-def _content(event: Event) -> dict[str, Any]:
-    at = formats.iso(int(event.time.timestamp() * 1000))
-    return {name: at if name == "time" else getattr(event, name) for name in CSV_COLUMNS}
+async def _written(
+    caller: Caller, wanted: EventsWanted, *, is_csv: bool, zone: tzinfo
+) -> AsyncIterator[bytes]:
+    """A slice of events at a time; the zone is that of the request, which has been answered by then."""
+    slice_of = sync_to_async(selectors.events_found)
+    line = _csv_line if is_csv else _json_line
+    if is_csv:
+        yield exports.csv_line(CSV_COLUMNS).encode()
+    after = wanted.after or 0
+    while rows := await slice_of(caller, replace(wanted, after=after), limit=SLICE):
+        with timezone.override(zone):
+            part = b"".join(line(event) for event in reversed(rows))
+        yield part
+        after = rows[0].id
 
 
-def _ndjson(rows: Iterator[Event]) -> Iterator[bytes]:
-    for event in rows:
-        yield json.dumps(_content(event), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+def _content(event: Event, time: str) -> list[Any]:
+    return [time if name == "time" else getattr(event, name) for name in CSV_COLUMNS]
 
 
-def _csv(rows: Iterator[Event]) -> Iterator[bytes]:
-    yield exports.csv_line(CSV_COLUMNS).encode()
-    for event in rows:
-        content = _content(event).values()
-        cells = [each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in content]
-        yield exports.csv_line(cells).encode("utf-8", "replace")
+def _ms(event: Event) -> int:
+    return int(event.time.timestamp() * 1000)
+
+
+def _json_line(event: Event) -> bytes:
+    content = dict(zip(CSV_COLUMNS, _content(event, formats.iso(_ms(event))), strict=True))
+    return json.dumps(content, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _csv_line(event: Event) -> bytes:
+    content = _content(event, formats.iso_local(_ms(event)))
+    cells = [each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in content]
+    return exports.csv_line(cells).encode("utf-8", "replace")

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from dashboard.people_forms import NewPasswordForm, OwnPasswordForm
 from dashboard.views.door import address_of, console_page, number_of
+from dashboard.zones import choice_of, names
 from streams import selectors
 from streams.access import MUST_CHANGE, Actor, Caller
 from streams.errors import Refusal
@@ -31,6 +32,8 @@ def profile(request: HttpRequest, caller: Caller) -> HttpResponse:
         "caller": caller,
         "memberships": selectors.workspaces_of_person(request.user.pk),
         "logins": selectors.logins_of(request.user.pk),
+        "zone_choice": choice_of(request),
+        "zones": names(),
         "this_login": request.session.session_key,
     }
     return render(request, "dashboard/profile.html", context)

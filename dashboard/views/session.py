@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import AbstractBaseUser
@@ -12,6 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
+from dashboard import zones
 from dashboard.forms import BootstrapMixin
 from dashboard.templatetags.shell import THEME_COOKIE, THEMES
 from dashboard.views.door import address_of, console_page, safe_next
@@ -93,6 +95,20 @@ def workspace(request: HttpRequest, caller: Caller) -> HttpResponse:
     request.session[IN_WORKSPACE] = chosen.workspace.name
     rotate_token(request)
     return redirect("dashboard:overview")
+
+
+@require_POST
+def zone(request: HttpRequest) -> HttpResponse:
+    """Remember the time zone that times are shown in."""
+    chosen = request.POST.get("zone", "").strip()
+    if not zones.is_choice(chosen):
+        messages.error(request, _("There is no such time zone. Write UTC, Europe/Berlin, America/New_York …"))
+        return redirect("dashboard:profile")
+    answer = HttpResponseRedirect(safe_next(request, default="dashboard:profile"))
+    answer.set_cookie(
+        zones.CHOICE_COOKIE, chosen, max_age=YEAR_S, httponly=True, samesite="Lax", secure=request.is_secure()
+    )
+    return answer
 
 
 @require_POST

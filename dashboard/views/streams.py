@@ -88,10 +88,10 @@ def export(request: HttpRequest, caller: Caller) -> HttpResponse:
             held.messages,
             held.bytes,
             held.lag,
-            formats.iso(held.last_ms) if held.last_ms else "",
+            formats.iso_local(held.last_ms) if held.last_ms else "",
             *("" if limit is None else limit for limit in (ttl, max_messages, max_bytes)),
             " ".join(f"{label}:{value}" for label, value in sorted(labels.items())),
-            formats.iso(int(created.timestamp() * 1000)),
+            formats.iso_local(int(created.timestamp() * 1000)),
         )
         lines.append(exports.csv_line([str(value) for value in values]))
     answer = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")

@@ -1,7 +1,7 @@
 """Reading: rows together with how they stand in the log. One module a subject; callers import them from here."""
 
 from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove, first_fault
-from streams.selectors.events import EventsWanted, events_found, events_latest, events_matching, events_page
+from streams.selectors.events import EventsWanted, events_found, events_latest, events_page
 from streams.selectors.groups import (
     GroupView,
     Member,
@@ -75,7 +75,6 @@ __all__ = [
     "events_exported",
     "events_found",
     "events_latest",
-    "events_matching",
     "events_page",
     "events_prove",
     "first_fault",

@@ -42,7 +42,7 @@ class EventsWanted:
 def events_found(caller: Caller, wanted: EventsWanted, *, limit: int) -> list[Event]:
     """Events of the caller's workspace that match, newest first."""
     caller.demand("read")
-    found = events_matching(caller, wanted)
+    found = _matching(caller, wanted)
     if wanted.after is not None:
         return list(found.filter(id__gt=wanted.after).order_by("id")[:limit])[::-1]
     if wanted.before is not None:
@@ -50,8 +50,7 @@ def events_found(caller: Caller, wanted: EventsWanted, *, limit: int) -> list[Ev
     return list(found.order_by("-id")[:limit])
 
 
-def events_matching(caller: Caller, wanted: EventsWanted) -> QuerySet[Event]:
-    """All events of the caller's workspace that match, whatever page is asked for."""
+def _matching(caller: Caller, wanted: EventsWanted) -> QuerySet[Event]:
     by_kind = "" if wanted.kind.endswith(".") else wanted.kind
     found = _events(caller.workspace, stream=wanted.stream, kind=by_kind)
     if wanted.kind and not by_kind:

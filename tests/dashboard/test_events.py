@@ -14,6 +14,7 @@ from streams.services.chain_checks import chain_check_step
 from streams.services.events import event_record
 from streams.services.streams import stream_change
 from tests.dashboard.conftest import MakeStream
+from tests.dashboard.test_exports import content
 
 ADA = Actor("ada", "192.0.2.1")
 
@@ -92,19 +93,19 @@ def test_a_change_is_shown_with_its_values(owner: Client, make_stream: MakeStrea
 
 def test_a_stranger_sees_none_of_ours(stranger: Client, happened: None) -> None:
     assert shown(stranger) == []
-    assert b"Sought." not in b"".join(stranger.get("/events/export/").streaming_content)  # type: ignore[attr-defined]
+    assert b"Sought." not in content(stranger.get("/events/export/"))
     assert stranger.get("/streams/orders/activity/").status_code == 404
 
 
 def test_all_that_match_come_as_a_file(owner: Client, workspace: Workspace, happened: None) -> None:
     event_record(workspace, kind="user.added", actor=ADA, after={"a": 1}, summary='=HYPERLINK("x")')
-    lines = b"".join(owner.get("/events/export/?actor=ada").streaming_content).splitlines()  # type: ignore[attr-defined]
+    lines = content(owner.get("/events/export/?actor=ada")).splitlines()
     assert [json.loads(line)["summary"] for line in lines] == [
         "Changed orders.",
         "Sought.",
         '=HYPERLINK("x")',
     ]
-    written = b"".join(owner.get("/events/export/?actor=ada&format=csv").streaming_content)  # type: ignore[attr-defined]
+    written = content(owner.get("/events/export/?actor=ada&format=csv"))
     rows = list(csv.DictReader(io.StringIO(written.decode())))
     assert rows[-1]["summary"] == '\'=HYPERLINK("x")'
     assert json.loads(rows[-1]["after"]) == {"a": 1}

@@ -1,12 +1,12 @@
 // Charts (uPlot). A live one is seeded from the page and goes on with the socket; a history one is drawn once.
 // <div data-chart="id of a JSON script" data-series="rate_in" data-format="rate" data-kind="live|bars">
 
-import { FORMATS } from "./format.js";
+import { FORMATS, onClock, pageZone } from "./format.js";
 
 const WINDOW_S = 15 * 60;
 const GAP_S = 5;
 const BINARY = Array.from({ length: 60 }, (_, power) => 2 ** power); // steps of an axis of bytes
-const utc = (seconds) => new Date(seconds * 1000).toISOString();
+const said = (seconds) => onClock(seconds * 1000)[0];
 
 /** Add a sample to [times, values]: what is older than the window goes, a gap stays a gap. */
 export function appended([times, values], time, value, windowS = WINDOW_S) {
@@ -21,7 +21,7 @@ export function appended([times, values], time, value, windowS = WINDOW_S) {
 
 /** How a moment is said under a chart: the clock within a day, the date beyond. */
 export function axisLabel(seconds, stepS) {
-  const text = utc(seconds);
+  const text = said(seconds);
   if (stepS >= 86_400) return text.slice(5, 10);
   return stepS < 60 ? text.slice(11, 19) : text.slice(11, 16);
 }
@@ -50,7 +50,7 @@ function options(box, { format, bars, series, stepS, live }) {
     width: box.clientWidth,
     height: box.clientHeight,
     legend: { show: false },
-    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), pageZone()),
     cursor: { sync: { key: "okmq" }, drag: { x: false, y: false }, points: { size: 6 } },
     padding: [8, 8, 0, 0],
     scales: { x: { range: (_, first, last) => (live ? [last - WINDOW_S, last] : [first, last + stepS]) }, y: { range: (_, __, top) => [0, top > 0 ? top * 1.1 : 1] } },
@@ -76,7 +76,7 @@ function options(box, { format, bars, series, stepS, live }) {
           readout.textContent =
             value === undefined || value === null
               ? (box.dataset.resting ?? resting)
-              : `${utc(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS ? 16 : 19).replace("T", " ")} · ${say(value)}`;
+              : `${said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS ? 16 : 19)} · ${say(value)}`;
         },
       ],
     },

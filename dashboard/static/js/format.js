@@ -78,9 +78,28 @@ export function age(seconds) {
   return `${Math.floor(whole / unit)} ${name} ago`;
 }
 
-export function moment(ms) {
+const writers = new Map();
+
+/** The zone that the server painted the page in. */
+export const pageZone = () => globalThis.document?.documentElement.dataset.zone || "UTC";
+
+/** A moment on the clocks of a zone: ["2026-11-21 08:05:53", "+01:00"]. */
+export function onClock(ms, zone = pageZone()) {
+  if (zone === "UTC") return [new Date(ms).toISOString().slice(0, 19).replace("T", " "), "UTC"];
+  if (!writers.has(zone)) {
+    const two = "2-digit";
+    const options = { timeZone: zone, hourCycle: "h23", year: "numeric", month: two, day: two, hour: two, minute: two, second: two, timeZoneName: "longOffset" };
+    writers.set(zone, new Intl.DateTimeFormat("en", options));
+  }
+  const part = Object.fromEntries(writers.get(zone).formatToParts(ms).map(({ type, value }) => [type, value]));
+  const clock = `${part.year.padStart(4, "0")}-${part.month}-${part.day} ${part.hour}:${part.minute}:${part.second}`;
+  return [clock, part.timeZoneName.slice(3, 9) || "+00:00"];
+}
+
+export function moment(ms, zone) {
   if (unknown(ms)) return UNKNOWN;
-  return `${new Date(ms).toISOString().replace("T", " ").replace("Z", "")} UTC`;
+  const [clock, offset] = onClock(ms, zone);
+  return `${clock}.${String(((ms % 1000) + 1000) % 1000).padStart(3, "0")} ${offset}`;
 }
 
 export const FORMATS = { count, short_count, size, rate, size_rate, percent, duration, age, moment };

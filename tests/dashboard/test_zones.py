@@ -1,0 +1,73 @@
+"""One time zone for tables, charts, pickers and files."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from dashboard import formats, quantities
+from tests.dashboard.conftest import MakeStream
+from tests.dashboard.test_exports import content
+
+ZONES = json.loads(Path(__file__).with_name("zones.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize(("ms", "zone", "said"), ZONES)
+def test_a_moment_is_said_on_the_clocks_of_a_zone(ms: int, zone: str, said: str) -> None:
+    with timezone.override(ZoneInfo(zone)):
+        assert formats.moment(ms) == said
+
+
+def test_what_is_typed_without_a_zone_is_meant_in_the_active_one() -> None:
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+    with timezone.override(ZoneInfo("Europe/Berlin")):
+        assert quantities.parse_moment("2026-11-21 08:05", now=now) == datetime(
+            2026, 11, 21, 7, 5, tzinfo=UTC
+        )
+        with_zone = quantities.parse_moment("2026-11-21T08:05Z", now=now)
+    assert with_zone == datetime(2026, 11, 21, 8, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("choice", "browser", "zone"),
+    [
+        (None, None, "UTC"),
+        (None, "Europe/Berlin", "Europe/Berlin"),
+        ("browser", "Asia/Kathmandu", "Asia/Kathmandu"),
+        ("UTC", "Europe/Berlin", "UTC"),
+        ("America/New_York", "Europe/Berlin", "America/New_York"),
+        ("../../etc/passwd", "/etc/passwd", "UTC"),
+    ],
+)
+def test_the_choice_wins_over_the_browser(
+    owner: Client, choice: str | None, browser: str | None, zone: str
+) -> None:
+    if browser:
+        owner.cookies["okmq_browser_zone"] = browser
+    if choice:
+        owner.cookies["okmq_zone"] = choice
+    assert f'data-zone="{zone}"' in owner.get("/streams/").content.decode()
+
+
+def test_the_choice_is_remembered_and_shown(owner: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders", bodies=[b"1"])
+    assert owner.post("/zone/", {"zone": "Asia/Kathmandu"}).status_code == 302
+    at = int(stream.created_at.timestamp() * 1000)
+    with timezone.override(ZoneInfo("Asia/Kathmandu")):
+        said, written = formats.moment(at), formats.iso_local(at)
+    assert said in owner.get("/streams/orders/settings/").content.decode()
+    assert written.endswith("+05:45")
+    assert written in owner.get("/streams/_export/").content.decode()
+    assert b"+05:45" in content(owner.get("/streams/orders/export/?format=csv"))
+    assert b"+05:45" not in content(owner.get("/streams/orders/export/?format=ndjson"))
+    assert b"+05:45" in content(owner.get("/events/export/?format=csv"))
+
+
+def test_a_zone_that_is_none_is_refused(owner: Client) -> None:
+    answer = owner.post("/zone/", {"zone": "Mars/Olympus"}, follow=True)
+    assert b"There is no such time zone" in answer.content
+    assert "okmq_zone" not in owner.cookies
