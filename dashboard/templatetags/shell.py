@@ -135,6 +135,12 @@ def api_command(base_url: str, path: str) -> str:
 
 
 @register.simple_tag
+def root_command(base_url: str, path: str) -> str:
+    """A path outside the versioned API, read."""
+    return call(f"{base_url}/{path}")
+
+
+@register.simple_tag
 def people_command(base_url: str) -> str:
     """The people of the workspace, and one more."""
     people = f"{base_url}/api/v1/users/"

@@ -1,11 +1,12 @@
-// Keys: "/" goes to the search field, "g" then "o" or "s" to the overview or the streams, "j" and "k" to the next and
+// Keys: "/" goes to the search field, "g" then "o", "s", "e" or "g" to the overview, streams, events or groups, "j" and "k" to the next and
 // the previous row (Enter opens it, as it does every link), "p" pauses a live tail.
 
-const GO = { o: "/", s: "/streams/" };
+const GO = { o: "/", s: "/streams/", e: "/events/" };
 
 export function startKeys(root) {
   let going = 0;
   root.addEventListener("keydown", (event) => {
+    if (root.querySelector("dialog[open]")) return;
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
     const search = root.querySelector("[data-search]");
     if (event.key === "/" && search) {
@@ -18,6 +19,8 @@ export function startKeys(root) {
       rows[Math.max(0, Math.min(place, rows.length - 1))]?.focus();
     } else if (event.key === "p") {
       root.querySelector("[data-tail-pause]")?.click();
+    } else if (event.key === "g" && event.timeStamp - going < 1000) {
+      location.assign(root.querySelector("[data-groups]")?.href ?? "/streams/?sort=-groups");
     } else if (event.key === "g") {
       going = event.timeStamp;
     } else if (GO[event.key] && event.timeStamp - going < 1000) {

@@ -1,0 +1,21 @@
+"""The search over everything: a page, and its list alone for the palette."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from dashboard.palette import hits
+from dashboard.views.door import console_page, is_part
+from streams.access import Caller
+
+
+@require_GET
+@console_page
+def palette(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """Streams, groups, pages and actions that ``q`` finds."""
+    question = request.GET.get("q", "")
+    context = {"caller": caller, "question": question, "hits": hits(caller, question)}
+    template = "dashboard/parts/palette_hits.html" if is_part(request) else "dashboard/palette.html"
+    answer = render(request, template, context)
+    answer["Vary"] = "HX-Request"
+    return answer

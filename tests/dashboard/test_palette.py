@@ -1,0 +1,69 @@
+"""The palette: streams, groups, pages and actions, also among ten thousand streams; and the page of the system."""
+
+from django.test import Client
+
+from streams.access import SYSTEM
+from streams.models import Stream, Workspace
+from streams.services.groups import group_create
+from tests.costs import cost_of
+from tests.dashboard.conftest import MakeStream
+
+MANY = 10_000
+
+
+def found(client: Client, question: str) -> list[tuple[str, str]]:
+    hits = client.get("/search/", {"q": question}).context["hits"]
+    return [(hit.kind, hit.text) for hit in hits]
+
+
+def test_streams_and_groups_are_found_by_a_part_of_their_name(owner: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders.eu")
+    make_stream("eu")
+    group_create(stream, name="europe", settings={}, actor=SYSTEM)
+    assert found(owner, "eu")[:3] == [
+        ("stream", "eu"),
+        ("stream", "orders.eu"),
+        ("group", "orders.eu / europe"),
+    ]
+
+
+def test_pages_and_actions_are_found_by_their_words(viewer: Client, owner: Client) -> None:
+    assert found(owner, "new st") == [("action", "New stream")]
+    assert ("page", "Events") in found(owner, "")
+    (forbidden,) = viewer.get("/search/", {"q": "new st"}).context["hits"]
+    assert (forbidden.url, forbidden.needs) == ("", "operator")
+
+
+def test_a_stranger_finds_nothing_of_ours(stranger: Client, make_stream: MakeStream) -> None:
+    group_create(make_stream("orders"), name="orders-billing", settings={}, actor=SYSTEM)
+    assert found(stranger, "orders") == []
+
+
+def test_ten_thousand_streams_cost_a_few_statements_and_a_bounded_list(
+    owner: Client, workspace: Workspace
+) -> None:
+    Stream.objects.bulk_create(
+        Stream(workspace=workspace, name=f"s{number:05}", stream_id=f"{number:012}") for number in range(MANY)
+    )
+    cost = cost_of(lambda: owner.get("/search/", {"q": "s0"}))
+    assert (cost.commands, cost.statements < 10) == (0, True)
+    assert len(found(owner, "s0")) == 8
+    Stream.objects.all().delete()
+
+
+def test_the_list_alone_is_for_the_dialog_and_keeps_markup_inert(owner: Client) -> None:
+    answer = owner.get("/search/", {"q": "<script>"}, headers={"HX-Request": "true"})
+    assert b"<html" not in answer.content
+    assert b"&lt;script&gt;" in answer.content
+
+
+def test_the_system_page_says_what_runs_and_what_a_publish_is(owner: Client) -> None:
+    page = owner.get("/settings/system/").content.decode()
+    assert "on disk before the answer" in page
+    assert "django" in page
+
+
+def test_the_store_s_figures_are_for_those_who_rule_all(stranger: Client) -> None:
+    page = stranger.get("/settings/system/").content.decode()
+    assert "This needs the role admin in the workspace default." in page
+    assert "on disk before the answer" not in page
