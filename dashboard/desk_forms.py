@@ -51,7 +51,38 @@ class DeskForm(BootstrapMixin, forms.Form):
         )
 
 
-class SettleForm(BootstrapMixin, forms.Form):
+class ChosenForm(BootstrapMixin, forms.Form):
+    """A form beside a list: to the rows that were chosen, or to all that match."""
+
+    scope = forms.ChoiceField(
+        label=_("To"), choices=[("chosen", _("the chosen ones")), ("all", _("all that match the filter"))]
+    )
+
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data)
+        self.written = [] if data is None else data.getlist("offset")
+        self.offsets: list[int] = []
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("scope") == "chosen":
+            if not self.written:
+                self.add_error("scope", _("Choose messages first."))
+            elif len(self.written) > MOST_CHOSEN or not all(map(_is_offset, self.written)):
+                self.add_error("scope", _("These are no offsets."))
+            else:
+                self.offsets = sorted({int(text) for text in self.written})
+        return cleaned
+
+
+class LettersForm(ChosenForm):
+    """What shall happen to dead letters; ``reason`` is the filter of the list."""
+
+    do = forms.ChoiceField(label=_("Do"), choices=[("replay", _("Replay")), ("delete", _("Delete"))])
+    reason = forms.CharField(required=False, max_length=LONGEST_REASON)
+
+
+class SettleForm(ChosenForm):
     """What shall happen to messages in flight, and to which."""
 
     what = forms.ChoiceField(
@@ -74,14 +105,6 @@ class SettleForm(BootstrapMixin, forms.Form):
         max_length=LONGEST_REASON,
         widget=forms.TextInput(attrs={"placeholder": _("ended by hand"), "autocomplete": "off"}),
     )
-    scope = forms.ChoiceField(
-        label=_("To"), choices=[("chosen", _("the chosen ones")), ("all", _("all that match the filter"))]
-    )
-
-    def __init__(self, data: QueryDict | None = None) -> None:
-        super().__init__(data)
-        self.written = [] if data is None else data.getlist("offset")
-        self.offsets: list[int] = []
 
     def clean_delay(self) -> int:
         seconds = _seconds(self.cleaned_data["delay"]) or 0
@@ -89,19 +112,9 @@ class SettleForm(BootstrapMixin, forms.Form):
             raise ValidationError(_("At most 30 days."))
         return seconds
 
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or self.cleaned_data
-        written = self.written
-        if cleaned.get("scope") == "chosen":
-            if not written:
-                self.add_error("scope", _("Choose messages first."))
-            elif len(written) > MOST_CHOSEN or not all(
-                text.isascii() and text.isdigit() and 0 < len(text) < 17 for text in written
-            ):
-                self.add_error("scope", _("These are no offsets."))
-            else:
-                self.offsets = sorted({int(text) for text in written})
-        return cleaned
+
+def _is_offset(text: str) -> bool:
+    return text.isascii() and text.isdigit() and 0 < len(text) < 17
 
 
 def _seconds(text: str) -> int | None:

@@ -1,5 +1,6 @@
 """What people fill in about consumer groups. Each form checks what can be checked without the store."""
 
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -232,6 +233,12 @@ class GroupForm(GroupSettingsForm):
         }
 
 
+SHIFT, LIKE = "shift", "like"
+"""Two more places that a person may name: so many offsets on or back, and where another group is."""
+
+_SHIFT = re.compile(r"([+\-−]?)\s*(\d[\d,]*)")
+
+
 class SeekForm(BootstrapMixin, forms.Form):
     """Where a group shall go; a query string, so that a preview has an address."""
 
@@ -242,21 +249,38 @@ class SeekForm(BootstrapMixin, forms.Form):
             (StartFrom.LATEST, _("What is published from now on")),
             (StartFrom.OFFSET, _("An offset")),
             (StartFrom.TIMESTAMP, _("A time")),
+            (SHIFT, _("So many offsets back or on")),
+            (LIKE, _("Where another group is")),
         ],
     )
     at = forms.CharField(
         label=_("Offset or time"),
         required=False,
         max_length=60,
-        widget=forms.TextInput(attrs={"placeholder": PLACES, "autocomplete": "off", "spellcheck": "false"}),
+        widget=forms.TextInput(
+            attrs={"placeholder": f"{PLACES} · -500 · audit", "autocomplete": "off", "spellcheck": "false"}
+        ),
+        help_text=_("Or how many offsets, such as -500; or the other group's name."),
     )
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
-        try:
-            cleaned["place"] = _place(cleaned.get("position", ""), cleaned.get("at", ""))
-        except ValueError as error:
-            self.add_error("at", str(error))
+        place, text = cleaned.get("position", ""), cleaned.get("at", "").strip()
+        if place == SHIFT:
+            match = _SHIFT.fullmatch(text)
+            digits = match[2].replace(",", "") if match else ""
+            if match is None or int(digits) > quantities.LARGEST:
+                self.add_error("at", _("Write how many offsets, such as -500 or +20."))
+            else:
+                cleaned["by"] = -int(digits) if match[1] in {"-", "−"} else int(digits)
+        elif place == LIKE:
+            if not text:
+                self.add_error("at", _("Write the name of a group of this stream."))
+        else:
+            try:
+                cleaned["place"] = _place(place, text)
+            except ValueError as error:
+                self.add_error("at", str(error))
         return cleaned
 
 

@@ -11,7 +11,7 @@ from dashboard.message_rows import MessageRow
 from streams.log.dead_letters import DeadLetter
 from streams.log.entries import Message
 from streams.log.standing import GroupState
-from streams.models import Group
+from streams.models import Event, Group
 from streams.selectors import GroupView
 
 DOTS = {
@@ -221,12 +221,15 @@ class SeekPreview:
 
     Attributes:
         next_message: what would be delivered first; None when nothing is stored from there on.
+        first, last: of the stored messages between the two, whatever their keys; None where there are none.
     """
 
     before: int
     after: int
     messages: int
     next_message: MessageRow | None
+    first: MessageRow | None = None
+    last: MessageRow | None = None
 
     @property
     def goes_back(self) -> bool:
@@ -235,6 +238,42 @@ class SeekPreview:
     @property
     def moves(self) -> bool:
         return self.after != self.before
+
+
+@dataclass(frozen=True, slots=True)
+class LastSeek:
+    """The newest seek of a group, and what it takes to undo it.
+
+    Attributes:
+        back_to: the offset that was next before it.
+        in_flight, oldest: messages that were out then, which the seek dropped, and the offset that the first of
+            them may have; 0 and None where none were, or it was not noted.
+    """
+
+    who: str
+    at_ms: int
+    to: int
+    back_to: int
+    in_flight: int
+    oldest: int | None
+
+
+def last_seek(event: Event | None) -> LastSeek | None:
+    """What an event of the kind ``group.sought`` tells."""
+    if event is None or not isinstance(event.before, dict) or not isinstance(event.after, dict):
+        return None
+    before, after = event.before.get("next"), event.after.get("next")
+    if not isinstance(before, int) or not isinstance(after, int) or before == after:
+        return None
+    in_flight = event.before.get("in_flight") or 0
+    return LastSeek(
+        who=event.actor,
+        at_ms=int(event.time.timestamp() * 1000),
+        to=after,
+        back_to=before,
+        in_flight=in_flight,
+        oldest=event.before.get("oldest") if in_flight else None,
+    )
 
 
 def skips_more(*, seen_from: int, now_from: int, to: int) -> bool:

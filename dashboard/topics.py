@@ -73,6 +73,8 @@ def snapshots(asked: Iterable[Topic]) -> list[tuple[Topic, Event]]:
     topics = list(asked)
     by_stream = {topic.stream.stream_id: topic for topic in topics if topic.stream is not None}
     at_ms = int(time.time() * 1000)
+    rows = rates.rows([topic.stream for topic in by_stream.values() if topic.stream is not None])
+    reachable = [row for row in rows if row.view.is_reachable]
     found: list[tuple[Topic, Event]] = [
         (
             by_stream[row.stream.stream_id],
@@ -80,10 +82,9 @@ def snapshots(asked: Iterable[Topic]) -> list[tuple[Topic, Event]]:
                 row.view, at_ms=at_ms, rate_in=row.rates.rate_in or 0.0, bytes_in=row.rates.bytes_in or 0.0
             ),
         )
-        for row in rates.rows([topic.stream for topic in by_stream.values() if topic.stream is not None])
-        if row.view.is_reachable
+        for row in reachable
     ]
-    shown = [topic.stream for topic in by_stream.values() if topic.stream is not None]
+    shown = [row.stream for row in reachable]
     found += [(by_stream[event.stream_id], event) for event in live_groups.worst_sampled(shown, at_ms=at_ms)]
     by_group = {topic.name: topic for topic in topics if topic.consumers is not None}
     wanted = [topic.consumers for topic in by_group.values() if topic.consumers is not None]

@@ -81,6 +81,11 @@ urlpatterns = [
         name="dead_letters_replay",
     ),
     path(
+        "streams/<str:name>/groups/<str:group>/dead-letters/bulk/",
+        group_letters.bulk,
+        name="dead_letters_bulk",
+    ),
+    path(
         "streams/<str:name>/groups/<str:group>/dead-letters/delete/",
         group_letters.delete,
         name="dead_letters_delete",

@@ -2,11 +2,13 @@
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect, render, resolve_url
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard import formats, quantities
+from dashboard.desk_forms import LettersForm
 from dashboard.group_rows import DeadLetterRow
 from dashboard.views.door import console_page, is_part, number_of
 from dashboard.views.stream_page import stream_context
@@ -14,7 +16,7 @@ from streams import selectors
 from streams.access import Caller, group_for
 from streams.errors import Refusal
 from streams.models import Group
-from streams.services.groups import dead_letters_delete, dead_letters_replay
+from streams.services.groups import dead_letters_delete, dead_letters_delete_these, dead_letters_replay
 
 ALL = "all"
 
@@ -56,6 +58,7 @@ def letter(request: HttpRequest, caller: Caller, name: str, group: str, offset: 
         "group": found,
         "letter": letter_at(found, offset),
         "may_manage": caller.may("manage"),
+        "may_publish": caller.may("publish"),
     }
     if is_part(request):
         answer = render(request, "dashboard/parts/dead_letter.html", context | {"in_place": True})
@@ -102,3 +105,44 @@ def delete(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
     said = ngettext("%(count)s dead letter was deleted.", "%(count)s dead letters were deleted.", count)
     messages.success(request, said % {"count": formats.count(count)})
     return redirect("dashboard:group", name=name, group=group)
+
+
+@require_POST
+@console_page
+def bulk(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
+    """Replay or delete the chosen ones, or all that match; says first how many, and which."""
+    found = group_for(caller, name, group, may="manage")
+    form = LettersForm(request.POST)
+    back = f"{resolve_url('dashboard:group', name=name, group=group)}#dead-letters"
+    if not form.is_valid():
+        messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        return redirect(back)
+    offsets, has_more = form.offsets, False
+    if form.cleaned_data["scope"] == ALL:
+        offsets, has_more = selectors.dead_letters_matching(found, form.cleaned_data["reason"])
+    if not offsets:
+        messages.warning(request, _("No dead letter matches any more."))
+        return redirect(back)
+    if "confirmed" not in request.POST:
+        shown = selectors.dead_letters(found, start=offsets[0], limit=1)
+        context = stream_context(request, caller, name, tab="groups") | {
+            "group": found,
+            "form": form,
+            "offsets": form.offsets,
+            "count": len(offsets),
+            "first": offsets[0],
+            "last": offsets[-1],
+            "shown": DeadLetterRow(shown[0]) if shown and shown[0].offset == offsets[0] else None,
+            "has_more": has_more,
+        }
+        return render(request, "dashboard/stream/letters_bulk.html", context)
+    if form.cleaned_data["do"] == "delete":
+        count = dead_letters_delete_these(found, offsets=offsets, actor=caller.actor)
+        said = ngettext("%(count)s dead letter was deleted.", "%(count)s dead letters were deleted.", count)
+    else:
+        count = dead_letters_replay(found, offsets=offsets, actor=caller.actor)
+        said = ngettext(
+            "%(count)s dead letter is delivered again.", "%(count)s dead letters are delivered again.", count
+        )
+    messages.success(request, said % {"count": formats.count(count)})
+    return redirect(back)

@@ -10,14 +10,16 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard import formats
-from dashboard.group_forms import PauseForm, SeekForm, SeekNowForm
-from dashboard.group_rows import DeadLetterRow, GroupRow, SeekPreview, skips_more
+from dashboard.group_forms import LIKE, SHIFT, PauseForm, SeekForm, SeekNowForm
+from dashboard.group_rows import DeadLetterRow, GroupRow, LastSeek, SeekPreview, last_seek, skips_more
 from dashboard.message_rows import MessageRow
 from dashboard.views.door import console_page, is_part, number_of
 from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, group_for
+from streams.errors import Refusal
 from streams.models import Group
+from streams.selectors.events import EventsWanted
 from streams.services.groups import (
     group_pause,
     group_resume,
@@ -28,14 +30,47 @@ from streams.services.groups import (
 LETTERS_SHOWN = 50
 
 
-def preview_of(group: Group, form: SeekForm, *, caller: Caller) -> SeekPreview:
-    """What a valid form asks for would do; changes nothing."""
-    asked = form.cleaned_data
-    wanted = offset_of_position(group.stream, asked["position"], **asked["place"])
+def preview_of(group: Group, form: SeekForm, *, caller: Caller) -> SeekPreview | None:
+    """What a valid form asks for would do; changes nothing. None where the other group is not there."""
+    wanted = _next_offset(group, form, caller=caller)
+    if wanted is None:
+        return None
     told = group_seek(group, next_offset=wanted, actor=caller.actor, dry_run=True)
+    low, high = sorted((told["from"], told["to"]))
     found = selectors.messages_from(group.stream, offset=told["to"], limit=1)
-    first = MessageRow(found[0]) if found else None
-    return SeekPreview(told["from"], told["to"], told["messages"], first)
+    first = selectors.messages_from(group.stream, offset=low, limit=1) if low < high else []
+    last = selectors.messages_before(group.stream, offset=high, limit=1) if low < high else []
+    return SeekPreview(
+        told["from"],
+        told["to"],
+        told["messages"],
+        MessageRow(found[0]) if found else None,
+        MessageRow(first[0]) if first and first[0].offset < high else None,
+        MessageRow(last[0]) if last and last[0].offset >= low else None,
+    )
+
+
+def _next_offset(group: Group, form: SeekForm, *, caller: Caller) -> int | None:
+    asked = form.cleaned_data
+    if asked["position"] == SHIFT:
+        return max(0, selectors.group_view(group).state.delivered_offset + 1 + int(asked["by"]))
+    if asked["position"] == LIKE:
+        try:
+            other = selectors.group_view(
+                group_for(caller, group.stream.name, asked["at"].strip(), may="read")
+            )
+        except Refusal as refusal:
+            form.add_error("at", refusal.message)
+            return None
+        return other.state.delivered_offset + 1
+    return offset_of_position(group.stream, asked["position"], **asked["place"])
+
+
+def _last_seek(group: Group, caller: Caller) -> LastSeek | None:
+    wanted = EventsWanted(
+        kind="group.sought", stream=group.stream.name, group=group.name, since=group.created_at
+    )
+    return last_seek(next(iter(selectors.events_found(caller, wanted, limit=1)), None))
 
 
 @require_GET
@@ -64,7 +99,8 @@ def standing(group: Group) -> dict[str, Any]:
 def page_context(request: HttpRequest, caller: Caller, group: Group) -> dict[str, Any]:
     """Everything on a group's page, with forms that nobody has filled in."""
     after = number_of(request.GET.get("after"), default=0, low=0, high=2**63 - 2)
-    letters = selectors.dead_letters(group, start=after + 1, limit=LETTERS_SHOWN + 1)
+    reason = request.GET.get("reason", "").strip()
+    letters = selectors.dead_letters(group, start=after + 1, limit=LETTERS_SHOWN + 1, reason=reason)
     return (
         stream_context(request, caller, group.stream.name, tab="groups")
         | standing(group)
@@ -75,6 +111,8 @@ def page_context(request: HttpRequest, caller: Caller, group: Group) -> dict[str
             "after": after,
             "seek_form": SeekForm(),
             "preview": None,
+            "last_seek": _last_seek(group, caller),
+            "reason": reason,
             "pause_form": PauseForm(),
             "may_manage": caller.may("manage"),
         }

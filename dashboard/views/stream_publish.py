@@ -10,9 +10,10 @@ from dashboard.forms import MAX_BODY_CHARACTERS, PublishForm
 from dashboard.publishing import Outcome, publish_one
 from dashboard.quantities import LARGEST
 from dashboard.views.door import console_page, number_of
+from dashboard.views.group_letters import letter_at
 from dashboard.views.stream_page import stream_context
 from streams import selectors
-from streams.access import Caller, stream_for
+from streams.access import Caller, group_for, stream_for
 from streams.errors import Refusal
 
 EXAMPLE = '{\n  "hello": "world"\n}'
@@ -43,13 +44,20 @@ def publish(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
 def _beginning(request: HttpRequest, caller: Caller, name: str) -> dict[str, str]:
     """What the form begins with: an example, or the message at the offset ``like``, to be published again.
 
+    With ``letter_of``, a group, it is the dead letter at this offset, which the stream may have lost.
+
     Raises:
         Refusal: ``message_too_large`` for a body that is longer than the form takes.
     """
     if "like" not in request.GET:
         return {"body": EXAMPLE}
     offset = number_of(request.GET["like"], default=0, low=0, high=LARGEST)
-    like = selectors.message_at(stream_for(caller, name, may="read"), offset)
+    stream = stream_for(caller, name, may="read")
+    if "letter_of" in request.GET:
+        group = group_for(caller, name, request.GET["letter_of"], may="read")
+        like = letter_at(group, offset).message.message
+    else:
+        like = selectors.message_at(stream, offset)
     body = like.body.decode("utf-8", "replace")
     if len(body) > MAX_BODY_CHARACTERS:
         raise Refusal("message_too_large", "This body is too long for a form: download it and use the API.")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from streams.log import keys
-from streams.log.client import Op, Script
+from streams.log.client import Op, Pipeline, Script
 from streams.log.errors import MessageNotFound
 
 REPLAY_SLICE = 1000
@@ -74,3 +74,15 @@ def delete(stream_id: str, name: str, *, offset: int | None = None) -> Op[int]:
     if offset is not None and not removed:
         raise MessageNotFound
     return removed
+
+
+def delete_these(stream_id: str, name: str, offsets: Sequence[int]) -> Op[int]:
+    """Delete the dead letters at these offsets; returns how many there were."""
+    total = 0
+    for first in range(0, len(offsets), REPLAY_SLICE):
+        part = offsets[first : first + REPLAY_SLICE]
+        replies = yield Pipeline(
+            [("ZREMRANGEBYSCORE", keys.dead(stream_id, name), offset, offset) for offset in part]
+        )
+        total += sum(replies)
+    return total

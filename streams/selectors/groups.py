@@ -174,6 +174,30 @@ def in_flight(
     return log.run(pending.page(group.stream.stream_id, group.name, start=start, limit=limit, wanted=wanted))
 
 
-def dead_letters(group: Group, *, start: int = 0, limit: int = 100) -> list[DeadLetter]:
-    """A group's dead letters from an offset on, in offset order."""
-    return store.log().run(letters.page(group.stream.stream_id, group.name, start=start, limit=limit))
+LETTERS_READ = 200
+LETTERS_LOOKED_AT = 10_000
+"""Dead letters that one search looks at; their bodies come with them, some at a time."""
+
+
+def dead_letters(group: Group, *, start: int = 0, limit: int = 100, reason: str = "") -> list[DeadLetter]:
+    """A group's dead letters from an offset on, in offset order; of a search by reason, what a bounded look finds."""
+    if not reason:
+        return store.log().run(letters.page(group.stream.stream_id, group.name, start=start, limit=limit))
+    return _letters_because(group, reason, start=start, limit=limit)[0]
+
+
+def dead_letters_matching(group: Group, reason: str) -> tuple[list[int], bool]:
+    """Offsets of the dead letters whose reason holds a text, whatever its case, and whether more were not looked at."""
+    found, has_more = _letters_because(group, reason, start=0, limit=LETTERS_LOOKED_AT)
+    return [letter.offset for letter in found], has_more
+
+
+def _letters_because(group: Group, reason: str, *, start: int, limit: int) -> tuple[list[DeadLetter], bool]:
+    found: list[DeadLetter] = []
+    for _ in range(LETTERS_LOOKED_AT // LETTERS_READ):
+        page = dead_letters(group, start=start, limit=LETTERS_READ)
+        found += [letter for letter in page if reason.casefold() in letter.reason.casefold()]
+        if len(page) < LETTERS_READ or len(found) >= limit:
+            return found[:limit], len(found) > limit
+        start = page[-1].offset + 1
+    return found, True

@@ -112,7 +112,8 @@ def group_seek(group: Group, *, next_offset: int, actor: Actor, dry_run: bool = 
         lie between them, to be delivered again or skipped.
     """
     stream_id = group.stream.stream_id
-    before, after = _between(group, next_offset)
+    state = store.log().run(standing.inspect(stream_id, group.name))
+    before, after = state.delivered_offset + 1, _within(group, next_offset)
     low, high = sorted((before, after))
     messages = store.log().run(standing.matching_count(stream_id, low, high, group.filter_keys))
     told = {"from": before, "to": after, "messages": messages}
@@ -120,7 +121,8 @@ def group_seek(group: Group, *, next_offset: int, actor: Actor, dry_run: bool = 
         told["from"], told["to"] = store.log().run(
             groups.seek(stream_id, group.name, next_offset=next_offset)
         )
-        _recorded(group, "sought", actor=actor, before={"next": told["from"]}, after={"next": told["to"]})
+        before_it = {"next": told["from"], "in_flight": state.ack_pending, "oldest": state.ack_floor + 1}
+        _recorded(group, "sought", actor=actor, before=before_it, after={"next": told["to"]})
     return told
 
 
@@ -161,6 +163,19 @@ def dead_letters_delete(group: Group, *, offset: int | None, actor: Actor) -> in
     return count
 
 
+def dead_letters_delete_these(group: Group, *, offsets: list[int], actor: Actor) -> int:
+    """Delete the dead letters at these offsets; those that are gone are passed over. Returns how many."""
+    count = store.log().run(dead_letters.delete_these(group.stream.stream_id, group.name, offsets))
+    if count:
+        _recorded(
+            group,
+            "dead_letters_deleted",
+            actor=actor,
+            before={"offsets": offsets[:100], "count": count},
+        )
+    return count
+
+
 def group_publish(group: Group, *, delivered: int) -> None:
     """Tell the log of a group; a new one starts after ``delivered``."""
     store.log().run(
@@ -198,10 +213,9 @@ def _start(group: Group) -> int:
     )
 
 
-def _between(group: Group, next_offset: int) -> tuple[int, int]:
-    state = store.log().run(standing.inspect(group.stream.stream_id, group.name))
+def _within(group: Group, next_offset: int) -> int:
     at = store.log().run(read.position(group.stream.stream_id))
-    return state.delivered_offset + 1, max(at.floor, min(next_offset, at.last + 1))
+    return max(at.floor, min(next_offset, at.last + 1))
 
 
 def _check(group: Group) -> None:
