@@ -64,12 +64,14 @@ class Wire:
         return await link.send(packed, number)
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection, and one that is being made."""
         if self._connecting is not None:
+            # Waited for: it may have been made in this very turn, and is then handed over only in the next one.
             self._connecting.cancel()
+            await asyncio.wait([self._connecting])
         if self._link is not None:
             self._link.abort("closed")
-            await asyncio.sleep(0)  # the event loop closes the socket in its next turn
+        await asyncio.sleep(0)  # the event loop closes the socket in its next turn
 
     async def _connected(self) -> "_Link":
         if self._connecting is None:

@@ -1,6 +1,7 @@
 """The shared connection: whose reply is whose, and what everybody hears when it breaks."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,6 +24,12 @@ async def wire(redis_url: str) -> AsyncIterator[Wire]:
     made = wire_to(redis_url)
     yield made
     await made.close()
+
+
+def open_sockets() -> int:
+    """How many sockets this process has open."""
+    links = (os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.is_symlink())
+    return sum(link.startswith("socket:") for link in links)
 
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], object]
@@ -143,3 +150,17 @@ async def test_what_nobody_asked_for_ends_the_connection(said: bytes) -> None:
         with pytest.raises(StoreConnectionError):
             await wire.call(("PING",))
         await wire.close()
+
+
+@pytest.mark.parametrize("turns", range(1, 12))
+async def test_closing_it_while_it_connects_leaves_no_socket_open(redis_url: str, turns: int) -> None:
+    """However far it has come: the connection may have been made in the very turn in which it is closed."""
+    before = open_sockets()
+    wire = wire_to(redis_url)
+    asked = asyncio.create_task(wire.call(("PING",)))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    await wire.close()
+    await asyncio.wait([asked])
+    assert asked.cancelled() or asked.exception() or asked.result() == b"PONG"
+    assert open_sockets() == before
