@@ -86,6 +86,7 @@ class _Ear:
         self._channels: dict[str, _Channel] = {}
         self._pubsub: redis.asyncio.client.PubSub | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._complained = False
 
     def start(self) -> None:
         if not self._tasks:
@@ -134,13 +135,16 @@ class _Ear:
                     # A subscription of nothing would end at once, so there is always this channel.
                     await pubsub.subscribe(keys.CHANGED, *self._channels)
                     self._pubsub = pubsub
+                    self._complained = False
                     self._changed("stream")
                     self._changed("token")
                     self._wake_all()
                     async for message in pubsub.listen():
                         self._heard(message)
             except (RedisError, OSError) as error:
-                log.warning("Wake-ups are interrupted: %s", error)
+                if not self._complained:
+                    log.warning("Wake-ups are interrupted: %s", error)
+                self._complained = True  # once an outage: it is tried again five times a second
             finally:
                 self._pubsub = None
             await asyncio.sleep(RECONNECT_S)

@@ -173,7 +173,8 @@ def stream_change(stream: Stream, *, changes: Mapping[str, Any], actor: Actor) -
 
     Raises:
         Refusal: ``operation_denied`` for switching a one-way switch off or changing a sealed stream,
-            ``quota_exceeded`` above the plan's cap, ``stream_not_found`` when it has been deleted meanwhile.
+            ``quota_exceeded`` above the plan's cap, ``validation_error`` for another storage, ``stream_not_found``
+            when it has been deleted meanwhile.
     """
     name = stream.name
     held = (
@@ -187,6 +188,8 @@ def stream_change(stream: Stream, *, changes: Mapping[str, Any], actor: Actor) -
     stream, before = held, settings_of(held)
     wanted = resettled(stream, changes)
     changed = {field: value for field, value in wanted.items() if before[field] != value}
+    if "storage" in changed:
+        raise Refusal("validation_error", "storage: A stream keeps its storage.", fields=["storage"])
     for switch in ONE_WAY:
         if before[switch] and changed.get(switch) is False:
             raise Refusal(

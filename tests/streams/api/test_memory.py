@@ -6,17 +6,21 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.db import transaction
 from django.test import Client
 
 from streams import store
-from streams.log import keys, memory, stats
+from streams.access import SYSTEM
+from streams.errors import Refusal
+from streams.log import groups, keys, memory, stats, trim
 from streams.log.append import append
 from streams.log.client import Log
 from streams.models import Event, Group, Stream
 from streams.services.removals import removals_record
+from streams.services.streams import stream_change
 from streams.services.upkeep import groups_remove_inactive, memory_fill
 from tests.streams.api.conftest import Api, code, fields
-from tests.streams.log.messages import fill, message
+from tests.streams.log.messages import browse, fill, message
 from tests.waiting import until
 
 
@@ -65,6 +69,13 @@ def test_storage_is_part_of_what_makes_a_stream_the_same(owner: Api, held: Strea
 def test_storage_cannot_change(owner: Api, held: Stream, storage: str) -> None:
     answer = owner.patch("streams/volatile", {"storage": storage})
     assert (answer.status_code, code(answer), fields(answer)) == (400, "validation_error", ["storage"])
+
+
+def test_no_caller_inside_changes_it_either(held: Stream) -> None:
+    with pytest.raises(Refusal) as refused, transaction.atomic():
+        stream_change(held, changes={"storage": "durable"}, actor=SYSTEM)
+    assert (refused.value.code, refused.value.details["fields"]) == ("validation_error", ["storage"])
+    assert Stream.objects.get(pk=held.pk).storage == "memory"
 
 
 def test_a_limit_of_a_stream_in_memory_acts(owner: Api, held: Stream) -> None:
@@ -143,6 +154,34 @@ def test_what_was_lost_is_an_event_and_the_stream_goes_on_above_it(
     assert (gap.stream, gap.after) == ("volatile", {"messages": 2})
     removals_record(store.log().run(stats.inspect_many([held.stream_id])))
     assert not Event.objects.filter(workspace=owner.workspace.name, kind="stream.expired").exists()
+
+
+def test_after_a_loss_the_newest_of_each_key_are_kept_again(owner: Api, valkey_memory: str) -> None:
+    owner.post("streams/", {"name": "latest", "storage": "memory", "max_messages_per_key": 1})
+    stream_id = Stream.objects.get(workspace=owner.workspace, name="latest").stream_id
+    store.log().run(append(stream_id, [message(n, key="a") for n in range(3)]))
+    assert owner.get("streams/latest").json()["messages"] == 1
+    lose_everything(valkey_memory)
+    memory_fill()
+    stored = store.log().run(append(stream_id, [message(n, key="ab"[n % 2]) for n in range(5)]))
+    shown = owner.get("streams/latest").json()
+    assert (shown["messages"], shown["keys_count"]) == (2, 2)
+    kept = browse(store.log(), stream_id)
+    assert [each.offset for each in kept] == [each.offset for each in stored[-2:]]
+
+
+def test_after_a_loss_messages_go_by_interest_again(owner: Api, valkey_memory: str) -> None:
+    owner.post("streams/", {"name": "work", "storage": "memory", "retention": "interest"})
+    owner.post("streams/work/groups/", {"name": "readers"})
+    stream_id = Stream.objects.get(workspace=owner.workspace, name="work").stream_id
+    for _ in range(2):
+        lose_everything(valkey_memory)
+        memory_fill()
+        fill(store.log(), stream_id, 3)
+        taken = store.log().run(groups.fetch(stream_id, "readers", limit=2)).deliveries
+        store.log().run(groups.ack(stream_id, "readers", "leases", [each.lease for each in taken]))
+        store.log().run(trim.release(stream_id))
+        assert owner.get("streams/work").json()["messages"] == 1
 
 
 def test_a_change_before_the_worker_came_records_the_loss_too(

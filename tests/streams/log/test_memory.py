@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.log import commit, config, entries, groups, keys, memory, read, standing, stats
+from streams.log import commit, config, entries, groups, keys, memory, read, standing, stats, wake
 from streams.log.append import append
 from streams.log.client import AsyncLog, Log, Script, one
 from streams.log.errors import GroupNotFound, StoreUnavailable, StreamLost, StreamNotFound
@@ -286,3 +286,29 @@ def test_coroutines_use_both_servers_and_are_woken_by_both(
         await log.close()
 
     asyncio.run(run())
+
+
+async def test_while_a_server_is_away_wake_ups_complain_once(
+    valkey: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wake, "RECONNECT_S", 0.01)
+    tried = 0
+    often = asyncio.Event()
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal tried
+        tried += 1
+        writer.close()
+        if tried > 5:
+            often.set()
+
+    server = await asyncio.start_unix_server(hang_up, tmp_path / "s")
+    wakener = Wakener(valkey, memory_url=f"unix://{tmp_path}/s", on_changed=lambda kind: None)
+    waiting = asyncio.create_task(wakener.watch(keys.stream_id(memory=True)))
+    await asyncio.wait_for(often.wait(), 10)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    await wakener.stop()
+    server.close()
+    await server.wait_closed()
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == ["Wake-ups are interrupted"]

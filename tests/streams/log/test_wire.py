@@ -1,7 +1,6 @@
 """The shared connection: whose reply is whose, and what everybody hears when it breaks."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -28,7 +27,7 @@ async def wire(redis_url: str) -> AsyncIterator[Wire]:
 
 def open_sockets() -> int:
     """How many sockets this process has open."""
-    links = (os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.is_symlink())
+    links = (str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.is_symlink())
     return sum(link.startswith("socket:") for link in links)
 
 
