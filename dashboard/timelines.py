@@ -10,7 +10,9 @@ from streams.models import Stream
 
 MOST_BARS = 72
 MOST_EVENTS = 50
-EVERYDAY = frozenset({"message.deleted", "group.terminated", "stream.expired"})
+EVERYDAY = frozenset(
+    {"message.deleted", "group.terminated", "group.lost", "group.dead_lettered", "stream.expired"}
+)
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 STEPS_MS = (
     *(1, 2, 5, 10, 20, 50, 100, 200, 500),

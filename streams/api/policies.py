@@ -45,6 +45,11 @@ class PolicyLimits(Strict):
     max_messages_per_key = WholeNumber(
         required=False, allow_null=True, help_text="The newest messages of each key are kept."
     )
+    retention = OneOf(
+        choices=["limits", "interest"],
+        required=False,
+        help_text="What lets messages go: limits alone, or also that every group is done with them.",
+    )
     discard = OneOf(
         choices=["old", "new"],
         required=False,
@@ -88,6 +93,7 @@ class PolicyObject(serializers.Serializer):  # type: ignore[type-arg]
     max_messages = serializers.IntegerField(allow_null=True)
     max_bytes = serializers.IntegerField(allow_null=True)
     max_messages_per_key = serializers.IntegerField(allow_null=True)
+    retention = serializers.CharField()
     discard = serializers.CharField()
     description = serializers.CharField()
     streams = serializers.IntegerField(source="stream_count", help_text="How many streams use it.")

@@ -37,6 +37,7 @@ class GroupState:
         deliveries: ever handed out, redeliveries among them.
         unfinished: removed while they were out, never acknowledged.
         is_last_chance: a message is out that becomes a dead letter unless it is answered.
+        dead_lettered: ever, because they were delivered too often; what was deleted or replayed since is among them.
         edge_ms: until the age limit, ``ttl_ms``, takes the oldest message not acknowledged.
     """
 
@@ -60,6 +61,7 @@ class GroupState:
     edge_ms: int | None = None
     steady_ms: int = 0
     ttl_ms: int | None = None
+    dead_lettered: int = 0
 
     @property
     def quiet_ms(self) -> int | None:
@@ -94,6 +96,7 @@ class _Inspection(NamedTuple):
     steady_ms: int
     ttl_ms: int
     has_filter: int
+    dead_lettered: int
 
     def state(self, *, lag: int, oldest_ms: int) -> GroupState:
         is_paused = self.paused_until_ms < 0 or self.paused_until_ms > self.now_ms
@@ -118,6 +121,7 @@ class _Inspection(NamedTuple):
             edge_ms=None if self.edge_ms < 0 else self.edge_ms,
             steady_ms=self.steady_ms,
             ttl_ms=self.ttl_ms or None,
+            dead_lettered=self.dead_lettered,
         )
 
 

@@ -2,11 +2,12 @@
 
 from streams.models.event import ChainCheck, Event, EventHead
 from streams.models.group import Group
+from streams.models.group_loss import GroupLoss
 from streams.models.history import Rollup, RollupPosition, Run
 from streams.models.person import FailedLogins, Login, OneTimePassword
 from streams.models.policy import POLICY_LIMITS, Policy
 from streams.models.removal import RemovalCount
-from streams.models.stream import Stream
+from streams.models.stream import Retention, Stream
 from streams.models.token import Token
 from streams.models.workspace import (
     CAPS,
@@ -28,12 +29,14 @@ __all__ = [
     "EventHead",
     "FailedLogins",
     "Group",
+    "GroupLoss",
     "Login",
     "Membership",
     "OneTimePassword",
     "Plan",
     "Policy",
     "RemovalCount",
+    "Retention",
     "Role",
     "Rollup",
     "RollupPosition",

@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 from django.db import models
 from django.db.models import Q
 
-from streams.models.stream import Discard
+from streams.models.stream import Discard, Retention
 from streams.models.workspace import Workspace
 
-POLICY_LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key", "discard")
+POLICY_LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key", "retention", "discard")
 """The fields of a stream that its policy decides."""
 
 
@@ -21,6 +21,7 @@ class Policy(models.Model):
     max_messages = models.PositiveBigIntegerField(null=True)
     max_bytes = models.PositiveBigIntegerField(null=True)
     max_messages_per_key = models.PositiveBigIntegerField(null=True)
+    retention = models.CharField(max_length=8, choices=Retention.choices, default=Retention.LIMITS)
     discard = models.CharField(max_length=3, choices=Discard.choices, default=Discard.OLD)
     description = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from streams.access import SYSTEM, Actor
 from streams.log.notes import Note, is_later
 from streams.log.stats import State
-from streams.models import Event, EventHead, RemovalCount, Stream, Token, Workspace
+from streams.models import Event, EventHead, RemovalCount, Retention, Stream, Token, Workspace
 from streams.services.events import event_of, events_append, head_locked
 
 PERIOD = timedelta(hours=1)
@@ -145,6 +145,8 @@ def _standing(state: State, *, told_at: datetime | None = None) -> dict[str, Any
 
 def _expired(stream: Stream, count: RemovalCount, state: State, *, messages: int, size: int) -> Event:
     limits = {name: getattr(stream, name) for name in LIMITS if getattr(stream, name) is not None}
+    if stream.retention == Retention.INTEREST:
+        limits["retention"] = stream.retention
     since = (count.told_at or stream.created_at).isoformat(timespec="milliseconds")
     return event_of(
         stream.workspace,

@@ -14,11 +14,13 @@ from streams.log import config, keys, lease, memory, notes, stats
 from streams.log.client import AsyncLog, Steady, one
 from streams.log.errors import LogError, StoreUnavailable
 from streams.services import chain_checks, history
+from streams.services import group_losses as losses_recorded
 from streams.services import removals as removals_recorded
 from streams.services import upkeep as records
-from streams.upkeep import processes, removals, retention, sampling, watching
+from streams.upkeep import losses, processes, removals, retention, sampling, watching
 from streams.upkeep.processes import ProcessStatus
 from streams.upkeep.sampling import Sample
+from streams.upkeep.watching import Watched
 
 TICK_S = 1.0
 LEASE_MS = 4_000
@@ -65,6 +67,7 @@ class Worker:
         self._round = retention.Round()
         self._removals = removals.Removals()
         self._watch = watching.Watch(self._log)
+        self._losses = losses.Losses()
         self._restarts: dict[str, int] = {}
         self._processes: list[ProcessStatus] = []
         self._tokens_at = self._groups_at = self._chain_at = 0.0
@@ -129,6 +132,7 @@ class Worker:
         await watching.record(self._log, self._metrics_stream_id, watched, at_ms=at_ms)
         moved = {each.stream_id for each in shown} | {each.stream_id for each in watched}
         await self._on_groups(sorted(moved))
+        await self._record_losses(watched)
         if self._groups_at < time.monotonic() - GROUPS_EVERY_S:
             self._groups_at = time.monotonic()
             await sync_to_async(records.groups_remove_inactive)()
@@ -174,6 +178,11 @@ class Worker:
             await self._log.run(notes.forget(left[-1][0]))
         if states and len(left) < notes.AT_ONCE:
             self._removals.settled(states, await sync_to_async(removals_recorded.removals_record)(states))
+
+    async def _record_losses(self, watched: Sequence[Watched]) -> None:
+        due = self._losses.due(watched)
+        if due:
+            self._losses.settled(due, await sync_to_async(losses_recorded.group_losses_record)(due))
 
     async def _missed(self, stream_id: str, messages: int) -> None:
         await sync_to_async(records.retention_outran_history)(stream_id, messages=messages)

@@ -13,7 +13,7 @@
 --   time of the oldest message not acknowledged or 0, fetched_ms, acked_ms, paused_until, made_ms, now,
 --   deliveries so far, removed while out, 1 when a message is out for the last time, ms until the oldest goes by age or -1,
 --   1 when what expired must be swept first, 1 when parked ones must be, steady, age limit in ms or 0,
---   1 when the group has a filter
+--   1 when the group has a filter, dead letters ever made by too many deliveries
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- include: state, gone, floor, group
 local log, meta, gone, group_key, pending, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -49,4 +49,4 @@ return {delivered, floor, undelivered, redis.call('ZCARD', pending), group.redel
   group.acked, oldest_ms, group.fetched_ms, group.acked_ms, group.paused_until, group.made_ms, now, group.sequence,
   group.unfinished, is_last and 1 or 0, margin,
   ripe and tonumber(ripe) <= now and 1 or 0, unswept, tonumber(steady),
-  (state.ttl or 0) * 1000, #group.filter > 0 and 1 or 0}
+  (state.ttl or 0) * 1000, #group.filter > 0 and 1 or 0, group.dead_lettered}

@@ -12,7 +12,7 @@ from tests.streams.api.conftest import Api, caller, code, fields
 from tests.streams.log.messages import message
 
 DAY_S = 86_400
-LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key", "discard")
+LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key", "retention", "discard")
 
 
 def week(owner: Api, **limits: Any) -> None:
@@ -35,6 +35,7 @@ WEEK = {
     "max_messages": None,
     "max_bytes": None,
     "max_messages_per_key": None,
+    "retention": "limits",
     "discard": "old",
 }
 
@@ -48,6 +49,7 @@ def test_a_policy_is_made_seen_changed_and_deleted(owner: Api) -> None:
         "max_messages": None,
         "max_bytes": None,
         "max_messages_per_key": None,
+        "retention": "limits",
         "discard": "old",
         "description": "a week",
         "streams": 0,
@@ -78,7 +80,14 @@ def test_a_stream_takes_its_limits_from_its_policy(owner: Api) -> None:
 
 @pytest.mark.parametrize(
     "limit",
-    [{"ttl": 60}, {"max_messages": 1}, {"max_bytes": 1}, {"max_messages_per_key": 1}, {"discard": "new"}],
+    [
+        {"ttl": 60},
+        {"max_messages": 1},
+        {"max_bytes": 1},
+        {"max_messages_per_key": 1},
+        {"retention": "interest"},
+        {"discard": "new"},
+    ],
 )
 def test_what_the_policy_decides_a_stream_cannot(owner: Api, limit: dict[str, Any]) -> None:
     week(owner)
@@ -88,6 +97,15 @@ def test_what_the_policy_decides_a_stream_cannot(owner: Api, limit: dict[str, An
     assert owner.patch("streams/a", {"ttl": 7 * DAY_S}).status_code == 200, "the same is no contradiction"
     assert owner.patch("streams/a", {"policy": None, **limit}).status_code == 200
     assert limits(owner, "a") == {**WEEK, "policy": None, **limit}
+
+
+def test_a_policy_says_that_messages_go_by_interest(owner: Api) -> None:
+    week(owner)
+    owner.post("streams/", [{"name": "a", "policy": "week"}, {"name": "b"}])
+    (told,) = owner.post("policies/week/preview", {"retention": "interest"}).json()["streams"]
+    assert (told["before"], told["after"]) == ({"retention": "limits"}, {"retention": "interest"})
+    owner.patch("policies/week", {"retention": "interest"})
+    assert [owner.get(f"streams/{name}").json()["retention"] for name in "ab"] == ["interest", "limits"]
 
 
 def test_a_policy_is_changed_once_for_all_that_use_it(owner: Api) -> None:

@@ -8,11 +8,12 @@ import pytest
 
 from streams import store
 from streams.access import SYSTEM
-from streams.log import notes, stats, trim
+from streams.log import groups, notes, stats, trim
 from streams.log.append import append
 from streams.log.notes import Note
 from streams.models import Event, RemovalCount, Stream, Workspace
 from streams.selectors import events_prove
+from streams.services.groups import group_create
 from streams.services.removals import notes_record, removals_record
 from streams.services.streams import stream_change, stream_create
 from streams.services.tokens import token_create
@@ -88,6 +89,17 @@ def test_what_retention_removed_is_one_event_an_hour(stream: Stream) -> None:
     event = Event.objects.filter(kind="stream.expired").latest("id")
     assert after("stream.expired")[1]["limits"] == {"max_messages": 4}
     assert event.before == {"first_offset": 7}
+
+
+def test_interest_is_named_among_what_removed(stream: Stream) -> None:
+    changed = stream_change(stream, changes={"retention": "interest"}, actor=SYSTEM)
+    group_create(changed, name="billing", settings={"ack": "none"}, actor=SYSTEM)
+    publish(changed, 3)
+    store.log().run(groups.fetch(changed.stream_id, "billing", limit=2))
+    store.log().run(trim.release(changed.stream_id))
+    removals_record(state(changed))
+    assert expired() == [{"messages": 2, "bytes": 10, "first_offset": 3}]
+    assert after("stream.expired")[0]["limits"] == {"retention": "interest"}
 
 
 def test_what_a_person_took_away_is_not_told_as_retentions(stream: Stream) -> None:

@@ -19,6 +19,7 @@ def events(client: httpx.Client, stream: str, kind: str) -> list[dict[str, Any]]
 def test_what_is_taken_away_is_on_record_with_who_did_it(running: Product, unique: str) -> None:
     with running.client() as client:
         client.post("/streams/", json={"name": unique, "max_messages": 4}).raise_for_status()
+        client.post(f"/streams/{unique}/groups/", json={"name": "billing"}).raise_for_status()
         batch = [{"id": str(n), "body": n} for n in range(6)]
         client.post(f"/streams/{unique}/messages", json=batch).raise_for_status()
         client.delete(f"/streams/{unique}/messages/6").raise_for_status()
@@ -34,3 +35,11 @@ def test_what_is_taken_away_is_on_record_with_who_did_it(running: Product, uniqu
         (expired,) = events(client, unique, "stream.expired")
         assert expired["after"]["messages"] == 2
         assert expired["after"]["limits"] == {"max_messages": 4}
+        until(
+            lambda: bool(events(client, unique, "group.lost")),
+            within_s=30,
+            what="the group's loss is on record",
+        )
+        (lost,) = events(client, unique, "group.lost")
+        assert (lost["group"], lost["after"]["unanswered"]) == ("billing", 0)
+        assert lost["after"]["messages"] == lost["after"]["undelivered"] > 0

@@ -54,8 +54,12 @@ local function deliver_due(fetch)
     local entry = group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
     local spent = group.max_deliver > 0 and held.deliveries >= group.max_deliver
     if not entry or spent then
-      if entry then group_bury(fetch.dead, entry, 'max_deliver', held.deliveries, fetch.now)
-      else group.unfinished = group.unfinished + 1 end
+      if entry then
+        group_bury(fetch.dead, entry, 'max_deliver', held.deliveries, fetch.now)
+        group.dead_lettered = group.dead_lettered + 1
+      else
+        group.unfinished = group.unfinished + 1
+      end
       retired[#retired + 1] = offset
     elseif deliver_fits(fetch, entry) then
       if held.deliveries > 0 then group.redelivered = group.redelivered + 1 end

@@ -4,9 +4,9 @@
 
 local GROUP_NUMBERS = {'delivered', 'generation', 'sequence', 'redelivered', 'lost', 'acked', 'paused_until', 'fetched_ms',
   'acked_ms', 'ack_wait_ms', 'max_deliver', 'max_ack_pending', 'ordered', 'unfinished', 'last_chance',
-  'made_ms', 'swept'}
+  'made_ms', 'swept', 'dead_lettered'}
 local GROUP_COUNTERS = {'delivered', 'sequence', 'redelivered', 'lost', 'acked', 'fetched_ms', 'acked_ms',
-  'unfinished', 'last_chance'}
+  'unfinished', 'last_chance', 'dead_lettered'}
 
 -- Returns nil when there is no such group.
 local function group_load(key)

@@ -1,0 +1,110 @@
+"""Recording what groups never finished: messages that went before they acknowledged them, and dead letters."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from streams.access import SYSTEM
+from streams.log.standing import GroupState
+from streams.models import Event, Group, GroupLoss
+from streams.services.events import event_of, events_append
+
+PERIOD = timedelta(hours=1)
+"""At most one event of each kind a group in so long."""
+
+Named = tuple[str, str]
+"""A stream's internal id and a group's name."""
+
+
+@transaction.atomic
+def group_losses_record(states: Mapping[Named, GroupState]) -> set[Named]:
+    """Record what groups have lost and given up since events last told of it, at most once a ``PERIOD`` each.
+
+    Returns:
+        The groups that are up to date; the others are to be shown again when their period is over.
+    """
+    settled, events, now = set(states), list[Event](), timezone.now()
+    rows = Group.objects.select_related("stream__workspace").filter(
+        stream__stream_id__in={stream_id for stream_id, _ in states}, name__in={name for _, name in states}
+    )
+    groups = {(group.stream.stream_id, group.name): group for group in rows}
+    losses = {loss.group_id: loss for loss in GroupLoss.objects.filter(group__in=groups.values())}
+    for named in states.keys() & groups.keys():
+        group, state = groups[named], states[named]
+        loss = losses.get(group.pk) or GroupLoss(group=group)
+        lost = [_lost(group, loss, state, now), _dead_lettered(group, loss, state, now)]
+        if None in lost:
+            settled.discard(named)
+        fresh = [event for each in lost if each is not None for event in each]
+        if fresh or loss.pk is None:
+            loss.save()
+        events += fresh
+    events_append(events)
+    return settled
+
+
+def _lost(group: Group, loss: GroupLoss, state: GroupState, now: datetime) -> list[Event] | None:
+    """The event of what went before it was acknowledged, if there is one; None where it is not yet time."""
+    undelivered, unanswered = state.lost - loss.undelivered, state.unfinished - loss.unanswered
+    if undelivered <= 0 and unanswered <= 0:
+        return []
+    if _is_early(loss.lost_told_at, now):
+        return None
+    since = loss.lost_told_at or group.created_at
+    loss.undelivered, loss.unanswered, loss.lost_told_at = state.lost, state.unfinished, now
+    messages = max(0, undelivered) + max(0, unanswered)
+    return [
+        event_of(
+            group.stream.workspace,
+            kind="group.lost",
+            actor=SYSTEM,
+            stream=group.stream.name,
+            group=group.name,
+            after={
+                "messages": messages,
+                "undelivered": max(0, undelivered),
+                "unanswered": max(0, unanswered),
+                "since": since.isoformat(timespec="milliseconds"),
+            },
+            summary=f"{_messages(messages)} of {group.stream.name} went before group {group.name} acknowledged "
+            f"{'it' if messages == 1 else 'them'}.",
+        )
+    ]
+
+
+def _dead_lettered(group: Group, loss: GroupLoss, state: GroupState, now: datetime) -> list[Event] | None:
+    """The event of what was delivered too often, if there is one; None where it is not yet time."""
+    messages = state.dead_lettered - loss.dead_lettered
+    if messages <= 0:
+        return []
+    if _is_early(loss.dead_told_at, now):
+        return None
+    since = loss.dead_told_at or group.created_at
+    loss.dead_lettered, loss.dead_told_at = state.dead_lettered, now
+    became = "became a dead letter" if messages == 1 else "became dead letters"
+    return [
+        event_of(
+            group.stream.workspace,
+            kind="group.dead_lettered",
+            actor=SYSTEM,
+            stream=group.stream.name,
+            group=group.name,
+            after={
+                "messages": messages,
+                "dead_letters": state.dead_letters,
+                "since": since.isoformat(timespec="milliseconds"),
+            },
+            summary=f"{_messages(messages)} of group {group.name} of {group.stream.name} {became}: "
+            "delivered too often.",
+        )
+    ]
+
+
+def _is_early(told_at: datetime | None, now: datetime) -> bool:
+    return told_at is not None and now < told_at + PERIOD
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count} messages"
