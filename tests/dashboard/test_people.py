@@ -93,7 +93,7 @@ def test_a_plan_that_bounds_streams_is_saved_only_when_its_effect_was_seen(
     make_stream("orders", ttl=None)
     form = {"plan": "free", "do": "save"}
     shown = owner.post(f"{ROOMS}default/", form)
-    assert b"bounds 1 streams more tightly" in shown.content
+    assert b"Streams that plan free bounds more tightly: 1." in shown.content
     assert Stream.objects.get(name="orders").ttl is None
     seal = shown.context["preview"]["seal"]
     make_stream("payments", ttl=None)
