@@ -10,7 +10,7 @@ from typing import Any, cast
 import redis
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as StoreConnectionError
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import RedisError, ResponseError
 from redis.retry import Retry
 
 from streams.log import errors, keys, routing, scripts
@@ -110,7 +110,7 @@ class Log:
         try:
             pipe = self._server(part.in_memory).pipeline(transaction=False)
             for call in part.commands:
-                pipe.execute_command("EVALSHA", scripts.load(call.name).sha, *_arguments(call))
+                pipe.execute_command(*scripts.call(call))
             replies = pipe.execute(raise_on_error=False)
         except RedisError as error:
             return _away(part, error)
@@ -123,15 +123,20 @@ class Log:
         return cast(list[Any], pipe.execute())
 
     def _script(self, call: Script) -> Any:
-        source, arguments = scripts.load(call.name), _arguments(call)
-        server = self._server(routing.is_for_memory(call))
+        server, command = self._server(routing.is_for_memory(call)), scripts.call(call)
         try:
-            return server.execute_command("EVALSHA", source.sha, *arguments)
-        except NoScriptError:  # refused before it ran: sending it again cannot double anything
-            return server.execute_command("EVAL", source.text, *arguments)
+            return server.execute_command(*command)
+        except ResponseError as error:
+            if not scripts.is_unknown(error):
+                raise
+        # Refused before it ran: sending it again cannot double anything.
+        pipe = server.pipeline(transaction=False)
+        pipe.execute_command(*scripts.load())
+        pipe.execute_command(*command)
+        return _after_loading(*pipe.execute(raise_on_error=False))
 
     def _settled(self, call: Script, reply: Any) -> Any:
-        if isinstance(reply, NoScriptError):
+        if scripts.is_unknown(reply):
             try:
                 return self._script(call)
             except RedisError as error:
@@ -198,7 +203,7 @@ class AsyncLog:
         return self._memory
 
     async def _scripts(self, part: routing.Part[Script]) -> list[Any]:
-        calls = [("EVALSHA", scripts.load(call.name).sha, *_arguments(call)) for call in part.commands]
+        calls = [scripts.call(call) for call in part.commands]
         try:
             replies = await self._server(part.in_memory).call_many(calls)
         except RedisError as error:
@@ -213,15 +218,17 @@ class AsyncLog:
         return replies
 
     async def _script(self, call: Script) -> Any:
-        source, arguments = scripts.load(call.name), _arguments(call)
-        server = self._server(routing.is_for_memory(call))
+        server, command = self._server(routing.is_for_memory(call)), scripts.call(call)
         try:
-            return await server.call(("EVALSHA", source.sha, *arguments))
-        except NoScriptError:
-            return await server.call(("EVAL", source.text, *arguments))
+            return await server.call(command)
+        except ResponseError as error:
+            if not scripts.is_unknown(error):
+                raise
+        loaded, reply = await server.call_many([scripts.load(), command])
+        return _after_loading(loaded, reply)
 
     async def _settled(self, call: Script, reply: Any) -> Any:
-        if isinstance(reply, NoScriptError):
+        if scripts.is_unknown(reply):
             try:
                 return await self._script(call)
             except RedisError as error:
@@ -256,8 +263,12 @@ def _is_registered(stream_id: str) -> tuple[Any, ...]:
     return ("HEXISTS", keys.REGISTRY, stream_id)
 
 
-def _arguments(call: Script) -> tuple[Any, ...]:
-    return (len(call.keys), *call.keys, *call.args)
+def _after_loading(loaded: Any, reply: Any) -> Any:
+    if isinstance(loaded, RedisError) and not scripts.is_known_already(loaded):
+        raise loaded
+    if isinstance(reply, RedisError):
+        raise reply
+    return reply
 
 
 def named(error: RedisError) -> errors.LogError:

@@ -1,32 +1,118 @@
-"""The Lua scripts: one atomic verb a file under ``lua/``, with named includes from ``lua/lib/``."""
+"""The Lua scripts as one library of server functions: a verb a file under ``lua/``, what they share under ``lua/lib/``.
+
+The library and its functions are named by the digest of their text, so that two versions of the product can work on
+one server side by side. A server that does not know the library (new, emptied, another after a failover) refuses the
+call before it runs; the drivers then load it and send the call again.
+"""
 
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
+from graphlib import TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from streams.log import keys
+from streams.log.commands import Op, Pipeline, Script
 
 LUA = Path(__file__).parent / "lua"
-_INCLUDE = re.compile(r"^-- include: (.+)$", re.MULTILINE)
+PREFIX = "okmq_"
+FLAGS = frozenset({"no-writes", "allow-oom"})
+"""What a verb's header may say of it: it only reads; it frees memory, or needs next to none, and so runs on a full
+server. Any other is refused by a full server before it has begun."""
+
+_BEGIN = "lib/_library"
+
+_HEADER = re.compile(r"^-- (include|flags): (.+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One script, whole: its text with the includes in front, and the SHA-1 that the server knows it by."""
+def call(script: Script) -> tuple[Any, ...]:
+    """The command that calls a script's function."""
+    return ("FCALL", f"{name()}_{script.name}", len(script.keys), *script.keys, *script.args)
 
-    name: str
-    text: str
-    sha: str
+
+def load() -> tuple[str, ...]:
+    """The command that makes the library known to a server."""
+    return ("FUNCTION", "LOAD", text())
+
+
+def is_unknown(reply: object) -> bool:
+    """Whether a call was refused, before it ran, because the server does not know the library."""
+    return isinstance(reply, RedisError) and str(reply) == "Function not found"
+
+
+def is_known_already(reply: object) -> bool:
+    """Whether loading was refused because another caller was faster."""
+    return isinstance(reply, RedisError) and str(reply).endswith("already exists")
+
+
+def older_forget(*, memory: bool = False) -> Op[int]:
+    """Take away the libraries of other versions from one server; how many there were.
+
+    A process of another version that still runs loads its own again with its next call, so this can only cost it a
+    round trip.
+
+    Raises:
+        StoreUnavailable: it does not answer.
+    """
+    there = ("EXISTS", keys.meta(keys.stream_id(memory=memory)))  # nothing is; it says which server is asked
+    _, listed = yield Pipeline([there, ("FUNCTION", "LIST", "LIBRARYNAME", f"{PREFIX}*")])
+    names = [dict(zip(each[::2], each[1::2], strict=True))[b"library_name"].decode() for each in listed]
+    older = [each for each in names if each != name()]
+    yield Pipeline([there, *(("FUNCTION", "DELETE", each) for each in older)])
+    return len(older)
+
+
+def verbs() -> list[str]:
+    """The names of all scripts."""
+    return sorted(path.stem for path in LUA.glob("*.lua"))
+
+
+def header(verb: str, line: str) -> list[str]:
+    """What a script's header lists as ``include`` or as ``flags``."""
+    found = dict(_HEADER.findall(_source(verb)))
+    return re.split(r"[,\s]+", found[line].strip()) if line in found else []
 
 
 @cache
-def load(name: str) -> Source:
-    """The script ``lua/<name>.lua`` with what it includes."""
-    body = (LUA / f"{name}.lua").read_text("utf-8")
-    included = [
-        (LUA / "lib" / f"{part.strip()}.lua").read_text("utf-8")
-        for line in _INCLUDE.findall(body)
-        for part in line.split(",")
-    ]
-    text = "\n".join([*included, body])
-    return Source(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
+def name() -> str:
+    """The library's name."""
+    return PREFIX + hashlib.sha256(_text("").encode()).hexdigest()[:16]
+
+
+@cache
+def text() -> str:
+    """The library: what is shared is made once, when it is loaded, and not with every call."""
+    return _text(name())
+
+
+def _text(library: str) -> str:
+    parts = [f"#!lua name={library}", *map(_source, [_BEGIN, *_shared()])]
+    for verb in verbs():
+        flags = ", ".join(f"'{flag}'" for flag in header(verb, "flags"))
+        parts.append(
+            f"library_register{{function_name = '{library}_{verb}', flags = {{{flags}}}, "
+            f"callback = function(KEYS, ARGV)\nlibrary_begin()\n{_source(verb)}end}}"
+        )
+    return "\n".join(parts)
+
+
+@cache
+def _shared() -> Sequence[str]:
+    """The files under lib/, each after those that it needs, as the headers list them."""
+    order: TopologicalSorter[str] = TopologicalSorter()
+    for verb in verbs():
+        included = [f"lib/{part}" for part in header(verb, "include")]
+        for before, after in pairwise(included):
+            order.add(after, before)
+        for part in included[:1]:
+            order.add(part)
+    return tuple(order.static_order())
+
+
+def _source(part: str) -> str:
+    return (LUA / f"{part}.lua").read_text("utf-8")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from streams.log import entries, keys, read, trim
+from streams.log import entries, keys, read, stats, trim
 from streams.log.client import Op, Pipeline, Script, Steady
 from streams.log.entries import Entry
 from streams.log.errors import StoreUnavailable
@@ -97,6 +97,7 @@ class _Inspection(NamedTuple):
     ttl_ms: int
     has_filter: int
     dead_lettered: int
+    is_unnoted: int
 
     def state(self, *, lag: int, oldest_ms: int) -> GroupState:
         is_paused = self.paused_until_ms < 0 or self.paused_until_ms > self.now_ms
@@ -163,6 +164,8 @@ def inspect(stream_id: str, name: str) -> Op[GroupState]:
             yield from sweep(stream_id, name)
         else:
             break
+    if found.is_unnoted:
+        yield from stats.limits_note([stream_id])
     lag, oldest_ms = found.undelivered, found.oldest_ms
     if found.has_filter and lag:
         behind, first_ms = yield from matching(stream_id, name)

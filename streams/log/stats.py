@@ -1,6 +1,6 @@
 """How streams stand: counters that the scripts keep anyway, read in one round trip."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from streams.log import keys, meta
@@ -60,7 +60,9 @@ def inspect(stream_id: str) -> Op[State]:
     Raises:
         StreamNotFound: there is no such stream (any more).
     """
-    return _state((yield _inspection(stream_id)))
+    reply = yield _inspection(stream_id)
+    yield from _note_expired({stream_id: reply})
+    return _state(reply)
 
 
 def inspect_many(stream_ids: Sequence[str]) -> Op[dict[str, State]]:
@@ -71,13 +73,14 @@ def inspect_many(stream_ids: Sequence[str]) -> Op[dict[str, State]]:
     if not stream_ids:
         return {}
     replies = yield Scripts([_inspection(stream_id) for stream_id in stream_ids])
-    found: dict[str, State] = {}
+    found: dict[str, list[int]] = {}
     for stream_id, reply in zip(stream_ids, replies, strict=True):
         if isinstance(reply, StoreUnavailable) and not keys.in_memory(stream_id):
             raise reply
         if not isinstance(reply, StreamNotFound | StoreUnavailable):
-            found[stream_id] = _state(reply)
-    return found
+            found[stream_id] = reply
+    yield from _note_expired(found)
+    return {stream_id: _state(reply) for stream_id, reply in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,22 @@ def _figures(counters: meta.Counters) -> Figures:
         max(0, min(above, counters.messages)),
         counters.last_ms if counters.messages else None,
     )
+
+
+def limits_note(stream_ids: Sequence[str]) -> Op[None]:
+    """Have these streams note what their limits take away now. One that cannot (full, disk failing) does it later."""
+    if stream_ids:
+        yield Scripts(
+            [
+                Script("trim", [keys.log(each), keys.meta(each), keys.gone(each)], ["limits", 0])
+                for each in stream_ids
+            ]
+        )
+
+
+def _note_expired(replies: Mapping[str, list[int]]) -> Op[None]:
+    # Looking writes nothing itself, so that it goes on where the server refuses writes.
+    yield from limits_note([stream_id for stream_id, reply in replies.items() if reply[-1]])
 
 
 def _inspection(stream_id: str) -> Script:

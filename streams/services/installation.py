@@ -9,7 +9,7 @@ from django.db import transaction
 
 from streams import bearer, selectors, store
 from streams.access import SYSTEM
-from streams.log import config, keys
+from streams.log import config, keys, scripts
 from streams.log.errors import StoreUnavailable
 from streams.models import (
     DEFAULT_WORKSPACE,
@@ -65,12 +65,14 @@ def configuration_republish() -> tuple[int, int]:
     Returns:
         How many streams and tokens.
     """
+    store.log().run(scripts.older_forget())
     streams = list(Stream.objects.select_related("workspace"))
     streams_publish([stream for stream in streams if stream.storage == Storage.DURABLE])
     for group in Group.objects.select_related("stream").filter(stream__storage=Storage.DURABLE):
         group_publish(group, delivered=0)
     if store.has_memory():
         with contextlib.suppress(StoreUnavailable):
+            store.log().run(scripts.older_forget(memory=True))
             memory_fill(again=True)
     tokens = list(Token.objects.select_related("workspace"))
     for token in tokens:

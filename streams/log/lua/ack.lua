@@ -12,6 +12,7 @@
 -- ARGV[4...] values: offsets or leases
 -- returns: how many were settled now
 -- errors: OKMQ_NO_GROUP OKMQ_LEASE_LOST
+-- flags: allow-oom
 -- include: state, gone, floor, group, order
 local group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local turns, ready = KEYS[6], KEYS[7]

@@ -2,6 +2,7 @@
 -- KEYS[1] meta
 -- ARGV[1] offset: the last one archived
 -- returns: 1 when noted
+-- flags: allow-oom
 -- include: state
 local meta = KEYS[1]
 local offset = tonumber(ARGV[1])

@@ -9,6 +9,7 @@
 -- ARGV[4] values: how many of the following belong to the stream
 -- ARGV[5...] pairs: field, value; an empty value takes the field away; then of each group a JSON array: name and pairs
 -- returns: 1 when it was begun, 0 when it was there, -1 when the server has lost what it held meanwhile
+-- flags: allow-oom
 -- include: state
 local meta, groups = KEYS[1], KEYS[2]
 local life, last, ceiling, values = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])

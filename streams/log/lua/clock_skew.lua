@@ -3,6 +3,7 @@
 -- ARGV[1] held: by how much the wall clock was known to be ahead of the steady one, ms
 -- ARGV[2] fresh: by how much it is now
 -- returns: 1 when noted
+-- flags: allow-oom
 local skew = KEYS[1]
 local held, fresh = ARGV[1], ARGV[2]
 

@@ -3,6 +3,7 @@
 -- ARGV[1] offset: the last one processed; 0 is the start
 -- returns: the committed offset of before
 -- errors: OKMQ_NO_STREAM OKMQ_RANGE
+-- flags: allow-oom
 -- include: state
 local meta = KEYS[1]
 local offset = tonumber(ARGV[1])

@@ -2,6 +2,7 @@
 -- KEYS[1] gone
 -- ARGV[1...] bounds: offsets, ascending; a range is from one to below the next
 -- returns: one number a range
+-- flags: no-writes
 -- include: gone
 local gone = KEYS[1]
 

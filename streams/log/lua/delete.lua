@@ -10,6 +10,7 @@
 -- ARGV[2...] offsets: at most 1000
 -- returns: messages and bytes that went
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
+-- flags: allow-oom
 -- include: state, gone, floor, removal
 local meta = KEYS[2]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], expiry = KEYS[7]}

@@ -10,6 +10,7 @@
 -- ARGV[2] slice: most offsets below the floor to remove in one call
 -- returns: entries removed, 1 when done, entries removed that the history did not get in time
 -- errors: OKMQ_NO_STREAM
+-- flags: allow-oom
 -- include: state, gone, floor, removal, drop
 local meta = KEYS[2]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6]}

@@ -7,6 +7,7 @@
 -- ARGV[2...] leases: those that have passed on or were voided by a seek are passed over
 -- returns: how many there were
 -- errors: OKMQ_NO_GROUP
+-- flags: allow-oom
 -- include: state, gone, floor, group
 local group_key, pending, due, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake = ARGV[1]

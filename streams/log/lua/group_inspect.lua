@@ -13,8 +13,10 @@
 --   time of the oldest message not acknowledged or 0, fetched_ms, acked_ms, paused_until, made_ms, now,
 --   deliveries so far, removed while out, 1 when a message is out for the last time, ms until the oldest goes by age or -1,
 --   1 when what expired must be swept first, 1 when parked ones must be, steady, age limit in ms or 0,
---   1 when the group has a filter, dead letters ever made by too many deliveries
+--   1 when the group has a filter, dead letters ever made by too many deliveries,
+--   1 when what has just expired is still to be noted (trim: limits)
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
+-- flags: no-writes
 -- include: state, gone, floor, group
 local log, meta, gone, group_key, pending, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local leases, parked, expiry, steady = KEYS[7], KEYS[8], KEYS[9], ARGV[1]
@@ -24,8 +26,8 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 local now = state_now(state)
+local noted = state.floor
 raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
-state_save(meta, state)
 local delivered = math.max(group.delivered, state.floor - 1)
 local undelivered = state.last - delivered - gone_between(gone, delivered + 1, state.last)
 local lost, unswept = group.lost + delivered - group.delivered, 0
@@ -49,4 +51,5 @@ return {delivered, floor, undelivered, redis.call('ZCARD', pending), group.redel
   group.acked, oldest_ms, group.fetched_ms, group.acked_ms, group.paused_until, group.made_ms, now, group.sequence,
   group.unfinished, is_last and 1 or 0, margin,
   ripe and tonumber(ripe) <= now and 1 or 0, unswept, tonumber(steady),
-  (state.ttl or 0) * 1000, #group.filter > 0 and 1 or 0, group.dead_lettered}
+  (state.ttl or 0) * 1000, #group.filter > 0 and 1 or 0, group.dead_lettered,
+  state.floor > noted and 1 or 0}

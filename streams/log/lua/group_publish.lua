@@ -10,6 +10,7 @@
 -- ARGV[5...] pairs: setting, value; an empty value takes the setting away
 -- returns: 1 when the group is new, 2 when what is in flight must be put in order (order_adopt), else 0
 -- errors: OKMQ_NO_STREAM
+-- flags: allow-oom
 local meta, group, groups, counted = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, name, delivered, steady = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

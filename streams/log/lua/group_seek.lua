@@ -12,6 +12,7 @@
 -- ARGV[2] next: the offset that is delivered next; beyond the end is the end
 -- returns: the next offset of before and after
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
+-- flags: allow-oom
 -- include: state, gone, floor, group
 local meta, group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local turns, parked, ready = KEYS[7], KEYS[8], KEYS[9]

@@ -8,6 +8,7 @@
 -- ARGV[2] stop: the offset after the last
 -- returns: delivered, visible messages of any key not delivered, messages in flight or waiting for their turn
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
+-- flags: no-writes
 -- include: state, gone, floor, group
 local meta, gone, group_key, pending, parked = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local first, stop = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -4,19 +4,21 @@
 -- KEYS[3] gone
 -- KEYS[4] by_key
 -- returns: last, last_ms, first, first_ms, messages, bytes, committed, lag, keys, duplicates, archived, cum, floor,
---   widest, now
+--   widest, now, 1 when what has just expired is still to be noted (trim: limits)
 -- errors: OKMQ_NO_STREAM
+-- flags: no-writes
 -- include: state, gone, floor
 local log, meta, gone, by_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local now = state_now(state)
+local noted = state.floor
 raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
-state_save(meta, state)
 local entry = redis.call('XRANGE', log, state.floor, state.floor)[1]
 local first_ms = entry and entry_ms(entry) or 0
 local after = math.max(state.committed, state.floor - 1)
 local lag = state.last - after - gone_between(gone, after + 1, state.last)
 return {state.last, state.last_ms, state.floor, first_ms, state.messages, state.bytes, state.committed, lag,
-  redis.call('HLEN', by_key), state.duplicates, state.archived, state.cum, state.floor, state.widest, now}
+  redis.call('HLEN', by_key), state.duplicates, state.archived, state.cum, state.floor, state.widest, now,
+  state.floor > noted and 1 or 0}

@@ -3,6 +3,7 @@
 -- ARGV[1] owner: who asks
 -- ARGV[2] for_ms: how long; 0 gives it back
 -- returns: 1 when the owner holds it now, else 0
+-- flags: allow-oom
 local lease = KEYS[1]
 local owner, for_ms = ARGV[1], tonumber(ARGV[2])
 

@@ -2,6 +2,7 @@
 -- KEYS[1] meta
 -- ARGV[1] fresh: a random word, kept where there is none
 -- returns: empty where the stream is there, else the word that `begin` must name
+-- flags: allow-oom
 local meta = KEYS[1]
 local fresh = ARGV[1]
 

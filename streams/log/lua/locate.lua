@@ -4,6 +4,7 @@
 -- ARGV[1] at_ms: unix ms
 -- returns: the offset; last + 1 where nothing is that new
 -- errors: OKMQ_NO_STREAM
+-- flags: no-writes
 -- include: state, gone, floor
 local log, meta = KEYS[1], KEYS[2]
 local at_ms = tonumber(ARGV[1])

@@ -7,6 +7,7 @@
 -- ARGV[2] removals: as the first slice found them, or empty
 -- returns: how many there were, where to go on or 0, removals
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
+-- flags: allow-oom
 -- include: state, gone
 local meta, gone, group, parked = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local from, removals, SLICE = tonumber(ARGV[1]), ARGV[2], 500

@@ -5,6 +5,7 @@
 -- ARGV[1] limits: MessagePack map of the limits that would hold
 -- returns: messages and bytes that would go, the floor of now, the floor then, time of the message there or 0, last
 -- errors: OKMQ_NO_STREAM
+-- flags: no-writes
 -- include: state, gone, floor
 local log, meta, gone = KEYS[1], KEYS[2], KEYS[3]
 local limits = cmsgpack.unpack(ARGV[1])

@@ -2,6 +2,7 @@
 -- KEYS[1] meta
 -- ARGV[1...] pairs: field, value; an empty value takes the field away
 -- returns: 1 when the stream is new here, else 0
+-- flags: allow-oom
 -- include: state
 local meta = KEYS[1]
 

@@ -3,6 +3,7 @@
 -- ARGV[1] interval_us: microseconds that one request is worth
 -- ARGV[2] burst: requests that may come at once after a rest
 -- returns: allowed (1 or 0), requests left at this moment, microseconds until one is let through, until all are
+-- flags: allow-oom
 local rate = KEYS[1]
 local interval, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
 

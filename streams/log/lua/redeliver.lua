@@ -10,6 +10,7 @@
 -- ARGV[5...] values: offsets or leases
 -- returns: how many it applied to
 -- errors: OKMQ_NO_GROUP OKMQ_LEASE_LOST
+-- flags: allow-oom
 -- include: state, gone, floor, group
 local group_key, pending, due, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, steady, delay_ms, mode = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]

@@ -12,6 +12,7 @@
 -- ARGV[2...] names: of the groups, in the order of their keys
 -- returns: messages and bytes that went, 1 when done; -1 when these are not all groups
 -- errors: OKMQ_NO_STREAM
+-- flags: allow-oom
 -- include: state, gone, floor, group, removal, interest
 local meta, kept, groups = KEYS[2], KEYS[7], KEYS[8]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6]}

@@ -2,6 +2,7 @@
 -- KEYS[1...] keys: every key of the stream
 -- ARGV[1] wake: channel
 -- returns: number of keys that were there
+-- flags: allow-oom
 local wake = ARGV[1]
 
 local removed = 0

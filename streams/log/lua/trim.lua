@@ -6,6 +6,7 @@
 -- ARGV[2] value: the offset, or how many to keep; ignored for limits
 -- returns: messages and bytes that went
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
+-- flags: allow-oom
 -- include: state, gone, floor
 local log, meta, gone = KEYS[1], KEYS[2], KEYS[3]
 local mode, value = ARGV[1], ARGV[2]

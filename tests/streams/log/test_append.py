@@ -134,11 +134,3 @@ def test_writers_at_the_same_time_leave_no_gap_and_double_nothing(
     held = browse(log, stream)
     assert [each.offset for each in held] == list(range(1, 201))
     assert len({each.id for each in held}) == 200
-
-
-def test_a_script_flush_is_healed_within_the_call(log: Log, stream: str) -> None:
-    fill(log, stream, 1)
-    log.client.execute_command("SCRIPT", "FLUSH")
-    assert fill(log, stream, 1, first=2) == [Appended(2, False)]
-    log.client.execute_command("SCRIPT", "FLUSH")
-    assert log.run(stats.inspect_many([stream]))[stream].messages == 2

@@ -1,0 +1,14 @@
+-- Begins the library. A function of the server looks every global name up by way of other tables, which made a batch of
+-- a thousand a sixth slower than a script; locals cost nothing. Names are there only once a function runs.
+local library_register = redis.register_function
+
+local function library_names()
+  return redis, string, math, table, cjson, cmsgpack, ipairs, pairs, next, type, tonumber, unpack, setmetatable
+end
+
+local redis, string, math, table, cjson, cmsgpack, ipairs, pairs, next, type, tonumber, unpack, setmetatable
+
+local function library_begin()
+  if redis then return end
+  redis, string, math, table, cjson, cmsgpack, ipairs, pairs, next, type, tonumber, unpack, setmetatable = library_names()
+end
