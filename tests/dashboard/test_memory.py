@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from dashboard import topics
+from dashboard import bulk, rates, topics
 from streams import store
 from streams.access import SYSTEM
 from streams.log.client import Log
@@ -81,3 +81,22 @@ def test_while_their_server_is_away_figures_are_unknown_and_never_nought(
         in settings_page.content.decode()
     )
     assert owner.get("/").status_code == 200
+
+
+def test_while_their_server_is_away_a_deed_on_several_streams_is_done_to_the_others(
+    make_stream: MakeStream, unique: str, request: pytest.FixtureRequest
+) -> None:
+    away = make_stream(unique, bodies=[b"1"], storage="memory")
+    kept = make_stream(f"{unique}-kept", bodies=[b"1", b"2"])
+    request.getfixturevalue("away")
+    outcome = bulk.done(bulk.Preview(rates.rows([away, kept])), deed="purge", actor=SYSTEM)
+    assert (outcome.streams, outcome.messages) == (1, 2)
+    assert outcome.refused == [f"{unique}: The message store does not answer; try again."]
+
+
+def test_while_their_server_is_away_their_messages_cannot_be_seen_for_now(
+    owner: Client, make_stream: MakeStream, unique: str, request: pytest.FixtureRequest
+) -> None:
+    make_stream(unique, bodies=[b"1"], storage="memory")
+    request.getfixturevalue("away")
+    assert owner.get(f"/streams/{unique}/").status_code == 503
