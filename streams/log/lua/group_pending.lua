@@ -17,6 +17,7 @@
 -- returns: offset to go on from or 0, generation, rows of offset, deliveries, delivered ms, consumer, due (steady ms),
 --   sequence of the lease, id, key, published ms; the last three are empty, empty and 0 where the message went
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
+-- flags: no-writes
 -- include: state, gone, floor, group
 local log, meta, gone, group_key, pending, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local leases, replayed, start, consumer = KEYS[7], KEYS[8], ARGV[1], ARGV[7]
