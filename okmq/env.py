@@ -53,6 +53,7 @@ class Env:
     history_every_s: int
     fsync: str
     https: bool
+    https_strict: bool
     debug: bool
 
     @property
@@ -176,6 +177,7 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         history_every_s=read("OKMQ_HISTORY_EVERY", _between(1, 86_400), 60),
         fsync=read("OKMQ_FSYNC", _one_of("always", "everysec", "no"), "always"),
         https=read("OKMQ_HTTPS", _switch, False),
+        https_strict=read("OKMQ_HTTPS_STRICT", _switch, False),
         debug=read("OKMQ_DEBUG", _switch, False),
     )
     # A name that is not known in the environment may be somebody else's; in this file it is mistyped.

@@ -179,7 +179,9 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENV.https
 if ENV.https:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 31_536_000
-    SECURE_SSL_REDIRECT = False
+    # For whole domains, so only where somebody says that all of them speak HTTPS.
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = SECURE_SSL_REDIRECT = ENV.https_strict
+    SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)/?$"]  # asked by who stands beside it
 
 LOGGING = {
     "version": 1,

@@ -135,6 +135,20 @@ def api_command(base_url: str, path: str) -> str:
 
 
 @register.simple_tag
+def stream_command(base_url: str, name: str) -> str:
+    """A stream and its settings, and one of them changed."""
+    path = f"{base_url}/api/v1/streams/{name}"
+    changed = call(path, method="-X PATCH ", body='{"ttl": 86400}')
+    return f"{call(path)}\n\n{changed}"
+
+
+@register.simple_tag
+def stream_history_command(base_url: str, name: str) -> str:
+    """What a stream's history holds, from the API."""
+    return call(f"{base_url}/api/v1/streams/{name}/history?step=hour")
+
+
+@register.simple_tag
 def root_command(base_url: str, path: str) -> str:
     """A path outside the versioned API, read."""
     return call(f"{base_url}/{path}")
