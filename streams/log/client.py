@@ -283,6 +283,13 @@ def named(error: RedisError) -> errors.LogError:
             return errors.OffsetsUsedUp()
         case "OKMQ_NO_GROUP":
             return errors.GroupNotFound()
+        case "OKMQ_NO_REMOVAL":
+            return errors.RemovalNotFound()
+        case "OKMQ_UNDO_LATER":
+            return errors.RemovedSince(int(rest))
+        case "OKMQ_UNDO_PART":
+            left, messages = map(int, rest.split())
+            return errors.RemovalTaken(left, messages)
         case "OKMQ_LEASE_LOST":
             return errors.LeaseLost(rest)
         case "OKMQ_SEALED":

@@ -45,6 +45,30 @@ class OperationDenied(LogError):
         self.switch = switch
 
 
+class RemovalNotFound(LogError):
+    """There is no such removal, its time is over, or it was undone."""
+
+
+class RemovedSince(LogError):
+    """Something was removed after it that has to be undone first: ``later`` is its number."""
+
+    def __init__(self, later: int) -> None:
+        super().__init__(f"removal {later} came after it")
+        self.later = later
+
+
+class RemovalTaken(LogError):
+    """A limit has meanwhile taken part of a removal, or would at once; nothing was brought back.
+
+    Attributes:
+        left, messages: that could still come back, of how many.
+    """
+
+    def __init__(self, left: int, messages: int) -> None:
+        super().__init__(f"{left} of {messages} are left")
+        self.left, self.messages = left, messages
+
+
 class MessageNotFound(LogError):
     """No visible message stands at this offset."""
 

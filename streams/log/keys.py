@@ -126,6 +126,21 @@ def removing(stream_id: str) -> list[str]:
     return [make(stream_id) for make in (log, meta, gone, hidden, by_key, latest)]
 
 
+def aside(stream_id: str) -> str:
+    """Sorted set: offsets of single messages that were set aside, by the number of their removal."""
+    return f"okmq:{{{stream_id}}}:aside"
+
+
+def scratch(stream_id: str) -> str:
+    """Sorted set that lives within one script."""
+    return f"okmq:{{{stream_id}}}:scratch"
+
+
+def removals(stream_id: str) -> str:
+    """Hash: what can be undone, a few fields a removal (``lua/lib/aside.lua``)."""
+    return f"okmq:{{{stream_id}}}:removals"
+
+
 def groups(stream_id: str) -> str:
     """Set: names of the stream's consumer groups."""
     return f"okmq:{{{stream_id}}}:groups"
@@ -171,6 +186,11 @@ def parked(stream_id: str, group: str) -> str:
     return f"okmq:{{{stream_id}}}:parked:{group}"
 
 
+def parked_aside(stream_id: str, group: str) -> str:
+    """Sorted set: offsets that were parked when they were removed for a while, by offset."""
+    return f"okmq:{{{stream_id}}}:parked-aside:{group}"
+
+
 def ready(stream_id: str, group: str) -> str:
     """Sorted set: offsets whose turn of their key has come, by offset."""
     return f"okmq:{{{stream_id}}}:ready:{group}"
@@ -188,7 +208,7 @@ def health(stream_id: str, group: str) -> str:
 
 def all_of_group(stream_id: str, name: str) -> list[str]:
     """Every key that a group may own."""
-    makers = (group, pending, due, leases, dead, replayed, turns, parked, ready, counted, health)
+    makers = (group, pending, due, leases, dead, replayed, turns, parked, parked_aside, ready, counted, health)
     return [make(stream_id, name) for make in makers]
 
 
@@ -205,6 +225,8 @@ def all_of(stream_id: str) -> list[str]:
         hidden(stream_id),
         latest(stream_id),
         kept(stream_id),
+        aside(stream_id),
+        removals(stream_id),
         groups(stream_id),
     ]
 

@@ -41,6 +41,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         removals: messages that ever went from between others.
         passed: where messages are kept by interest, everything up to it has been looked at; 0: nothing yet.
         turn: the last kept message that was looked at again.
+        kept: from here on something that was set aside may come back; 0: nothing was.
     """
 
     last: int = 0
@@ -66,6 +67,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
     removals: int = 0
     passed: int = 0
     turn: int = 0
+    kept: int = 0
 
 
 _counters = msgspec.msgpack.Decoder(Counters).decode

@@ -32,7 +32,8 @@ class Position:
         ttl_ms: the age limit, or None.
         widest: bytes of the largest body ever appended.
         now_ms: the server's clock.
-        hides: whether entries that a limit took away still stand between visible ones.
+        hides: whether entries that went still stand between visible ones.
+        kept: from here on something that was set aside may come back; 0: nothing was.
     """
 
     committed: int
@@ -42,6 +43,7 @@ class Position:
     widest: int
     now_ms: int
     hides: bool = False
+    kept: int = 0
 
     def page(self, limit: int) -> int:
         """How many entries may be asked for at once without passing the answer's size by much."""
@@ -70,6 +72,7 @@ def position(stream_id: str) -> Op[Position]:
         widest=counters.widest,
         now_ms=int(seconds) * 1000 + int(microseconds) // 1000,
         hides=counters.hidden == 1,
+        kept=counters.kept,
     )
 
 

@@ -74,7 +74,7 @@ def drop(stream_id: str, *, hold_ms: int = HOLD_FOR_HISTORY_MS) -> Op[Dropped]:
     while True:
         removed, done, unseen = yield Script(
             "drop",
-            keys.removing(stream_id),
+            [*keys.removing(stream_id), keys.aside(stream_id)],
             [hold_ms, DROP_SLICE],
         )
         entries_, missed = entries_ + removed, missed + unseen
@@ -170,6 +170,22 @@ def purge_matching(
     keep: int | None = None,
 ) -> Op[Removed]:
     """Remove by hand the messages that are wanted: those below an offset, or all but the newest ``keep`` of them."""
+    found = yield from matching_offsets(stream_id, wanted, below=below, keep=keep)
+    return (yield from delete(stream_id, found, denied_by="deny_purge"))
+
+
+def matching_offsets(
+    stream_id: str,
+    wanted: read.Wanted,
+    *,
+    below: int | None = None,
+    keep: int | None = None,
+) -> Op[list[int]]:
+    """What ``purge_matching`` would remove.
+
+    Raises:
+        StreamNotFound, StreamSealed, OperationDenied: before the search.
+    """
     yield from delete(stream_id, [0], denied_by="deny_purge")  # refused before a long search, not after it
     at = yield from read.position(stream_id)
     found: list[int] = []
@@ -184,7 +200,7 @@ def purge_matching(
         start = found[-1] + 1
     if keep:
         found = found[:-keep]
-    return (yield from delete(stream_id, found, denied_by="deny_purge"))
+    return found
 
 
 def _raise_floor(stream_id: str, mode: str, value: int) -> Op[Removed]:

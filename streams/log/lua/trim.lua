@@ -24,6 +24,9 @@ else target = floor_by_limits(log, gone, state, state_now(state)) end
 
 local messages, bytes = raise_floor(log, gone, state, target)
 -- What a person took away is not kept for the history: it goes physically at once.
-if by_hand then state.purged = math.max(state.purged, state.floor - 1) end
+if by_hand then
+  state.purged = math.max(state.purged, state.floor - 1)
+  if state.kept > 0 then state.kept = math.max(state.kept, math.min(target, state.floor)) end
+end
 state_save(meta, state)
 return {messages, bytes}

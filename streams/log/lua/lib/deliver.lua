@@ -46,7 +46,7 @@ end
 -- What was out and is due again; what was out too often or is no longer there is retired. Returns true when so much
 -- was due that more may be.
 local function deliver_due(fetch)
-  local group, retired, given = fetch.group, {}, {}
+  local group, retired, given, shelved = fetch.group, {}, {}, {}
   local ripe = redis.call('ZRANGEBYSCORE', fetch.due, '-inf', fetch.steady, 'LIMIT', 0, math.max(fetch.limit, 100))
   table.sort(ripe, function(a, b) return tonumber(a) < tonumber(b) end)
   for _, offset in ipairs(ripe) do
@@ -60,7 +60,9 @@ local function deliver_due(fetch)
       else
         group.unfinished = group.unfinished + 1
       end
-      retired[#retired + 1] = offset
+      -- One that is set aside may come back: its lease stays, so that a late answer still counts.
+      local kept = not entry and fetch.state.kept > 0 and redis.call('XRANGE', fetch.log, offset, offset)[1]
+      if kept then shelved[#shelved + 1] = offset else retired[#retired + 1] = offset end
     elseif deliver_fits(fetch, entry) then
       if held.deliveries > 0 then group.redelivered = group.redelivered + 1 end
       deliver_one(fetch, entry, held.deliveries + 1)
@@ -75,7 +77,13 @@ local function deliver_due(fetch)
     fetch.pending_count = fetch.pending_count - #offsets
     if group.ordered > 0 then order_pass(fetch.turns, fetch.ready, offsets) end
   end
-  return #retired > 0 and #ripe >= 100
+  if #shelved > 0 then
+    redis.call('ZREM', fetch.pending, unpack(shelved))
+    redis.call('ZREM', fetch.due, unpack(shelved))
+    fetch.pending_count = fetch.pending_count - #shelved
+    if group.ordered > 0 then order_pass(fetch.turns, fetch.ready, shelved) end
+  end
+  return #retired + #shelved > 0 and #ripe >= 100
 end
 
 -- What waited for its key. Of a list whose messages have gone a bounded part is passed over; true when more is left.

@@ -47,8 +47,13 @@ local function raise_floor(log, gone, state, offset)
   local messages, bytes, cum = floor_cost(log, gone, state, offset)
   state.floor, state.floor_cum = offset, cum
   state.messages, state.bytes = state.messages - messages, state.bytes - bytes
+  -- What was set aside below what goes now is older: it cannot come back.
+  if messages > 0 and state.kept > 0 then state.kept = math.max(state.kept, offset) end
   return messages, bytes
 end
+
+-- Below it nothing comes back.
+local function floor_or_kept(state) return state.kept > 0 and math.min(state.kept, state.floor) or state.floor end
 
 -- The lowest floor that is enough, the present one not being so. What a limit takes away mostly lies close to the
 -- floor, so the steps double before they halve.

@@ -10,8 +10,8 @@ local function gone_whole(number) return string.format('%.0f', number) end
 local function gone_score(level, block) return gone_whole(-(level * GONE_LEVEL_SCORE + block)) end
 
 local function gone_run(member)
-  local first, last, bytes = string.match(member, '^(%d+):(%d+):(%d+)$')
-  return {member = member, first = tonumber(first), last = tonumber(last), bytes = tonumber(bytes)}
+  local first, last, bytes, aside = string.match(member, '^(%d+):(%d+):(%d+)(.*)$')
+  return {member = member, first = tonumber(first), last = tonumber(last), bytes = tonumber(bytes), aside = aside ~= ''}
 end
 
 -- The run that holds an offset or, in the same block, comes before it.
@@ -28,12 +28,12 @@ local function gone_has(gone, offset)
 end
 
 -- Notes that the message at an offset went; false when it was noted before. The sums wait in pending for gone_settle.
--- No run reaches over the floor: its bytes could not be told apart.
-local function gone_add(gone, pending, floor, offset, size)
+-- No run reaches over the floor: its bytes could not be told apart. One that is only set aside is a run of its own.
+local function gone_add(gone, pending, floor, offset, size, aside)
   local left, right = gone_run_upto(gone, offset), nil
   if left and left.last >= offset then return false end
   local first, last, bytes = offset, offset, size
-  if left and left.last == offset - 1 and offset > floor then
+  if left and left.last == offset - 1 and offset > floor and not aside and not left.aside then
     first, bytes = left.first, bytes + left.bytes
     redis.call('ZREM', gone, left.member)
   end
@@ -41,18 +41,26 @@ local function gone_add(gone, pending, floor, offset, size)
     local member = redis.call('ZRANGEBYSCORE', gone, gone_whole(offset + 1), gone_whole(offset + 1))[1]
     right = member and gone_run(member)
   end
-  if right then
+  if right and not aside and not right.aside then
     last, bytes = right.last, bytes + right.bytes
     redis.call('ZREM', gone, right.member)
   end
-  redis.call('ZADD', gone, gone_whole(first), string.format('%.0f:%.0f:%.0f', first, last, bytes))
+  redis.call('ZADD', gone, gone_whole(first), string.format('%.0f:%.0f:%.0f', first, last, bytes) .. (aside and ':a' or ''))
   local block = math.floor(offset / GONE_BLOCK)
   local sum = pending[block] or {0, 0}
   pending[block] = {sum[1] + 1, sum[2] + size}
   return true
 end
 
--- Brings the sums up to date with what gone_add noted.
+-- Takes back what gone_add noted of a message that was set aside.
+local function gone_return(gone, pending, offset, size)
+  redis.call('ZREM', gone, string.format('%.0f:%.0f:%.0f:a', offset, offset, size))
+  local block = math.floor(offset / GONE_BLOCK)
+  local sum = pending[block] or {0, 0}
+  pending[block] = {sum[1] - 1, sum[2] - size}
+end
+
+-- Brings the sums up to date with what gone_add and gone_return noted.
 local function gone_settle(gone, pending)
   for level = 1, GONE_LEVELS do
     local above = {}
@@ -64,7 +72,9 @@ local function gone_settle(gone, pending)
         count, bytes = string.match(member, ':(%d+):(%d+)$')
         redis.call('ZREM', gone, member)
       end
-      redis.call('ZADD', gone, score, string.format('%d:%.0f:%.0f:%.0f', level, block, count + sum[1], bytes + sum[2]))
+      if count + sum[1] > 0 then
+        redis.call('ZADD', gone, score, string.format('%d:%.0f:%.0f:%.0f', level, block, count + sum[1], bytes + sum[2]))
+      end
       local parent = math.floor(block / GONE_BLOCK)
       local held = above[parent] or {0, 0}
       above[parent] = {held[1] + sum[1], held[2] + sum[2]}

@@ -12,7 +12,7 @@ local function removal_take(stream, state, removal, entry, by_hand)
   local offset, fields = entry_offset(entry), entry[2]
   local key = fields[7] == 'k' and fields[8]
   local counted = gone_add(stream.gone, removal.sums, state.floor, offset, #fields[4])
-  if counted then
+  if counted and offset >= state.floor then
     removal.messages, removal.bytes = removal.messages + 1, removal.bytes + #fields[4]
     if key and state.max_messages_per_key then redis.call('ZREM', stream.latest, latest_member(key, offset)) end
   end
@@ -43,7 +43,7 @@ local function removal_of_expired(stream, state, now, slice)
   if #due == 0 then return 0, true end
   local removal = removal_begin()
   for _, offset in ipairs(due) do
-    local entry = tonumber(offset) >= state.floor and redis.call('XRANGE', stream.log, offset, offset)[1]
+    local entry = tonumber(offset) >= floor_or_kept(state) and redis.call('XRANGE', stream.log, offset, offset)[1]
     if entry then removal_take(stream, state, removal, entry) end
   end
   redis.call('ZREM', stream.expiry, unpack(due))

@@ -12,7 +12,8 @@ local function state_load(meta)
     committed = held[9] or 0, archived = held[10] or 0, purged = held[11] or 0, held_since = held[12] or 0,
     duplicates = held[13] or 0, widest = held[14] or 0, ids_now = held[15] or 0, ids_since = held[16] or 0,
     ceiling = held[17] or 0, hidden = held[18] or 0, indexed = held[19] or 0,
-    indexed_for = held[20] or 0, removals = held[21] or 0, passed = held[22] or 0, turn = held[23] or 0}
+    indexed_for = held[20] or 0, removals = held[21] or 0, passed = held[22] or 0, turn = held[23] or 0,
+    kept = held[24] or 0}
   state.packed = packed[2]
   setmetatable(state, {__index = cmsgpack.unpack(packed[1])})
   -- From here on the index of messages by key would no longer be kept up.
@@ -26,7 +27,7 @@ local function state_save(meta, state)
   local packed = cmsgpack.pack({state.last, state.last_ms, state.last_id, state.cum, state.messages, state.bytes,
     state.floor, state.floor_cum, state.committed, state.archived, state.purged, state.held_since, state.duplicates,
     state.widest, state.ids_now, state.ids_since, state.ceiling, state.hidden, state.indexed,
-    state.indexed_for, state.removals, state.passed, state.turn})
+    state.indexed_for, state.removals, state.passed, state.turn, state.kept})
   if packed ~= state.packed then redis.call('HSET', meta, 'counters', packed) end
   state.packed = packed
 end

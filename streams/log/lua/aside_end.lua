@@ -1,0 +1,51 @@
+-- Ends what can no longer be undone: a slice of its single messages goes physically, the rest is free to go.
+-- KEYS[1] log
+-- KEYS[2] meta
+-- KEYS[3] gone
+-- KEYS[4] hidden
+-- KEYS[5] by_key
+-- KEYS[6] latest
+-- KEYS[7] aside
+-- KEYS[8] removals
+-- ARGV[1] number: of a removal that ends now, with those before it, or 0 for those whose time is over
+-- ARGV[2] slice: most messages in one call
+-- returns: how many have ended, 1 when done
+-- errors: OKMQ_NO_STREAM
+-- include: state, gone, floor, group, order, removal, aside
+local meta, aside, removals = KEYS[2], KEYS[7], KEYS[8]
+local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6]}
+local wanted, slice = tonumber(ARGV[1]), tonumber(ARGV[2])
+
+local state = state_load(meta)
+if not state then return redis.error_reply('OKMQ_NO_STREAM') end
+local now, held, over, ended = state_now(state), aside_load(removals), {}, 0
+for number, each in pairs(held) do
+  -- Also those that a limit has reached.
+  if number <= wanted or each['until'] <= now or each.first < state.kept then over[#over + 1] = number end
+end
+table.sort(over)
+for _, number in ipairs(over) do
+  local offsets, kept_runs = redis.call('ZRANGEBYSCORE', aside, number, number, 'LIMIT', 0, slice), {}
+  for _, offset in ipairs(offsets) do
+    local entry = redis.call('XRANGE', stream.log, offset, offset)[1]
+    if entry then
+      -- It is gone already and stays so; its run may now become one with its neighbours.
+      local size = #entry[2][4]
+      gone_return(stream.gone, kept_runs, tonumber(offset), size)
+      gone_add(stream.gone, kept_runs, state.floor, tonumber(offset), size)
+      removal_take(stream, state, removal_begin(), entry, true)
+    end
+  end
+  if #offsets > 0 then redis.call('ZREM', aside, unpack(offsets)) end
+  slice = slice - #offsets
+  if slice <= 0 then
+    state_save(meta, state)
+    return {ended, 0}
+  end
+  state.purged = math.max(state.purged, held[number].upto - 1)
+  aside_forget(removals, number)
+  held[number], ended = nil, ended + 1
+end
+state.kept = aside_lowest(held, state)
+state_save(meta, state)
+return {ended, 1}

@@ -1,0 +1,60 @@
+-- Deletes single messages, for a while only.
+-- KEYS[1] log
+-- KEYS[2] meta
+-- KEYS[3] gone
+-- KEYS[4] latest
+-- KEYS[5] aside
+-- KEYS[6] removals
+-- KEYS[7] groups
+-- KEYS[8...] of_groups: of each group its hash, parked and parked_aside
+-- ARGV[1] denial: the setting that forbids it, deny_delete or deny_purge
+-- ARGV[2] number: of the removal, as the first slice answered it, 0 before
+-- ARGV[3] keep_ms: how long it can be undone
+-- ARGV[4] facts: JSON, given back by who lists it
+-- ARGV[5] count: of the groups
+-- ARGV[6...] names: of the groups, in the order of their keys; then offsets, at most 1000
+-- returns: messages and bytes that went, number of the removal or 0, 1; 0 at the end when these are not all groups
+-- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
+-- include: state, gone, floor, group, order, removal, aside
+local log, meta, gone, latest, aside, removals, groups = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local denial, number, keep_ms, facts, count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local names = {}
+for n = 6, 5 + count do names[n - 5] = ARGV[n] end
+
+local state = state_load(meta)
+if not state then return redis.error_reply('OKMQ_NO_STREAM') end
+if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
+if state[denial] == 1 then return redis.error_reply('OKMQ_DENIED ' .. denial) end
+local now = state_now(state)
+raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+local standing, positions = aside_positions(groups, names, KEYS, 8)
+if not standing then return {0, 0, 0, 0} end
+
+local removal, first = removal_begin(), state.last + 1
+for n = 6 + count, #ARGV do
+  local offset = tonumber(ARGV[n])
+  local entry = offset >= state.floor and redis.call('XRANGE', log, ARGV[n], ARGV[n])[1]
+  if entry and entry_visible(gone, state, now, entry) then
+    local size, key = #entry[2][4], entry[2][7] == 'k' and entry[2][8]
+    state.hidden = 1
+    if number == 0 then number = aside_begin(removals, state, keep_ms, facts, positions) end
+    gone_add(gone, removal.sums, state.floor, offset, size, true)
+    removal.messages, removal.bytes, first = removal.messages + 1, removal.bytes + size, math.min(first, offset)
+    if key and state.max_messages_per_key then redis.call('ZREM', latest, latest_member(key, offset)) end
+    redis.call('ZADD', aside, number, offset)
+    for _, group in ipairs(standing) do
+      if redis.call('ZSCORE', group.parked, offset) then redis.call('ZADD', group.aside, offset, offset)
+      else redis.call('ZREM', group.aside, offset) end
+    end
+  end
+end
+if removal.messages > 0 then
+  state.kept = state.kept > 0 and math.min(state.kept, first) or first
+  local held = tonumber(redis.call('HGET', removals, number .. ':first'))
+  redis.call('HSET', removals, number .. ':first', string.format('%.0f', math.min(held, first)))
+  redis.call('HINCRBY', removals, number .. ':messages', removal.messages)
+  redis.call('HINCRBY', removals, number .. ':bytes', removal.bytes)
+end
+removal_end({log = log, gone = gone}, state, removal)
+state_save(meta, state)
+return {removal.messages, removal.bytes, number, 1}

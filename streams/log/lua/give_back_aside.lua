@@ -1,0 +1,57 @@
+-- Gives a slice of what an undo brought back to one of the groups that were behind.
+-- KEYS[1] log
+-- KEYS[2] meta
+-- KEYS[3] gone
+-- KEYS[4] removals
+-- KEYS[5] group
+-- KEYS[6] pending
+-- KEYS[7] due
+-- KEYS[8] leases
+-- KEYS[9] turns
+-- KEYS[10] parked
+-- KEYS[11] ready
+-- KEYS[12] parked_aside
+-- ARGV[1] wake: channel
+-- ARGV[2] number: of the removal
+-- ARGV[3] name: of the group
+-- ARGV[4] slice: most messages in one call
+-- returns: 1 when the group has all of it
+-- errors: OKMQ_NO_STREAM
+-- include: state, gone, floor, group, order, removal, aside
+local log, meta, gone, removals = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local reader = {key = KEYS[5], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], turns = KEYS[9], parked = KEYS[10],
+  ready = KEYS[11], aside = KEYS[12]}
+local wake, field, name, slice = ARGV[1], 'back:' .. ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+local state = state_load(meta)
+if not state then return redis.error_reply('OKMQ_NO_STREAM') end
+local back, others, mine = cjson.decode(redis.call('HGET', removals, field) or '[]'), {}, nil
+for _, each in ipairs(back) do
+  if each[1] == name then mine = each else others[#others + 1] = each end
+end
+if not mine then return 1 end
+local group, now, stop, done = group_load(reader.key), state_now(state), tonumber(mine[5]), true
+if group and string.format('%.0f', group.generation) == mine[2] then
+  -- What was out comes first, and once.
+  for _, offset in ipairs(tonumber(mine[3]) > 0 and redis.call('HKEYS', reader.leases) or {}) do
+    if tonumber(offset) >= tonumber(mine[3]) and tonumber(offset) <= stop then
+      local entry = redis.call('XRANGE', log, offset, offset)[1]
+      if entry then aside_give_back(reader, group, stop, {entry}) end
+    end
+  end
+  mine[3] = '0'
+  local from = math.max(tonumber(mine[4]), state.floor)
+  slice = math.max(1, math.min(slice, math.floor(4194304 / math.max(1, state.widest))))
+  local found, entries = from <= stop and redis.call('XRANGE', log, from, stop, 'COUNT', slice) or {}, {}
+  for _, entry in ipairs(found) do
+    if entry_visible(gone, state, now, entry) then entries[#entries + 1] = entry end
+    mine[4] = string.format('%.0f', entry_offset(entry) + 1)
+  end
+  aside_give_back(reader, group, tonumber(mine[6]), entries)
+  group_save(reader.key, group)
+  done = #found < slice
+end
+if not done then others[#others + 1] = mine end
+if #others > 0 then redis.call('HSET', removals, field, cjson.encode(others)) else redis.call('HDEL', removals, field) end
+redis.call('PUBLISH', wake, 'due')
+return done and 1 or 0

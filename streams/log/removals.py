@@ -1,0 +1,268 @@
+"""Removing for a while only: what a person purged or deleted is kept aside, and can be undone.
+
+Nothing of it is in any answer or count. It comes back as it was, with its offsets and times, and unread by the groups
+that had not read it: as if it had never been removed. What a limit would have taken meanwhile stays away.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streams.log import keys, read, trim
+from streams.log.client import Op, Script
+from streams.log.errors import RemovalNotFound
+from streams.log.trim import Removed
+
+SLICE = 200
+"""Messages brought back or given to a group in one call, a few milliseconds."""
+
+END_SLICE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aside:
+    """Something that was removed and can come back.
+
+    Attributes:
+        number: of the removal, ascending within a stream.
+        messages, bytes: that were removed.
+        first: the lowest offset among them.
+        until_ms: unix ms at which it goes for good.
+        facts: what was given to ``purge`` or ``delete``.
+    """
+
+    number: int
+    messages: int
+    bytes: int
+    first: int
+    until_ms: int
+    facts: Mapping[str, Any]
+
+
+def purge(
+    stream_id: str, *, keep_ms: int, facts: Mapping[str, Any], below: int | None = None, keep: int | None = None
+) -> Op[tuple[Removed, int | None]]:
+    """``trim.purge``, for ``keep_ms`` only; answers also the number of the removal, None where nothing went.
+
+    Raises:
+        StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
+    """
+    mode, value = ("below", below) if below is not None else ("keep", keep or 0)
+    while True:
+        names = yield from _groups(stream_id)
+        messages, size, number, done = yield Script(
+            "set_aside",
+            [
+                keys.log(stream_id),
+                keys.meta(stream_id),
+                keys.gone(stream_id),
+                keys.removals(stream_id),
+                keys.groups(stream_id),
+                keys.scratch(stream_id),
+                *_of_groups(stream_id, names, *_OF_STANDING),
+            ],
+            [mode, value, keep_ms, json.dumps(facts), *names],
+        )
+        if done:
+            return Removed(messages, size), number or None
+
+
+def delete(
+    stream_id: str,
+    offsets: Sequence[int],
+    *,
+    keep_ms: int,
+    facts: Mapping[str, Any],
+    denied_by: str = "deny_delete",
+) -> Op[tuple[Removed, int | None]]:
+    """``trim.delete``, for ``keep_ms`` only; answers also the number of the removal, None where nothing went.
+
+    Raises:
+        StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
+    """
+    messages = size = number = 0
+    slices = [offsets[n : n + trim.DELETE_SLICE] for n in range(0, len(offsets), trim.DELETE_SLICE)]
+    while slices:
+        names = yield from _groups(stream_id)
+        went, went_bytes, number, done = yield Script(
+            "delete_aside",
+            [
+                keys.log(stream_id),
+                keys.meta(stream_id),
+                keys.gone(stream_id),
+                keys.latest(stream_id),
+                keys.aside(stream_id),
+                keys.removals(stream_id),
+                keys.groups(stream_id),
+                *_of_groups(stream_id, names, *_OF_STANDING),
+            ],
+            [denied_by, number, keep_ms, json.dumps(facts), len(names), *names, *slices[0]],
+        )
+        if done:
+            messages, size = messages + went, size + went_bytes
+            slices.pop(0)
+    return Removed(messages, size), number or None
+
+
+def purge_matching(
+    stream_id: str,
+    wanted: read.Wanted,
+    *,
+    keep_ms: int,
+    facts: Mapping[str, Any],
+    below: int | None = None,
+    keep: int | None = None,
+) -> Op[tuple[Removed, int | None]]:
+    """``trim.purge_matching``, for ``keep_ms`` only."""
+    found = yield from trim.matching_offsets(stream_id, wanted, below=below, keep=keep)
+    return (yield from delete(stream_id, found, keep_ms=keep_ms, facts=facts, denied_by="deny_purge"))
+
+
+def removals(stream_id: str) -> Op[list[Aside]]:
+    """What can be undone, oldest first."""
+    reply = yield ("HGETALL", keys.removals(stream_id))
+    if not reply:
+        return []
+    at = yield from read.position(stream_id)
+    held: dict[int, dict[str, bytes]] = {}
+    for name, value in zip(reply[::2], reply[1::2], strict=True):
+        number, _, field = name.decode().partition(":")
+        if field and number.isdigit():
+            held.setdefault(int(number), {})[field] = value
+    found = [
+        Aside(
+            number=number,
+            messages=int(fields["messages"]),
+            bytes=int(fields["bytes"]),
+            first=int(fields["first"]),
+            until_ms=int(fields["until"]),
+            facts=json.loads(fields["facts"]),
+        )
+        for number, fields in sorted(held.items())
+    ]
+    return [each for each in found if each.until_ms > at.now_ms and each.first >= at.kept]
+
+
+def undo(stream_id: str, number: int, *, partial: bool = False) -> Op[Removed]:
+    """Bring back what a removal took; answers what came back.
+
+    Args:
+        partial: bring back what the limits have left; else a removal that is not whole any more is refused.
+
+    Raises:
+        StreamNotFound, StreamSealed, RemovalNotFound, RemovedSince, RemovalTaken: nothing came back.
+    """
+    yield from trim.expire(stream_id)
+    upto = yield ("HGET", keys.removals(stream_id), f"{number}:upto")
+    if upto is None:
+        raise RemovalNotFound
+    names = yield from _groups(stream_id)
+    of_groups = _of_groups(stream_id, names, *_OF_READER)
+    if int(upto):
+        messages, size = yield Script(
+            "undo_purge",
+            [
+                keys.log(stream_id),
+                keys.meta(stream_id),
+                keys.gone(stream_id),
+                keys.removals(stream_id),
+                *of_groups,
+            ],
+            [keys.wake(stream_id), number, int(partial), *names],
+        )
+    else:
+        messages = size = done = 0
+        while not done:
+            came, came_bytes, done = yield Script(
+                "undo_delete",
+                [
+                    keys.log(stream_id),
+                    keys.meta(stream_id),
+                    keys.gone(stream_id),
+                    keys.aside(stream_id),
+                    keys.removals(stream_id),
+                    *of_groups,
+                ],
+                [keys.wake(stream_id), number, int(partial), SLICE, *names],
+            )
+            messages, size = messages + came, size + came_bytes
+            partial = True  # what was checked at the first slice holds for the others
+    yield from give_back(stream_id)
+    yield from trim.keep_newest_of_keys(stream_id, pages=10)
+    return Removed(messages, size)
+
+
+def give_back(stream_id: str) -> Op[None]:
+    """Give groups that were behind what an undo brought back; goes on where a process that ended had stopped."""
+    fields = yield ("HGETALL", keys.removals(stream_id))
+    for field, value in zip(fields[::2], fields[1::2], strict=True):
+        kind, _, number = field.decode().partition(":")
+        for name, *_ in json.loads(value) if kind == "back" else ():
+            done = 0
+            while not done:
+                done = yield Script(
+                    "give_back_aside",
+                    [
+                        keys.log(stream_id),
+                        keys.meta(stream_id),
+                        keys.gone(stream_id),
+                        keys.removals(stream_id),
+                        *_of_groups(stream_id, [name], *_OF_READER),
+                    ],
+                    [keys.wake(stream_id), number, name, SLICE],
+                )
+
+
+def end(stream_id: str, number: int = 0) -> Op[int]:
+    """Remove for good what can no longer be undone; with ``number`` also this one and those before it.
+
+    Returns:
+        How many removals have ended.
+
+    Raises:
+        StreamNotFound, RemovalNotFound.
+    """
+    if number and not (yield ("HEXISTS", keys.removals(stream_id), f"{number}:upto")):
+        raise RemovalNotFound
+    if not number and not (yield ("EXISTS", keys.removals(stream_id))):
+        return 0
+    yield from give_back(stream_id)
+    ended = done = 0
+    while not done:
+        some, done = yield Script(
+            "aside_end",
+            [*keys.removing(stream_id), keys.aside(stream_id), keys.removals(stream_id)],
+            [number, END_SLICE],
+        )
+        ended += some
+    if ended:
+        yield from trim.drop(stream_id)
+        for name in (yield from _groups(stream_id)):
+            yield Script(
+                "shelf_sweep",
+                [keys.log(stream_id), keys.pending(stream_id, name), keys.leases(stream_id, name)],
+                [],
+            )
+    return ended
+
+
+_OF_STANDING = (keys.group, keys.parked, keys.parked_aside)
+_OF_READER = (
+    keys.group,
+    keys.pending,
+    keys.due,
+    keys.leases,
+    keys.turns,
+    keys.parked,
+    keys.ready,
+    keys.parked_aside,
+)
+
+
+def _groups(stream_id: str) -> Op[list[str]]:
+    return sorted(name.decode() for name in (yield ("SMEMBERS", keys.groups(stream_id))))
+
+
+def _of_groups(stream_id: str, names: Sequence[str], *makers: Callable[[str, str], str]) -> list[str]:
+    return [make(stream_id, name) for name in names for make in makers]

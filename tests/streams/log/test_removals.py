@@ -1,0 +1,353 @@
+"""What a person removed for a while comes back as it was: counts, bytes, order, groups; nothing of it counts before."""
+
+import pytest
+
+from streams.log import config, entries, errors, groups, keys, read, removals, standing, stats, trim
+from streams.log.append import append
+from streams.log.client import Log
+from streams.log.groups import Settings
+from streams.log.removals import Aside
+from streams.log.stats import State
+from tests.streams.log.conftest import MakeStream, Publish
+from tests.streams.log.messages import browse, fill, message, offsets
+from tests.waiting import until
+
+HOUR_MS = 3_600_000
+
+
+def purge(log: Log, stream: str, **asked: int) -> int:
+    removed, number = log.run(removals.purge(stream, keep_ms=HOUR_MS, facts={"who": "ann"}, **asked))
+    assert removed.messages and number
+    return number
+
+
+def delete(log: Log, stream: str, *named: int) -> int:
+    _, number = log.run(removals.delete(stream, named, keep_ms=HOUR_MS, facts={}))
+    assert number
+    return number
+
+
+def state(log: Log, stream: str) -> State:
+    return log.run(stats.inspect(stream))
+
+
+def stored(log: Log, stream: str) -> int:
+    return int(log.client.execute_command("XLEN", keys.log(stream)))
+
+
+def fetched(log: Log, stream: str, name: str, limit: int = 1000) -> list[int]:
+    found = log.run(groups.fetch(stream, name, limit=limit)).deliveries
+    return [entries.position(each.entry)[0] for each in found]
+
+
+def lag(log: Log, stream: str, name: str) -> int:
+    return log.run(standing.inspect(stream, name)).lag
+
+
+def test_a_purge_that_is_undone_has_changed_nothing(log: Log, stream: str) -> None:
+    fill(log, stream, 20, body=b"123")
+    log.run(trim.delete(stream, [7, 8]))
+    before, held = state(log, stream), browse(log, stream)
+    number = purge(log, stream)
+    assert log.run(removals.undo(stream, number)) == trim.Removed(18, 54)
+    assert (state(log, stream), browse(log, stream)) == (before, held)
+
+
+def test_what_can_come_back_counts_nowhere_and_is_listed(log: Log, stream: str) -> None:
+    fill(log, stream, 20)
+    purge(log, stream, below=11)
+    after = state(log, stream)
+    assert (after.messages, after.bytes, after.first_offset) == (10, 10, 11)
+    (aside,) = log.run(removals.removals(stream))
+    assert aside == Aside(
+        number=1, messages=10, bytes=10, first=1, until_ms=aside.until_ms, facts={"who": "ann"}
+    )
+
+
+def test_it_stays_physically_until_its_time_is_over(log: Log, stream: str) -> None:
+    fill(log, stream, 20)
+    purge(log, stream)
+    log.run(trim.drop(stream))
+    assert stored(log, stream) == 20
+    assert log.run(removals.end(stream)) == 0
+    log.run(removals.end(stream, 1))
+    assert (stored(log, stream), log.run(removals.removals(stream))) == (0, [])
+
+
+def test_a_removal_whose_time_is_over_cannot_be_undone(log: Log, stream: str) -> None:
+    fill(log, stream, 5)
+    _, number = log.run(removals.purge(stream, keep_ms=0, facts={}))
+    assert number
+    with pytest.raises(errors.RemovalNotFound):
+        log.run(removals.undo(stream, number))
+    assert (log.run(removals.end(stream)), stored(log, stream)) == (1, 0)
+
+
+def test_publishing_goes_on_between(log: Log, stream: str) -> None:
+    fill(log, stream, 5)
+    number = purge(log, stream)
+    fill(log, stream, 5, first=6)
+    log.run(removals.undo(stream, number))
+    assert offsets(log, stream) == list(range(1, 11))
+    assert fill(log, stream, 1)[0].duplicate
+
+
+def test_of_two_purges_the_last_is_undone_first(log: Log, stream: str) -> None:
+    fill(log, stream, 5)
+    first = purge(log, stream)
+    fill(log, stream, 5, first=6)
+    second = purge(log, stream)
+    with pytest.raises(errors.RemovedSince) as refusal:
+        log.run(removals.undo(stream, first))
+    assert refusal.value.later == second
+    for number in (second, first):
+        log.run(removals.undo(stream, number))
+    assert offsets(log, stream) == list(range(1, 11))
+
+
+def test_a_purge_for_good_ends_what_was_set_aside_before_it(log: Log, stream: str) -> None:
+    fill(log, stream, 5)
+    number = purge(log, stream)
+    log.run(trim.purge(stream))
+    assert log.run(removals.removals(stream)) == []
+    with pytest.raises(errors.RemovalTaken):
+        log.run(removals.undo(stream, number))
+    log.run(removals.end(stream))
+    assert stored(log, stream) == 0
+
+
+def test_deleted_messages_come_back_at_both_ends_and_between(log: Log, stream: str) -> None:
+    fill(log, stream, 10)
+    before = state(log, stream)
+    number = delete(log, stream, 1, 2, 5, 10)
+    log.run(trim.drop(stream))
+    assert (offsets(log, stream), state(log, stream).messages) == ([3, 4, 6, 7, 8, 9], 6)
+    log.run(removals.undo(stream, number))
+    assert (offsets(log, stream), state(log, stream)) == (list(range(1, 11)), before)
+
+
+def test_deletions_for_good_among_those_that_come_back_stay(log: Log, stream: str) -> None:
+    fill(log, stream, 10, body=b"1234")
+    number = delete(log, stream, 3, 5)
+    log.run(trim.delete(stream, [4, 6]))
+    log.run(removals.undo(stream, number))
+    after = state(log, stream)
+    assert (offsets(log, stream), after.messages, after.bytes) == ([1, 2, 3, 5, 7, 8, 9, 10], 8, 32)
+
+
+def test_deletions_that_were_not_undone_are_counted_like_others(log: Log, stream: str) -> None:
+    fill(log, stream, 600)
+    delete(log, stream, *range(100, 400))
+    assert log.run(removals.end(stream, 1)) == 1
+    assert (stored(log, stream), state(log, stream).messages) == (300, 300)
+    assert log.client.zcount(keys.gone(stream), 0, "+inf") == 2  # a run a block
+
+
+def test_a_key_that_was_purged_comes_back(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(n, key=f"k.{n % 2}") for n in range(1, 1001)]))
+    before = state(log, stream)
+    _, number = log.run(
+        removals.purge_matching(
+            stream, lambda entry: entries.key(entry) == b"k.1", keep_ms=HOUR_MS, facts={}, keep=10
+        )
+    )
+    assert number and state(log, stream).messages == 510
+    log.run(removals.undo(stream, number))
+    assert (state(log, stream), len(browse(log, stream))) == (before, 1000)
+
+
+def test_a_deletion_below_a_later_purge_comes_back_after_it(log: Log, stream: str) -> None:
+    fill(log, stream, 10)
+    single, whole = delete(log, stream, 4), purge(log, stream)
+    with pytest.raises(errors.RemovedSince):
+        log.run(removals.undo(stream, single))
+    log.run(removals.undo(stream, whole))
+    assert 4 not in offsets(log, stream)
+    log.run(removals.undo(stream, single))
+    assert offsets(log, stream) == list(range(1, 11))
+
+
+def test_an_undo_that_a_limit_has_cut_short_is_refused_unless_a_part_will_do(
+    log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream(max_messages=10)
+    fill(log, stream, 10)
+    number = purge(log, stream)
+    fill(log, stream, 4, first=11)
+    with pytest.raises(errors.RemovalTaken) as refusal:
+        log.run(removals.undo(stream, number))
+    assert (refusal.value.left, refusal.value.messages) == (6, 10)
+    assert log.run(removals.undo(stream, number, partial=True)).messages == 6
+    assert offsets(log, stream) == list(range(5, 15))
+
+
+def test_what_a_limit_has_passed_is_freed_before_its_time(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages=10)
+    fill(log, stream, 10)
+    delete(log, stream, 5)
+    fill(log, stream, 30, first=11)
+    log.run(removals.end(stream))
+    log.run(trim.drop(stream))
+    assert (stored(log, stream), log.run(removals.removals(stream))) == (10, [])
+
+
+def test_messages_whose_own_time_is_over_meanwhile_stay_away(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(1), message(2, ttl_s=1), message(3)]))
+    number = purge(log, stream)
+    log.run(append(stream, [message(4)]))
+
+    def undone() -> bool:
+        try:
+            log.run(removals.undo(stream, number))
+        except errors.RemovalTaken as taken:
+            assert (taken.left, taken.messages) == (2, 3)
+            return True
+        log.run(removals.purge(stream, keep_ms=HOUR_MS, facts={}, below=4))
+        return False
+
+    until(lambda: log.run(trim.expire(stream)) >= 0 and _expired(log, stream), within_s=5)
+    assert undone()
+    log.run(removals.undo(stream, number, partial=True))
+    assert (offsets(log, stream), state(log, stream).messages) == ([1, 3, 4], 3)
+
+
+def _expired(log: Log, stream: str) -> bool:
+    return not log.client.exists(keys.expiry(stream))
+
+
+def test_a_group_finds_unread_what_it_had_not_read(log: Log, stream: str) -> None:
+    fill(log, stream, 10)
+    log.run(groups.group_publish(stream, "g", Settings()))
+    assert fetched(log, stream, "g", 3) == [1, 2, 3]
+    number = purge(log, stream)
+    assert (lag(log, stream, "g"), fetched(log, stream, "g")) == (0, [])
+    log.run(removals.undo(stream, number))
+    found = log.run(standing.inspect(stream, "g"))
+    assert (found.lag, found.lost, found.ack_pending) == (7, 0, 3)
+    assert fetched(log, stream, "g") == [4, 5, 6, 7, 8, 9, 10]
+
+
+def test_a_group_that_has_gone_on_gets_what_it_missed_and_nothing_twice(log: Log, stream: str) -> None:
+    fill(log, stream, 600)
+    log.run(groups.group_publish(stream, "g", Settings()))
+    fetched(log, stream, "g", 3)
+    number = purge(log, stream)
+    fill(log, stream, 5, first=601)
+    assert fetched(log, stream, "g", 4) == [601, 602, 603, 604]
+    log.run(groups.ack(stream, "g", "up_to", [604]))
+    log.run(removals.undo(stream, number))
+    found = log.run(standing.inspect(stream, "g"))
+    assert (found.lag, found.lost) == (598, 0)
+    assert sorted(fetched(log, stream, "g")) == [*range(4, 601), 605]
+    assert lag(log, stream, "g") == 0
+
+
+def test_what_was_out_comes_again_unless_it_was_answered_meanwhile(log: Log, stream: str) -> None:
+    fill(log, stream, 4)
+    log.run(groups.group_publish(stream, "g", Settings(ack_wait_ms=100)))
+    fetched(log, stream, "g")
+    number = purge(log, stream)
+    until(
+        lambda: not fetched(log, stream, "g")
+        and log.run(standing.inspect(stream, "g")).ack_pending == 0,
+        within_s=5,
+    )
+    assert log.run(groups.ack(stream, "g", "offsets", [2])) == 1
+    log.run(removals.undo(stream, number))
+    assert sorted(fetched(log, stream, "g")) == [1, 3, 4]
+
+
+def test_leases_of_what_is_gone_for_good_are_forgotten(log: Log, stream: str) -> None:
+    fill(log, stream, 4)
+    log.run(groups.group_publish(stream, "g", Settings(ack_wait_ms=100)))
+    fetched(log, stream, "g")
+    number = purge(log, stream)
+    until(
+        lambda: not fetched(log, stream, "g")
+        and log.run(standing.inspect(stream, "g")).ack_pending == 0,
+        within_s=5,
+    )
+    log.run(removals.end(stream, number))
+    assert not log.client.exists(keys.leases(stream, "g"))
+
+
+def test_a_group_by_key_gets_what_it_missed_one_at_a_time(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(n, key="a") for n in range(1, 5)]))
+    log.run(groups.group_publish(stream, "g", Settings(ordered_by_key=True)))
+    number = purge(log, stream)
+    log.run(append(stream, [message(5, key="b")]))
+    assert fetched(log, stream, "g") == [5]
+    log.run(removals.undo(stream, number))
+    seen = []
+    while page := fetched(log, stream, "g"):
+        seen.append(page)
+        log.run(groups.ack(stream, "g", "offsets", page))
+    assert seen == [[1], [2], [3], [4]]
+
+
+def test_a_group_with_a_filter_gets_only_what_it_wants(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(n, key="a" if n % 2 else "b") for n in range(1, 9)]))
+    log.run(groups.group_publish(stream, "g", Settings(filter_keys=("a",))))
+    number = purge(log, stream)
+    log.run(append(stream, [message(9, key="a")]))
+    assert fetched(log, stream, "g") == [9]
+    log.run(removals.undo(stream, number))
+    assert (lag(log, stream, "g"), fetched(log, stream, "g")) == (4, [1, 3, 5, 7])
+
+
+def test_a_message_deleted_before_it_was_delivered_is_delivered_after_the_undo(log: Log, stream: str) -> None:
+    fill(log, stream, 5)
+    log.run(groups.group_publish(stream, "g", Settings()))
+    number = delete(log, stream, 3)
+    assert fetched(log, stream, "g") == [1, 2, 4, 5]
+    log.run(removals.undo(stream, number))
+    assert (lag(log, stream, "g"), fetched(log, stream, "g")) == (1, [3])
+
+
+def test_the_newest_of_each_key_are_kept_after_an_undo_too(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages_per_key=2)
+    log.run(append(stream, [message(n, key="a") for n in (1, 2)]))
+    number = purge(log, stream)
+    log.run(append(stream, [message(3, key="a")]))
+    log.run(removals.undo(stream, number))
+    assert offsets(log, stream) == [2, 3]
+
+
+def test_where_messages_are_kept_by_interest_what_every_group_has_done_goes_again(
+    log: Log, stream: str, publish_settings: Publish
+) -> None:
+    publish_settings(stream, retention="interest")
+    fill(log, stream, 4)
+    log.run(groups.group_publish(stream, "g", Settings()))
+    assert fetched(log, stream, "g", 2) == [1, 2]
+    log.run(groups.ack(stream, "g", "offsets", [1]))
+    number = purge(log, stream)
+    log.run(trim.release(stream))
+    log.run(removals.undo(stream, number))
+    log.run(trim.release(stream))
+    assert (offsets(log, stream), lag(log, stream, "g")) == ([2, 3, 4], 2)
+
+
+def test_the_history_may_copy_what_can_come_back(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(archive=True)
+    fill(log, stream, 10)
+    number = purge(log, stream)
+    assert len(log.run(read.archive_range(stream, 1, 10, 100))) == 10
+    log.run(config.archived_set(stream, 5))
+    assert log.run(trim.drop(stream, hold_ms=0)) == trim.Dropped(0, 0)
+    log.run(removals.end(stream, number))
+    assert stored(log, stream) == 0
+
+
+def test_a_stream_takes_a_hundred_removals_and_then_ends_the_oldest(log: Log, stream: str) -> None:
+    fill(log, stream, 102)
+    for offset in range(1, 102):
+        delete(log, stream, offset)
+    assert [each.number for each in log.run(removals.removals(stream))] == list(range(2, 102))
+
+
+def test_a_removed_stream_leaves_nothing_of_them(log: Log, stream: str, unique: str) -> None:
+    fill(log, stream, 5)
+    delete(log, stream, 2)
+    log.run(config.stream_remove(stream, workspace_id=1, name=unique))
+    assert not log.client.exists(keys.aside(stream), keys.removals(stream), keys.gone(stream))
