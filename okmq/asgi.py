@@ -45,6 +45,7 @@ data_plane = DataPlane(
     env.redis_url,
     memory_url=env.memory_redis_url,
     allowed_hosts=settings.ALLOWED_HOSTS,
+    undo_s=env.undo_s,
     otherwise=Gate(django_application, record=record),
     record=record,
 )

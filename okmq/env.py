@@ -55,6 +55,7 @@ class Env:
     https: bool
     https_strict: bool
     debug: bool
+    undo_s: int
 
     @property
     def valkey_dir(self) -> Path:
@@ -179,6 +180,7 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         https=read("OKMQ_HTTPS", _switch, False),
         https_strict=read("OKMQ_HTTPS_STRICT", _switch, False),
         debug=read("OKMQ_DEBUG", _switch, False),
+        undo_s=read("OKMQ_UNDO", _between(0, 604_800), 3600),
     )
     # A name that is not known in the environment may be somebody else's; in this file it is mistyped.
     mistyped = sorted(name for name in defaults if name.startswith("OKMQ_") and name not in known)

@@ -28,6 +28,7 @@ STATUS = {
     "workspace_not_found": 404,
     "policy_not_found": 404,
     "run_not_found": 404,
+    "removal_not_found": 404,
     "method_not_allowed": 405,
     "request_timeout": 408,
     "stream_exists": 409,
@@ -38,6 +39,8 @@ STATUS = {
     "policy_in_use": 409,
     "ambiguous_key": 409,
     "lease_lost": 409,
+    "removed_since": 409,
+    "removal_taken": 409,
     "stream_full": 409,
     "wrong_last_offset": 409,
     "wrong_last_id": 409,
@@ -105,6 +108,26 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "") -> Refusal:
                 "lease_lost",
                 f"Lease {error.lease!r} has passed to another delivery; nothing was done.",
                 lease=error.lease,
+            )
+        case log_errors.RemovalNotFound():
+            return Refusal(
+                "removal_not_found",
+                "There is no such removal, or it can no longer be undone: its time is over, a limit has passed it, "
+                "or it was undone.",
+            )
+        case log_errors.RemovedSince():
+            return Refusal(
+                "removed_since",
+                f"Undo removal {error.later} first: it came after this one.",
+                removal=error.later,
+            )
+        case log_errors.RemovalTaken():
+            return Refusal(
+                "removal_taken",
+                f"A limit has taken part of it: {error.left} of {error.messages} messages can still come back. "
+                'Nothing was done; send "partial": true to bring back what is left.',
+                left=error.left,
+                messages=error.messages,
             )
         case log_errors.StreamSealed():
             return Refusal(

@@ -120,7 +120,10 @@ COMPONENTS: Mapping[str, Schema] = {
     },
     "Deleted": {
         "type": "object",
-        "properties": {"deleted": whole("How many messages.")},
+        "properties": {
+            "deleted": whole("How many messages."),
+            "removal": whole("Its number, where it can be undone and something went."),
+        },
         "required": ["deleted"],
     },
 }
@@ -170,6 +173,11 @@ def query(name: str, schema: Schema) -> Schema:
     inner = dict(schema)
     return {"name": name, "in": "query", "description": inner.pop("description"), "schema": inner}
 
+
+UNDO = query(
+    "undo",
+    {"type": "boolean", "default": False, "description": "Keep what goes for a while: see `removals`."},
+)
 
 DURABILITY = {
     "Okmq-Durability": {
@@ -269,6 +277,7 @@ PATHS: Mapping[str, Schema] = {
                 query("offset", whole("Those below this offset; not together with keep.")),
                 query("keep", whole("All but the newest so many.")),
                 query("key", KEY_PATTERN),
+                UNDO,
             ),
             success={"200": answer(ref("Deleted"))},
             refusals=("operation_denied",),
@@ -288,6 +297,7 @@ PATHS: Mapping[str, Schema] = {
             "message_delete",
             "Delete one message; leaves a gap",
             scope="manage",
+            parameters=(UNDO,),
             success={"200": answer(ref("Deleted"))},
             refusals=("message_not_found", "operation_denied"),
         ),

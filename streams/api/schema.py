@@ -25,6 +25,7 @@ PATH_PARAMETERS: Mapping[str, tuple[str, dict[str, Any]]] = {
         {"type": "string", "maxLength": naming.LONGEST_KEY, "pattern": f"^{naming.KEY}$"},
     ),
     "offset": ("The message's offset.", {"type": "integer", "minimum": 1}),
+    "number": ("The number of the removal.", {"type": "integer", "minimum": 1}),
 }
 
 

@@ -20,6 +20,7 @@ from streams.api.groups import (
 from streams.api.history import HistoryView, MetricsView
 from streams.api.openapi import SchemaView, docs
 from streams.api.policies import PoliciesView, PolicyApplyView, PolicyPreviewView, PolicyView
+from streams.api.removals import RemovalsView, RemovalUndoView, RemovalView
 from streams.api.retention import RetentionPreviewView
 from streams.api.runs import RunsView, RunView
 from streams.api.service import healthz, readyz
@@ -53,6 +54,9 @@ urlpatterns = [
         "dead-letters-replay",
     ),
     at("streams/<name>/retention/preview", RetentionPreviewView.as_view(), "retention-preview"),
+    at("streams/<name>/removals", RemovalsView.as_view(), "removals"),
+    at("streams/<name>/removals/<number>", RemovalView.as_view(), "removal"),
+    at("streams/<name>/removals/<number>/undo", RemovalUndoView.as_view(), "removal-undo"),
     at("streams/<name>/history", HistoryView.as_view(), "stream-history"),
     at("streams/<name>/metrics", MetricsView.as_view(), "stream-metrics"),
     at("tokens", TokensView.as_view(), "tokens"),

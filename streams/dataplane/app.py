@@ -72,6 +72,7 @@ class DataPlane:
     Args:
         url, memory_url: the log's servers.
         allowed_hosts: what the Host header may name, as Django's ALLOWED_HOSTS.
+        undo_s: for how long a removal that asks for it can be undone; 0: it is refused.
         otherwise: the application that serves every other path.
         record: told of every exchange at its end.
     """
@@ -82,11 +83,13 @@ class DataPlane:
         *,
         memory_url: str | None = None,
         allowed_hosts: list[str],
+        undo_s: int = 0,
         otherwise: Application | None = None,
         record: Record | None = None,
     ) -> None:
         self._url, self._memory_url, self._allowed_hosts = url, memory_url, allowed_hosts
         self._otherwise, self._record = otherwise or _nothing, record or _forgotten
+        self._undo_s = undo_s
         self._context: Context | None = None
         self._telling: Task[None] | None = None
         self._known_hosts: set[bytes] = set()
@@ -96,7 +99,7 @@ class DataPlane:
         log_client = AsyncLog(self._url, memory_url=self._memory_url)
         directory = Directory(log_client)
         wakener = Wakener(self._url, memory_url=self._memory_url, on_changed=directory.forget)
-        self._context = Context(log_client, directory, wakener, Durability(log_client))
+        self._context = Context(log_client, directory, wakener, Durability(log_client), undo_s=self._undo_s)
         wakener.start()
         self._telling = create_task(self._context.tell_worker())
         return self._context

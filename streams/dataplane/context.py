@@ -30,6 +30,7 @@ class Context:
     """One process's connections and memory; belongs to its event loop.
 
     Attributes:
+        undo_s: for how long a removal that asks for it can be undone.
         touched: internal ids of streams that have changed and that the worker is not yet told of.
         polls: open fetches of this process by internal stream id and group.
     """
@@ -38,6 +39,7 @@ class Context:
     directory: Directory
     wakener: Wakener
     durability: Durability
+    undo_s: int = 0
     touched: set[str] = field(default_factory=set)
     polls: Counter[tuple[str, str]] = field(default_factory=Counter)
     process: str = field(default_factory=lambda: secrets.token_hex(8))

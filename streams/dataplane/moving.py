@@ -1,13 +1,15 @@
 """Committing a position, deleting messages."""
 
+from collections.abc import Mapping
+
 from streams.dataplane.bodies import read_fields
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Known
-from streams.dataplane.request import Request, key_pattern, whole_number
+from streams.dataplane.request import Request, invalid, key_pattern, whole_number
 from streams.dataplane.response import Response
 from streams.errors import Refusal, refusal_of
 from streams.log import commit as committing
-from streams.log import entries, read, trim
+from streams.log import entries, read, removals, trim
 from streams.log.entries import Entry
 from streams.log.errors import LogError, MessageNotFound, StreamNotFound
 from streams.log.trim import Removed
@@ -36,12 +38,19 @@ async def delete_message(context: Context, request: Request, name: str, offset: 
     """``DELETE /streams/{name}/messages/{offset}``."""
     grant = request.grant
     await context.directory.stream(grant, name, may="manage")
-    request.query()
+    keep_ms = _keep_ms(context, request.query("undo"))
     wanted = whole_number("offset", offset, low=0)
+    number: int | None = None
 
     async def act(known: Known) -> Removed:
+        nonlocal number
         await context.log.run(read.message(known.stream_id, wanted))
-        removed = await context.log.run(trim.delete(known.stream_id, [wanted]))
+        if keep_ms:
+            facts = {"kind": "message.deleted", "token_id": grant.id}
+            operation = removals.delete(known.stream_id, [wanted], keep_ms=keep_ms, facts=facts)
+            removed, number = await context.log.run(operation)
+        else:
+            removed = await context.log.run(trim.delete(known.stream_id, [wanted]))
         if not removed.messages:
             raise MessageNotFound
         context.touched.add(known.stream_id)
@@ -49,7 +58,7 @@ async def delete_message(context: Context, request: Request, name: str, offset: 
             known,
             request,
             kind="message.deleted",
-            after={"offsets": [wanted], "count": 1},
+            after={"offsets": [wanted], "count": 1} | _told(number),
             messages=1,
             size=removed.bytes,
         )
@@ -59,14 +68,15 @@ async def delete_message(context: Context, request: Request, name: str, offset: 
         await context.directory.with_stream(grant, name, act, may="manage")
     except LogError as error:
         raise refusal_of(error, stream=name) from None
-    return Response(b'{"deleted":1}')
+    return _deleted(1, number)
 
 
 async def purge(context: Context, request: Request, name: str) -> Response:
     """``DELETE /streams/{name}/messages``: everything, or what ``offset``, ``keep`` and ``key`` name."""
     grant = request.grant
     await context.directory.stream(grant, name, may="manage")
-    given = request.query("offset", "keep", "key")
+    given = request.query("offset", "keep", "key", "undo")
+    keep_ms = _keep_ms(context, given)
     below = whole_number("offset", given["offset"], low=0) if "offset" in given else None
     keep = whole_number("keep", given["keep"], low=0) if "keep" in given else None
     pattern = key_pattern("key", given["key"]) if "key" in given else None
@@ -79,20 +89,35 @@ async def purge(context: Context, request: Request, name: str) -> Response:
         key = entries.key(entry)
         return pattern is not None and key is not None and pattern.fullmatch(key.decode()) is not None
 
+    number: int | None = None
+
     async def act(known: Known) -> Removed:
-        if pattern is not None:
-            operation = trim.purge_matching(known.stream_id, matches, below=below, keep=keep)
-        else:
-            operation = trim.purge(known.stream_id, below=below, keep=keep)
+        nonlocal number
         try:
-            removed = await context.log.run(operation)
+            if keep_ms:
+                facts = {"kind": "stream.purged", "token_id": grant.id, "asked": given}
+                if pattern is not None:
+                    aside = removals.purge_matching(
+                        known.stream_id, matches, keep_ms=keep_ms, facts=facts, below=below, keep=keep
+                    )
+                else:
+                    aside = removals.purge(
+                        known.stream_id, keep_ms=keep_ms, facts=facts, below=below, keep=keep
+                    )
+                removed, number = await context.log.run(aside)
+            elif pattern is not None:
+                removed = await context.log.run(
+                    trim.purge_matching(known.stream_id, matches, below=below, keep=keep)
+                )
+            else:
+                removed = await context.log.run(trim.purge(known.stream_id, below=below, keep=keep))
         finally:
             context.touched.add(known.stream_id)
         await context.note(
             known,
             request,
             kind="stream.purged",
-            after={"messages": removed.messages, "bytes": removed.bytes, "asked": given},
+            after={"messages": removed.messages, "bytes": removed.bytes, "asked": given} | _told(number),
             messages=removed.messages,
             size=removed.bytes,
         )
@@ -104,4 +129,24 @@ async def purge(context: Context, request: Request, name: str) -> Response:
         raise
     except LogError as error:
         raise refusal_of(error, stream=name) from None
-    return Response(b'{"deleted":%d}' % removed.messages)
+    return _deleted(removed.messages, number)
+
+
+def _keep_ms(context: Context, given: Mapping[str, str]) -> int:
+    """For how long what is removed is to be kept; 0 removes it for good, which is what the guide promises."""
+    asked = given.get("undo", "false")
+    if asked not in ("true", "false"):
+        raise invalid("undo", "Expected true or false.")
+    if asked == "true" and not context.undo_s:
+        raise invalid("undo", "Nothing can be undone here: OKMQ_UNDO is 0.")
+    return context.undo_s * 1000 if asked == "true" else 0
+
+
+def _told(number: int | None) -> dict[str, int]:
+    return {} if number is None else {"removal": number}
+
+
+def _deleted(messages: int, number: int | None) -> Response:
+    if number is None:
+        return Response(b'{"deleted":%d}' % messages)
+    return Response(b'{"deleted":%d,"removal":%d}' % (messages, number))

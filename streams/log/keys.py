@@ -208,7 +208,20 @@ def health(stream_id: str, group: str) -> str:
 
 def all_of_group(stream_id: str, name: str) -> list[str]:
     """Every key that a group may own."""
-    makers = (group, pending, due, leases, dead, replayed, turns, parked, parked_aside, ready, counted, health)
+    makers = (
+        group,
+        pending,
+        due,
+        leases,
+        dead,
+        replayed,
+        turns,
+        parked,
+        parked_aside,
+        ready,
+        counted,
+        health,
+    )
     return [make(stream_id, name) for make in makers]
 
 

@@ -41,7 +41,12 @@ class Aside:
 
 
 def purge(
-    stream_id: str, *, keep_ms: int, facts: Mapping[str, Any], below: int | None = None, keep: int | None = None
+    stream_id: str,
+    *,
+    keep_ms: int,
+    facts: Mapping[str, Any],
+    below: int | None = None,
+    keep: int | None = None,
 ) -> Op[tuple[Removed, int | None]]:
     """``trim.purge``, for ``keep_ms`` only; answers also the number of the removal, None where nothing went.
 

@@ -28,6 +28,7 @@ from streams.selectors.messages import (
 )
 from streams.selectors.people import PersonView, logins_of, people_of, people_page, workspaces_of_person
 from streams.selectors.policies import policies_page, policy_view
+from streams.selectors.removals import RemovalView, removals_of
 from streams.selectors.retention import retention_preview
 from streams.selectors.retention_effects import Effect, effects_of
 from streams.selectors.samples import METRICS_STREAM, Sample, metrics_points, recent_samples
@@ -65,6 +66,7 @@ __all__ = [
     "Overview",
     "PersonView",
     "Proof",
+    "RemovalView",
     "Sample",
     "StreamName",
     "StreamView",
@@ -105,6 +107,7 @@ __all__ = [
     "policy_view",
     "reachable_views",
     "recent_samples",
+    "removals_of",
     "retention_preview",
     "runs_latest",
     "runs_page",

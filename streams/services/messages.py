@@ -1,15 +1,19 @@
-"""Messages taken away by a person in the console: one, or all of a stream's. The data plane leaves notes instead."""
+"""Messages taken away by a person in the console: one, or all of a stream's. The data plane leaves notes instead.
+
+For a while they can be brought back (``OKMQ_UNDO``, ``services.undo``).
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 
 from streams import store
 from streams.access import Actor
 from streams.errors import refusal_of
-from streams.log import read, stats, trim
+from streams.log import read, removals, stats, trim
 from streams.log.errors import LogError
 from streams.log.trim import Removed
 from streams.models import RemovalCount, Stream
@@ -25,7 +29,13 @@ def message_delete(stream: Stream, *, offset: int, actor: Actor) -> None:
     log = store.log()
     try:
         log.run(read.message(stream.stream_id, offset))
-        removed = log.run(trim.delete(stream.stream_id, [offset]))
+        if settings.ENV.undo_s:
+            facts = {"kind": "message.deleted", "actor": actor.name}
+            removed, _ = log.run(
+                removals.delete(stream.stream_id, [offset], keep_ms=settings.ENV.undo_s * 1000, facts=facts)
+            )
+        else:
+            removed = log.run(trim.delete(stream.stream_id, [offset]))
         log.run(stats.touch([stream.stream_id]))
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
@@ -50,7 +60,13 @@ def stream_purge(stream: Stream, *, actor: Actor) -> int:
     """
     log = store.log()
     try:
-        removed = log.run(trim.purge(stream.stream_id))
+        if settings.ENV.undo_s:
+            facts = {"kind": "stream.purged", "actor": actor.name}
+            removed, _ = log.run(
+                removals.purge(stream.stream_id, keep_ms=settings.ENV.undo_s * 1000, facts=facts)
+            )
+        else:
+            removed = log.run(trim.purge(stream.stream_id))
         log.run(stats.touch([stream.stream_id]))
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from streams.log import keys, stats, trim
+from streams.log import keys, removals, stats, trim
 from streams.log.client import AsyncLog
 from streams.log.errors import StoreUnavailable, StreamLost, StreamNotFound
 
@@ -31,6 +31,7 @@ async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed)
             expired = await log.run(trim.expire(stream_id))
             pushed_out, all_seen = await log.run(trim.keep_newest_of_keys(stream_id, pages=PAGES_A_TURN))
             let_go, all_done = await log.run(trim.release(stream_id, pages=PAGES_A_TURN))
+            await log.run(removals.end(stream_id))
             dropped = await log.run(trim.drop(stream_id))
         except StreamNotFound:
             continue

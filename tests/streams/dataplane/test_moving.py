@@ -113,3 +113,24 @@ def test_a_forbidden_delete_is_named(client: httpx.Client, make_stream: Callable
     fill(client, stream, 1)
     assert refusal(client.delete(f"{stream.messages}/1")) == (403, "operation_denied")
     assert left(client, stream) == [1]
+
+
+def test_a_purge_for_a_while_says_its_number_and_one_for_good_does_not(
+    client: httpx.Client, stream: Stream
+) -> None:
+    fill(client, stream, 5)
+    told = client.delete(stream.messages, params={"offset": 3, "undo": "true"}).json()
+    assert told == {"deleted": 2, "removal": 1}
+    assert client.delete(f"{stream.messages}/3", params={"undo": "true"}).json() == {
+        "deleted": 1,
+        "removal": 2,
+    }
+    assert client.delete(stream.messages).json() == {"deleted": 2}
+
+
+@pytest.mark.parametrize("undo", ["", "1", "True", "yes"])
+def test_undo_is_true_or_false(client: httpx.Client, stream: Stream, undo: str) -> None:
+    fill(client, stream, 2)
+    answer = client.delete(stream.messages, params={"undo": undo})
+    assert refusal(answer) == (400, "validation_error")
+    assert left(client, stream) == [1, 2]

@@ -1,0 +1,68 @@
+"""Undoing what was removed for a while, or ending the wait."""
+
+from django.db import transaction
+from django.db.models import F
+
+from streams import store
+from streams.access import Actor
+from streams.errors import refusal_of
+from streams.log import removals, stats
+from streams.log.errors import LogError
+from streams.log.trim import Removed
+from streams.models import RemovalCount, Stream
+from streams.services.events import event_record
+
+
+def removal_undo(stream: Stream, number: int, *, partial: bool = False, actor: Actor) -> Removed:
+    """Bring back what a removal took: ids, offsets and times as they were, unread by groups that had not read it.
+
+    Args:
+        partial: take what the limits have left of it.
+
+    Raises:
+        Refusal: ``removal_not_found``, ``removed_since``, ``removal_taken``; ``operation_denied`` on a sealed stream.
+    """
+    log = store.log()
+    try:
+        back = log.run(removals.undo(stream.stream_id, number, partial=partial))
+        log.run(stats.touch([stream.stream_id]))
+    except LogError as error:
+        raise refusal_of(error, stream=stream.name) from None
+    with transaction.atomic():
+        RemovalCount.objects.filter(stream=stream).update(
+            by_hand_messages=F("by_hand_messages") - back.messages,
+            by_hand_bytes=F("by_hand_bytes") - back.bytes,
+        )
+        event_record(
+            stream.workspace,
+            kind="stream.removal_undone",
+            actor=actor,
+            stream=stream.name,
+            after={"removal": number, "messages": back.messages, "bytes": back.bytes},
+            summary=f"{_messages(back.messages)} of {stream.name} brought back.",
+        )
+    return back
+
+
+def removal_end(stream: Stream, number: int, *, actor: Actor) -> None:
+    """Let a removal, and those before it, be for good now.
+
+    Raises:
+        Refusal: ``removal_not_found``.
+    """
+    try:
+        store.log().run(removals.end(stream.stream_id, number))
+    except LogError as error:
+        raise refusal_of(error, stream=stream.name) from None
+    event_record(
+        stream.workspace,
+        kind="stream.removal_ended",
+        actor=actor,
+        stream=stream.name,
+        after={"removal": number},
+        summary=f"Removal {number} of {stream.name}, and those before it, were made final.",
+    )
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count} messages"
