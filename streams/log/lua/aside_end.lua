@@ -11,6 +11,7 @@
 -- ARGV[2] slice: most messages in one call
 -- returns: how many have ended, 1 when done
 -- errors: OKMQ_NO_STREAM
+-- flags: allow-oom
 -- include: state, gone, floor, group, order, removal, aside
 local meta, aside, removals = KEYS[2], KEYS[7], KEYS[8]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6]}

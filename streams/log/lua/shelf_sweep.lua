@@ -3,6 +3,7 @@
 -- KEYS[2] pending
 -- KEYS[3] leases
 -- returns: how many there were
+-- flags: allow-oom
 local log, pending, leases = KEYS[1], KEYS[2], KEYS[3]
 
 local over = {}
