@@ -4,6 +4,7 @@ from django.urls import path
 
 from dashboard.sockets import LiveSocket
 from dashboard.views import (
+    demo,
     errors,
     events,
     group_letters,
@@ -46,6 +47,8 @@ urlpatterns = [
     path("zone/", session.zone, name="zone"),
     path("theme/", session.theme, name="theme"),
     path("live/now/", live_now.now, name="live_now"),
+    path("demo/start/", demo.start, name="demo_start"),
+    path("demo/stop/", demo.stop, name="demo_stop"),
     path("search/", palette.palette, name="palette"),
     path("events/", events.events, name="events"),
     path("events/export/", events.export, name="events_export"),

@@ -37,6 +37,7 @@ def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
             "concerns": concerns(processes=running, rows=rates.rows(filling), now_s=time.time()),
             "processes": running,
             "events": selectors.events_latest(caller.workspace, limit=EVENTS_SHOWN),
+            "demo": selectors.demo_of(caller.workspace),
             "base_url": base_url(request),
         },
     )

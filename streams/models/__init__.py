@@ -1,5 +1,6 @@
 """The rows: configuration, people's tokens, what happened, what Spark computed."""
 
+from streams.models.demo import DemoRun
 from streams.models.event import ChainCheck, Event, EventHead
 from streams.models.group import Group
 from streams.models.group_loss import GroupLoss
@@ -25,6 +26,7 @@ __all__ = [
     "POLICY_LIMITS",
     "Cap",
     "ChainCheck",
+    "DemoRun",
     "Event",
     "EventHead",
     "FailedLogins",

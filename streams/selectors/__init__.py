@@ -48,6 +48,7 @@ from streams.selectors.streams import (
 from streams.selectors.times import moment
 from streams.selectors.workspaces import (
     WorkspaceView,
+    demo_of,
     tokens_page,
     workspace_named,
     workspace_view,
@@ -74,6 +75,7 @@ __all__ = [
     "WorstGroup",
     "dead_letters",
     "dead_letters_matching",
+    "demo_of",
     "effects_of",
     "entries_page",
     "events_exported",

@@ -8,7 +8,7 @@ from django.db.models import Count, Q, QuerySet
 
 from streams import naming
 from streams.errors import Refusal
-from streams.models import Token, Workspace
+from streams.models import DemoRun, Token, Workspace
 
 
 def tokens_page(workspace: Workspace, *, after: int, limit: int) -> tuple[list[Token], bool]:
@@ -47,6 +47,11 @@ def workspace_named(name: str) -> Workspace:
     if found is None:
         raise Refusal("workspace_not_found", "There is no such workspace.", workspace=name)
     return found
+
+
+def demo_of(workspace: Workspace) -> DemoRun | None:
+    """The demonstration that is under way in a workspace."""
+    return DemoRun.objects.select_related("stream").filter(stream__workspace=workspace).first()
 
 
 def _workspaces_counted() -> QuerySet[Any]:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from dashboard import live, live_groups
+from okmq.demo_feed import DemoFeed
 from streams.models import Stream
 from streams.services.installation import METRICS_STREAM
 from streams.upkeep.worker import Worker
@@ -40,11 +41,14 @@ async def _until_told_to_stop(worker: Worker) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
     ticking = asyncio.ensure_future(worker.run())
+    demo = DemoFeed()
+    feeding = asyncio.ensure_future(demo.run())
     waiting = asyncio.ensure_future(told.wait())
     await asyncio.wait({ticking, waiting}, return_when=asyncio.FIRST_COMPLETED)
     worker.stop()
+    demo.stop()
     # The store may have ended first, and a library may still be trying to reach it.
-    _, late = await asyncio.wait({ticking}, timeout=TICK_MAY_LAST_S)
+    _, late = await asyncio.wait({ticking, feeding}, timeout=TICK_MAY_LAST_S)
     for task in (*late, waiting):
         task.cancel()
-    await asyncio.wait({ticking}, timeout=TICK_MAY_LAST_S)
+    await asyncio.wait({ticking, feeding}, timeout=TICK_MAY_LAST_S)
