@@ -11,6 +11,8 @@ from streams.access import stream_for
 from streams.api.base import ApiView
 from streams.api.fields import Moment, OneOf, Strict, WholeNumber
 from streams.api.operation import Operation
+from streams.api.queries import AskedNumber
+from streams.log.preview import WITHIN_S
 from streams.services.plans import within_plan
 
 
@@ -26,6 +28,17 @@ class LimitsAsked(Strict):
     retention = OneOf(choices=["limits", "interest"], required=False, help_text="What lets messages go.")
     discard = OneOf(
         choices=["old", "new"], required=False, help_text="Taken, and without effect on what is there."
+    )
+
+
+class PreviewAsked(Strict):
+    """How long the answer may take."""
+
+    wait = AskedNumber(
+        required=False,
+        min_value=0,
+        max_value=30,
+        help_text="Seconds to go on looking at messages where they have to be looked at; 0 answers within 200 ms.",
     )
 
 
@@ -50,7 +63,7 @@ class RetentionPreview(serializers.Serializer[Any]):
     groups = GroupUnread(many=True)
     as_of = serializers.IntegerField(help_text="The stream's last offset when this was counted.")
     complete = serializers.BooleanField(
-        help_text="False where too many messages would have to be looked at; more may go then."
+        help_text="False where there was no time to look at all messages that have to be; more may go then."
     )
 
 
@@ -62,6 +75,7 @@ class RetentionPreviewView(ApiView):
             id="retention_preview",
             summary="What other limits would take away; changes nothing",
             scope="read",
+            query=PreviewAsked,
             body=LimitsAsked,
             body_optional=True,
             answer=RetentionPreview,
@@ -74,7 +88,7 @@ class RetentionPreviewView(ApiView):
     def post(self, request: Request, name: str) -> Response:
         stream = stream_for(self.caller, name, may="read")
         changes = within_plan(stream.workspace, self.sent(LimitsAsked), new=False)
-        found = selectors.retention_preview(stream, changes)
+        found = selectors.retention_preview(stream, changes, within_s=self.asked.get("wait") or WITHIN_S)
         told = {
             "messages": found.messages,
             "bytes": found.bytes,

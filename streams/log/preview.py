@@ -1,12 +1,13 @@
 """What other limits would take away, told before they are saved; by the code that then does it.
 
-Age, count and size are arithmetic, whatever they take. Limits that choose single messages, and groups with a filter,
-are counted by looking at messages in pages, newest first, and at most ``WALK`` of them.
+Age, count and size are arithmetic, whatever they take, and so is interest where no group has a filter. A limit a key
+and groups with a filter are counted by looking at messages in pages, newest first, as long as the caller wants to wait.
 """
 
 import re
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +17,14 @@ from streams.log.entries import Entry
 from streams.log.errors import GroupNotFound
 from streams.log.patterns import python_pattern
 
-WALK = 200_000
-"""Messages that one preview looks at, at most; it then says that its counts are not complete."""
+WITHIN_S = 0.15
+"""How long one preview looks at messages, if not told otherwise; it then says that its counts are not complete."""
+
+ALWAYS = 5_000
+"""Messages that it looks at however long that takes."""
+
+MOST_OUT = 2_000
+"""Messages out at a group, at most, where interest is arithmetic: they are looked at in one call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,15 +71,28 @@ class _Reader:
 class _Walk:
     """What was found by looking at messages."""
 
-    left: int
+    until_s: float
+    always: int
+    seen: int = 0
     messages: int = 0
     size_bytes: int = 0
     lowest: Entry | None = None
     of_key: Counter[bytes] = field(default_factory=Counter)
+    is_complete: bool = True
+
+    def goes_on(self) -> bool:
+        """Whether another page may be looked at; if not, the counts are not complete."""
+        self.is_complete = self.seen < self.always or time.monotonic() < self.until_s
+        return self.is_complete
 
 
 def preview(
-    stream_id: str, limits: Mapping[str, Any], groups: Mapping[str, Sequence[str]], *, walk: int = WALK
+    stream_id: str,
+    limits: Mapping[str, Any],
+    groups: Mapping[str, Sequence[str]],
+    *,
+    within_s: float = WITHIN_S,
+    always: int = ALWAYS,
 ) -> Op[Preview]:
     """What would go if these limits held.
 
@@ -80,7 +100,8 @@ def preview(
         limits: ``ttl``, ``max_messages``, ``max_bytes``, ``max_messages_per_key``, ``retention``; None or
             missing is no limit.
         groups: name → filter patterns of the stream's groups.
-        walk: messages to look at, at most.
+        within_s: how long to look at messages, where arithmetic does not do.
+        always: messages to look at however long that takes.
 
     Raises:
         StreamNotFound: there is no such stream (any more).
@@ -91,7 +112,7 @@ def preview(
         [keys.log(stream_id), keys.meta(stream_id), keys.gone(stream_id)],
         [meta.pack_settings(limits)],
     )
-    walked = _Walk(walk)
+    walked = _Walk(time.monotonic() + within_s, always)
     readers: list[_Reader] = []
     for name, patterns in groups.items():
         reader = _Reader(name, [re.compile(python_pattern(each), re.DOTALL) for each in patterns])
@@ -103,11 +124,16 @@ def preview(
     first_offset = next_floor
     per_key = limits.get("max_messages_per_key")
     by_interest = limits.get("retention") == "interest" and bool(readers)
-    if (per_key is not None or by_interest) and next_floor <= last:
+    settled: list[int] = []
+    if by_interest and per_key is None and not any(reader.wanted for reader in readers):
+        settled = yield from _settled(stream_id, readers, next_floor)
+    if settled:
+        walked.messages, walked.size_bytes, first_offset, oldest_ms = settled
+    elif (per_key is not None or by_interest) and next_floor <= last:
         yield from _walk(
             stream_id, walked, next_floor, last, per_key=per_key, readers=readers, by_interest=by_interest
         )
-        if walked.left > 0:
+        if walked.is_complete:
             first_offset, oldest_ms = last + 1, 0
             if walked.lowest is not None:
                 first_offset, oldest_ms = entries.position(walked.lowest)
@@ -118,8 +144,25 @@ def preview(
         oldest_ms=oldest_ms or None,
         unread={reader.name: reader.unread for reader in readers},
         as_of=last,
-        is_complete=walked.left > 0,
+        is_complete=walked.is_complete,
     )
+
+
+def _settled(stream_id: str, readers: Sequence[_Reader], floor: int) -> Op[list[int]]:
+    """What every group is done with: messages, bytes, first offset and time of what remains; nothing: look and see."""
+    makers = (keys.group, keys.pending, keys.parked, keys.ready)
+    try:
+        settled: list[int] = yield Script(
+            "preview_interest",
+            [
+                *(make(stream_id) for make in (keys.log, keys.meta, keys.gone)),
+                *(make(stream_id, reader.name) for reader in readers for make in makers),
+            ],
+            [floor, MOST_OUT],
+        )
+    except GroupNotFound:
+        return []
+    return settled
 
 
 def _count_unread(stream_id: str, reader: _Reader, first: int, stop: int, walk: _Walk) -> Op[None]:
@@ -146,10 +189,10 @@ def _count_unread(stream_id: str, reader: _Reader, first: int, stop: int, walk: 
     if reader.wanted and ahead:
         reader.unread = flying
         at = yield from read.position(stream_id)
-        for page in _pages(walk):
-            found = yield from read.backward(stream_id, at, stop, page, start=max(first, delivered + 1))
+        while walk.goes_on():
+            found = yield from read.backward(stream_id, at, stop, read.PAGE, start=max(first, delivered + 1))
             reader.unread += sum(reader.wants(entries.key(entry)) for entry in found)
-            walk.left -= len(found)
+            walk.seen += len(found)
             if not found:
                 return
             stop = entries.position(found[0])[0]
@@ -168,11 +211,11 @@ def _walk(
     """Look at what is above the floor, newest first, and count what has enough newer ones of its key or is done."""
     at = yield from read.position(stream_id)
     before = last + 1
-    for page in _pages(walk):
-        found = yield from read.backward(stream_id, at, before, page, start=floor)
+    while walk.goes_on():
+        found = yield from read.backward(stream_id, at, before, read.PAGE, start=floor)
         if not found:
             return
-        walk.left -= len(found)
+        walk.seen += len(found)
         for entry in reversed(found):
             offset, key = entries.position(entry)[0], entries.key(entry)
             if key is not None:
@@ -185,9 +228,3 @@ def _walk(
             for reader in readers:
                 reader.unread += not reader.has_done(offset, key)
         before = entries.position(found[0])[0]
-
-
-def _pages(walk: _Walk) -> Iterator[int]:
-    """Page sizes, as long as messages may be looked at."""
-    while walk.left > 0:
-        yield min(read.PAGE, walk.left)

@@ -4,14 +4,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from streams import store
-from streams.log.preview import Preview, preview
+from streams.log.preview import WITHIN_S, Preview, preview
 from streams.models import Stream
 
 LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key", "retention")
 
 
-def retention_preview(stream: Stream, changes: Mapping[str, Any]) -> Preview:
-    """What would go if these settings were saved, over those that the stream has."""
+def retention_preview(stream: Stream, changes: Mapping[str, Any], *, within_s: float = WITHIN_S) -> Preview:
+    """What would go if these settings were saved, over those that the stream has.
+
+    Args:
+        within_s: how long to look at messages, where arithmetic does not do.
+    """
     limits = {name: changes.get(name, getattr(stream, name)) for name in LIMITS}
     groups = {group.name: group.filter_keys for group in stream.groups.all()}
-    return store.log().run(preview(stream.stream_id, limits, groups))
+    return store.log().run(preview(stream.stream_id, limits, groups, within_s=within_s))

@@ -7,6 +7,9 @@ from typing import Any
 from streams.models import Stream
 from streams.selectors.retention import retention_preview
 
+LOOK_S = 4.0
+"""How long the messages of one stream are looked at, where arithmetic does not do."""
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -31,6 +34,6 @@ def effects_of(wanted: Sequence[tuple[Stream, Mapping[str, Any]]]) -> list[Effec
         if after:
             changed.append((stream, {name: getattr(stream, name) for name in after}, after))
     return [
-        Effect(stream, before, after, retention_preview(stream, after).messages)
+        Effect(stream, before, after, retention_preview(stream, after, within_s=LOOK_S).messages)
         for stream, before, after in changed
     ]

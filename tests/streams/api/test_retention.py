@@ -74,3 +74,11 @@ def test_more_than_the_plan_keeps_is_refused_as_saving_it_would_be(owner: Api, s
     Workspace.objects.filter(pk=owner.workspace.pk).update(plan="free")
     answer = owner.post(PATH, {"ttl": 40 * 86_400})
     assert (answer.status_code, code(answer)) == (403, "quota_exceeded")
+
+
+def test_it_may_be_given_longer_to_look_at_messages(owner: Api, stream: Stream) -> None:
+    told = owner.post(f"{PATH}?wait=2", {"max_messages_per_key": 1}).json()
+    assert told == owner.post(PATH, {"max_messages_per_key": 1}).json()
+    assert told["complete"]
+    assert fields(owner.post(f"{PATH}?wait=31", {})) == ["wait"]
+    assert fields(owner.post(f"{PATH}?wait=soon", {})) == ["wait"]

@@ -98,9 +98,40 @@ def test_the_time_of_what_would_be_the_oldest_is_told(log: Log, stream: str) -> 
 
 
 def test_too_much_to_look_at_is_said(log: Log, stream: str) -> None:
-    log.run(append(stream, [message(n, key="a") for n in range(1, 11)]))
-    told = log.run(preview(stream, {"max_messages_per_key": 1}, {}, walk=4))
-    assert (told.messages, told.is_complete) == (3, False)
+    log.run(append(stream, [message(n, key="a") for n in range(1, 1001)]))
+    log.run(append(stream, [message(n, key="a") for n in range(1001, 1201)]))
+    told = log.run(preview(stream, {"max_messages_per_key": 1}, {}, within_s=0, always=1))
+    assert (told.messages, told.is_complete) == (999, False)
+    told = log.run(preview(stream, {"max_messages_per_key": 1}, {}, within_s=0, always=2000))
+    assert (told.messages, told.is_complete) == (1199, True)
+
+
+def test_what_goes_by_interest_is_told_by_arithmetic_where_no_group_has_a_filter(
+    log: Log, make_stream: MakeStream, publish_settings: Publish
+) -> None:
+    chance = random.Random(5)
+    for n in range(40):
+        stream = make_stream(max_messages=chance.choice([None, 12]), archive=chance.random() < 0.3)
+        for name in ("a", "b"):
+            ordered = chance.random() < 0.3
+            log.run(groups.group_publish(stream, name, Settings(ordered_by_key=ordered)))
+        batch = [message(k, body=b"7" * k, key=chance.choice([None, "x", "y"])) for k in range(1, 20)]
+        log.run(append(stream, batch[: chance.randint(1, 19)]))
+        for name in ("a", "b"):
+            got = log.run(groups.fetch(stream, name, limit=chance.randint(1, 25))).deliveries
+            offsets = [int(each.lease.split("-")[1]) for each in got]
+            log.run(groups.ack(stream, name, "offsets", chance.sample(offsets, len(offsets) * 2 // 3)))
+        log.run(trim.delete(stream, chance.sample(range(1, 20), 4)))
+        wanted = {"retention": "interest", "max_messages": chance.choice([None, 8])}
+        told = log.run(preview(stream, wanted, {"a": (), "b": ()}, within_s=0, always=0))
+
+        def apply(stream: str = stream, wanted: dict[str, Any] = wanted) -> None:
+            publish_settings(stream, **wanted)
+            log.run(trim.release(stream))
+
+        went = effect_of(log, stream, apply)
+        assert (told.messages, told.bytes, told.first_offset) == went[:3], (n, wanted)
+        assert told.is_complete, "nothing had to be looked at"
 
 
 def test_a_group_that_the_log_does_not_know_is_left_out(log: Log, stream: str) -> None:
