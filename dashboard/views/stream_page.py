@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import rates
-from dashboard.views.door import base_url
+from dashboard.views.door import base_url, number_of
+from streams import selectors
 from streams.access import Caller, stream_for
 
 TABS = (
@@ -17,6 +19,9 @@ TABS = (
     ("activity", "dashboard:stream_activity", _("Activity")),
     ("settings", "dashboard:stream_settings", _("Settings")),
 )
+
+
+REMOVALS_SHOWN = 5
 
 
 def stream_context(request: HttpRequest, caller: Caller, name: str, *, tab: str) -> dict[str, Any]:
@@ -30,4 +35,9 @@ def stream_context(request: HttpRequest, caller: Caller, name: str, *, tab: str)
         "tab": tab,
         "tabs": TABS,
         "base_url": base_url(request),
+        "removals": selectors.removals_of(stream)[::-1][:REMOVALS_SHOWN],
+        "removal_cut": number_of(request.GET.get("left"), default=0, low=0, high=2**53),
+        "undo_s": settings.ENV.undo_s,
+        "may_undo": caller.may("manage"),
+        "may_end": caller.may("admin"),
     }

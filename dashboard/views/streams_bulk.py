@@ -1,5 +1,6 @@
 """Purging, deleting and labelling several streams: first what it would do, then, confirmed, doing it."""
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -49,6 +50,7 @@ def bulk(request: HttpRequest, caller: Caller) -> HttpResponse:
         "preview": preview,
         "form": form,
         "grown": grown,
+        "undo_s": settings.ENV.undo_s,
     }
     status = 409 if grown else 422 if form.errors else 200
     return render(request, "dashboard/streams_bulk.html", context, status=status)
@@ -62,6 +64,12 @@ def _tell(request: HttpRequest, outcome: Outcome, *, deed: str) -> None:
     }[deed]
     if outcome.streams:
         figures = {"streams": formats.count(outcome.streams), "messages": formats.count(outcome.messages)}
-        messages.success(request, said % figures)
+        sentence = said % figures
+        if deed == "purge" and settings.ENV.undo_s:
+            time = formats.duration(settings.ENV.undo_s)
+            sentence += " " + _("For %(time)s they can be brought back on each stream's page.") % {
+                "time": time
+            }
+        messages.success(request, sentence)
     for sentence in outcome.refused:
         messages.error(request, sentence)

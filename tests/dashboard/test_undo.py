@@ -1,0 +1,62 @@
+"""Undo in the console: said on the stream's page, one click, and refused in a sentence."""
+
+from django.test import Client
+
+from streams import store
+from streams.access import Actor
+from streams.log import stats
+from streams.models import Stream
+from streams.services import messages
+from streams.services.streams import stream_change
+from tests.dashboard.conftest import MakeStream
+
+ANN = Actor("ann")
+
+
+def purged(make_stream: MakeStream) -> Stream:
+    stream = make_stream("orders", bodies=[b"12"] * 10)
+    messages.stream_purge(stream, actor=ANN)
+    return stream
+
+
+def count(stream: Stream) -> int:
+    return store.log().run(stats.inspect(stream.stream_id)).messages
+
+
+def test_what_was_purged_is_said_with_who_and_comes_back_by_a_click(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    stream = purged(make_stream)
+    page = owner.get("/streams/orders/").content.decode()
+    assert "10 messages" in page
+    assert "that ann removed can be brought back until" in page
+    answer = owner.post("/streams/orders/removals/1/undo/", follow=True)
+    assert "10 messages are back" in answer.content.decode()
+    assert "can be brought back until" not in answer.content.decode()
+    assert count(stream) == 10
+
+
+def test_a_part_is_offered_where_a_limit_has_taken_the_rest(owner: Client, make_stream: MakeStream) -> None:
+    stream = purged(make_stream)
+    stream_change(stream, changes={"max_messages": 4}, actor=ANN)
+    page = owner.post("/streams/orders/removals/1/undo/", follow=True).content.decode()
+    assert "4 of 10 messages can still come back" in page
+    assert "Bring back what is left" in page
+    owner.post("/streams/orders/removals/1/undo/", {"partial": "1"})
+    assert count(stream) == 4
+
+
+def test_a_viewer_sees_it_and_has_no_right_to_it(viewer: Client, make_stream: MakeStream) -> None:
+    stream = purged(make_stream)
+    assert "This needs the right to manage." in viewer.get("/streams/orders/").content.decode()
+    assert viewer.post("/streams/orders/removals/1/undo/").status_code == 403
+    assert viewer.post("/streams/orders/removals/1/end/").status_code == 403
+    assert count(stream) == 0
+
+
+def test_it_can_be_made_final(owner: Client, make_stream: MakeStream) -> None:
+    purged(make_stream)
+    page = owner.post("/streams/orders/removals/1/end/", follow=True).content.decode()
+    assert "gone for good" in page
+    again = owner.post("/streams/orders/removals/1/undo/", follow=True).content.decode()
+    assert "There is no such removal" in again
