@@ -45,6 +45,9 @@ class Env:
     web_workers: int
     access_log: str
     public_metrics: bool
+    mail_url: str | None
+    mail_from: str
+    webhook_private: bool
     spark_master: str
     spark_memory: str
     spark_idle_s: int
@@ -169,6 +172,9 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         forwarded_allow_ips=read("OKMQ_FORWARDED_ALLOW_IPS", _addresses, None),
         web_workers=read("OKMQ_WEB_WORKERS", _between(1, 64), 1),
         public_metrics=read("OKMQ_PUBLIC_METRICS", _switch, False),
+        mail_url=read("OKMQ_MAIL_URL", _mail_url, None),
+        mail_from=read("OKMQ_MAIL_FROM", str, "okmq@localhost"),
+        webhook_private=read("OKMQ_WEBHOOK_PRIVATE", _switch, False),
         access_log=read("OKMQ_ACCESS_LOG", _one_of("file", "stdout", "off"), "file"),
         spark_master=read("OKMQ_SPARK_MASTER", _spark_master, "local[*]"),
         spark_memory=read("OKMQ_SPARK_MEMORY", _spark_memory, "1g"),
@@ -237,6 +243,14 @@ def _redis_url(text: str) -> str | None:
 def _database_url(text: str) -> str:
     if not text.startswith(("sqlite:///", "postgres://", "postgresql://")):
         raise ValueError("expected a URL that starts with sqlite:/// or postgresql://.")
+    return text
+
+
+def _mail_url(text: str) -> str:
+    if not re.fullmatch(r"(smtp|smtps|starttls)://([^@\s]+@)?[^@\s/:]+(:[0-9]{1,5})?", text):
+        raise ValueError(
+            "expected smtp://, starttls:// or smtps://, user:password@ where needed, and host:port."
+        )
     return text
 
 

@@ -2,6 +2,7 @@
 
 import secrets
 import sys
+from urllib.parse import unquote, urlsplit
 
 import dj_database_url
 from csp.constants import NONE, SELF
@@ -102,6 +103,17 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The pub/sub layer keeps nothing in the store: the core layer would write every frame into the durable log.
+# Alerts by e-mail; without a server they are refused when they are asked for.
+_MAIL = urlsplit(ENV.mail_url or "")
+EMAIL_HOST, EMAIL_PORT = (
+    _MAIL.hostname or "",
+    _MAIL.port or {"smtps": 465, "starttls": 587}.get(_MAIL.scheme, 25),
+)
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = unquote(_MAIL.username or ""), unquote(_MAIL.password or "")
+EMAIL_USE_SSL, EMAIL_USE_TLS = _MAIL.scheme == "smtps", _MAIL.scheme == "starttls"
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = ENV.mail_from
+
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",

@@ -7,9 +7,19 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 from streams import bearer, naming
-from streams.errors import Refusal, group_not_found, policy_not_found, stream_not_found
+from streams.errors import Refusal, alert_rule_not_found, group_not_found, policy_not_found, stream_not_found
 from streams.exchange import note_caller
-from streams.models import DEFAULT_WORKSPACE, Group, Membership, Policy, Role, Stream, Token, Workspace
+from streams.models import (
+    DEFAULT_WORKSPACE,
+    AlertRule,
+    Group,
+    Membership,
+    Policy,
+    Role,
+    Stream,
+    Token,
+    Workspace,
+)
 
 ROLE_SCOPES: dict[str, frozenset[str]] = {
     Role.VIEWER: frozenset({"read"}),
@@ -217,6 +227,21 @@ def policy_for(caller: Caller, name: str, *, may: str) -> Policy:
     if policy is None:
         raise policy_not_found(name)
     return policy
+
+
+def rule_for(caller: Caller, name: str, *, may: str) -> AlertRule:
+    """The alert rule of that name in the caller's workspace; it is about all streams, so not for a narrowed caller.
+
+    Raises:
+        Refusal: ``forbidden``, ``alert_rule_not_found``.
+    """
+    caller.demand(may)
+    caller.demand_every_stream()
+    found = AlertRule.objects.select_related("workspace").filter(workspace=caller.workspace)
+    rule = found.filter(name=name).first() if naming.is_name(name) else None
+    if rule is None:
+        raise alert_rule_not_found(name)
+    return rule
 
 
 def group_for(caller: Caller, stream_name: str, name: str, *, may: str) -> Group:

@@ -27,6 +27,7 @@ STATUS = {
     "user_not_found": 404,
     "workspace_not_found": 404,
     "policy_not_found": 404,
+    "alert_rule_not_found": 404,
     "run_not_found": 404,
     "removal_not_found": 404,
     "method_not_allowed": 405,
@@ -36,6 +37,7 @@ STATUS = {
     "user_exists": 409,
     "workspace_exists": 409,
     "policy_exists": 409,
+    "alert_rule_exists": 409,
     "policy_in_use": 409,
     "ambiguous_key": 409,
     "lease_lost": 409,
@@ -189,6 +191,11 @@ def stream_not_found(name: str) -> Refusal:
 def policy_not_found(name: str) -> Refusal:
     """No such retention policy in this workspace."""
     return Refusal("policy_not_found", f"There is no policy {name!r}.", policy=name)
+
+
+def alert_rule_not_found(name: str) -> Refusal:
+    """No such alert rule in this workspace."""
+    return Refusal("alert_rule_not_found", f"There is no alert rule {name!r}.", rule=name)
 
 
 def group_not_found(name: str) -> Refusal:

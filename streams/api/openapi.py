@@ -22,7 +22,17 @@ from streams.api.schema import ALWAYS, ERROR, refusals_of
 from streams.errors import STATUS
 
 PREFIX = "/api/v1"
-COLLECTIONS = ("streams", "tokens", "workspaces", "runs", "groups", "dead-letters", "policies")
+COLLECTIONS = (
+    "streams",
+    "tokens",
+    "workspaces",
+    "runs",
+    "groups",
+    "dead-letters",
+    "policies",
+    "alerts",
+    "rules",
+)
 """Paths that end in these are shown with their slash; every path answers with and without."""
 
 DESCRIPTION = """Durable message streams: publish, read, commit; streams, tokens, workspaces, history.
@@ -38,6 +48,7 @@ TAGS = {
     "events": "Who did what.",
     "tokens": "Who may call, for what.",
     "policies": "Limits that many streams share, changed once.",
+    "alerts": "Rules on streams and groups, and what fired.",
     "workspaces": "Closed rooms of streams.",
     "service": "Whether it lives, and this document.",
 }

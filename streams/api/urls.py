@@ -5,6 +5,7 @@ from typing import Any, cast
 from django.urls import URLPattern, re_path
 from django.views.decorators.csrf import csrf_exempt
 
+from streams.api.alerts import AlertRulesView, AlertRuleView, AlertsView, AlertTryView
 from streams.api.errors import not_found
 from streams.api.events import EventsView
 from streams.api.groups import (
@@ -68,6 +69,10 @@ urlpatterns = [
     at("policies/<name>", PolicyView.as_view(), "policy"),
     at("policies/<name>/preview", PolicyPreviewView.as_view(), "policy-preview"),
     at("policies/<name>/apply", PolicyApplyView.as_view(), "policy-apply"),
+    at("alerts", AlertsView.as_view(), "alerts"),
+    at("alerts/try", AlertTryView.as_view(), "alert-try"),
+    at("alerts/rules", AlertRulesView.as_view(), "alert-rules"),
+    at("alerts/rules/<name>", AlertRuleView.as_view(), "alert-rule"),
     at("workspaces", WorkspacesView.as_view(), "workspaces"),
     at("workspaces/<name>", WorkspaceView.as_view(), "workspace"),
     at("workspaces/<name>/plan/preview", PlanPreviewView.as_view(), "plan-preview"),

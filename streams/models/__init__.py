@@ -1,5 +1,6 @@
 """The rows: configuration, people's tokens, what happened, what Spark computed."""
 
+from streams.models.alert import Alert, AlertRule, Notification
 from streams.models.demo import DemoRun
 from streams.models.event import ChainCheck, Event, EventHead
 from streams.models.group import Group
@@ -24,6 +25,8 @@ __all__ = [
     "CAPS",
     "DEFAULT_WORKSPACE",
     "POLICY_LIMITS",
+    "Alert",
+    "AlertRule",
     "Cap",
     "ChainCheck",
     "DemoRun",
@@ -34,6 +37,7 @@ __all__ = [
     "GroupLoss",
     "Login",
     "Membership",
+    "Notification",
     "OneTimePassword",
     "Plan",
     "Policy",

@@ -138,4 +138,8 @@ def _figures(watched: Watched) -> Mapping[str, object]:
         "dead": state.dead_letters,
         "lost": state.lost,
         "status": watched.health.verdict.status,
+        "edge": None if sample.edge_ms is None else sample.edge_ms / 1000,
+        "quiet": 0.0
+        if sample.polls
+        else max(0, sample.at_ms - max(sample.fetched_ms, sample.acked_ms)) / 1000,
     }

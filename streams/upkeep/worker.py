@@ -9,15 +9,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from asgiref.sync import sync_to_async
+from django.db import connections
 
 from streams.log import config, keys, lease, memory, notes, stats
 from streams.log.client import AsyncLog, Steady, one
 from streams.log.errors import LogError, StoreUnavailable
-from streams.services import chain_checks, history
+from streams.services import alerts, chain_checks, history
 from streams.services import group_losses as losses_recorded
 from streams.services import removals as removals_recorded
 from streams.services import upkeep as records
-from streams.upkeep import losses, processes, removals, retention, sampling, watching
+from streams.upkeep import alerting, losses, processes, removals, retention, sampling, watching
 from streams.upkeep.processes import ProcessStatus
 from streams.upkeep.sampling import Sample
 from streams.upkeep.watching import Watched
@@ -26,6 +27,7 @@ TICK_S = 1.0
 LEASE_MS = 4_000
 TOKENS_EVERY_S = 5.0
 GROUPS_EVERY_S = 2.0
+ALERTS_EVERY_S = 2.0
 CHAIN_EVERY_S = 10.0
 
 OnSamples = Callable[[Sequence[Sample]], Awaitable[None]]
@@ -68,6 +70,8 @@ class Worker:
         self._removals = removals.Removals()
         self._watch = watching.Watch(self._log)
         self._losses = losses.Losses()
+        self._alerting = alerting.Alerting()
+        self._telling: asyncio.Task[None] | None = None
         self._restarts: dict[str, int] = {}
         self._processes: list[ProcessStatus] = []
         self._tokens_at = self._groups_at = self._chain_at = 0.0
@@ -140,11 +144,20 @@ class Worker:
         if self._chain_at < time.monotonic() - CHAIN_EVERY_S:
             self._chain_at = time.monotonic()
             await sync_to_async(chain_checks.chain_check_step)()
+        await sync_to_async(self._alerting.look)()
+        if self._told_at < time.monotonic() - ALERTS_EVERY_S:
+            self._told_at = time.monotonic()
+            self._tell_alerts()
         if self._tokens_at < time.monotonic() - TOKENS_EVERY_S:
             self._tokens_at = time.monotonic()
             used = await self._log.run(config.take_tokens_used())
             if used:
                 await sync_to_async(records.tokens_note_used)(used)
+
+    def _tell_alerts(self) -> None:
+        """Let what is due be told beside the ticks: a receiver that is slow holds nothing up."""
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.create_task(_deliver())
 
     async def _fill_memory(self) -> bool:
         """Begin what the memory server has lost; whether it answers. Without it the durable streams go on."""
@@ -197,3 +210,18 @@ class Worker:
                 await sync_to_async(records.process_restarted)(process.name, note=process.note)
             self._restarts[process.name] = process.restarts
         await self._on_processes(found)
+
+
+async def _deliver() -> None:
+    try:
+        await sync_to_async(_deliver_now, thread_sensitive=False)()
+    except Exception:
+        log.exception("Alerts could not be told; they are tried again.")
+
+
+def _deliver_now() -> None:
+    """In a thread of its own, whose connection to the database ends with it."""
+    try:
+        alerts.notifications_deliver()
+    finally:
+        connections.close_all()

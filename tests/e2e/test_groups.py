@@ -22,7 +22,7 @@ def make_seek_and_replay(page: Page, api: httpx.Client, stream: str) -> None:
     api.post(f"{group}/term", json={"offsets": [first["offset"]], "reason": "<b>bad</b>"}).raise_for_status()
 
     page.goto(f"{group}/")
-    page.get_by_label("Go to").select_option("offset")
+    page.locator("#seek").get_by_label("Go to").select_option("offset")
     page.get_by_label("Offset or time").fill("8")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_text("6 messages are skipped.")).to_be_visible()

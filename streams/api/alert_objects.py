@@ -1,0 +1,120 @@
+"""An alert rule as it comes in and goes out, what fired, and what would have."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, get_args
+
+from rest_framework import serializers
+
+from streams import alarms, health
+from streams.api.fields import Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
+
+MOST_LIMIT = 1e15
+
+
+class Limit(serializers.FloatField):
+    """A number of at least 0."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if type(data) not in {int, float} or not 0 <= data <= MOST_LIMIT:
+            raise serializers.ValidationError("Expected a number of at least 0.")
+        return float(data)
+
+
+class RuleChanges(Strict):
+    """What of a rule may change."""
+
+    not_taken: ClassVar[Mapping[str, str]] = {"name": "A rule keeps its name."}
+
+    stream = Text(max_length=200, required=False, help_text="A name, or a pattern with `*`.")
+    group = Text(
+        max_length=200,
+        required=False,
+        allow_blank=True,
+        help_text="A name, or a pattern; empty is any group.",
+    )
+    watch = OneOf(
+        choices=list(get_args(alarms.Watch)),
+        required=False,
+        help_text="What is watched; `retention_edge` and `rate_below` fire below their limit.",
+    )
+    statuses = serializers.ListField(
+        child=OneOf(choices=[each for each in get_args(health.Status) if each != "unknown"]),
+        required=False,
+        max_length=10,
+        help_text="With `status`: which are bad.",
+    )
+    limit = Limit(required=False, allow_null=True, help_text="Messages, seconds, or messages a second.")
+    clear = Limit(
+        required=False, allow_null=True, help_text="Where it is good again; null is the limit. (Hysteresis.)"
+    )
+    for_seconds = WholeNumber(
+        required=False, min_value=0, max_value=86_400, help_text="How long it must be bad; 60 by default."
+    )
+    muted_until = Moment(required=False, allow_null=True, help_text="Until then nobody is told.")
+    webhook_url = Text(max_length=2000, required=False, allow_blank=True, help_text="Told by a signed POST.")
+    email = serializers.EmailField(required=False, allow_blank=True, help_text="Told by e-mail.")
+    enabled = Switch(required=False)
+
+
+class RuleWanted(RuleChanges):
+    """A rule to make."""
+
+    not_taken: ClassVar[Mapping[str, str]] = {}
+
+    name = Name()
+    stream = Text(max_length=200, help_text="A name, or a pattern with `*`.")
+    watch = OneOf(choices=list(get_args(alarms.Watch)), help_text="What is watched.")
+
+
+class RuleTried(RuleWanted):
+    """A rule to try on the samples that are kept."""
+
+    name = Name(required=False)
+
+
+class RuleObject(serializers.Serializer):  # type: ignore[type-arg]
+    """An alert rule."""
+
+    name = serializers.CharField()
+    stream = serializers.CharField()
+    group = serializers.CharField()
+    watch = serializers.CharField()
+    statuses = serializers.ListField(child=serializers.CharField())
+    limit = serializers.FloatField(allow_null=True)
+    clear = serializers.FloatField(allow_null=True)
+    for_seconds = serializers.IntegerField()
+    muted_until = Moment(allow_null=True)
+    webhook_url = serializers.CharField()
+    email = serializers.CharField()
+    enabled = serializers.BooleanField()
+    created_at = Moment()
+    updated_at = Moment()
+
+
+class RuleMade(RuleObject):
+    """A rule, and what its webhook is signed with; shown this once."""
+
+    webhook_secret = serializers.CharField(help_text="Empty without a webhook.")
+
+
+class AlertObject(serializers.Serializer):  # type: ignore[type-arg]
+    """One time that a rule fired."""
+
+    id = serializers.IntegerField()
+    rule = serializers.CharField(source="rule.name")
+    stream = serializers.CharField()
+    group = serializers.CharField(help_text="Empty where the rule is about the stream.")
+    began_at = Moment()
+    ended_at = Moment(allow_null=True, help_text="None while it fires.")
+    value = serializers.FloatField(help_text="When it began.")
+    sentence = serializers.CharField()
+
+
+class WouldHave(serializers.Serializer):  # type: ignore[type-arg]
+    """What a rule would have done."""
+
+    since = Moment(allow_null=True, help_text="From here on there are samples.")
+    until = Moment()
+    subjects = serializers.IntegerField(help_text="Streams or groups with samples that it is about.")
+    fired = serializers.IntegerField()
+    longest_seconds = serializers.FloatField()

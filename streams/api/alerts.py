@@ -1,0 +1,159 @@
+"""Alerts over HTTP: rules, what fires, and what a rule would have done."""
+
+import time
+from typing import Any, ClassVar
+
+from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from streams.access import rule_for
+from streams.api.alert_objects import (
+    AlertObject,
+    RuleChanges,
+    RuleMade,
+    RuleObject,
+    RuleTried,
+    RuleWanted,
+    WouldHave,
+)
+from streams.api.base import ApiView
+from streams.api.operation import Operation
+from streams.models import AlertRule
+from streams.selectors import alerts_latest, back_test
+from streams.services.alerts import rule_change, rule_check, rule_create, rule_delete
+
+
+class AlertsView(ApiView):
+    """``/alerts/``"""
+
+    operations: ClassVar = {
+        "GET": Operation(
+            id="alerts_list",
+            summary="What fired, the newest first",
+            scope="read",
+            answer=AlertObject,
+            many=True,
+            description="The newest hundred; what fires has no `ended_at`.",
+        ),
+    }
+
+    def get(self, request: Request) -> Response:
+        self.caller.demand_every_stream()
+        return Response(self.rows(AlertObject, alerts_latest(self.caller.workspace)))
+
+
+class AlertRulesView(ApiView):
+    """``/alerts/rules/``"""
+
+    operations: ClassVar = {
+        "GET": Operation(
+            id="alert_rules_list", summary="List alert rules", scope="read", answer=RuleObject, many=True
+        ),
+        "POST": Operation(
+            id="alert_rule_create",
+            summary="Make an alert rule",
+            scope="manage",
+            body=RuleWanted,
+            status=201,
+            answer=RuleMade,
+            refusals=("alert_rule_exists", "quota_exceeded"),
+            examples={
+                "lag": {
+                    "name": "billing-lags",
+                    "stream": "orders",
+                    "group": "billing",
+                    "watch": "lag",
+                    "limit": 1000,
+                }
+            },
+        ),
+    }
+
+    def get(self, request: Request) -> Response:
+        self.caller.demand_every_stream()
+        return Response(
+            self.rows(RuleObject, list(AlertRule.objects.filter(workspace=self.caller.workspace)))
+        )
+
+    def post(self, request: Request) -> Response:
+        self.caller.demand_every_stream()
+        wanted = self.sent(RuleWanted)
+        rule = rule_create(
+            self.caller.workspace, name=wanted.pop("name"), settings=wanted, actor=self.caller.actor
+        )
+        return Response(RuleMade(rule).data, status=201)
+
+
+class AlertRuleView(ApiView):
+    """``/alerts/rules/{name}``"""
+
+    operations: ClassVar = {
+        "GET": Operation(
+            id="alert_rule_get",
+            summary="See an alert rule",
+            scope="read",
+            answer=RuleObject,
+            refusals=("alert_rule_not_found",),
+        ),
+        "PATCH": Operation(
+            id="alert_rule_change",
+            summary="Change, mute or disable an alert rule",
+            scope="manage",
+            body=RuleChanges,
+            answer=RuleObject,
+            refusals=("alert_rule_not_found",),
+            description="What fires by it ends and is judged anew, unless only the receivers or the mute changed.",
+            examples={"mute": {"muted_until": "2126-11-22T06:00:00Z"}},
+        ),
+        "DELETE": Operation(
+            id="alert_rule_delete",
+            summary="Delete an alert rule with its alerts",
+            scope="manage",
+            status=204,
+            refusals=("alert_rule_not_found",),
+        ),
+    }
+
+    def get(self, request: Request, name: str) -> Response:
+        return Response(RuleObject(rule_for(self.caller, name, may="read")).data)
+
+    def patch(self, request: Request, name: str) -> Response:
+        rule = rule_for(self.caller, name, may="manage")
+        changed = rule_change(rule, changes=self.sent(RuleChanges), actor=self.caller.actor)
+        return Response(RuleObject(changed).data)
+
+    def delete(self, request: Request, name: str) -> Response:
+        rule_delete(rule_for(self.caller, name, may="manage"), actor=self.caller.actor)
+        return Response(status=204)
+
+
+class AlertTryView(ApiView):
+    """``/alerts/try``"""
+
+    operations: ClassVar = {
+        "POST": Operation(
+            id="alert_rule_try",
+            summary="What a rule would have done over the samples that are kept; changes nothing",
+            scope="read",
+            body=RuleTried,
+            answer=WouldHave,
+            description="`since` says how far the samples reach: seven hours at most.",
+            examples={"lag": {"stream": "orders", "watch": "lag", "limit": 1000}},
+        ),
+    }
+
+    def post(self, request: Request) -> Response:
+        self.caller.demand_every_stream()
+        wanted: dict[str, Any] = self.sent(RuleTried)
+        rule = AlertRule(workspace=self.caller.workspace, created_at=timezone.now(), **wanted)
+        rule_check(rule)
+        found = back_test(rule, now_ms=int(time.time() * 1000))
+        told = {
+            "since": found.since,
+            "until": found.until,
+            "subjects": found.subjects,
+            "fired": len(found.spans),
+            "longest_seconds": found.longest_seconds,
+        }
+        return Response(WouldHave(told).data)

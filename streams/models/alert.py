@@ -1,0 +1,96 @@
+"""Alerts: the rules that people made, what fired, and what is on its way to whom."""
+
+from typing import ClassVar
+
+from django.db import models
+
+from streams.models.workspace import Workspace
+
+
+class AlertRule(models.Model):
+    """What shall be told to whom.
+
+    Attributes:
+        stream, group: names, or patterns with ``*``; an empty group is any.
+        watch: as ``streams.alarms.Watch``.
+        statuses: for ``status``, the verdicts that are bad.
+        limit, clear: as ``streams.alarms.Limit``; for ``status`` they are not used.
+        webhook_secret: signs what is sent; shown once.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="alert_rules")
+    name = models.CharField(max_length=50)
+    stream = models.CharField(max_length=200)
+    group = models.CharField(max_length=200, blank=True, default="")
+    watch = models.CharField(max_length=20)
+    statuses = models.JSONField(default=list)
+    limit = models.FloatField(null=True)
+    clear = models.FloatField(null=True)
+    for_seconds = models.PositiveIntegerField(default=60)
+    muted_until = models.DateTimeField(null=True)
+    webhook_url = models.CharField(max_length=2000, blank=True, default="")
+    webhook_secret = models.CharField(max_length=100, blank=True, default="")
+    email = models.EmailField(blank=True, default="")
+    enabled = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["workspace", "name"], name="alert_rule_name_once_a_workspace"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Alert(models.Model):
+    """One time that a rule fired for one stream or group; it fires while it has no end."""
+
+    rule = models.ForeignKey(AlertRule, on_delete=models.CASCADE, related_name="alerts")
+    stream = models.CharField(max_length=50)
+    group = models.CharField(max_length=50, blank=True, default="")
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    value = models.FloatField()
+    sentence = models.TextField()
+
+    class Meta:
+        ordering: ClassVar = ["-began_at", "-id"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["rule", "stream", "group"],
+                condition=models.Q(ended_at__isnull=True),
+                name="alert_fires_once_a_subject",
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["rule", "-began_at"], name="alert_by_rule")]
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+class Notification(models.Model):
+    """One message to one receiver, kept until it was taken or given up.
+
+    Attributes:
+        channel: ``webhook`` or ``email``.
+        body: what is sent, as JSON text.
+        due_at: when it is tried next; None when it is done, ``delivered_at`` says whether well.
+    """
+
+    alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="notifications")
+    channel = models.CharField(max_length=10)
+    body = models.TextField()
+    attempts = models.PositiveIntegerField(default=0)
+    due_at = models.DateTimeField(null=True, db_index=True)
+    delivered_at = models.DateTimeField(null=True)
+    error = models.CharField(max_length=500, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.channel} {self.pk}"

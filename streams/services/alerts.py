@@ -1,0 +1,286 @@
+"""Alerts: rules made, changed, muted, deleted; an alert that begins or ends is recorded and told to whom it is for."""
+
+import json
+import secrets
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.mail import send_mail
+from django.db import transaction
+from django.utils import timezone
+
+from streams import webhooks
+from streams.access import SYSTEM, Actor
+from streams.alarms import FALLS
+from streams.errors import Refusal
+from streams.models import Alert, AlertRule, Notification, Workspace
+from streams.services.events import event_record
+from streams.webhooks import WebhookRefused
+
+SETTINGS = (
+    "stream",
+    "group",
+    "watch",
+    "statuses",
+    "limit",
+    "clear",
+    "for_seconds",
+    "muted_until",
+    "webhook_url",
+    "email",
+    "enabled",
+)
+OF_STREAMS = frozenset({"rate_above", "rate_below"})
+MOST_RULES = 200
+MOST_ATTEMPTS = 12
+FIRST_RETRY_S, LONGEST_RETRY_S = 10, 3600
+KEPT = timedelta(days=30)
+"""Ended alerts are forgotten after so long; their events stay."""
+
+
+def rule_check(rule: AlertRule) -> None:
+    """Refuse what could never fire, or never be told.
+
+    Raises:
+        Refusal: ``validation_error``, naming the field.
+    """
+    if rule.watch == "status":
+        if not rule.statuses:
+            raise _invalid("statuses", "Say which statuses are bad.")
+        if rule.limit is not None or rule.clear is not None:
+            raise _invalid("limit", "A status has no limit.")
+    else:
+        if rule.statuses:
+            raise _invalid("statuses", "Only the watch 'status' takes them.")
+        if rule.limit is None:
+            raise _invalid("limit", f"The watch {rule.watch!r} needs a limit.")
+        falls = rule.watch in FALLS
+        if rule.clear is not None and (rule.clear < rule.limit if falls else rule.clear > rule.limit):
+            raise _invalid("clear", "It must not lie on the bad side of the limit.")
+    if rule.watch in OF_STREAMS and rule.group:
+        raise _invalid("group", "A rate is a stream's; leave the group out.")
+    if rule.webhook_url and (fault := webhooks.url_fault(rule.webhook_url)):
+        raise _invalid("webhook_url", fault)
+    if rule.email and not _can_mail():
+        raise _invalid("email", "This installation has no mail server (OKMQ_MAIL_URL).")
+
+
+@transaction.atomic
+def rule_create(workspace: Workspace, *, name: str, settings: Mapping[str, Any], actor: Actor) -> AlertRule:
+    """Make a rule; what it watches begins to be watched within ten seconds.
+
+    Raises:
+        Refusal: ``alert_rule_exists``, or ``validation_error`` as ``rule_check``.
+    """
+    rule = AlertRule(workspace=workspace, name=name, **settings)
+    rule_check(rule)
+    if AlertRule.objects.filter(workspace=workspace, name=name).exists():
+        raise Refusal("alert_rule_exists", f"There is an alert rule {name!r} already.", rule=name)
+    if AlertRule.objects.filter(workspace=workspace).count() >= MOST_RULES:
+        raise Refusal(
+            "quota_exceeded", f"A workspace has at most {MOST_RULES} alert rules.", rules=MOST_RULES
+        )
+    if rule.webhook_url:
+        rule.webhook_secret = f"whsec_{secrets.token_urlsafe(32)}"
+    rule.save(force_insert=True)
+    _recorded(rule, "created", actor=actor, after=_plain(rule))
+    return rule
+
+
+@transaction.atomic
+def rule_change(rule: AlertRule, *, changes: Mapping[str, Any], actor: Actor) -> AlertRule:
+    """Change a rule; what fires by it ends, and is judged anew. A first webhook gets its secret now."""
+    rule = AlertRule.objects.select_for_update().select_related("workspace").get(pk=rule.pk)
+    before = _plain(rule)
+    for field, value in changes.items():
+        setattr(rule, field, value)
+    rule_check(rule)
+    if rule.webhook_url and not rule.webhook_secret:
+        rule.webhook_secret = f"whsec_{secrets.token_urlsafe(32)}"
+    rule.save()
+    after = _plain(rule)
+    changed = [field for field in SETTINGS if before[field] != after[field]]
+    if changed:
+        _recorded(
+            rule,
+            "changed",
+            actor=actor,
+            before={field: before[field] for field in changed},
+            after={field: after[field] for field in changed},
+        )
+    if set(changed) - {"muted_until", "webhook_url", "email"}:
+        rule.alerts.filter(ended_at=None).update(ended_at=timezone.now())
+    return rule
+
+
+@transaction.atomic
+def rule_delete(rule: AlertRule, *, actor: Actor) -> None:
+    """Delete a rule with its alerts; the events stay."""
+    before = _plain(rule)
+    rule.delete()
+    _recorded(rule, "deleted", actor=actor, before=before)
+
+
+@transaction.atomic
+def alert_begin(rule: AlertRule, *, stream: str, group: str, value: float, sentence: str) -> Alert:
+    """Record that a rule fires, and tell it unless the rule is muted."""
+    alert = Alert.objects.create(
+        rule=rule, stream=stream, group=group, began_at=timezone.now(), value=value, sentence=sentence
+    )
+    event_record(
+        rule.workspace,
+        kind="alert.fired",
+        actor=SYSTEM,
+        stream=stream,
+        group=group,
+        after={"rule": rule.name, "value": value},
+        summary=f"Alert {rule.name}: {sentence}",
+    )
+    _tell(alert, "fired")
+    return alert
+
+
+@transaction.atomic
+def alert_end(alert: Alert) -> None:
+    """Record that it is over, and tell those who were told that it began."""
+    alert.ended_at = timezone.now()
+    alert.save(update_fields=["ended_at"])
+    rule = alert.rule
+    lasted = round((alert.ended_at - alert.began_at).total_seconds())
+    event_record(
+        rule.workspace,
+        kind="alert.ended",
+        actor=SYSTEM,
+        stream=alert.stream,
+        group=alert.group,
+        after={"rule": rule.name, "seconds": lasted},
+        summary=f"Alert {rule.name} is over after {lasted:,} s: {alert.sentence}",
+    )
+    if alert.notifications.exists():
+        _tell(alert, "ended")
+
+
+def notifications_deliver(*, most: int = 10) -> int:
+    """Try what is due, oldest first; what fails is tried again later, ever more seldom. Returns how many were tried."""
+    due = list(
+        Notification.objects.filter(due_at__lte=timezone.now())
+        .select_related("alert__rule__workspace")
+        .order_by("due_at")[:most]
+    )
+    for notification in due:
+        try:
+            _send(notification)
+        except (WebhookRefused, OSError) as error:
+            _failed(notification, str(error) or type(error).__name__)
+        else:
+            notification.attempts += 1
+            notification.delivered_at, notification.due_at, notification.error = timezone.now(), None, ""
+            notification.save()
+    return len(due)
+
+
+def alerts_forget() -> None:
+    """Forget alerts that ended long ago."""
+    Alert.objects.filter(ended_at__lt=timezone.now() - KEPT).delete()
+
+
+def _send(notification: Notification) -> None:
+    rule = notification.alert.rule
+    if notification.channel == "webhook":
+        webhooks.post(
+            rule.webhook_url,
+            notification.body.encode(),
+            secret=rule.webhook_secret,
+            timestamp=int(timezone.now().timestamp()),
+            delivery=str(notification.pk),
+            allow_private=settings.ENV.webhook_private,
+        )
+        return
+    told = json.loads(notification.body)
+    word = "fires" if told["what"] == "fired" else "is over"
+    send_mail(
+        f"[OKMQ {told['workspace']}] {rule.name} {word}",
+        f"{told['sentence']}\n\nRule {rule.name} of workspace {told['workspace']}, since {told['began_at']}.\n",
+        None,
+        [rule.email],
+    )
+
+
+def _failed(notification: Notification, why: str) -> None:
+    notification.attempts += 1
+    notification.error = why[:500]
+    wait_s = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2 ** (notification.attempts - 1))
+    is_last = notification.attempts >= MOST_ATTEMPTS
+    notification.due_at = None if is_last else timezone.now() + timedelta(seconds=wait_s)
+    notification.save()
+    if is_last:
+        alert = notification.alert
+        event_record(
+            alert.rule.workspace,
+            kind="alert.not_told",
+            actor=SYSTEM,
+            stream=alert.stream,
+            group=alert.group,
+            after={"rule": alert.rule.name, "channel": notification.channel, "error": notification.error},
+            summary=f"Alert {alert.rule.name} could not be told by {notification.channel}: {why[:200]}",
+        )
+
+
+def _tell(alert: Alert, what: str) -> None:
+    rule = alert.rule
+    if rule.muted_until is not None and rule.muted_until > timezone.now():
+        return
+    told = {
+        "what": what,
+        "alert": alert.pk,
+        "rule": rule.name,
+        "workspace": rule.workspace.name,
+        "stream": alert.stream,
+        "group": alert.group or None,
+        "watch": rule.watch,
+        "value": alert.value,
+        "limit": rule.limit,
+        "sentence": alert.sentence,
+        "began_at": _time(alert.began_at),
+        "ended_at": None if alert.ended_at is None else _time(alert.ended_at),
+    }
+    channels = [name for name, to in (("webhook", rule.webhook_url), ("email", rule.email)) if to]
+    Notification.objects.bulk_create(
+        Notification(alert=alert, channel=channel, body=json.dumps(told), due_at=timezone.now())
+        for channel in channels
+    )
+
+
+def _can_mail() -> bool:
+    is_smtp = settings.EMAIL_BACKEND == "django.core.mail.backends.smtp.EmailBackend"
+    return bool(settings.EMAIL_HOST) or not is_smtp
+
+
+def _time(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _plain(rule: AlertRule) -> dict[str, Any]:
+    """The rule's settings as an event keeps them; the address of a webhook may hold a secret in its query."""
+    found: dict[str, Any] = {field: getattr(rule, field) for field in SETTINGS}
+    if rule.muted_until is not None:
+        found["muted_until"] = _time(rule.muted_until)
+    found["webhook_url"] = rule.webhook_url.partition("?")[0]
+    return found
+
+
+def _recorded(rule: AlertRule, what: str, *, actor: Actor, **sides: dict[str, Any]) -> None:
+    event_record(
+        rule.workspace,
+        kind=f"alert_rule.{what}",
+        actor=actor,
+        before=sides.get("before"),
+        after=sides.get("after"),
+        summary=f"Alert rule {rule.name}: {what}.",
+    )
+
+
+def _invalid(field: str, sentence: str) -> Refusal:
+    return Refusal("validation_error", f"{field}: {sentence}", fields=[field])

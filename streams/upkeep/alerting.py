@@ -1,0 +1,150 @@
+"""Judging the alert rules: every ten seconds the value of each stream and group that one is about."""
+
+import time
+from collections import defaultdict
+
+from streams import store
+from streams.alarms import Track, followed
+from streams.log import stats
+from streams.models import Alert, AlertRule, Group, Stream
+from streams.selectors import reachable_views
+from streams.selectors.alerts import is_about, limit_of, value_of
+from streams.services.alerts import OF_STREAMS, alert_begin, alert_end, alerts_forget
+
+EVERY_S = 10.0
+FORGET_EVERY_S = 3600.0
+
+Subject = tuple[int, str, str]
+"""A rule's key, a stream's name, a group's name or nothing."""
+
+UNITS = {
+    "lag_seconds": " s",
+    "no_consumer": " s",
+    "retention_edge": " s",
+    "rate_above": "/s",
+    "rate_below": "/s",
+}
+WORDS = {
+    "lag": "lag",
+    "lag_seconds": "lag in time",
+    "no_consumer": "no consumer for",
+    "retention_edge": "retention takes the oldest in",
+    "dead_letters": "dead letters",
+    "rate_above": "rate",
+    "rate_below": "rate",
+}
+
+
+class Alerting:
+    """Remembers since when each value is bad; that an alert fires is in the database, so a new worker goes on."""
+
+    def __init__(self) -> None:
+        self._tracks: dict[Subject, Track] = {}
+        self._offsets: dict[str, tuple[float, int]] = {}
+        self._looked = self._forgot = float("-inf")
+
+    def look(self, *, now_s: float | None = None) -> None:
+        """Judge every rule if it is time; costs one query where there is none."""
+        at_s = time.monotonic() if now_s is None else now_s
+        if at_s - self._looked < EVERY_S:
+            return
+        self._looked = at_s
+        if at_s - self._forgot > FORGET_EVERY_S:
+            self._forgot = at_s
+            alerts_forget()
+        rules = list(AlertRule.objects.filter(enabled=True).select_related("workspace"))
+        self._end_of_disabled()
+        if not rules:
+            self._tracks.clear()
+            return
+        by_workspace: dict[int, list[AlertRule]] = defaultdict(list)
+        for rule in rules:
+            by_workspace[rule.workspace_id].append(rule)
+        seen: set[Subject] = set()
+        firing = {
+            (alert.rule_id, alert.stream, alert.group): alert
+            for alert in Alert.objects.filter(ended_at=None).select_related("rule__workspace")
+        }
+        for rule, stream, group, value, words in self._values(by_workspace, at_s=at_s):
+            subject = (rule.pk, stream, group)
+            seen.add(subject)
+            self._judge(rule, subject, value, words, alert=firing.get(subject), at_s=at_s)
+        for subject, alert in firing.items():
+            if subject not in seen:  # the stream or the group is gone
+                alert_end(alert)
+        self._tracks = {subject: track for subject, track in self._tracks.items() if subject in seen}
+
+    def _judge(
+        self,
+        rule: AlertRule,
+        subject: Subject,
+        value: float | None,
+        words: str,
+        *,
+        alert: Alert | None,
+        at_s: float,
+    ) -> None:
+        before = self._tracks.get(subject, Track())
+        if before.fires != (alert is not None):
+            before = Track(before.bad_since_s, alert is not None)
+        track = followed(before, limit_of(rule), value, at_s=at_s)
+        self._tracks[subject] = track
+        if track.fires and alert is None:
+            _, stream, group = subject
+            alert_begin(rule, stream=stream, group=group, value=value or 0.0, sentence=words)
+        elif not track.fires and alert is not None:
+            alert_end(alert)
+
+    def _values(
+        self, by_workspace: dict[int, list[AlertRule]], *, at_s: float
+    ) -> list[tuple[AlertRule, str, str, float | None, str]]:
+        found: list[tuple[AlertRule, str, str, float | None, str]] = []
+        streams = list(Stream.objects.filter(workspace__in=by_workspace, internal=False))
+        of_rates: list[tuple[AlertRule, Stream]] = []
+        wanted: dict[int, list[AlertRule]] = {}
+        for stream in streams:
+            about = [rule for rule in by_workspace[stream.workspace_id] if is_about(rule, stream.name)]
+            of_rates += [(rule, stream) for rule in about if rule.watch in OF_STREAMS]
+            of_groups = [rule for rule in about if rule.watch not in OF_STREAMS]
+            if of_groups:
+                wanted[stream.pk] = of_groups
+        rates = self._rates({stream.stream_id for _, stream in of_rates}, at_s=at_s)
+        for rule, stream in of_rates:
+            rate = rates.get(stream.stream_id)
+            found.append((rule, stream.name, "", rate, _words(rule, stream.name, "", rate)))
+        groups = Group.objects.filter(stream__in=wanted).select_related("stream")
+        for view in reachable_views(groups):
+            name, stream_name = view.group.name, view.group.stream.name
+            for rule in wanted[view.group.stream_id]:
+                if is_about(rule, stream_name, name):
+                    value = value_of(rule, view)
+                    words = _words(rule, stream_name, name, value)
+                    if rule.watch == "status":
+                        words = f"Group {name} of {stream_name} is {view.health.status}: {view.health.reason}"
+                    found.append((rule, stream_name, name, value, words))
+        return found
+
+    def _rates(self, stream_ids: set[str], *, at_s: float) -> dict[str, float]:
+        """Messages published a second since the last look."""
+        states = store.log().run(stats.inspect_many(sorted(stream_ids)))
+        rates = {
+            stream_id: (state.offset - self._offsets[stream_id][1]) / (at_s - self._offsets[stream_id][0])
+            for stream_id, state in states.items()
+            if stream_id in self._offsets and at_s > self._offsets[stream_id][0]
+        }
+        self._offsets = {stream_id: (at_s, state.offset) for stream_id, state in states.items()}
+        return rates
+
+    @staticmethod
+    def _end_of_disabled() -> None:
+        for alert in Alert.objects.filter(ended_at=None, rule__enabled=False).select_related(
+            "rule__workspace"
+        ):
+            alert_end(alert)
+
+
+def _words(rule: AlertRule, stream: str, group: str, value: float | None) -> str:
+    who = f"Group {group} of {stream}" if group else f"Stream {stream}"
+    unit = UNITS.get(rule.watch, "")
+    side = "below" if rule.watch in {"rate_below", "retention_edge"} else "above"
+    return f"{who}: {WORDS.get(rule.watch, rule.watch)} {value or 0:,.6g}{unit}, {side} {rule.limit or 0:,.6g}{unit}."

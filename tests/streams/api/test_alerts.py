@@ -1,0 +1,264 @@
+"""Alert rules over HTTP, what fires by them, and how it is told."""
+
+import dataclasses
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core import mail
+from django.utils import timezone
+
+from streams import store
+from streams.log import groups
+from streams.log.append import append
+from streams.log.entries import NewMessage
+from streams.models import DEFAULT_WORKSPACE, Alert, AlertRule, Event, Notification, Stream, Workspace
+from streams.services import alerts
+from streams.services.installation import METRICS_STREAM
+from streams.services.streams import internal_stream
+from streams.upkeep.alerting import Alerting
+from streams.webhooks import signature
+from tests.streams.api.conftest import Api
+from tests.streams.test_webhooks import Receiver, receiver  # noqa: F401
+
+RULE: dict[str, Any] = {"name": "lags", "stream": "orders", "watch": "lag", "limit": 2, "for_seconds": 20}
+
+
+@pytest.fixture(autouse=True)
+def _alone(owner: Api) -> None:
+    """No rule of another test is judged here, and nothing of it waits to be told."""
+    AlertRule.objects.all().delete()
+
+
+@pytest.fixture
+def orders(owner: Api) -> Stream:
+    owner.post("streams/", {"name": "orders"})
+    owner.post("streams/orders/groups/", {"name": "billing"})
+    return Stream.objects.get(workspace=owner.workspace, name="orders")
+
+
+def publish(stream: Stream, *ids: int) -> None:
+    store.log().run(append(stream.stream_id, [NewMessage(id=str(n), body=b"1") for n in ids]))
+
+
+def firing() -> list[tuple[str, str, str]]:
+    return [(each.rule.name, each.stream, each.group) for each in Alert.objects.filter(ended_at=None)]
+
+
+def test_a_rule_is_made_seen_changed_and_deleted(owner: Api) -> None:
+    made = owner.post("alerts/rules/", RULE | {"webhook_url": "https://example.org/hook"})
+    assert made.status_code == 201
+    assert made.json()["webhook_secret"].startswith("whsec_")
+    assert "webhook_secret" not in owner.get("alerts/rules/lags").json()
+    assert owner.patch("alerts/rules/lags", {"limit": 5}).json()["limit"] == 5
+    assert [rule["name"] for rule in owner.get("alerts/rules/").json()] == ["lags"]
+    assert owner.post("alerts/rules/", RULE).json()["error"]["code"] == "alert_rule_exists"
+    assert owner.delete("alerts/rules/lags").status_code == 204
+    assert owner.get("alerts/rules/lags").json()["error"]["code"] == "alert_rule_not_found"
+    kinds = Event.objects.filter(workspace_id=owner.workspace.pk, kind__startswith="alert").order_by("id")
+    assert [event.kind for event in kinds] == [
+        "alert_rule.created",
+        "alert_rule.changed",
+        "alert_rule.deleted",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"limit": None}, "limit"),
+        ({"limit": -1}, "limit"),
+        ({"watch": "mood"}, "watch"),
+        ({"watch": "status"}, "statuses"),
+        ({"statuses": ["stalled"]}, "statuses"),
+        ({"clear": 3}, "clear"),
+        ({"watch": "rate_above", "group": "billing"}, "group"),
+        ({"watch": "rate_below", "clear": 1}, "clear"),
+        ({"webhook_url": "ftp://example.org"}, "webhook_url"),
+        ({"email": "nobody"}, "email"),
+        ({"limits": 3}, "limits"),
+        ({"for_seconds": -1}, "for_seconds"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused_at_its_field(
+    owner: Api, changes: dict[str, Any], field: str
+) -> None:
+    answer = owner.post("alerts/rules/", RULE | changes)
+    assert answer.status_code == 400
+    assert field in answer.json()["error"]["details"]["fields"]
+    assert not AlertRule.objects.exists()
+
+
+def test_a_rule_of_another_workspace_is_not_there(owner: Api, stranger: Api) -> None:
+    owner.post("alerts/rules/", RULE)
+    assert stranger.get("alerts/rules/lags").status_code == 404
+    assert stranger.get("alerts/rules/").json() == []
+
+
+def test_a_lag_fires_after_its_time_and_ends_when_it_is_done(owner: Api, orders: Stream) -> None:
+    owner.post("alerts/rules/", RULE)
+    alerting = Alerting()
+    publish(orders, 1, 2, 3)
+    alerting.look(now_s=0)
+    alerting.look(now_s=10)
+    assert firing() == []
+    alerting.look(now_s=20)
+    assert firing() == [("lags", "orders", "billing")]
+    fired = owner.get("alerts/").json()
+    assert [(each["value"], each["ended_at"]) for each in fired] == [(3.0, None)]
+    assert fired[0]["sentence"] == "Group billing of orders: lag 3, above 2."
+    store.log().run(groups.fetch(orders.stream_id, "billing", limit=10))
+    alerting.look(now_s=30)
+    assert firing() == []
+    kinds = list(
+        Event.objects.filter(kind__startswith="alert.").order_by("id").values_list("kind", flat=True)
+    )
+    assert kinds == ["alert.fired", "alert.ended"]
+
+
+def test_another_worker_goes_on_with_what_fires(owner: Api, orders: Stream) -> None:
+    owner.post("alerts/rules/", RULE | {"for_seconds": 0})
+    publish(orders, 1, 2, 3)
+    Alerting().look(now_s=0)
+    Alerting().look(now_s=0)
+    assert Alert.objects.count() == 1
+    orders.groups.all().delete()
+    Alerting().look(now_s=0)
+    assert firing() == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "fires"),
+    [
+        ({"watch": "lag_seconds", "limit": 3600}, False),
+        ({"watch": "dead_letters", "limit": 0}, True),
+        ({"watch": "no_consumer", "limit": 3600}, False),
+        ({"watch": "retention_edge", "limit": 3600}, True),
+        ({"watch": "retention_edge", "limit": 5}, False),
+        ({"watch": "lag", "limit": 0, "group": "audit*"}, False),
+        ({"watch": "lag", "limit": 0, "stream": "other*"}, False),
+        ({"watch": "lag", "limit": 0, "stream": "or*", "group": "bill*"}, True),
+        ({"watch": "status", "limit": None, "statuses": ["paused"]}, True),
+        ({"watch": "lag", "limit": 0, "enabled": False}, False),
+    ],
+)
+def test_each_watch_sees_what_it_is_for(
+    owner: Api, orders: Stream, rule: dict[str, Any], fires: bool
+) -> None:
+    owner.patch("streams/orders", {"ttl": 600})
+    publish(orders, 1, 2)
+    store.log().run(groups.fetch(orders.stream_id, "billing", limit=1))
+    store.log().run(groups.term(orders.stream_id, "billing", "offsets", [1], reason="bad"))
+    owner.post("streams/orders/groups/billing/pause", {})
+    assert owner.post("alerts/rules/", RULE | {"for_seconds": 0} | rule).status_code == 201
+    Alerting().look(now_s=0)
+    assert bool(firing()) is fires
+
+
+def test_a_rate_is_told_from_two_looks(owner: Api, orders: Stream) -> None:
+    owner.post("alerts/rules/", RULE | {"watch": "rate_above", "limit": 0.1, "for_seconds": 0})
+    alerting = Alerting()
+    alerting.look(now_s=0)
+    publish(orders, 1, 2, 3)
+    alerting.look(now_s=10)
+    assert [each.sentence for each in Alert.objects.all()] == ["Stream orders: rate 0.3/s, above 0.1/s."]
+
+
+@pytest.fixture
+def told(owner: Api, orders: Stream, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> Receiver:  # noqa: F811
+    """A rule with a webhook on this machine, which the installation allows."""
+    monkeypatch.setattr(settings, "ENV", dataclasses.replace(settings.ENV, webhook_private=True))
+    owner.post("alerts/rules/", RULE | {"for_seconds": 0, "webhook_url": receiver.url})
+    publish(orders, 1, 2, 3)
+    return receiver
+
+
+def test_a_webhook_is_told_that_it_began_and_that_it_ended(told: Receiver, orders: Stream) -> None:
+    alerting = Alerting()
+    alerting.look(now_s=0)
+    alerts.notifications_deliver()
+    store.log().run(groups.fetch(orders.stream_id, "billing", limit=10))
+    alerting.look(now_s=10)
+    alerts.notifications_deliver()
+    assert [json.loads(body)["what"] for _, _, body in told.taken] == ["fired", "ended"]
+    _, headers, body = told.taken[0]
+    secret = AlertRule.objects.get().webhook_secret
+    assert headers["Okmq-Signature"] == signature(secret, timestamp=int(headers["Okmq-Timestamp"]), body=body)
+    assert not Notification.objects.filter(delivered_at=None).exists()
+
+
+def test_what_is_not_taken_is_tried_again_ever_later_and_given_up_on_record(
+    owner: Api, told: Receiver
+) -> None:
+    told.status = 500
+    Alerting().look(now_s=0)
+    waits = []
+    for _ in range(alerts.MOST_ATTEMPTS):
+        Notification.objects.update(due_at=timezone.now() - timedelta(seconds=1))
+        alerts.notifications_deliver()
+        kept = Notification.objects.get()
+        if kept.due_at is not None:
+            waits.append(round((kept.due_at - timezone.now()).total_seconds()))
+    assert waits[:4] == [10, 20, 40, 80]
+    assert max(waits) <= alerts.LONGEST_RETRY_S
+    assert (len(told.taken), kept.due_at, kept.delivered_at) == (alerts.MOST_ATTEMPTS, None, None)
+    assert "answered 500" in kept.error
+    assert Event.objects.filter(workspace_id=owner.workspace.pk, kind="alert.not_told").count() == 1
+
+
+def test_a_muted_rule_fires_and_tells_nobody(owner: Api, told: Receiver) -> None:
+    until = (timezone.now() + timedelta(hours=1)).isoformat()
+    owner.patch("alerts/rules/lags", {"muted_until": until})
+    Alerting().look(now_s=0)
+    assert len(firing()) == 1
+    assert not Notification.objects.exists()
+
+
+def test_a_private_address_is_never_called(
+    owner: Api, told: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "ENV", dataclasses.replace(settings.ENV, webhook_private=False))
+    Alerting().look(now_s=0)
+    alerts.notifications_deliver()
+    assert "not a public address" in Notification.objects.get().error
+    assert told.taken == []
+
+
+def test_an_email_is_sent(owner: Api, orders: Stream) -> None:
+    owner.post("alerts/rules/", RULE | {"for_seconds": 0, "email": "ops@example.org"})
+    publish(orders, 1, 2, 3)
+    Alerting().look(now_s=0)
+    alerts.notifications_deliver()
+    [message] = mail.outbox
+    assert message.to == ["ops@example.org"]
+    assert "Group billing of orders: lag 3, above 2." in message.body
+
+
+def test_a_change_of_what_is_watched_ends_what_fires_and_a_mute_does_not(owner: Api, orders: Stream) -> None:
+    owner.post("alerts/rules/", RULE | {"for_seconds": 0})
+    publish(orders, 1, 2, 3)
+    Alerting().look(now_s=0)
+    owner.patch("alerts/rules/lags", {"muted_until": None})
+    assert len(firing()) == 1
+    owner.patch("alerts/rules/lags", {"limit": 100})
+    assert firing() == []
+
+
+def test_a_rule_is_tried_on_the_samples_that_are_kept(owner: Api, orders: Stream) -> None:
+    Workspace.objects.get_or_create(name=DEFAULT_WORKSPACE)
+    metrics = internal_stream(METRICS_STREAM, archive=False)
+    start_ms = int(timezone.now().timestamp() * 1000) - 1_000_000
+    records = []
+    for number, lag in enumerate([0, 9, 9, 9, 0, 9, 9, 9, 9, 0]):
+        group = {"billing": {"lag": lag, "status": "slow" if lag else "ok"}}
+        at = start_ms + number * 10_000
+        body = {"at": at, "streams": {}, "groups": {orders.stream_id: group}}
+        records.append(NewMessage(id=f"{at}", body=json.dumps(body).encode()))
+    store.log().run(append(metrics.stream_id, records))
+    found = owner.post("alerts/try", {key: value for key, value in RULE.items() if key != "name"}).json()
+    assert (found["subjects"], found["fired"], found["longest_seconds"]) == (1, 2, 20.0)
+    assert found["since"] < found["until"]
+    tried = owner.post("alerts/try", {"stream": "orders", "watch": "status", "statuses": ["slow"]}).json()
+    assert (tried["fired"], AlertRule.objects.count()) == (0, 0)
