@@ -74,7 +74,7 @@ class Worker:
         self._telling: asyncio.Task[None] | None = None
         self._restarts: dict[str, int] = {}
         self._processes: list[ProcessStatus] = []
-        self._tokens_at = self._groups_at = self._chain_at = 0.0
+        self._tokens_at = self._groups_at = self._chain_at = self._told_at = 0.0
         self._complained = False
         self._stopped = asyncio.Event()
 

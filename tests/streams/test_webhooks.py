@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from streams import webhooks
 from streams.webhooks import WebhookRefused, is_public, post, signature, url_fault
 
 
@@ -124,7 +123,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_used(
         is_name = host == "rebinding.example"
         return look_up("127.0.0.1" if is_name else host, *rest, **more)
 
-    monkeypatch.setattr(webhooks.socket, "getaddrinfo", once)
+    monkeypatch.setattr(socket, "getaddrinfo", once)
     sent(f"http://rebinding.example:{port}/")
     assert asked.count("rebinding.example") == 1
     assert receiver.taken[0][1]["Host"] == f"rebinding.example:{port}"
