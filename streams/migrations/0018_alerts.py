@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('streams', '0014_chain_of_events_looked_at'),
+        ("streams", "0017_demonstrations"),
     ]
 
     operations = [
