@@ -76,13 +76,68 @@ def test_keys_lead_through_the_console(page: Page) -> None:
     expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
 
 
+def test_the_palette_goes_to_a_stream_by_keys_alone(page: Page, stream: str) -> None:
+    page.goto("/settings/system/")
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("combobox")).to_be_focused()
+    page.keyboard.type(stream)
+    expect(page.get_by_role("option", name=stream)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"/streams/{stream}/")
+
+
+def test_a_sheet_shows_the_keys(page: Page) -> None:
+    page.keyboard.press("?")
+    sheet = page.get_by_role("dialog", name="Keys")
+    expect(sheet).to_contain_text("next row, previous row, open it")
+    page.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()
+    page.keyboard.press("g")
+    page.keyboard.press("g")
+    page.wait_for_url("/streams/?sort=-groups")
+
+
+def test_times_follow_the_browser_s_zone_and_the_choice(log_in: OpenPage, stream: str) -> None:
+    page = log_in(timezone_id="Asia/Kathmandu")
+    page.goto(f"/streams/{stream}/settings/")
+    expect(page.get_by_role("row", name="Created")).to_contain_text("+05:45")
+    page.goto("/profile/")
+    page.get_by_role("button", name="UTC").click()
+    page.goto(f"/streams/{stream}/settings/")
+    expect(page.get_by_role("row", name="Created")).to_contain_text("UTC")
+
+
+def test_a_newcomer_changes_their_password_and_is_out_when_deactivated(
+    page: Page, anonymous: OpenPage, unique: str
+) -> None:
+    page.goto("/settings/people/")
+    page.get_by_label("Name").fill(unique)
+    page.get_by_role("button", name="Add", exact=True).click()
+    secret = page.locator("[data-copy-source]").first.inner_text()
+    theirs = anonymous()
+    theirs.goto("/login/")
+    theirs.get_by_label("Username").fill(unique)
+    theirs.get_by_label("Password").fill(secret)
+    theirs.get_by_role("button", name="Log in").click()
+    theirs.get_by_label("New password", exact=True).fill("a-long-new-word")
+    theirs.get_by_label("New password confirmation").fill("a-long-new-word")
+    theirs.get_by_role("button", name="Change password").click()
+    expect(theirs.locator("[data-live-word]")).to_have_text("Live")
+    page.goto("/settings/people/")
+    row = page.get_by_role("row", name=unique)
+    row.locator("summary").click()
+    row.get_by_role("button", name="Deactivate").click()
+    expect(theirs.locator("[data-live-word]")).to_have_text("Logged out")
+
+
 def test_a_token_is_shown_once_copied_and_revoked(log_in: OpenPage, running: object, unique: str) -> None:
     page = log_in(permissions=["clipboard-read", "clipboard-write"])
     page.goto("/settings/tokens/")
     page.get_by_label("Name").fill(unique)
     page.get_by_role("button", name="Create token").click()
-    secret = page.locator("[data-copy-source]").inner_text()
-    page.get_by_role("button", name="Copy").click()
+    shown = page.get_by_role("status").filter(has_text="was created")
+    secret = shown.locator("[data-copy-source]").inner_text()
+    shown.get_by_role("button", name="Copy").click()
     assert page.evaluate("navigator.clipboard.readText()") == secret
     page.goto("/settings/tokens/")
     assert secret not in page.content()
@@ -126,6 +181,14 @@ def pages_of(stream: str) -> list[str]:
         f"/streams/{stream}/history/",
         f"/streams/{stream}/settings/",
         "/settings/tokens/",
+        "/settings/people/",
+        "/settings/workspaces/",
+        "/settings/workspaces/default/",
+        "/settings/system/",
+        "/events/",
+        f"/streams/{stream}/activity/",
+        "/profile/",
+        "/search/?q=a",
     ]
 
 
