@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from bench import crowd, group_load, parked, purge, report, store_load
+from bench import crowd, group_load, parked, preview, purge, report, store_load
 from bench.loads import PROMISES, all_loads
 from bench.measure import Figure, Load, Measured, Scene
 from bench.product import Broken, Product, product
@@ -25,6 +25,13 @@ def main() -> int:
         metavar="WORD",
         help="loads and scenes whose name contains one of these words",
     )
+    parser.add_argument(
+        "--previewed",
+        type=int,
+        default=preview.MESSAGES,
+        metavar="N",
+        help="messages under the previews of retention (default: a million)",
+    )
     parser.add_argument("--list", action="store_true", help="tell their names and end")
     asked = parser.parse_args()
     words = asked.only.split(",")
@@ -33,7 +40,11 @@ def main() -> int:
             folder = Path(name)
             ours = stack.enter_context(product(folder))
             meant = partial(_meant, words)
-            scenes = [scene for scene in _scenes(ours, seconds=asked.seconds) if meant(scene.name)]
+            scenes = [
+                scene
+                for scene in _scenes(ours, seconds=asked.seconds, previewed=asked.previewed)
+                if meant(scene.name)
+            ]
             loads = all_loads(ours, folder, stack, seconds=asked.seconds, meant=meant)
             if asked.list:
                 print("\n".join([load.name for load in loads] + [scene.name for scene in scenes]))
@@ -49,13 +60,14 @@ def main() -> int:
     return 0
 
 
-def _scenes(ours: Product, *, seconds: float) -> list[Scene]:
+def _scenes(ours: Product, *, seconds: float, previewed: int) -> list[Scene]:
     """Those that leave little behind first."""
     return [
         Scene("memory", partial(store_load.memory, ours)),
         Scene("pending", partial(group_load.many_pending, ours)),
         Scene("groups", partial(group_load.many_groups, ours, seconds=seconds)),
         Scene("purge", partial(purge.purge, ours)),
+        Scene("preview", partial(preview.preview, ours, messages=previewed)),
         Scene("parked polls", partial(parked.parked_polls, ours)),
         Scene("many streams", partial(crowd.crowd, ours, seconds=seconds)),
     ]

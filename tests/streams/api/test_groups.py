@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streams import store
-from streams.log import groups, standing
+from streams.log import groups, standing, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Event, Stream
@@ -173,6 +173,22 @@ def test_a_seek_counts_matching_messages_only(owner: Api, path: str) -> None:
     owner.post(path, {"name": "g", "filter_keys": ["k.2", "k.5"]})
     assert owner.get(f"{path}/g").json()["lag"] == 2
     assert owner.post(f"{path}/g/seek", {"position": "latest", "dry_run": True}).json()["messages"] == 2
+
+
+@pytest.mark.parametrize("settings", [{"retention": "interest"}, {"max_messages_per_key": 1}])
+def test_a_seek_counts_only_what_can_still_come_back(owner: Api, path: str, settings: dict[str, Any]) -> None:
+    more = [NewMessage(id=f"again-{n}", body=b"1", key=f"k.{n}") for n in (1, 2)]
+    store.log().run(append(stream_id(owner), more))
+    owner.post(path, {"name": "g"})
+    fetch(owner)
+    store.log().run(groups.ack(stream_id(owner), "g", "offsets", [2, 4]))
+    owner.patch("streams/orders", settings)
+    store.log().run(trim.release(stream_id(owner)))
+    position = {"position": "earliest"}
+    told = owner.post(f"{path}/g/seek", {**position, "dry_run": True}).json()
+    assert told["messages"] == 5
+    assert owner.post(f"{path}/g/seek", position).json() == told
+    assert len(fetch(owner)) == told["messages"]
 
 
 @pytest.mark.parametrize(
