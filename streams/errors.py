@@ -87,13 +87,24 @@ class Refusal(Exception):
         return STATUS[self.code]
 
     def body(self) -> dict[str, Any]:
-        return {
-            "error": {
-                "code": self.code,
-                "message": self.message,
-                "details": self.details,
-            }
-        }
+        """What is answered; whatever the caller sent to be repeated in it, it can be written as JSON."""
+        error = {"code": self.code, "message": self.message, "details": self.details}
+        return {"error": {name: _writable(value) for name, value in error.items()}}
+
+
+def _writable(value: Any) -> Any:
+    """A value as JSON in UTF-8 can carry it: a lone surrogate becomes a question mark."""
+    match value:
+        case str():
+            return value if value.isascii() else value.encode("utf-8", "replace").decode()
+        case dict():
+            return {_writable(str(name)): _writable(each) for name, each in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_writable(each) for each in value]
+        case None | bool() | int() | float():
+            return value
+        case _:
+            return _writable(str(value))
 
 
 def refusal_of(error: log_errors.LogError, *, stream: str = "") -> Refusal:

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 LONGEST_NAME = 50
 LONGEST_KEY = 255
+LONGEST_SHOWN = 100
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}"
 TOKEN = r"[^\s\x00-\x1f\x7f.*>]+"
 KEY = rf"{TOKEN}(?:\.{TOKEN})*"
@@ -47,6 +48,11 @@ def pattern_fault(pattern: str) -> str | None:
     if not _PATTERN.fullmatch(pattern):
         return "Expected dot-separated tokens; * is a whole token and > only the last."
     return None
+
+
+def shortened(name: str) -> str:
+    """A name that somebody made up, short enough to be repeated to them."""
+    return name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…"
 
 
 def matches_any(key: str, patterns: Iterable[str]) -> bool:

@@ -203,7 +203,7 @@ class Strict(serializers.Serializer):  # type: ignore[type-arg]
 
     def to_internal_value(self, data: Any) -> Any:
         errors: dict[str, Any] = {
-            shown(name): [self.not_taken.get(name, "This field is not known here.")]
+            naming.shortened(name): [self.not_taken.get(name, "This field is not known here.")]
             for name in data
             if name not in self.fields
         }
@@ -214,8 +214,3 @@ class Strict(serializers.Serializer):  # type: ignore[type-arg]
         if errors:
             raise serializers.ValidationError(errors)
         return value
-
-
-def shown(name: str) -> str:
-    """A name that somebody made up, short enough to be repeated to them."""
-    return name if len(name) <= 100 else f"{name[:100]}…"

@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from streams import naming
-from streams.api.fields import Moment, OneOf, Strict, Text, WholeNumber, shown
+from streams.api.fields import Moment, OneOf, Strict, Text, WholeNumber
 
 MOST_LABELS_ASKED = 20
 LABEL = re.compile(r"[^:]+:.*", re.DOTALL)
@@ -197,7 +197,7 @@ def asked(query: QueryDict, schema: type[Strict]) -> dict[str, Any]:
     for name, values in query.lists():
         field = reader.fields.get(name)
         if field is None:
-            errors[shown(name)] = ["This parameter is not known here."]
+            errors[naming.shortened(name)] = ["This parameter is not known here."]
         elif isinstance(field, serializers.ListField):
             given[name] = values
         elif len(values) > 1:

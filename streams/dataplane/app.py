@@ -147,18 +147,8 @@ class DataPlane:
             response = await handler(context, request, *arguments)
         except Disconnected:
             return
-        except Refusal as refusal:
-            response = refused(refusal)
-        except LogError as error:
-            response = refused(refusal_of(error))
-        except Exception:
-            log.exception("A request failed.", extra={"path": exchange.path.decode("latin-1")})
-            request_id = exchange.request_id.decode()
-            response = refused(
-                Refusal(
-                    "internal_error", f"Something went wrong (request {request_id}).", request_id=request_id
-                )
-            )
+        except Exception as error:
+            response = refused(_refusal_for(error, exchange))
         headers = [(REQUEST_ID, exchange.request_id)]
         for name, value in rate_headers.items():
             headers.append((name.lower().encode(), value.encode()))
@@ -176,6 +166,18 @@ class DataPlane:
         if served and len(host) <= LONGEST_KNOWN and len(self._known_hosts) < MOST_KNOWN:
             self._known_hosts.add(host)  # a name under a wildcard is the client's choice, so there is a bound
         return served
+
+
+def _refusal_for(error: Exception, exchange: Exchange) -> Refusal:
+    """The answer for whatever a handler raised."""
+    match error:
+        case Refusal():
+            return error
+        case LogError():
+            return refusal_of(error)
+    request_id = exchange.request_id.decode()
+    log.error("A request failed.", exc_info=error, extra={"path": exchange.path.decode("latin-1")})
+    return Refusal("internal_error", f"Something went wrong (request {request_id}).", request_id=request_id)
 
 
 def match(raw_path: bytes) -> tuple[Route, tuple[str, ...]] | None:

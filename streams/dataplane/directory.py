@@ -16,7 +16,7 @@ from streams.log import config, keys
 from streams.log.client import AsyncLog
 from streams.log.config import TokenGrant
 from streams.log.errors import StreamLost, StreamNotFound
-from streams.naming import is_name, matches_any
+from streams.naming import is_name, matches_any, shortened
 
 TOKEN_AGE_S = 1.5
 STREAM_AGE_S = 30.0
@@ -84,6 +84,8 @@ class Directory:
         """
         if not bearer.scopes_cover(grant.scopes, may):
             raise Refusal("forbidden", f"This needs the scope {may!r}.", scope=may)
+        if not is_name(name):
+            raise stream_not_found(shortened(name))
         if not bearer.streams_cover(grant.streams, name):
             raise Refusal("forbidden", f"This token is not for stream {name!r}.", stream=name)
         now = time.time()
@@ -135,8 +137,6 @@ class Directory:
         return used
 
     async def _look_up(self, grant: TokenGrant, name: str) -> Known:
-        if not is_name(name):
-            raise stream_not_found(name)
         stream_id = await self._log.run(config.stream_id_of(grant.workspace_id, name))
         settings = await self._log.run(config.stream_settings(stream_id)) if stream_id else None
         if stream_id is not None and settings is None and keys.in_memory(stream_id):

@@ -1,15 +1,15 @@
 """Reading what a publisher sent: strict, without decoding the bodies.
 
-The quick way lets msgspec validate and slice the bytes. What it refuses is looked at again, slowly and by hand:
-either to name every wrong field of every message, or because of a lone surrogate escape in a body, which msgspec
-does not pass and which comes back as it was sent.
+The quick way lets msgspec validate and slice the bytes. What it refuses is looked at again, message by message and
+field by field: either to name every wrong field of every message, or because of a lone surrogate escape in a body,
+which msgspec does not pass and which comes back as it was sent. No way makes objects of a body, whose text may be
+small and costly: what arrays and objects it holds is only counted.
 """
 
+import json
 import re
-from collections.abc import Iterator
+import secrets
 from dataclasses import dataclass, field
-from json import JSONDecodeError
-from json.decoder import JSONDecoder
 from typing import Annotated, Any
 
 import msgspec
@@ -18,17 +18,19 @@ from msgspec import Meta
 from streams.errors import Refusal
 from streams.log.append import BATCH_LIMIT, NOTHING_EXPECTED, Expectation
 from streams.log.entries import NewMessage
-from streams.naming import LONGEST_KEY, key_fault
+from streams.naming import LONGEST_KEY, key_fault, shortened
+from streams.nesting import is_deeper
 
 DEEPEST = 128
 LONGEST_ID = 50
 LARGEST_HEADERS_BYTES = 65_536
 LONGEST_TTL_S = 10 * 365 * 86_400
 LARGEST_INTEGER = 2**53 - 1
+MOST_UNKNOWN = 20
+"""Unknown fields of one message that are named."""
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_BLANK = re.compile(r"[ \t\n\r]*")
 _FIELDS = ("id", "body", "key", "headers", "ttl")
+_BLANK = b" \t\n\r"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,10 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _decode = msgspec.json.Decoder(list[_Message]).decode
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_text = msgspec.json.Decoder(str).decode
+_headers = msgspec.json.Decoder(dict[str, str]).decode
 
 
 def read_publication(data: bytes) -> Publication:
@@ -58,7 +64,7 @@ def read_publication(data: bytes) -> Publication:
             ``details.errors``, or ``batch_too_large``.
     """
     try:
-        text = data.decode("utf-8")
+        data.decode("utf-8")
     except UnicodeDecodeError:
         raise _invalid_json("it is not UTF-8") from None
     if data[:1] == b"[":
@@ -72,7 +78,7 @@ def read_publication(data: bytes) -> Publication:
             quick = _quickly(messages)
             if quick is not None:
                 return Publication(quick)
-    return _Slowly(data, text).publication()
+    return _slowly(data)
 
 
 def _quickly(messages: list[_Message]) -> list[NewMessage] | None:
@@ -80,8 +86,8 @@ def _quickly(messages: list[_Message]) -> list[NewMessage] | None:
     found = []
     for message in messages:
         body = bytes(message.body)
-        if body.count(b"[") + body.count(b"{") > DEEPEST - 2:
-            return None
+        if is_deeper(body, DEEPEST - 2):
+            raise _too_deep()
         if message.key is None and message.headers is None:
             found.append(NewMessage(id=message.id, body=body, ttl_s=message.ttl))
             continue
@@ -96,99 +102,156 @@ def _quickly(messages: list[_Message]) -> list[NewMessage] | None:
     return found
 
 
-class _Slowly:
-    """The same by hand, one value at a time, keeping the text of each body."""
-
-    def __init__(self, data: bytes, text: str) -> None:
-        if _is_deeper(data):
-            raise _invalid_json(f"it is nested deeper than {DEEPEST}")
-        self.text = text
-        self.decoder = JSONDecoder(strict=True, parse_constant=_no_constant, parse_int=_integer)
-        self.errors: list[dict[str, Any]] = []
-
-    def publication(self) -> Publication:
-        try:
-            start = self._blank(0)
-            value, end = self.decoder.raw_decode(self.text, start)
-            if self._blank(end) != len(self.text):
-                raise _invalid_json("there is more after it")
-            if isinstance(value, list):
-                return Publication(self._messages(start, value))
-            if not isinstance(value, dict):
+def _slowly(data: bytes) -> Publication:
+    marked = _Marked(data)
+    try:
+        match data.lstrip(_BLANK)[:1]:
+            case b"[":
+                items = _items(marked.data)
+            case b"{":
+                members = _members(marked.data)
+                if "messages" in members:
+                    return _enveloped(marked, members)
+                items = [msgspec.Raw(marked.data.strip(_BLANK))]
+            case _:
+                msgspec.json.decode(data)
                 raise Refusal("validation_error", "Expected a message or an array of messages.", fields=[])
-            if "messages" not in value:
-                return Publication(self._messages(start, [value], single=True))
-            return self._with_expectation(start, value)
-        except (JSONDecodeError, RecursionError, _Constant) as error:
-            raise _invalid_json(str(error)) from None
+    except msgspec.MsgspecError as error:
+        raise _invalid_json(str(error).removeprefix("JSON is malformed: ")) from None
+    except RecursionError:
+        raise _too_deep() from None
+    if is_deeper(data, DEEPEST):
+        raise _too_deep()
+    return Publication(_Reader(marked).messages(items))
 
-    def _with_expectation(self, start: int, value: dict[str, Any]) -> Publication:
-        unknown = sorted(set(value) - {"messages", "expect"})
-        if unknown:
-            raise Refusal("validation_error", f"Unknown fields: {', '.join(unknown)}.", fields=unknown)
-        if not isinstance(value["messages"], list):
-            raise Refusal("validation_error", "messages: Expected an array.", fields=["messages"])
-        at = {name: begin for name, begin, _ in self._members(start)}
-        return Publication(
-            self._messages(at["messages"], value["messages"]), _expectation(value.get("expect"))
-        )
 
-    def _messages(self, start: int, values: list[Any], *, single: bool = False) -> list[NewMessage]:
-        if len(values) > BATCH_LIMIT:
-            raise _batch_too_large(len(values))
-        starts = [start] if single else [begin for begin, _ in self._items(start)]
-        found = [
-            self._message(n, begin, value)
-            for n, (begin, value) in enumerate(zip(starts, values, strict=True))
-        ]
-        if self.errors:
-            first = self.errors[0]
+def _enveloped(marked: "_Marked", members: dict[str, msgspec.Raw]) -> Publication:
+    if is_deeper(marked.data, DEEPEST):
+        raise _too_deep()
+    unknown = sorted(shortened(marked.shown(name)) for name in members if name not in {"messages", "expect"})
+    if unknown:
+        raise Refusal("validation_error", f"Unknown fields: {', '.join(unknown[:20])}.", fields=unknown[:20])
+    sent = bytes(members["messages"])
+    if sent[:1] != b"[":
+        raise Refusal("validation_error", "messages: Expected an array.", fields=["messages"])
+    expect = _expectation(marked.value(members["expect"]) if "expect" in members else None)
+    return Publication(_Reader(marked).messages(_items(sent)), expect)
+
+
+class _Marked:
+    r"""A JSON text in which the escapes of surrogates (``\ud800`` to ``\udfff``) were marked, so that msgspec takes it.
+
+    Attributes:
+        data: the text with its marks, or as it was where there are no such escapes.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._marks: dict[bytes, bytes] = {}
+        self.data = data
+        if b"\\ud" not in data and b"\\uD" not in data:
+            return
+        nonce = secrets.token_hex(8).encode()  # nobody can send a text that holds it
+        self._marks = {b"%blower" % nonce: b"\\ud", b"%bupper" % nonce: b"\\uD"}
+        # Two backslashes are one that is escaped; what stands after them is no escape.
+        data = data.replace(b"\\\\", nonce)
+        for mark, escape in self._marks.items():
+            data = data.replace(escape, mark)
+        if re.search(rb"%b(?:lower|upper)(?![0-9a-fA-F]{3})" % nonce, data):
+            raise _invalid_json("an escape is not of four hexadecimal digits")
+        self.data = re.sub(rb"%b(?!lower|upper)" % nonce, rb"\\\\", data)
+
+    def restored(self, raw: msgspec.Raw) -> bytes:
+        """A part of the text as it was sent."""
+        data = bytes(raw)
+        for mark, escape in self._marks.items():
+            data = data.replace(mark, escape)
+        return data
+
+    def shown(self, name: str) -> str:
+        """The name of a member, with its surrogates as the escapes that were sent."""
+        for mark, escape in self._marks.items():
+            name = name.replace(mark.decode(), escape.decode())
+        return name
+
+    def value(self, raw: msgspec.Raw) -> Any:
+        """A part of the text as Python values; what is no text of characters has lone surrogates."""
+        return json.loads(self.restored(raw), parse_int=_integer)
+
+    def text(self, raw: msgspec.Raw) -> str | None:
+        """The string that stands there; None for anything else."""
+        if bytes(raw)[:1] != b'"':
+            return None
+        data = self.restored(raw)
+        try:
+            return _text(data)
+        except msgspec.MsgspecError:
+            text: str = json.loads(data)
+            return text
+
+
+class _Reader:
+    """The messages of a well-formed text, or every fault in them."""
+
+    def __init__(self, marked: _Marked) -> None:
+        self._marked = marked
+        self._errors: list[dict[str, Any]] = []
+
+    def messages(self, items: list[msgspec.Raw]) -> list[NewMessage]:
+        if len(items) > BATCH_LIMIT:
+            raise _batch_too_large(len(items))
+        found = [self._message(index, item) for index, item in enumerate(items)]
+        if self._errors:
+            first = self._errors[0]
             raise Refusal(
                 "validation_error",
                 f"Message {first['index']}, {first['field']}: {first['message']}",
-                fields=sorted({error["field"] for error in self.errors}),
-                errors=self.errors,
+                fields=sorted({error["field"] for error in self._errors}),
+                errors=self._errors,
             )
         return [message for message in found if message is not None]
 
-    def _message(self, index: int, start: int, value: Any) -> NewMessage | None:
+    def _message(self, index: int, item: msgspec.Raw) -> NewMessage | None:
         def wrong(name: str, sentence: str) -> None:
-            self.errors.append({"index": index, "field": name, "message": sentence})
+            self._errors.append({"index": index, "field": name, "message": sentence})
 
-        before = len(self.errors)
-        if not isinstance(value, dict):
+        before = len(self._errors)
+        if bytes(item)[:1] != b"{":
             wrong("", "Expected an object.")
             return None
-        for name in value:
-            if name not in _FIELDS:
-                wrong(name, "This field is not known.")
-        message_id, key, headers, ttl = (value.get(name) for name in ("id", "key", "headers", "ttl"))
-        if not isinstance(message_id, str) or not 1 <= len(message_id) <= LONGEST_ID:
+        sent = _members(item)
+        for name in [name for name in sent if name not in _FIELDS][:MOST_UNKNOWN]:
+            wrong(shortened(self._marked.shown(name)), "This field is not known.")
+        given = {name: raw for name, raw in sent.items() if name == "body" or bytes(raw) != b"null"}
+        message_id = self._marked.text(given["id"]) if "id" in given else None
+        if message_id is None or not 1 <= len(message_id) <= LONGEST_ID:
             wrong("id", f"Required: a string of 1 to {LONGEST_ID} characters.")
         elif not _is_text(message_id):
             wrong("id", "A lone surrogate is not text.")
-        if "body" not in value:
+        if "body" not in given:
             wrong("body", "Required: any JSON value, also null.")
-        if key is not None and not isinstance(key, str):
+        key = self._marked.text(given["key"]) if "key" in given else None
+        if "key" in given and key is None:
             wrong("key", "Expected a string.")
         elif key is not None and (fault := _surrogate_fault(key) or key_fault(key)):
             wrong("key", fault)
-        packed = self._headers(headers, wrong) if headers is not None else None
-        if ttl is not None and (type(ttl) is not int or not 1 <= ttl <= LONGEST_TTL_S):
+        headers = self._headers(given["headers"], wrong) if "headers" in given else None
+        ttl_s = int(bytes(given["ttl"])) if "ttl" in given and _is_ttl(bytes(given["ttl"])) else None
+        if "ttl" in given and ttl_s is None:
             wrong("ttl", f"Expected whole seconds from 1 to {LONGEST_TTL_S}.")
-        if len(self.errors) > before:
+        if len(self._errors) > before:
             return None
-        begin, end = next(
-            (begin, end) for name, begin, end in reversed(list(self._members(start))) if name == "body"
-        )
-        body = self.text[begin:end].encode()
-        return NewMessage(id=str(message_id), body=body, key=key, headers=packed, ttl_s=ttl)
+        body = self._marked.restored(given["body"])
+        return NewMessage(id=str(message_id), body=body, key=key, headers=headers, ttl_s=ttl_s)
 
-    @staticmethod
-    def _headers(headers: Any, wrong: Any) -> bytes | None:
-        if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
+    def _headers(self, raw: msgspec.Raw, wrong: Any) -> bytes | None:
+        try:
+            headers = _headers(raw)  # a flat object, so what is decoded again is cheap
+        except msgspec.MsgspecError:
             wrong("headers", "Expected a flat object of strings.")
             return None
+        restored = self._marked.restored(raw)
+        if restored != bytes(raw):
+            headers = json.loads(restored)
         if not all(_is_text(name) and _is_text(value) for name, value in headers.items()):
             wrong("headers", "A lone surrogate is not text.")
             return None
@@ -196,32 +259,6 @@ class _Slowly:
         if len(packed) > LARGEST_HEADERS_BYTES:
             wrong("headers", f"Expected at most {LARGEST_HEADERS_BYTES} bytes.")
         return packed
-
-    def _blank(self, at: int) -> int:
-        found = _BLANK.match(self.text, at)
-        return found.end() if found else at
-
-    def _items(self, start: int) -> Iterator[tuple[int, int]]:
-        """Begin and end of each item of the array at ``start``; the text is known to be well formed."""
-        at = self._blank(start + 1)
-        while self.text[at] != "]":
-            _, end = self.decoder.raw_decode(self.text, at)
-            yield at, end
-            at = self._blank(end)
-            if self.text[at] == ",":
-                at = self._blank(at + 1)
-
-    def _members(self, start: int) -> Iterator[tuple[str, int, int]]:
-        """Name, begin and end of each value of the object at ``start``."""
-        at = self._blank(start + 1)
-        while self.text[at] != "}":
-            name, end = self.decoder.raw_decode(self.text, at)
-            begin = self._blank(self._blank(end) + 1)
-            _, end = self.decoder.raw_decode(self.text, begin)
-            yield name, begin, end
-            at = self._blank(end)
-            if self.text[at] == ",":
-                at = self._blank(at + 1)
 
 
 def _expectation(value: Any) -> Expectation:
@@ -235,27 +272,22 @@ def _expectation(value: Any) -> Expectation:
         raise wrong("", "Expected an object.")
     for name in value:
         if name not in {"last_offset", "last_id", "last_key_offset"}:
-            raise wrong(f".{name}", "This field is not known.")
+            raise wrong(f".{shortened(name)}", "This field is not known.")
     last_offset, last_id, by_key = (value.get(name) for name in ("last_offset", "last_id", "last_key_offset"))
     if last_offset is not None and not _is_offset(last_offset):
         raise wrong(".last_offset", "Expected a whole number, 0 for none yet.")
     if last_id is not None and not (
-        isinstance(last_id, str) and len(last_id) <= LONGEST_ID and _is_text(last_id)
+        isinstance(last_id, str) and 1 <= len(last_id) <= LONGEST_ID and _is_text(last_id)
     ):
-        raise wrong(".last_id", "Expected a string.")
+        raise wrong(".last_id", f"Expected a string of 1 to {LONGEST_ID} characters.")
     if by_key is not None and not (
         isinstance(by_key, dict) and all(_is_text(key) and _is_offset(at) for key, at in by_key.items())
     ):
         raise wrong(".last_key_offset", "Expected an object of whole numbers by key, 0 for none yet.")
+    for key in by_key or {}:
+        if fault := key_fault(key):
+            raise wrong(".last_key_offset", f"{shortened(key)!r}: {fault}")
     return Expectation(last_offset=last_offset, last_id=last_id, last_key_offset=by_key or {})
-
-
-class _Constant(ValueError):
-    pass
-
-
-def _no_constant(name: str) -> None:
-    raise _Constant(f"{name} is not JSON")
 
 
 def _integer(digits: str) -> int | float:
@@ -275,18 +307,12 @@ def _is_text(text: str) -> bool:
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
-def _is_deeper(data: bytes) -> bool:
-    if data.count(b"[") + data.count(b"{") <= DEEPEST:
-        return False
-    depth = 0
-    for char in _STRING.sub(b"", data):
-        if char in b"[{":
-            depth += 1
-            if depth > DEEPEST:
-                return True
-        elif char in b"]}":
-            depth -= 1
-    return False
+def _is_ttl(digits: bytes) -> bool:
+    return digits.isdigit() and len(digits) <= 16 and 1 <= int(digits) <= LONGEST_TTL_S
+
+
+def _too_deep() -> Refusal:
+    return _invalid_json(f"it is nested deeper than {DEEPEST}")
 
 
 def _invalid_json(reason: str) -> Refusal:

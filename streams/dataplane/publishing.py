@@ -1,5 +1,6 @@
 """Publishing: one request is one batch, stored whole or not at all."""
 
+import asyncio
 from dataclasses import replace
 
 import msgspec
@@ -16,6 +17,9 @@ from streams.log.append import Appended, append
 from streams.log.config import TokenGrant
 from streams.log.errors import LogError, StreamNotFound
 from streams.naming import key_fault, matches_any
+
+LARGEST_AT_ONCE_BYTES = 1024 * 1024
+"""A longer body is read in a thread: hostile ones take long enough to keep others waiting."""
 
 
 class Receipt(msgspec.Struct, gc=False):
@@ -54,7 +58,10 @@ async def publish_by_key(context: Context, request: Request, key: str) -> Respon
 async def _read(request: Request) -> Publication:
     request.query()
     request.check_media_type()
-    return read_publication(await request.body())
+    data = await request.body()
+    if len(data) > LARGEST_AT_ONCE_BYTES:
+        return await asyncio.to_thread(read_publication, data)
+    return read_publication(data)
 
 
 async def _publish(context: Context, grant: TokenGrant, known: Known, publication: Publication) -> Response:

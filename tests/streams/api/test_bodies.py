@@ -1,6 +1,7 @@
 """Bodies that are not as they should be: a sentence, never a 500, and nothing stored."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -171,3 +172,11 @@ def test_whatever_is_sent_gets_an_answer(owner: Api, body: Any) -> None:
         assert answer.status_code < 500
         if answer.status_code >= 400:
             code(answer)
+
+
+def test_a_million_arrays_are_refused_before_they_are_made(owner: Api) -> None:
+    body = b'{"name":"a","labels":[' + b"[]," * 1_000_000 + b"[]]}"
+    began = time.process_time()
+    answer = owner.call("POST", "streams/", body)
+    assert (answer.status_code, code(answer)) == (400, "validation_error")
+    assert time.process_time() - began < 1.5

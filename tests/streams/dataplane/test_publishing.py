@@ -1,9 +1,12 @@
 import json
+import time
 from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
 
+from streams.dataplane.messages import read_publication
+from streams.errors import Refusal
 from tests.streams.dataplane.conftest import Stream, refusal
 
 
@@ -137,6 +140,62 @@ def test_every_wrong_field_of_every_message_is_named(client: httpx.Client, strea
     )
     named = {(error["index"], error["field"]) for error in answer.json()["error"]["details"]["errors"]}
     assert named == {(1, "id"), (1, "body"), (1, "ttl"), (2, "body"), (2, "bdy")}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        r'[{"id":"a","body":1,"\ud800":1}]',
+        r'{"id":"a","body":1,"\uDFFF":1}',
+        r'{"messages":[],"\ud800":1}',
+        r'{"messages":[],"expect":{"\ud800":1}}',
+        r'{"messages":[],"expect":{"last_key_offset":{"\ud800":1}}}',
+        r'[{"id":"a\\\ud800","body":1}]',
+        r'[{"id":"a","body":1,"key":"\ud800"}]',
+        r'[{"id":"a","body":1,"headers":{"\ud800":"a"}}]',
+        r'[{"id":"a","body":1,"headers":{"a":"\udc00\ud800"}}]',
+    ],
+)
+def test_a_lone_surrogate_in_a_name_is_refused(client: httpx.Client, stream: Stream, body: str) -> None:
+    answer = publish(client, stream, body)
+    assert refusal(answer) == (400, "validation_error")
+    assert answer.headers["x-request-id"]
+    assert stored(client, stream) == []
+
+
+@pytest.mark.parametrize("body", [r'"\ud8zz"', r'"\ud8"', r'["\ud800", "\x"]', r'"\\\ud80"'])
+def test_half_an_escape_is_no_json(client: httpx.Client, stream: Stream, body: str) -> None:
+    assert refusal(publish(client, stream, f'[{{"id":"a","body":{body}}}]')) == (400, "invalid_json")
+
+
+def test_an_escaped_pair_in_an_id_beside_a_lone_surrogate_in_a_body_is_a_character(
+    client: httpx.Client, stream: Stream
+) -> None:
+    body = r'{"id":"\ud83d\ude00","key":"\ud55c","headers":{"h":"\\ud800"},"body":"\\\ud800\\ud800"}'
+    assert publish(client, stream, body).json()[0]["id"] == "\U0001f600"
+    text = client.get(f"{stream.messages}/1").text
+    assert r'"body":"\\\ud800\\ud800"' in text
+    found = json.loads(text)
+    assert (found["key"], found["headers"]) == ("\ud55c", {"h": "\\ud800"})
+
+
+def test_a_name_of_thousands_of_characters_is_repeated_in_short(client: httpx.Client, stream: Stream) -> None:
+    answer = client.post(stream.messages, json=[{"id": "a", "body": 1, "x" * 5000: 1}])
+    assert refusal(answer) == (400, "validation_error")
+    assert len(answer.text) < 1000
+
+
+@pytest.mark.parametrize("place", ["body", "unknown"])
+def test_a_million_arrays_are_read_quickly(place: str) -> None:
+    arrays = "[" + "[]," * 330_000 + "[]]"
+    began = time.thread_time()
+    if place == "body":
+        (message,) = read_publication(f'[{{"id":"big","body":{arrays}}}]'.encode()).messages
+        assert len(message.body) == len(arrays)
+    else:
+        with pytest.raises(Refusal):
+            read_publication(f'[{{"id":"big","body":1,"other":{arrays}}}]'.encode())
+    assert time.thread_time() - began < 0.3
 
 
 def test_of_a_name_twice_the_last_counts(client: httpx.Client, stream: Stream) -> None:
