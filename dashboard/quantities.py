@@ -40,6 +40,23 @@ def parse_size(text: str) -> int:
     return _whole(float(match[1]) * _SIZES[match[2]], "byte")
 
 
+def written_duration(seconds: int | None) -> str:
+    """``7 d`` from seconds, exactly: the largest unit that divides them; nothing for None."""
+    if seconds is None:
+        return ""
+    unit = next(unit for unit in ("d", "h", "min", "s") if seconds % _SECONDS[unit] == 0)
+    return f"{seconds // _SECONDS[unit]} {unit}"
+
+
+def written_size(size_bytes: int | None) -> str:
+    """``10 GiB`` from bytes, exactly: the largest unit that divides them; nothing for None."""
+    if size_bytes is None:
+        return ""
+    units = (("TiB", 1024**4), ("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024), ("B", 1))
+    unit, size = next((unit, size) for unit, size in units if size_bytes % size == 0)
+    return f"{size_bytes // size} {unit}"
+
+
 def parse_moment(text: str, *, now: datetime) -> datetime:
     """A moment in UTC from ``15 min ago``, ``2026-11-21 07:05`` or unix milliseconds.
 

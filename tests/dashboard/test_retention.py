@@ -1,0 +1,86 @@
+"""The retention editor: what would go is said first, exactly; saving asks as much as it hurts."""
+
+import pytest
+from django.test import Client
+
+from dashboard.quantities import parse_duration, parse_size, written_duration, written_size
+from streams import store
+from streams.log import stats
+from streams.log.append import append
+from streams.log.entries import NewMessage
+from streams.models import Stream
+from tests.dashboard.conftest import MakeStream
+
+PAGE = "/streams/orders/retention/"
+OPEN = {"discard": "old", "retention": "limits"}
+
+
+@pytest.fixture
+def stream(make_stream: MakeStream) -> Stream:
+    return make_stream("orders", bodies=[b"12"] * 20, archive=False)
+
+
+def held(stream: Stream) -> int:
+    return store.log().run(stats.inspect(stream.stream_id)).messages
+
+
+def test_the_effect_is_shown_as_a_part_and_as_a_page_and_changes_nothing(
+    owner: Client, stream: Stream
+) -> None:
+    asked = {**OPEN, "max_messages": "19"}
+    for headers in ({}, {"HX-Request": "true"}):
+        text = owner.get(PAGE, asked, headers=headers).content.decode()
+        assert "1 message (2 B) goes now." in text
+        assert "First offset then: 2, as of offset 20." in text
+        assert ("<html" in text) is not bool(headers)
+    assert held(stream) == 20
+
+
+def test_a_small_loss_is_saved_by_its_button(owner: Client, stream: Stream) -> None:
+    answer = owner.post(PAGE, {**OPEN, "max_messages": "19", "seen": "1"}, follow=True)
+    assert "What the stream keeps was changed." in answer.content.decode()
+    assert held(stream) == 19
+
+
+def test_a_large_loss_asks_for_the_name(owner: Client, stream: Stream) -> None:
+    wanted = {**OPEN, "max_messages": "5", "seen": "15"}
+    assert owner.post(PAGE, wanted).status_code == 422
+    assert held(stream) == 20
+    assert owner.post(PAGE, {**wanted, "confirm": "orders"}).status_code == 302
+    assert held(stream) == 5
+
+
+def test_saving_asks_again_when_much_more_would_go_than_was_seen(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders", bodies=[b"1"] * 1000, archive=False)
+    make_more(stream, 500)
+    answer = owner.post(PAGE, {**OPEN, "max_messages": "5", "seen": "0", "confirm": "orders"})
+    assert answer.status_code == 409
+    assert "Nothing was saved" in answer.content.decode()
+    assert held(stream) == 1500
+
+
+def make_more(stream: Stream, count: int) -> None:
+    store.log().run(append(stream.stream_id, [NewMessage(id=f"x{n}", body=b"1") for n in range(count)]))
+
+
+@pytest.mark.parametrize("wrong", [{"ttl": "soon"}, {"max_bytes": "-1"}, {"max_messages": "0"}])
+def test_what_cannot_be_read_is_said(owner: Client, stream: Stream, wrong: dict[str, str]) -> None:
+    assert "notice bad" in owner.get(PAGE, {**OPEN, **wrong}).content.decode()
+    assert owner.post(PAGE, {**OPEN, **wrong, "seen": "0"}).status_code == 422
+
+
+def test_a_viewer_sees_the_effect_and_cannot_save(viewer: Client, stream: Stream) -> None:
+    assert "goes now" in viewer.get(PAGE, {**OPEN, "max_messages": "19"}).content.decode()
+    assert viewer.post(PAGE, {**OPEN, "max_messages": "19", "seen": "1"}).status_code == 403
+
+
+@pytest.mark.parametrize("seconds", [1, 59, 60, 5400, 86_400, 604_800])
+def test_a_duration_is_written_as_it_is_read(seconds: int) -> None:
+    assert parse_duration(written_duration(seconds)) == seconds
+
+
+@pytest.mark.parametrize("size", [1, 1023, 1024, 1536, 10 * 1024**3])
+def test_a_size_is_written_as_it_is_read(size: int) -> None:
+    assert parse_size(written_size(size)) == size
