@@ -56,7 +56,8 @@ def login_admit(account: str, *, address: str) -> None:
                 event_record(
                     None,
                     kind="session.refused",
-                    actor=Actor(account[:100] or "nobody", address),
+                    actor=Actor("nobody", address),  # a name that was only claimed is no actor
+                    after={"account": account.replace("\x00", "")[:100]},
                     summary=f"{held.failures} logins failed from {address or 'an unknown address'}; more have to wait.",
                 )
     if waits:

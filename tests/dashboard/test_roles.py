@@ -63,6 +63,8 @@ ROWS = {
     "stream_export": Row(get="read", at=STREAM, query="?format=csv"),
     "stream_tail": Row(get="read", at=STREAM),
     "stream_publish": Row(get="read", post="publish", at=STREAM),
+    "removal_undo": Row(post="manage", at={**STREAM, "number": 1}),
+    "removal_end": Row(post="admin", at={**STREAM, "number": 1}),
     "stream_groups": Row(get="read", post="manage", at=STREAM),
     "group": Row(get="read", at=GROUP),
     "group_settings": Row(post="manage", at=GROUP),

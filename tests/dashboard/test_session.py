@@ -159,7 +159,14 @@ def test_wrong_passwords_have_to_wait_and_the_right_one_too(nobody: Client, pers
     answer = log_in(nobody, RIGHT)
     assert (answer.status_code, answer["Retry-After"]) == (429, "30")
     assert b"Too many wrong passwords" in answer.content
-    assert Event.objects.filter(kind="session.refused", actor=person).count() == 1
+    assert [event.after for event in Event.objects.filter(kind="session.refused", actor="nobody")] == [
+        {"account": "person"}
+    ]
+
+
+def test_a_name_that_cannot_be_is_a_wrong_one_like_others(nobody: Client) -> None:
+    for name in ("", "a\x00b", "x" * 5000, "' OR 1=1 --", "<script>"):
+        assert [log_in(nobody, WRONG, name=name).status_code for _ in range(6)] == [200] * 5 + [429]
 
 
 def test_waiting_is_for_an_account_from_an_address(nobody: Client, person: str) -> None:
