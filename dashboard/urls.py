@@ -4,6 +4,7 @@ from django.urls import path
 
 from dashboard.sockets import LiveSocket
 from dashboard.views import (
+    alerts,
     demo,
     errors,
     events,
@@ -54,6 +55,10 @@ urlpatterns = [
     path("search/", palette.palette, name="palette"),
     path("events/", events.events, name="events"),
     path("events/export/", events.export, name="events_export"),
+    path("alerts/", alerts.alerts, name="alerts"),
+    path("alerts/<str:name>/", alerts.rule, name="alert_rule"),
+    path("alerts/<str:name>/switch/", alerts.switch, name="alert_rule_switch"),
+    path("alerts/<str:name>/delete/", alerts.delete, name="alert_rule_delete"),
     path("streams/", streams.streams, name="streams"),
     path("streams/_columns/", streams.columns, name="stream_columns"),
     path("streams/_export/", streams.export, name="streams_export"),

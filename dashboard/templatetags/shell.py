@@ -196,3 +196,17 @@ def as_python(command: str) -> str:
 def stream_events_command(base_url: str, name: str) -> str:
     """What happened to a stream, from the API."""
     return call(f"{base_url}/api/v1/events?stream={name}")
+
+
+@register.simple_tag
+def alert_command(base_url: str) -> str:
+    """Make an alert rule, and see what fires."""
+    body = '{"name": "billing-lags", "stream": "orders", "group": "billing", "watch": "lag", "limit": 1000}'
+    return f"{call(f'{base_url}/api/v1/alerts/rules/', body=body)}\n\n{call(f'{base_url}/api/v1/alerts/')}"
+
+
+@register.simple_tag(takes_context=True)
+def alerts_firing(context: dict[str, Any]) -> int:
+    """How many alerts fire in the workspace of who looks."""
+    caller = getattr(context.get("request"), "caller", None)
+    return 0 if caller is None else selectors.alerts_firing_count(caller.workspace)

@@ -104,6 +104,11 @@ def alerts_firing(workspace: Workspace) -> list[Alert]:
     return list(Alert.objects.filter(rule__workspace=workspace, ended_at=None).select_related("rule")[:500])
 
 
+def alerts_firing_count(workspace: Workspace) -> int:
+    """How many alerts fire now."""
+    return Alert.objects.filter(rule__workspace=workspace, ended_at=None).count()
+
+
 def alerts_latest(workspace: Workspace, *, limit: int = 100) -> list[Alert]:
     """What fired last, the newest first."""
     return list(Alert.objects.filter(rule__workspace=workspace).select_related("rule")[:limit])

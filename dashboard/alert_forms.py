@@ -1,0 +1,152 @@
+"""What people fill in about alerts."""
+
+from datetime import datetime, timedelta
+from typing import Any, get_args
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from dashboard import quantities
+from dashboard.forms import BootstrapMixin
+from streams import health, naming
+from streams.models import AlertRule
+
+WATCHES = (
+    ("status", _("Status is one of those below")),
+    ("lag", _("Lag above (messages)")),
+    ("lag_seconds", _("Lag in time above (seconds)")),
+    ("no_consumer", _("No consumer for longer than (seconds)")),
+    ("retention_edge", _("Retention edge nearer than (seconds)")),
+    ("dead_letters", _("Dead letters above")),
+    ("rate_above", _("Published above (messages a second)")),
+    ("rate_below", _("Published below (messages a second)")),
+)
+LONGEST_FOR_S = 86_400
+
+
+class RuleForm(BootstrapMixin, forms.Form):
+    """An alert rule."""
+
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=naming.LONGEST_NAME,
+        validators=[
+            RegexValidator(rf"^{naming.NAME}\Z", _("Letters, digits, dots, dashes and underscores."))
+        ],
+        widget=forms.TextInput(
+            attrs={"placeholder": "billing-lags", "autocomplete": "off", "spellcheck": "false"}
+        ),
+    )
+    stream = forms.CharField(
+        label=_("Stream"),
+        max_length=200,
+        widget=forms.TextInput(attrs={"placeholder": "orders", "autocomplete": "off", "spellcheck": "false"}),
+        help_text=_("A name, or a pattern with *."),
+    )
+    group = forms.CharField(
+        label=_("Group"),
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(attrs={"placeholder": _("any"), "autocomplete": "off", "spellcheck": "false"}),
+        help_text=_("A name, or a pattern; not with a rate."),
+    )
+    watch = forms.ChoiceField(label=_("Fires when"), choices=WATCHES, initial="lag")
+    limit = forms.FloatField(label=_("Limit"), required=False, min_value=0, max_value=1e15)
+    clear = forms.FloatField(
+        label=_("Over when back at"),
+        required=False,
+        min_value=0,
+        max_value=1e15,
+        help_text=_("Empty: the limit."),
+    )
+    statuses = forms.MultipleChoiceField(
+        label=_("Bad statuses"),
+        required=False,
+        choices=[(each, each) for each in get_args(health.Status) if each not in {"unknown", "ok"}],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    lasting = forms.CharField(
+        label=_("For at least"),
+        required=False,
+        max_length=40,
+        initial="1 min",
+        widget=forms.TextInput(attrs={"placeholder": _("at once"), "autocomplete": "off"}),
+    )
+    webhook_url = forms.CharField(
+        label=_("Tell this address (webhook)"),
+        required=False,
+        max_length=2000,
+        widget=forms.TextInput(attrs={"placeholder": "https://example.org/hook", "autocomplete": "off"}),
+    )
+    email = forms.EmailField(label=_("Tell by e-mail"), required=False)
+    muted = forms.CharField(
+        label=_("Muted until"),
+        required=False,
+        max_length=60,
+        widget=forms.TextInput(attrs={"placeholder": _("not muted"), "autocomplete": "off"}),
+        help_text=_("Such as 2 h, or 2026-11-22 06:00."),
+    )
+
+    def clean_lasting(self) -> int:
+        text: str = self.cleaned_data["lasting"]
+        if not text:
+            return 0
+        try:
+            seconds = quantities.parse_duration(text)
+        except ValueError as error:
+            raise ValidationError(str(error)) from None
+        if seconds > LONGEST_FOR_S:
+            raise ValidationError(_("At most a day."))
+        return seconds
+
+    def clean_muted(self) -> datetime | None:
+        text: str = self.cleaned_data["muted"]
+        if not text:
+            return None
+        now = timezone.now()
+        try:
+            return now + timedelta(seconds=quantities.parse_duration(text))
+        except (ValueError, OverflowError):
+            pass
+        try:
+            return quantities.parse_moment(text, now=now)
+        except ValueError:
+            raise ValidationError(_("Write how long, such as 2 h, or a time.")) from None
+
+    def settings(self) -> dict[str, Any]:
+        """The rule's settings, by the service's names."""
+        chosen = self.cleaned_data
+        is_status = chosen["watch"] == "status"
+        return {
+            "stream": chosen["stream"],
+            "group": chosen["group"],
+            "watch": chosen["watch"],
+            "statuses": chosen["statuses"] if is_status else [],
+            "limit": None if is_status else chosen["limit"],
+            "clear": None if is_status else chosen["clear"],
+            "for_seconds": chosen["lasting"],
+            "webhook_url": chosen["webhook_url"],
+            "email": chosen["email"],
+            "muted_until": chosen["muted"],
+        }
+
+    @classmethod
+    def initial_of(cls, rule: AlertRule) -> dict[str, Any]:
+        """What the form shows of a rule."""
+        is_muted = rule.muted_until is not None and rule.muted_until > timezone.now()
+        return {
+            "name": rule.name,
+            "stream": rule.stream,
+            "group": rule.group,
+            "watch": rule.watch,
+            "statuses": rule.statuses,
+            "limit": rule.limit,
+            "clear": rule.clear,
+            "lasting": f"{rule.for_seconds} s" if rule.for_seconds else "",
+            "webhook_url": rule.webhook_url,
+            "email": rule.email,
+            "muted": rule.muted_until.isoformat(timespec="seconds") if is_muted and rule.muted_until else "",
+        }

@@ -1,0 +1,133 @@
+"""Alerts: what fires, what did, the rules, and what a rule would have done."""
+
+import time
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dashboard.alert_forms import RuleForm
+from dashboard.views.door import base_url, console_page
+from streams import selectors
+from streams.access import Caller, rule_for
+from streams.errors import Refusal
+from streams.models import AlertRule
+from streams.services.alerts import rule_change, rule_check, rule_create, rule_delete
+
+FIELDS = {"for_seconds": "lasting", "muted_until": "muted"}
+LATEST_SHOWN = 50
+
+
+@require_http_methods(["GET", "POST"])
+@console_page
+def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """What fires, the rules and the form of a new one; a POST tries it or makes it."""
+    caller.demand("read")
+    form = RuleForm(request.POST or None)
+    tried = None
+    if request.method == "POST":
+        caller.demand("manage")
+        if form.is_valid():
+            try:
+                if "try" in request.POST:
+                    tried = _tried(caller, form)
+                else:
+                    rule = rule_create(
+                        caller.workspace,
+                        name=form.cleaned_data["name"],
+                        settings=form.settings(),
+                        actor=caller.actor,
+                    )
+                    return _made(request, rule)
+            except Refusal as refusal:
+                _show(refusal, form)
+    context = {
+        "section": "alerts",
+        "caller": caller,
+        "firing": selectors.alerts_firing(caller.workspace),
+        "latest": [
+            each for each in selectors.alerts_latest(caller.workspace, limit=LATEST_SHOWN) if each.ended_at
+        ],
+        "rules": list(AlertRule.objects.filter(workspace=caller.workspace)),
+        "now": timezone.now(),
+        "form": form,
+        "tried": tried,
+        "may_manage": caller.may("manage"),
+        "base_url": base_url(request),
+    }
+    return render(request, "dashboard/alerts.html", context, status=422 if form.errors else 200)
+
+
+@require_http_methods(["GET", "POST"])
+@console_page
+def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """One rule; a POST tries or saves it."""
+    found = rule_for(caller, name, may="manage" if request.method == "POST" else "read")
+    tried = None
+    if request.method == "GET":
+        form = RuleForm(initial=RuleForm.initial_of(found))
+    else:
+        sent = request.POST.copy()
+        sent["name"] = name
+        form = RuleForm(sent)
+        if form.is_valid():
+            try:
+                if "try" in request.POST:
+                    tried = _tried(caller, form)
+                else:
+                    changed = rule_change(found, changes=form.settings(), actor=caller.actor)
+                    messages.success(request, _("Rule %(name)s was saved.") % {"name": changed.name})
+                    return redirect("dashboard:alerts")
+            except Refusal as refusal:
+                _show(refusal, form)
+    context = {
+        "section": "alerts",
+        "caller": caller,
+        "rule": found,
+        "form": form,
+        "tried": tried,
+        "may_manage": caller.may("manage"),
+    }
+    return render(request, "dashboard/alert_rule.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@console_page
+def switch(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """Let a rule rest, or go on."""
+    found = rule_for(caller, name, may="manage")
+    rule_change(found, changes={"enabled": not found.enabled}, actor=caller.actor)
+    return redirect("dashboard:alerts")
+
+
+@require_POST
+@console_page
+def delete(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """Delete a rule with its alerts."""
+    rule_delete(rule_for(caller, name, may="manage"), actor=caller.actor)
+    messages.success(request, _("Rule %(name)s was deleted.") % {"name": name})
+    return redirect("dashboard:alerts")
+
+
+def _tried(caller: Caller, form: RuleForm) -> Any:
+    candidate = AlertRule(workspace=caller.workspace, name=form.cleaned_data["name"], **form.settings())
+    rule_check(candidate)
+    return selectors.back_test(candidate, now_ms=int(time.time() * 1000))
+
+
+def _made(request: HttpRequest, rule: AlertRule) -> HttpResponse:
+    messages.success(request, _("Rule %(name)s was made.") % {"name": rule.name})
+    if rule.webhook_secret:
+        said = _("What it sends is signed with %(secret)s: copy it now, it is shown this once.")
+        messages.warning(request, said % {"secret": rule.webhook_secret})
+    return redirect("dashboard:alerts")
+
+
+def _show(refusal: Refusal, form: RuleForm) -> None:
+    for field in refusal.details.get("fields") or [None]:
+        named = "name" if refusal.code == "alert_rule_exists" else FIELDS.get(field or "", field)
+        form.add_error(named if named in form.fields else None, refusal.message)
