@@ -1,6 +1,8 @@
+import random
+
 import pytest
 
-from streams.log import config, errors, keys, stats, trim
+from streams.log import config, errors, keys, meta, stats, trim
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.read import after_committed
@@ -126,3 +128,25 @@ def test_the_bytes_of_what_is_left_are_the_bytes_counted(log: Log, make_stream: 
             log.run(trim.delete(stream, [n - 1]))
     state, held = log.run(stats.inspect(stream)), browse(log, stream)
     assert (state.messages, state.bytes) == (len(held), sum(len(each.body) for each in held))
+
+
+@pytest.mark.parametrize("edge", [256**2, 256**3])
+def test_gaps_are_counted_across_blocks_of_every_size(log: Log, make_stream: MakeStream, edge: int) -> None:
+    chance, first = random.Random(edge), edge - 600
+    stream = make_stream()
+    began = meta.Counters(last=first - 1, floor=first)
+    log.client.execute_command("HSET", keys.meta(stream), meta.COUNTERS, meta.pack(began))
+    bodies = {offset: b"7" * chance.randint(1, 9) for offset in range(first, first + 1000)}
+    log.run(append(stream, [message(offset, body=body) for offset, body in bodies.items()]))
+    whole = set(range(edge - 300, edge + 290))
+    for gone in (whole, set(chance.sample(sorted(bodies.keys() - whole), 200))):
+        assert log.run(trim.delete(stream, sorted(gone))).messages == len(gone)
+        bodies = {offset: body for offset, body in bodies.items() if offset not in gone}
+    for below in (first + 130, edge - 310, edge - 290, edge, edge + 1, edge + 289, edge + 300):
+        state = log.run(stats.inspect(stream))
+        assert (state.messages, state.bytes) == (len(bodies), sum(map(len, bodies.values())))
+        assert (state.first_offset, offsets(log, stream)) == (min(bodies), sorted(bodies))
+        went = {offset: body for offset, body in bodies.items() if offset < below}
+        removed = log.run(trim.purge(stream, below=below))
+        assert removed == trim.Removed(len(went), sum(map(len, went.values())))
+        bodies = {offset: body for offset, body in bodies.items() if offset >= below}
