@@ -80,7 +80,9 @@ class Poll:
             fetched = await self._try(stream_id)
             opened_in = fetched.generation
             while not fetched.deliveries and time.monotonic() < deadline:
-                waiter = await self._context.wakener.watch(stream_id)
+                waiter = await self._context.wakener.watch(
+                    stream_id, within_s=max(0.0, deadline - time.monotonic())
+                )
                 try:
                     fetched = await self._try(stream_id, generation=opened_in)
                     left = deadline - time.monotonic()

@@ -109,7 +109,7 @@ async def _wait(
     gone = asyncio.ensure_future(request.disconnected())
     try:
         while True:
-            waiter = await context.wakener.watch(stream_id)
+            waiter = await context.wakener.watch(stream_id, within_s=max(0.0, deadline - time.monotonic()))
             try:
                 found = await context.log.run(select(stream_id, query))
                 left = deadline - time.monotonic()

@@ -55,7 +55,7 @@ async def _events(
     commented = time.monotonic()
     try:
         while not gone.done():
-            waiter = await context.wakener.watch(stream_id)
+            waiter = await context.wakener.watch(stream_id, within_s=CHECK_EVERY_S)
             try:
                 found, start = await context.log.run(_next_page(stream_id, start, pattern))
                 for entry in found:

@@ -55,11 +55,15 @@ class Wakener:
         if self._memory is not None:
             await self._memory.stop()
 
-    async def watch(self, stream_id: str) -> asyncio.Future[None]:
-        """A future that is done as soon as there is a reason to look at the stream again; ``forget`` it after use."""
+    async def watch(self, stream_id: str, *, within_s: float) -> asyncio.Future[None]:
+        """A future that is done as soon as there is a reason to look at the stream again; ``forget`` it after use.
+
+        Args:
+            within_s: how long to wait for a server that is away; then the future is done only once it is back.
+        """
         ear = self._of(stream_id)
         ear.start()
-        return await ear.watch(keys.wake(stream_id))
+        return await ear.watch(keys.wake(stream_id), within_s=within_s)
 
     def forget(self, stream_id: str, waiter: asyncio.Future[None]) -> None:
         """Take a future back."""
@@ -99,7 +103,7 @@ class _Ear:
         self._wake_all()
         await self._client.aclose()
 
-    async def watch(self, name: str) -> asyncio.Future[None]:
+    async def watch(self, name: str, *, within_s: float) -> asyncio.Future[None]:
         channel = self._channels.get(name)
         loop = asyncio.get_running_loop()
         if channel is None:
@@ -108,7 +112,11 @@ class _Ear:
         waiter: asyncio.Future[None] = loop.create_future()
         channel.waiters.add(waiter)
         if not channel.subscribed.done():
-            await asyncio.shield(channel.subscribed)
+            try:
+                await asyncio.wait({channel.subscribed}, timeout=within_s)
+            except asyncio.CancelledError:
+                self.forget(name, waiter)
+                raise
         return waiter
 
     def forget(self, name: str, waiter: asyncio.Future[None]) -> None:

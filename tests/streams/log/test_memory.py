@@ -276,7 +276,7 @@ def test_coroutines_use_both_servers_and_are_woken_by_both(
         wakener = Wakener(valkey, memory_url=volatile.url, on_changed=lambda kind: None)
         wakener.start()
         for each in (stream, durable):
-            waiter = await wakener.watch(each.stream_id)
+            waiter = await wakener.watch(each.stream_id, within_s=5)
             await log.run(append(each.stream_id, [message(1)]))
             await asyncio.wait_for(waiter, 5)
             wakener.forget(each.stream_id, waiter)

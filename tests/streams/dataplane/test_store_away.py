@@ -1,0 +1,62 @@
+"""Polls that are open while the message store goes away."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from streams import bearer
+from streams.log import config, groups, keys
+from streams.log.client import Log
+from tests.servers import store
+from tests.streams.dataplane.conftest import WORKSPACE_ID, Server, refusal
+
+WAIT_S, GRACE_S = 1.5, 1.0
+
+Poll = Callable[[httpx.Client], httpx.Response]
+
+
+@pytest.mark.parametrize(
+    "poll",
+    [
+        lambda client: client.get(f"/orders/messages?wait={WAIT_S}"),
+        lambda client: client.post("/orders/groups/g/fetch", json={"wait": WAIT_S}),
+    ],
+    ids=["read", "fetch"],
+)
+def test_a_poll_ends_by_its_wait(tmp_path: Path, poll: Poll) -> None:
+    with store(tmp_path) as running:
+        log = Log(running.url)
+        stream = config.Registered(
+            stream_id=keys.stream_id(),
+            name="orders",
+            workspace="w",
+            workspace_id=WORKSPACE_ID,
+            archive=False,
+        )
+        settings = {"dedup_window": 86_400, "max_message_bytes": 1_048_576, "discard": "old"}
+        log.run(config.stream_publish(stream, settings))
+        log.run(groups.group_publish(stream.stream_id, "g", groups.Settings()))
+        secret = bearer.make()
+        grant = config.TokenGrant(id=1, workspace="w", workspace_id=WORKSPACE_ID, scopes=("admin",))
+        log.run(config.token_publish(bearer.digest(secret), grant))
+        log.close()
+        server = Server(running.url)
+        client = httpx.Client(
+            base_url=f"http://127.0.0.1:{server.port}/api/v1/streams",
+            headers={"authorization": f"Bearer {secret}"},
+            timeout=35,
+        )
+        killing = threading.Timer(WAIT_S / 3, running.kill)
+        began = time.monotonic()
+        killing.start()
+        answer = poll(client)
+        took_s = time.monotonic() - began
+        killing.join()
+        client.close()
+        server.stop()
+    assert answer.content == b"[]" or refusal(answer) == (503, "store_unavailable")
+    assert took_s < WAIT_S + GRACE_S
