@@ -73,6 +73,7 @@ def _keys(stream_id: str) -> tuple[str, ...]:
         keys.expiry(stream_id),
         keys.hidden(stream_id),
         keys.latest(stream_id),
+        keys.went(stream_id),
     )
 
 

@@ -8,7 +8,7 @@ from streams.log import keys
 from streams.log.client import Op, Pipeline, Script
 from streams.log.errors import MessageNotFound
 
-REPLAY_SLICE = 1000
+REPLAY_SLICE = 100
 """Most dead letters replayed in one call of the script."""
 
 
@@ -61,6 +61,19 @@ def replay(stream_id: str, name: str, offsets: Sequence[int]) -> Op[int]:
             [keys.wake(stream_id), *offsets[first : first + REPLAY_SLICE]],
         )
     return total
+
+
+def replay_all(stream_id: str, name: str) -> Op[int]:
+    """Deliver all dead letters again, in slices; returns how many there were."""
+    total = start = 0
+    while True:
+        offsets = yield Script(
+            "dead_offsets", [keys.meta(stream_id), keys.dead(stream_id, name)], [start, REPLAY_SLICE]
+        )
+        if not offsets:
+            return total
+        total += yield from replay(stream_id, name, offsets)
+        start = offsets[-1] + 1
 
 
 def delete(stream_id: str, name: str, *, offset: int | None = None) -> Op[int]:

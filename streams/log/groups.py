@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from streams.log import keys, standing
-from streams.log.client import Op, Pipeline, Script, Steady
+from streams.log import keys, standing, trim
+from streams.log.client import Op, Script, Steady
 from streams.log.entries import Entry
-from streams.log.errors import GroupNotFound
 from streams.log.patterns import lua_pattern
 from streams.log.read import ANSWER_LIMIT_BYTES
 
@@ -93,17 +92,25 @@ def group_publish(stream_id: str, name: str, settings: Settings, *, delivered: i
     Raises:
         StreamNotFound: there is no such stream.
     """
-    steady_ms = yield Steady()
-    told = yield Script(
-        "group_publish",
-        [
-            keys.meta(stream_id),
-            keys.group(stream_id, name),
-            keys.groups(stream_id),
-            keys.counted(stream_id, name),
-        ],
-        [keys.wake(stream_id), name, delivered, steady_ms, *published(settings)],
-    )
+    while True:
+        steady_ms = yield Steady()
+        told = yield Script(
+            "group_publish",
+            [
+                keys.meta(stream_id),
+                keys.group(stream_id, name),
+                keys.groups(stream_id),
+                keys.counted(stream_id, name),
+                keys.log(stream_id),
+                keys.gone(stream_id),
+                keys.went(stream_id),
+                keys.expiry(stream_id),
+            ],
+            [keys.wake(stream_id), name, delivered, steady_ms, *published(settings)],
+        )
+        if told != 3:
+            break
+        yield from trim.expire(stream_id)
     if told == 2:
         yield from _put_in_order(stream_id, name)
     return bool(told == 1)
@@ -169,6 +176,8 @@ def fetch(
                 keys.parked(stream_id, name),
                 keys.ready(stream_id, name),
                 keys.expiry(stream_id),
+                keys.went(stream_id),
+                keys.last(stream_id, name),
             ],
             [
                 consumer,
@@ -187,8 +196,8 @@ def fetch(
         if not again or len(deliveries) >= limit or size >= max_bytes:
             break
     if is_unswept and deliveries:
-        left -= yield from standing.sweep(stream_id, name)
-    if has_filter and deliveries:
+        left = (yield from standing.inspect(stream_id, name)).lag
+    elif has_filter and deliveries:
         matching, _ = yield from standing.matching(stream_id, name)
         left = matching + (yield from standing.parked(stream_id, name))
     return Fetched(deliveries, left, due_in_ms if due_in_ms >= 0 else None, int(now_in))
@@ -212,21 +221,16 @@ def ack(stream_id: str, name: str, named: Named, values: Sequence[int | str]) ->
     Raises:
         GroupNotFound; LeaseLost: one of the leases has passed on, and nothing of its slice was done.
     """
-    arguments = (
-        [
-            keys.group(stream_id, name),
-            keys.pending(stream_id, name),
-            keys.due(stream_id, name),
-            keys.leases(stream_id, name),
-            keys.replayed(stream_id, name),
-            keys.turns(stream_id, name),
-            keys.ready(stream_id, name),
-        ],
-    )
     total = 0
     for part in _slices(values):
-        steady_ms = yield Steady()
-        total += yield Script("ack", *arguments, [keys.wake(stream_id), steady_ms, named, *part])
+        told: Sequence[int | str] = [named, *part]
+        while told:
+            steady_ms = yield Steady()
+            count, more = yield Script(
+                "ack", _keys_of_answer(stream_id, name), [keys.wake(stream_id), steady_ms, *told]
+            )
+            total += count
+            told = ["up_to", more] if more else []  # what an offset or a lease covers is settled in slices
     return total
 
 
@@ -268,19 +272,7 @@ def term(stream_id: str, name: str, named: Named, values: Sequence[int | str], *
     for part in _slices(values):
         total += yield Script(
             "term",
-            [
-                keys.log(stream_id),
-                keys.meta(stream_id),
-                keys.group(stream_id, name),
-                keys.pending(stream_id, name),
-                keys.due(stream_id, name),
-                keys.leases(stream_id, name),
-                keys.dead(stream_id, name),
-                keys.replayed(stream_id, name),
-                keys.gone(stream_id),
-                keys.turns(stream_id, name),
-                keys.ready(stream_id, name),
-            ],
+            [*_keys_of_answer(stream_id, name), keys.dead(stream_id, name)],
             [keys.wake(stream_id), reason, named, *part],
         )
     return total
@@ -288,44 +280,50 @@ def term(stream_id: str, name: str, named: Named, values: Sequence[int | str], *
 
 def seek(stream_id: str, name: str, *, next_offset: int) -> Op[tuple[int, int]]:
     """Deliver from ``next_offset`` on; leases of before are void. Returns the next offset before and after."""
-    before, after = yield Script(
-        "group_seek",
-        [
-            keys.meta(stream_id),
-            keys.group(stream_id, name),
-            keys.pending(stream_id, name),
-            keys.due(stream_id, name),
-            keys.leases(stream_id, name),
-            keys.replayed(stream_id, name),
-            keys.turns(stream_id, name),
-            keys.parked(stream_id, name),
-            keys.ready(stream_id, name),
-        ],
-        [keys.wake(stream_id), next_offset],
-    )
-    return before, after
+    yield from standing.sweep(stream_id, name)
+    while True:
+        moved = yield Script(
+            "group_seek",
+            [
+                keys.meta(stream_id),
+                keys.group(stream_id, name),
+                keys.pending(stream_id, name),
+                keys.due(stream_id, name),
+                keys.leases(stream_id, name),
+                keys.replayed(stream_id, name),
+                keys.turns(stream_id, name),
+                keys.parked(stream_id, name),
+                keys.ready(stream_id, name),
+                keys.log(stream_id),
+                keys.gone(stream_id),
+                keys.went(stream_id),
+                keys.last(stream_id, name),
+                keys.expiry(stream_id),
+            ],
+            [keys.wake(stream_id), next_offset],
+        )
+        if moved:
+            before, after = moved
+            return before, after
+        yield from trim.expire(stream_id)
 
 
 def pause(stream_id: str, name: str, *, until_ms: int | None) -> Op[None]:
-    """Deliver nothing until a time, or until ``resume`` (None). Answers still count."""
-    yield from _exists(stream_id, name)
-    yield Pipeline(
-        [
-            ("HSET", keys.group(stream_id, name), "paused_until", -1 if until_ms is None else until_ms),
-            ("PUBLISH", keys.wake(stream_id), "due"),  # a poll that waits learns when it is served
-        ]
-    )
+    """Deliver nothing until a time, or until ``resume`` (None). Answers still count.
+
+    Raises:
+        GroupNotFound.
+    """
+    yield _pause(stream_id, name, -1 if until_ms is None else until_ms)
 
 
 def resume(stream_id: str, name: str) -> Op[None]:
-    """Deliver again at once."""
-    yield from _exists(stream_id, name)
-    yield Pipeline(
-        [
-            ("HDEL", keys.group(stream_id, name), "paused_until"),
-            ("PUBLISH", keys.wake(stream_id), "due"),
-        ]
-    )
+    """Deliver again at once. Errors as ``pause``."""
+    yield _pause(stream_id, name, "")
+
+
+def _pause(stream_id: str, name: str, until_ms: int | str) -> Script:
+    return Script("group_pause", [keys.group(stream_id, name)], [keys.wake(stream_id), until_ms])
 
 
 def _redeliver(
@@ -336,20 +334,27 @@ def _redeliver(
         steady_ms = yield Steady()
         total += yield Script(
             "redeliver",
-            [
-                keys.group(stream_id, name),
-                keys.pending(stream_id, name),
-                keys.due(stream_id, name),
-                keys.leases(stream_id, name),
-            ],
+            _keys_of_answer(stream_id, name),
             [keys.wake(stream_id), steady_ms, delay, named, *part],
         )
     return total
 
 
-def _exists(stream_id: str, name: str) -> Op[None]:
-    if not (yield ("HEXISTS", keys.group(stream_id, name), "name")):
-        raise GroupNotFound
+def _keys_of_answer(stream_id: str, name: str) -> list[str]:
+    """The keys of a script that answers deliveries, in the order in which all of them take these."""
+    return [
+        keys.meta(stream_id),
+        keys.log(stream_id),
+        keys.gone(stream_id),
+        keys.expiry(stream_id),
+        keys.group(stream_id, name),
+        keys.pending(stream_id, name),
+        keys.due(stream_id, name),
+        keys.leases(stream_id, name),
+        keys.replayed(stream_id, name),
+        keys.turns(stream_id, name),
+        keys.ready(stream_id, name),
+    ]
 
 
 def _slices(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -121,9 +121,17 @@ def kept(stream_id: str) -> str:
     return f"okmq:{{{stream_id}}}:kept"
 
 
+def went(stream_id: str) -> str:
+    """Sorted set: ``<offset>:<key>`` by the number of its removal, of what went from between others lately.
+
+    It is there, with an empty member at 0, where a group has a filter; see ``lua/lib/losses.lua``.
+    """
+    return f"okmq:{{{stream_id}}}:went"
+
+
 def removing(stream_id: str) -> list[str]:
     """The keys of a script that takes away single messages, in the order in which all of them take these."""
-    return [make(stream_id) for make in (log, meta, gone, hidden, by_key, latest)]
+    return [make(stream_id) for make in (log, meta, gone, hidden, by_key, latest, went)]
 
 
 def aside(stream_id: str) -> str:
@@ -196,6 +204,11 @@ def ready(stream_id: str, group: str) -> str:
     return f"okmq:{{{stream_id}}}:ready:{group}"
 
 
+def last(stream_id: str, group: str) -> str:
+    """Sorted set: offsets that were delivered for the last time before they become dead letters, by offset."""
+    return f"okmq:{{{stream_id}}}:last:{group}"
+
+
 def counted(stream_id: str, group: str) -> str:
     """Hash of a group with a filter: how many messages of each block of offsets match (see ``group_matching.lua``)."""
     return f"okmq:{{{stream_id}}}:counted:{group}"
@@ -219,6 +232,7 @@ def all_of_group(stream_id: str, name: str) -> list[str]:
         parked,
         parked_aside,
         ready,
+        last,
         counted,
         health,
     )
@@ -240,6 +254,7 @@ def all_of(stream_id: str) -> list[str]:
         kept(stream_id),
         aside(stream_id),
         removals(stream_id),
+        went(stream_id),
         groups(stream_id),
     ]
 

@@ -100,6 +100,7 @@ def delete(
                 keys.aside(stream_id),
                 keys.removals(stream_id),
                 keys.groups(stream_id),
+                keys.went(stream_id),
                 *_of_groups(stream_id, names, *_OF_STANDING),
             ],
             [denied_by, number, keep_ms, json.dumps(facts), len(names), *names, *slices[0]],

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from streams.log import entries, keys, read, stats, trim
+from streams.log import entries, keys, read, trim
 from streams.log.client import Op, Pipeline, Script, Steady
 from streams.log.entries import Entry
 from streams.log.errors import StoreUnavailable
@@ -97,7 +97,7 @@ class _Inspection(NamedTuple):
     ttl_ms: int
     has_filter: int
     dead_lettered: int
-    is_unnoted: int
+    is_unsettled: int
 
     def state(self, *, lag: int, oldest_ms: int) -> GroupState:
         is_paused = self.paused_until_ms < 0 or self.paused_until_ms > self.now_ms
@@ -154,6 +154,12 @@ def inspect(stream_id: str, name: str) -> Op[GroupState]:
                 keys.leases(stream_id, name),
                 keys.parked(stream_id, name),
                 keys.expiry(stream_id),
+                keys.went(stream_id),
+                keys.due(stream_id, name),
+                keys.replayed(stream_id, name),
+                keys.turns(stream_id, name),
+                keys.ready(stream_id, name),
+                keys.last(stream_id, name),
             ],
             [steady_ms],
         )
@@ -162,10 +168,8 @@ def inspect(stream_id: str, name: str) -> Op[GroupState]:
             yield from trim.expire(stream_id)
         elif found.is_unswept:
             yield from sweep(stream_id, name)
-        else:
+        elif not found.is_unsettled:
             break
-    if found.is_unnoted:
-        yield from stats.limits_note([stream_id])
     lag, oldest_ms = found.undelivered, found.oldest_ms
     if found.has_filter and lag:
         behind, first_ms = yield from matching(stream_id, name)
@@ -240,7 +244,13 @@ def matching_count(stream_id: str, start: int, stop: int | None, patterns: Seque
 
 def members(stream_id: str, name: str) -> Op[dict[str, tuple[int, int]]]:
     """Who has messages in flight: consumer → how many, and the unix ms of their last delivery."""
-    flat = yield ("HGETALL", keys.leases(stream_id, name))
+    flat, count = yield Pipeline(
+        [("HGETALL", keys.leases(stream_id, name)), ("ZCARD", keys.pending(stream_id, name))]
+    )
+    if len(flat) != 2 * count:  # some are of messages that may come back
+        out = set((yield ("ZRANGE", keys.pending(stream_id, name), 0, -1)))
+        pairs = zip(flat[::2], flat[1::2], strict=True)
+        flat = [part for offset, lease in pairs if offset in out for part in (offset, lease)]
     found: dict[str, tuple[int, int]] = {}
     for value in flat[1::2]:
         _, _, at_ms, consumer = value.decode().split(":", 3)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from streams.log import entries, keys, read
+from streams.log import entries, keys, losses, read
 from streams.log.client import Op, Script
 from streams.log.entries import Entry
 
@@ -71,12 +71,16 @@ def drop(stream_id: str, *, hold_ms: int = HOLD_FOR_HISTORY_MS) -> Op[Dropped]:
         hold_ms: how long the history of an archived stream is waited for, counted from when something first waits.
     """
     entries_ = missed = 0
+    counted: int | str = ""
     while True:
         removed, done, unseen = yield Script(
             "drop",
             [*keys.removing(stream_id), keys.aside(stream_id)],
-            [hold_ms, DROP_SLICE],
+            [hold_ms, DROP_SLICE, counted],
         )
+        if done < 0:
+            counted = yield from losses.settle(stream_id)
+            continue
         entries_, missed = entries_ + removed, missed + unseen
         if done:
             return Dropped(entries_, missed)

@@ -143,8 +143,9 @@ def dead_letters_replay(group: Group, *, offsets: list[int] | None, actor: Actor
     """Deliver dead letters again with a fresh count: those at the offsets, or all (None). Returns how many."""
     stream_id = group.stream.stream_id
     if offsets is None:
-        offsets = [letter.offset for letter in selectors.dead_letters(group, start=0, limit=1_000_000)]
-    count = store.log().run(dead_letters.replay(stream_id, group.name, offsets))
+        count = store.log().run(dead_letters.replay_all(stream_id, group.name))
+    else:
+        count = store.log().run(dead_letters.replay(stream_id, group.name, offsets))
     _recorded(group, "dead_letters_replayed", actor=actor, after={"count": count})
     return count
 

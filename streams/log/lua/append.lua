@@ -8,6 +8,7 @@
 -- KEYS[7] expiry
 -- KEYS[8] hidden
 -- KEYS[9] latest
+-- KEYS[10] went
 -- ARGV[1] wake: channel
 -- ARGV[2] columns: which of i b k h t each message brings, in this order
 -- ARGV[3] expect_last: offset or empty
@@ -18,7 +19,8 @@
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_TOO_LARGE OKMQ_FULL OKMQ_WRONG_LAST OKMQ_WRONG_ID OKMQ_WRONG_KEY OKMQ_CEILING
 -- include: state, gone, floor, ids, removal, per_key
 local log, meta, gone, ids_a, ids_b, by_key, expiry = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local stream = {log = log, gone = gone, hidden = KEYS[8], by_key = by_key, latest = KEYS[9], expiry = expiry}
+local stream = {log = log, gone = gone, hidden = KEYS[8], by_key = by_key, latest = KEYS[9], went = KEYS[10],
+  expiry = expiry}
 local wake, columns, expect_last, expect_id, expect_keys = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local state = state_load(meta)

@@ -5,16 +5,17 @@
 -- KEYS[4] hidden
 -- KEYS[5] by_key
 -- KEYS[6] latest
--- KEYS[7] aside
--- KEYS[8] removals
+-- KEYS[7] went
+-- KEYS[8] aside
+-- KEYS[9] removals
 -- ARGV[1] number: of a removal that ends now, with those before it, or 0 for those whose time is over
 -- ARGV[2] slice: most messages in one call
 -- returns: how many have ended, 1 when done
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
 -- include: state, gone, floor, group, order, removal, aside
-local meta, aside, removals = KEYS[2], KEYS[7], KEYS[8]
-local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6]}
+local meta, aside, removals = KEYS[2], KEYS[8], KEYS[9]
+local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7]}
 local wanted, slice = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 local state = state_load(meta)

@@ -27,7 +27,7 @@ state_save(meta, state)
 for n = 3, #KEYS do
   local group = cjson.decode(ARGV[values + n + 2])
   redis.call('SADD', groups, group[1])
-  redis.call('HSET', KEYS[n], 'name', group[1], 'delivered', string.format('%d', last), 'generation',
+  redis.call('HSET', KEYS[n], 'name', group[1], 'delivered', string.format('%d', last), 'missed', '0', 'generation',
     string.format('%d', state_now(state)))
   for at = 2, #group, 2 do
     if group[at + 1] ~= '' then redis.call('HSET', KEYS[n], group[at], group[at + 1]) end

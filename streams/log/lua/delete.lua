@@ -5,7 +5,8 @@
 -- KEYS[4] hidden
 -- KEYS[5] by_key
 -- KEYS[6] latest
--- KEYS[7] expiry
+-- KEYS[7] went
+-- KEYS[8] expiry
 -- ARGV[1] denial: the setting that forbids it, deny_delete or deny_purge
 -- ARGV[2...] offsets: at most 1000
 -- returns: messages and bytes that went
@@ -13,7 +14,7 @@
 -- flags: allow-oom
 -- include: state, gone, floor, removal
 local meta = KEYS[2]
-local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], expiry = KEYS[7]}
+local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7], expiry = KEYS[8]}
 local denial = ARGV[1]
 
 local state = state_load(meta)

@@ -6,7 +6,8 @@
 -- KEYS[5] aside
 -- KEYS[6] removals
 -- KEYS[7] groups
--- KEYS[8...] of_groups: of each group its hash, parked and parked_aside
+-- KEYS[8] went
+-- KEYS[9...] of_groups: of each group its hash, parked and parked_aside
 -- ARGV[1] denial: the setting that forbids it, deny_delete or deny_purge
 -- ARGV[2] number: of the removal, as the first slice answered it, 0 before
 -- ARGV[3] keep_ms: how long it can be undone
@@ -17,7 +18,8 @@
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
 -- include: state, gone, floor, group, order, removal, aside
 local log, meta, gone, latest, aside, removals, groups = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local denial, number, keep_ms, facts, count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local went, denial, number, keep_ms, facts, count =
+  KEYS[8], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local names = {}
 for n = 6, 5 + count do names[n - 5] = ARGV[n] end
 
@@ -27,7 +29,7 @@ if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
 if state[denial] == 1 then return redis.error_reply('OKMQ_DENIED ' .. denial) end
 local now = state_now(state)
 raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
-local standing, positions = aside_positions(groups, names, KEYS, 8)
+local standing, positions = aside_positions(groups, names, KEYS, 9)
 if not standing then return {0, 0, 0, 0} end
 
 local removal, first = removal_begin(), state.last + 1
@@ -41,6 +43,7 @@ for n = 6 + count, #ARGV do
     gone_add(gone, removal.sums, state.floor, offset, size, true)
     removal.messages, removal.bytes, first = removal.messages + 1, removal.bytes + size, math.min(first, offset)
     if key and state.max_messages_per_key then redis.call('ZREM', latest, latest_member(key, offset)) end
+    if key then removal_note({went = went}, state, removal, string.format('%.0f:%s', offset, key)) end
     redis.call('ZADD', aside, number, offset)
     for _, group in ipairs(standing) do
       if redis.call('ZSCORE', group.parked, offset) then redis.call('ZADD', group.aside, offset, offset)
@@ -55,6 +58,6 @@ if removal.messages > 0 then
   redis.call('HINCRBY', removals, number .. ':messages', removal.messages)
   redis.call('HINCRBY', removals, number .. ':bytes', removal.bytes)
 end
-removal_end({log = log, gone = gone}, state, removal)
+removal_end({log = log, gone = gone, went = went}, state, removal)
 state_save(meta, state)
 return {removal.messages, removal.bytes, number, 1}

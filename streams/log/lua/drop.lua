@@ -6,22 +6,25 @@
 -- KEYS[4] hidden
 -- KEYS[5] by_key
 -- KEYS[6] latest
--- KEYS[7] aside
+-- KEYS[7] went
+-- KEYS[8] aside
 -- ARGV[1] hold_ms: how long the history of an archived stream is waited for
 -- ARGV[2] slice: most offsets below the floor to remove in one call
--- returns: entries removed, 1 when done, entries removed that the history did not get in time
+-- ARGV[3] counted: up to which offset groups with a filter have counted what they lost; empty where nobody has asked
+-- returns: entries removed, 1 when done or -1 when groups must count first, entries removed that the history did not get in time
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
 -- include: state, gone, floor, removal, drop
 local meta = KEYS[2]
-local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6]}
-local aside = KEYS[7]
-local hold_ms, slice = tonumber(ARGV[1]), tonumber(ARGV[2])
+local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7]}
+local aside, hold_ms, slice, counted = KEYS[8], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
+if not counted and redis.call('EXISTS', stream.went) == 1 then return {0, -1, 0} end
 local first = redis.call('XRANGE', stream.log, '-', '+', 'COUNT', 1)[1]
 local edge = floor_or_kept(state)
+local below = math.min(edge, (counted or state.last) + 1)
 local from = first and entry_offset(first) or edge
 local last_hidden = state.hidden == 1 and tonumber(redis.call('ZREVRANGE', stream.hidden, 0, 0)[1] or nil) or 0
 -- What the history has or need not have lies below free, and stop is where this call must end.
@@ -39,12 +42,12 @@ else
   state.held_since = 0
 end
 local unseen_from = state.archive == 1 and free or stop
-local removed, missed, done = drop_below(stream, state, from, math.min(stop, edge), slice, unseen_from)
+local removed, missed, done = drop_below(stream, state, from, math.min(stop, below), slice, unseen_from)
 if last_hidden > 0 then
   local single, single_missed, all = drop_hidden(stream, stop, unseen_from)
   removed, missed, done = removed + single, missed + single_missed, done and all
 end
 if redis.call('EXISTS', stream.hidden, aside) == 0 then state.hidden = 0 end
-local forgot = gone_forget(stream.gone, edge, 2000)
+local forgot = gone_forget(stream.gone, below, 2000)
 state_save(meta, state)
 return {removed, done and forgot and 1 or 0, missed}

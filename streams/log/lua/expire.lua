@@ -5,14 +5,15 @@
 -- KEYS[4] hidden
 -- KEYS[5] by_key
 -- KEYS[6] latest
--- KEYS[7] expiry
+-- KEYS[7] went
+-- KEYS[8] expiry
 -- ARGV[1] slice: most messages in one call
 -- returns: messages that expired now, 1 when none is left to look at
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
 -- include: state, gone, floor, removal
 local meta = KEYS[2]
-local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], expiry = KEYS[7]}
+local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7], expiry = KEYS[8]}
 local slice = tonumber(ARGV[1])
 
 local state = state_load(meta)

@@ -12,6 +12,8 @@
 -- KEYS[11] parked
 -- KEYS[12] ready
 -- KEYS[13] expiry
+-- KEYS[14] went
+-- KEYS[15] last
 -- ARGV[1] consumer: who fetches, for the record
 -- ARGV[2] limit: most messages; 0 only retires what has been delivered too often
 -- ARGV[3] max_bytes: where an answer stops, after one message at least
@@ -20,15 +22,16 @@
 -- ARGV[6] steady: the store's steady clock in ms, which due times follow
 -- returns: {[entry, deliveries, lease] ...}, undelivered left behind, ms until something comes again or -1,
 --   1 to call again, generation, 1 when the group has a filter (what is left has other keys among it),
---   1 when messages were removed that wait for their key (what is left has them among it), {first, last, sequence of
---   the first} of new messages that the caller reads by itself
+--   1 when messages went that are among what is left, {first, last, sequence of the first} of new messages that the
+--   caller reads by itself
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
--- include: state, gone, floor, group, order, deliver
+-- include: state, gone, floor, group, order, out, losses, deliver
 local log, meta, gone, group_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local fetch = {log = log, gone = gone, pending = KEYS[5], due = KEYS[6], leases = KEYS[7], dead = KEYS[8], replayed = KEYS[9],
-  turns = KEYS[10], parked = KEYS[11], ready = KEYS[12], expiry = KEYS[13], consumer = ARGV[1], limit = tonumber(ARGV[2]),
+  turns = KEYS[10], parked = KEYS[11], ready = KEYS[12], expiry = KEYS[13], went = KEYS[14],
+  last = KEYS[15], consumer = ARGV[1], limit = tonumber(ARGV[2]),
   max_bytes = tonumber(ARGV[3]), size = tonumber(ARGV[5]), steady = tonumber(ARGV[6]),
-  out = {}, range = {}, in_order = {}, by_time = {}, held_by = {}}
+  out = {}, range = {}, in_order = {}, by_time = {}, held_by = {}, at_last = {}}
 local opened_in = tonumber(ARGV[4])
 
 local state = state_load(meta)
@@ -41,13 +44,20 @@ fetch.state, fetch.group, fetch.now = state, group, state_now(state)
 raise_floor(log, gone, state, floor_by_limits(log, gone, state, fetch.now))
 state_save(meta, state)
 local paused, again = group.paused_until < 0 or group.paused_until > fetch.now, false
+local settled = losses_settle(fetch, state, group)
 
 if not paused then
   fetch.pending_count = redis.call('ZCARD', fetch.pending)
-  again = deliver_due(fetch)
+  if fetch.pending_count + fetch.limit > group.max_ack_pending then
+    again = not out_sweep(fetch, state, group)
+    fetch.pending_count = redis.call('ZCARD', fetch.pending)
+  end
+  again = deliver_due(fetch) or again
   deliver_count_lost(fetch)
   if group.ordered > 0 then again = deliver_ready(fetch) or again end
-  local more = deliver_range(fetch)
+  -- What a group passes by must have been counted.
+  local more = not settled
+  if settled then more = deliver_range(fetch) end
   if more == nil then more = deliver_new(fetch) end
   again = more or again
   deliver_write(fetch)
@@ -55,7 +65,8 @@ end
 if fetch.limit > 0 then group.fetched_ms = fetch.steady end
 group_save(group_key, group)
 local left = state.last - group.delivered - gone_between(gone, group.delivered + 1, state.last)
-local wait, unswept = -1, 0
+local wait, ripe = -1, redis.call('ZRANGE', fetch.expiry, 0, 0, 'WITHSCORES')[2]
+local unswept = ripe and tonumber(ripe) <= fetch.now and 1 or 0
 if group.ordered > 0 then
   local parked = redis.call('ZCOUNT', fetch.parked, state.floor, '+inf')
   left = left + parked

@@ -1,4 +1,4 @@
--- Says how a group stands.
+-- Says how a group stands, once it has counted what went.
 -- KEYS[1] log
 -- KEYS[2] meta
 -- KEYS[3] gone
@@ -8,34 +8,43 @@
 -- KEYS[7] leases
 -- KEYS[8] parked
 -- KEYS[9] expiry
+-- KEYS[10] went
+-- KEYS[11] due
+-- KEYS[12] replayed
+-- KEYS[13] turns
+-- KEYS[14] ready
+-- KEYS[15] last
 -- ARGV[1] steady: the store's steady clock in ms
 -- returns: delivered, ack floor, undelivered (all keys), pending, redelivered, dead letters, lost, acked,
 --   time of the oldest message not acknowledged or 0, fetched_ms, acked_ms, paused_until, made_ms, now,
 --   deliveries so far, removed while out, 1 when a message is out for the last time, ms until the oldest goes by age or -1,
 --   1 when what expired must be swept first, 1 when parked ones must be, steady, age limit in ms or 0,
---   1 when the group has a filter, dead letters ever made by too many deliveries,
---   1 when what has just expired is still to be noted (trim: limits)
+--   1 when the group has a filter, dead letters ever made by too many deliveries, 1 to call again first
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
--- flags: no-writes
--- include: state, gone, floor, group
+-- flags: allow-oom
+-- include: state, gone, floor, group, order, out, losses
 local log, meta, gone, group_key, pending, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local leases, parked, expiry, steady = KEYS[7], KEYS[8], KEYS[9], ARGV[1]
+local leases, parked, expiry, last, steady = KEYS[7], KEYS[8], KEYS[9], KEYS[15], ARGV[1]
+local keys = {log = log, gone = gone, went = KEYS[10], expiry = expiry, pending = pending, due = KEYS[11], leases = leases,
+  replayed = KEYS[12], turns = KEYS[13], ready = KEYS[14], parked = parked}
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 local now = state_now(state)
-local noted = state.floor
 raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+state_save(meta, state)
+local settled = losses_settle(keys, state, group)
+settled = out_sweep(keys, state, group) and settled
+group_save(group_key, group)
 local delivered = math.max(group.delivered, state.floor - 1)
 local undelivered = state.last - delivered - gone_between(gone, delivered + 1, state.last)
-local lost, unswept = group.lost + delivered - group.delivered, 0
+local lost, unswept = losses_now(keys, state, group), 0
 local floor, oldest = delivered, redis.call('ZRANGE', pending, 0, 0)[1]
 if oldest then floor = math.min(floor, tonumber(oldest) - 1) end
 if group.ordered > 0 then
   undelivered = undelivered + redis.call('ZCOUNT', parked, state.floor, '+inf')
-  lost = lost + redis.call('ZCOUNT', parked, '-inf', state.floor - 1)
   local first = redis.call('ZRANGEBYSCORE', parked, state.floor, '+inf', 'LIMIT', 0, 1)[1]
   if first then
     floor = math.min(floor, tonumber(first) - 1)
@@ -45,11 +54,16 @@ end
 local waiting = redis.call('XRANGE', log, gone_next(gone, math.max(floor + 1, state.floor)), '+', 'COUNT', 1)[1]
 local oldest_ms, margin = waiting and entry_ms(waiting) or 0, -1
 if waiting and state.ttl then margin = math.max(0, oldest_ms + state.ttl * 1000 - now) end
-local last_chance, ripe = lease_read(leases, string.format('%.0f', group.last_chance)), redis.call('ZRANGE', expiry, 0, 0, 'WITHSCORES')[2]
-local is_last = last_chance and group.max_deliver > 1 and last_chance.deliveries >= group.max_deliver
+local ripe, is_last = redis.call('ZRANGE', expiry, 0, 0, 'WITHSCORES')[2], false
+while not is_last do
+  local offset = redis.call('ZRANGE', last, 0, 0)[1]
+  local held = offset and lease_read(leases, offset)
+  is_last = held and group.max_deliver > 1 and held.deliveries >= group.max_deliver
+  if not offset then break end
+  if not is_last then redis.call('ZREM', last, offset) end
+end
 return {delivered, floor, undelivered, redis.call('ZCARD', pending), group.redelivered, redis.call('ZCARD', dead), lost,
   group.acked, oldest_ms, group.fetched_ms, group.acked_ms, group.paused_until, group.made_ms, now, group.sequence,
   group.unfinished, is_last and 1 or 0, margin,
   ripe and tonumber(ripe) <= now and 1 or 0, unswept, tonumber(steady),
-  (state.ttl or 0) * 1000, #group.filter > 0 and 1 or 0, group.dead_lettered,
-  state.floor > noted and 1 or 0}
+  (state.ttl or 0) * 1000, #group.filter > 0 and 1 or 0, group.dead_lettered, settled and 0 or 1}

@@ -8,14 +8,21 @@
 -- KEYS[7] turns
 -- KEYS[8] parked
 -- KEYS[9] ready
+-- KEYS[10] log
+-- KEYS[11] gone
+-- KEYS[12] went
+-- KEYS[13] last
+-- KEYS[14] expiry
 -- ARGV[1] wake: channel
 -- ARGV[2] next: the offset that is delivered next; beyond the end is the end
--- returns: the next offset of before and after
+-- returns: the next offset of before and after; none when it has to be called again once what is
+--   over has expired
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, gone, floor, group
+-- include: state, gone, floor, group, losses
 local meta, group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local turns, parked, ready = KEYS[7], KEYS[8], KEYS[9]
+local turns, parked, ready, log, last = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[13]
+local keys = {log = log, gone = KEYS[11], went = KEYS[12], parked = parked}
 local wake, wanted = ARGV[1], tonumber(ARGV[2])
 
 local state = state_load(meta)
@@ -23,13 +30,21 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 
+raise_floor(log, keys.gone, state, floor_by_limits(log, keys.gone, state, state_now(state)))
+state_save(meta, state)
+local is_ripe = redis.call('ZCOUNT', KEYS[14], '-inf', state_now(state)) > 0
+if not losses_settle(keys, state, group) or is_ripe then
+  group_save(group_key, group)
+  return {}
+end
 -- A new generation makes the leases of before unknown, also to members that still hold them.
-local before = math.max(group.delivered + 1, state.floor)
-group.lost = group.lost + before - 1 - group.delivered + redis.call('ZCOUNT', parked, '-inf', state.floor - 1)
+local before = group.delivered + 1
 local after = math.max(state.floor, math.min(wanted, state.last + 1))
-redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready)
-redis.call('HINCRBY', group_key, 'generation', 1)
+group.missed = losses_now(keys, state, group)
 group.delivered = after - 1
+if #group.filter == 0 then group.missed = group.missed - losses_ahead(keys, state, group) end
+redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready, last)
+redis.call('HINCRBY', group_key, 'generation', 1)
 group_save(group_key, group)
 redis.call('PUBLISH', wake, 'seek')
 return {before, after}

@@ -27,7 +27,7 @@ if first then
     count = count + redis.call('ZREMRANGEBYSCORE', parked, run.first, run.last)
   end
 end
-if count > 0 then redis.call('HINCRBY', group, 'lost', count) end
+if count > 0 then redis.call('HINCRBY', group, 'missed', count) end
 if #found == SLICE then return {count, gone_run(found[SLICE]).last + 1, removals} end
 redis.call('HSET', group, 'swept', removals)
 return {count, 0, removals}

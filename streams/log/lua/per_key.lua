@@ -5,12 +5,13 @@
 -- KEYS[4] hidden
 -- KEYS[5] by_key
 -- KEYS[6] latest
+-- KEYS[7] went
 -- ARGV[1] page: most messages in one call
 -- returns: messages and bytes that went, 1 when done
 -- errors: OKMQ_NO_STREAM
 -- include: state, gone, floor, removal, per_key
 local meta = KEYS[2]
-local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6]}
+local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7]}
 local page = tonumber(ARGV[1])
 
 local state = state_load(meta)

@@ -1,32 +1,48 @@
 -- Moves the time at which deliveries come again: at once or after a delay (nack), or their whole wait anew (working).
--- KEYS[1] group
--- KEYS[2] pending
--- KEYS[3] due
--- KEYS[4] leases
+-- KEYS[1] meta
+-- KEYS[2] log
+-- KEYS[3] gone
+-- KEYS[4] expiry
+-- KEYS[5] group
+-- KEYS[6] pending
+-- KEYS[7] due
+-- KEYS[8] leases
+-- KEYS[9] replayed
+-- KEYS[10] turns
+-- KEYS[11] ready
 -- ARGV[1] wake: channel
 -- ARGV[2] steady: the store's steady clock in ms
 -- ARGV[3] delay_ms: until it comes again; empty restarts the clock of its delivery
 -- ARGV[4] mode: offsets or leases
 -- ARGV[5...] values: offsets or leases
 -- returns: how many it applied to
--- errors: OKMQ_NO_GROUP OKMQ_LEASE_LOST
+-- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP OKMQ_LEASE_LOST
 -- flags: allow-oom
--- include: state, gone, floor, group
-local group_key, pending, due, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+-- include: state, gone, floor, group, order, out
+local meta, log, group_key = KEYS[1], KEYS[2], KEYS[5]
+local keys = {gone = KEYS[3], expiry = KEYS[4], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], replayed = KEYS[9],
+  turns = KEYS[10], ready = KEYS[11]}
 local wake, steady, delay_ms, mode = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
+local state = state_load(meta)
+if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
-group.ack = 'explicit' -- a cumulative group's nack is of the message named, not of everything before it
+raise_floor(log, keys.gone, state, floor_by_limits(log, keys.gone, state, state_now(state)))
 local values = {}
 for n = 5, #ARGV do values[n - 4] = ARGV[n] end
-local offsets, lost = group_targets(group, pending, leases, mode, values)
+local was_full = group_is_full(group, keys.pending)
+-- A cumulative group's nack is of the message named, not of everything before it.
+local offsets, lost, came = out_answered(keys, state, group, mode, values, false)
 if not offsets then return redis.error_reply('OKMQ_LEASE_LOST ' .. lost) end
 
 for _, offset in ipairs(offsets) do
-  local wait = delay_ms or group_wait_ms(group, lease_read(leases, offset).deliveries)
+  local wait = delay_ms or group_wait_ms(group, lease_read(keys.leases, offset).deliveries)
   -- At once is at once for everybody, also for a process whose clock is some milliseconds behind.
-  redis.call('ZADD', due, wait > 0 and steady + wait or 0, offset)
+  redis.call('ZADD', keys.due, wait > 0 and steady + wait or 0, offset)
 end
-if #offsets > 0 and delay_ms then redis.call('PUBLISH', wake, 'due') end
+group_save(group_key, group)
+state_save(meta, state)
+local has_room = came > 0 or (was_full and not group_is_full(group, keys.pending))
+if has_room or (#offsets > 0 and delay_ms) then redis.call('PUBLISH', wake, 'due') end
 return #offsets

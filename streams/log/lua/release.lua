@@ -5,17 +5,18 @@
 -- KEYS[4] hidden
 -- KEYS[5] by_key
 -- KEYS[6] latest
--- KEYS[7] kept
--- KEYS[8] groups
--- KEYS[9...] of_groups: of each group its hash, pending, parked and ready
+-- KEYS[7] went
+-- KEYS[8] kept
+-- KEYS[9] groups
+-- KEYS[10...] of_groups: of each group its hash, pending, parked and ready
 -- ARGV[1] page: most messages in one call
 -- ARGV[2...] names: of the groups, in the order of their keys
 -- returns: messages and bytes that went, 1 when done; -1 when these are not all groups
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
--- include: state, gone, floor, group, removal, interest
-local meta, kept, groups = KEYS[2], KEYS[7], KEYS[8]
-local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6]}
+-- include: state, gone, floor, group, losses, removal, interest
+local meta, kept, groups = KEYS[2], KEYS[8], KEYS[9]
+local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7]}
 local page = tonumber(ARGV[1])
 
 local state = state_load(meta)
@@ -26,7 +27,7 @@ if state.retention ~= 'interest' then
 end
 local readers = {}
 for n = 2, #ARGV do
-  local at = 9 + (n - 2) * 4
+  local at = 10 + (n - 2) * 4
   local group = redis.call('SISMEMBER', groups, ARGV[n]) == 1 and group_load(KEYS[at])
   if not group then return {0, 0, -1} end
   readers[#readers + 1] = {key = KEYS[at], group = group, waiting = {KEYS[at + 1], KEYS[at + 2], KEYS[at + 3]}}
@@ -42,12 +43,10 @@ local done = interest_of_kept(stream, state, removal, readers, kept, page)
 if done then done = interest_of_new(stream, state, removal, readers, kept, page) end
 removal_end(stream, state, removal)
 for _, reader in ipairs(readers) do
-  -- What a limit took before the group was given it is lost; what went because nobody wanted it is not.
-  local group, upto = reader.group, state.floor - 1
-  if group.delivered < upto then
-    group.lost = group.lost + upto - group.delivered - gone_between(stream.gone, group.delivered + 1, upto)
-    group.delivered = upto
-    group_save(reader.key, group)
+  -- What a limit took before the group was given it is lost. One with a filter counts it before it goes physically.
+  if #reader.group.filter == 0 then
+    losses_settle(stream, state, reader.group)
+    group_save(reader.key, reader.group)
   end
 end
 state_save(meta, state)

@@ -42,13 +42,14 @@ end
 local back = {}
 for _, reader in ipairs(aside_readers(record, names, KEYS, 5)) do
   local group, stop, missed = reader.group, record.upto - 1, reader.delivered
-  if group.delivered <= stop and group.delivered > reader.delivered then
+  if #group.filter > 0 then
+    -- It has counted up to where it is what it lost, and gets that back; the rest is ahead of it.
+    stop = math.min(stop, group.delivered)
+  elseif group.delivered <= stop then
     -- Nothing of what came after was given to it: it goes on where it was.
-    group.lost, group.delivered = group.lost - (group.delivered - reader.delivered), reader.delivered
-  elseif group.delivered > stop and missed < stop then
-    group.lost = group.lost - (stop - missed)
+    if group.delivered > missed then group.missed, group.delivered = group.missed - (group.delivered - missed), missed end
+    missed = stop
   end
-  if group.delivered <= stop then missed = stop end
   local from = redis.call('ZCOUNT', reader.aside, record.first, stop) > 0 and record.first or missed + 1
   group_save(reader.key, group)
   back[#back + 1] = {reader.name, string.format('%.0f', group.generation), string.format('%.0f', record.first),

@@ -122,8 +122,8 @@ class GroupModel:
     replayed: dict[int, Held] = field(default_factory=dict)
     paused: bool = False
     redelivered: int = 0
-    lost_least: int = 0
-    lost_most: int = 0
+    lost: int = 0
+    """What went before it was delivered."""
     leases: dict[str, int] = field(default_factory=dict)
     """Every lease since the last seek, also those that are over: lease → offset."""
 
@@ -158,9 +158,8 @@ class GroupModel:
 
         for offset in sorted(self.ripe):
             held, deliveries = self.content(offset), self.out[offset].deliveries
-            if held is None:
-                self._settle([offset])
-            elif 0 < self.max_deliver <= deliveries:
+            assert held is not None, "what went is out no more"
+            if 0 < self.max_deliver <= deliveries:
                 self._bury(offset, held, "max_deliver")
             elif len(given) < limit and (not given or held.size <= room_bytes):
                 self.redelivered += deliveries > 0
@@ -214,10 +213,8 @@ class GroupModel:
     def term(self, targets: set[int], reason: str) -> None:
         for offset in targets:
             held = self.content(offset)
-            if held is None:
-                self._settle([offset])
-            else:
-                self._bury(offset, held, reason)
+            assert held is not None, "what went is out no more"
+            self._bury(offset, held, reason)
 
     def replay(self, offsets: Iterable[int]) -> int:
         found = [offset for offset in dict.fromkeys(offsets) if offset in self.dead]
@@ -232,18 +229,18 @@ class GroupModel:
         return len(found)
 
     def seek(self, next_offset: int) -> None:
-        self.lost_most += max(0, self.stream.first - next_offset)
         self.delivered = next_offset - 1
         self.out, self.ripe, self.replayed, self.leases = {}, set(), {}, {}
 
-    def loses(self, before: list[int], *, first: int) -> None:
-        """The stream changed: what was ahead before, and its first stored offset then.
+    def loses(self, before: Iterable[int], *, last: int) -> None:
+        """The stream changed: what was ahead before, and its last offset then.
 
-        What went without a delivery is lost. Whether single deletions and other keys below it count is not promised.
+        What went without a delivery is lost, also what is pushed out by the batch that brought it; what went while it
+        was out is out no more.
         """
-        gone = set(before) - set(self.ahead)
-        self.lost_least += sum(offset < self.stream.floor for offset in gone)
-        self.lost_most += max(0, self.stream.first - max(first, self.delivered + 1))
+        fresh = (n for n in range(last + 1, self.stream.last + 1) if self.wants(self.stream.ever[n]))
+        self.lost += len({*before, *fresh} - set(self.ahead))
+        self._settle([offset for offset in self.out if self.content(offset) is None])
 
     def _bury(self, offset: int, held: Held, reason: str) -> None:
         self.dead[offset] = Letter(held, reason, self.out[offset].deliveries)
@@ -308,9 +305,8 @@ class OrderedModel(GroupModel):
     def _retire(self) -> None:
         for offset in sorted(self.ripe):
             held, deliveries = self.content(offset), self.out[offset].deliveries
-            if held is None:
-                self._settle([offset])
-            elif 0 < self.max_deliver <= deliveries:
+            assert held is not None, "what went is out no more"
+            if 0 < self.max_deliver <= deliveries:
                 self._bury(offset, held, "max_deliver")
 
     def _is_busy(self, key: str | None) -> bool:

@@ -442,3 +442,32 @@ def test_no_script_is_left_with_a_half_written_group(log: Log, stream: str, make
         log.client.execute_command("HLEN", keys.leases(stream, "g")),
     )
     assert pending == due == held == 1000
+
+
+def test_a_pause_of_a_group_that_was_removed_leaves_nothing(log: Log, stream: str) -> None:
+    for op in (groups.pause(stream, "g", until_ms=None), groups.resume(stream, "g")):
+        with pytest.raises(errors.GroupNotFound):
+            log.run(op)
+    assert not log.client.execute_command("EXISTS", keys.group(stream, "g"))
+
+
+def test_all_dead_letters_are_replayed_in_slices(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group(max_ack_pending=1000)
+    fill(log, stream, 250)
+    fetch(log, stream, 1000)
+    log.run(groups.term(stream, "g", "offsets", list(range(1, 251)), reason=""))
+    assert log.run(dead_letters.replay_all(stream, "g")) == 250
+    assert offsets(fetch(log, stream, 1000)) == list(range(1, 251))
+
+
+def test_any_message_that_is_out_for_the_last_time_is_told_of(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group(max_deliver=2)
+    fill(log, stream, 3)
+    fetch(log, stream)
+    log.run(groups.nack(stream, "g", "offsets", [1, 2]))
+    assert counts(fetch(log, stream)) == [2, 2]
+    for answered, is_left in ((2, True), (1, False)):
+        log.run(groups.ack(stream, "g", "offsets", [answered]))
+        assert log.run(standing.inspect(stream, "g")).is_last_chance is is_left

@@ -2,7 +2,7 @@
 
 import random
 
-from streams.log import config, groups, stats, trim
+from streams.log import config, groups, standing, stats, trim
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.entries import position
@@ -96,7 +96,7 @@ def test_a_hard_limit_still_holds_and_what_it_took_unread_is_counted(
     fill(log, stream, 10)
     assert left(log, stream) == [8, 9, 10]
     take(log, stream, "a")
-    assert int(log.client.execute_command("HGET", f"okmq:{{{stream}}}:g:a", "lost")) == 7
+    assert log.run(standing.inspect(stream, "a")).lost == 7
 
 
 def test_the_history_gets_it_first(log: Log, make_stream: MakeStream) -> None:

@@ -304,7 +304,7 @@ async def test_while_a_server_is_away_wake_ups_complain_once(
 
     server = await asyncio.start_unix_server(hang_up, tmp_path / "s")
     wakener = Wakener(valkey, memory_url=f"unix://{tmp_path}/s", on_changed=lambda kind: None)
-    waiting = asyncio.create_task(wakener.watch(keys.stream_id(memory=True)))
+    waiting = asyncio.create_task(wakener.watch(keys.stream_id(memory=True), within_s=30))
     await asyncio.wait_for(often.wait(), 10)
     waiting.cancel()
     await asyncio.wait([waiting])

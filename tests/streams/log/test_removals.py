@@ -242,13 +242,17 @@ def test_what_was_out_comes_again_unless_it_was_answered_meanwhile(log: Log, str
     log.run(groups.group_publish(stream, "g", Settings(ack_wait_ms=100)))
     fetched(log, stream, "g")
     number = purge(log, stream)
-    until(
-        lambda: not fetched(log, stream, "g") and log.run(standing.inspect(stream, "g")).ack_pending == 0,
-        within_s=5,
-    )
-    assert log.run(groups.ack(stream, "g", "offsets", [2])) == 1
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 0
+    assert log.run(groups.ack(stream, "g", "offsets", [2])) == 0  # it went; but it need not come again
     log.run(removals.undo(stream, number))
-    assert sorted(fetched(log, stream, "g")) == [1, 3, 4]
+    again: list[int] = []
+
+    def all_came() -> bool:
+        again.extend(fetched(log, stream, "g"))
+        return len(set(again)) >= 3
+
+    until(all_came, within_s=5)
+    assert set(again) == {1, 3, 4}
 
 
 def test_leases_of_what_is_gone_for_good_are_forgotten(log: Log, stream: str) -> None:

@@ -118,7 +118,7 @@ end
 local function aside_again(reader, group, offset, key)
   if redis.call('ZADD', reader.pending, 'NX', offset, offset) == 0 then return end
   local first = not (key and group.ordered == 1) or order_rejoin(reader.turns, offset, key)
-  if first then redis.call('ZADD', reader.due, 0, offset) end
+  if first then redis.call('ZADD', reader.due, 'NX', 0, offset) else redis.call('ZREM', reader.due, offset) end
 end
 
 -- Gives entries back to a group as they were for it: out, or not delivered yet. delivered: its position when they went.
@@ -132,10 +132,13 @@ local function aside_give_back(reader, group, delivered, entries)
       redis.call('ZREM', reader.aside, offset)
       if not redis.call('ZSCORE', reader.parked, offset) then
         missed[#missed + 1] = entry
-        group.lost = group.lost - 1
+        group.missed = group.missed - 1
       end
     elseif tonumber(offset) > delivered and tonumber(offset) <= group.delivered and group_wants(group, entry) then
       missed[#missed + 1] = entry
+      group.missed = group.missed - 1
+    elseif #group.filter > 0 and tonumber(offset) > group.delivered and group_wants(group, entry) then
+      group.missed = group.missed - 1 -- what is ahead is counted from the journal, not by arithmetic
     end
   end
   if #missed > 0 then aside_park(reader, group, missed) end

@@ -1,7 +1,7 @@
--- What one fetch hands out, and the three sources it comes from. Needs the includes state, gone, floor, group and order.
+-- What one fetch hands out, and the three sources it comes from. Needs the includes state, gone, floor, group, order, out.
 -- A fetch is a table: the keys by name, state, group, now, steady, limit, max_bytes, consumer; out and size grow.
 
-local DELIVER_SCAN = 1000
+local DELIVER_SCAN, DELIVER_LAST = 1000, 1000
 
 -- From so many on a round trip of its own is cheaper than reading entries in a script.
 local DELIVER_RANGE = 32
@@ -25,7 +25,9 @@ local function deliver_one(fetch, entry, deliveries)
   fetch.out[#fetch.out + 1] =
     {entry, deliveries, string.format('%.0f-%s-%.0f', group.generation, offset, group.sequence)}
   if group.ack == 'none' then return end
-  if deliveries > 1 and deliveries == group.max_deliver then group.last_chance = tonumber(offset) end
+  if deliveries > 1 and deliveries == group.max_deliver then
+    fetch.at_last[#fetch.at_last + 1], fetch.at_last[#fetch.at_last + 2] = offset, offset
+  end
   local in_order, by_time, held_by = fetch.in_order, fetch.by_time, fetch.held_by
   in_order[#in_order + 1], in_order[#in_order + 2] = offset, offset
   by_time[#by_time + 1], by_time[#by_time + 2] = fetch.steady + group_wait_ms(group, deliveries), offset
@@ -41,6 +43,11 @@ local function deliver_write(fetch)
     redis.call('ZADD', fetch.due, unpack(fetch.by_time, first, last))
     redis.call('HSET', fetch.leases, unpack(fetch.held_by, first, last))
   end
+  for first = 1, #fetch.at_last, 2000 do
+    redis.call('ZADD', fetch.last, unpack(fetch.at_last, first, math.min(first + 1999, #fetch.at_last)))
+  end
+  -- Who looks takes away what was answered; nobody needs to know of more than so many.
+  if #fetch.at_last > 0 then redis.call('ZREMRANGEBYRANK', fetch.last, 0, -DELIVER_LAST - 1) end
 end
 
 -- What was out and is due again; what was out too often or is no longer there is retired. Returns true when so much
@@ -57,7 +64,7 @@ local function deliver_due(fetch)
       if entry then
         group_bury(fetch.dead, entry, 'max_deliver', held.deliveries, fetch.now)
         group.dead_lettered = group.dead_lettered + 1
-      else
+      elseif redis.call('ZSCORE', fetch.pending, offset) then
         group.unfinished = group.unfinished + 1
       end
       -- One that is set aside may come back: its lease stays, so that a late answer still counts.
@@ -74,15 +81,14 @@ local function deliver_due(fetch)
       group_forget(fetch.pending, fetch.due, fetch.leases, offset)
       redis.call('HDEL', fetch.replayed, offset)
     end
-    fetch.pending_count = fetch.pending_count - #offsets
     if group.ordered > 0 then order_pass(fetch.turns, fetch.ready, offsets) end
   end
   if #shelved > 0 then
     redis.call('ZREM', fetch.pending, unpack(shelved))
     redis.call('ZREM', fetch.due, unpack(shelved))
-    fetch.pending_count = fetch.pending_count - #shelved
     if group.ordered > 0 then order_pass(fetch.turns, fetch.ready, shelved) end
   end
+  fetch.pending_count = redis.call('ZCARD', fetch.pending)
   return #retired + #shelved > 0 and #ripe >= 100
 end
 
@@ -110,7 +116,7 @@ local function deliver_ready(fetch)
           deliver_one(fetch, entry, 1)
           if not held then fetch.pending_count = fetch.pending_count + 1 end
         elseif not is_out and waiting[n] then
-          group.lost = group.lost + 1
+          group.missed = group.missed + 1
         end
         if not is_out and (not entry or group.ack == 'none') then passed[#passed + 1] = offset end
       end
@@ -125,16 +131,12 @@ local function deliver_ready(fetch)
   return true
 end
 
--- What went before it was delivered is counted, not passed over in silence.
+-- What went while it waited for its key is counted, not passed over in silence.
 local function deliver_count_lost(fetch)
   local group, state = fetch.group, fetch.state
-  if group.delivered < state.floor - 1 then
-    group.lost = group.lost + state.floor - 1 - group.delivered
-    group.delivered = state.floor - 1
-  end
   if group.ordered > 0 then
     local below = math.min(2000, redis.call('ZCOUNT', fetch.parked, '-inf', state.floor - 1))
-    if below > 0 then group.lost = group.lost + redis.call('ZREMRANGEBYRANK', fetch.parked, 0, below - 1) end
+    if below > 0 then group.missed = group.missed + redis.call('ZREMRANGEBYRANK', fetch.parked, 0, below - 1) end
   end
 end
 
@@ -174,15 +176,15 @@ local function deliver_new(fetch)
   local most = (in_turn or #group.filter > 0) and DELIVER_SCAN or room
   local page = math.max(1, math.min(DELIVER_SCAN, most, math.floor((fetch.max_bytes - fetch.size) / math.max(1, state.widest))))
   local found = redis.call('XRANGE', fetch.log, group.delivered + 1, state.last, 'COUNT', page)
-  local order, parked, whole = nil, {}, true
+  local order, parked, whole, before, visible, expired = nil, {}, true, group.delivered, 0, 0
   if in_turn then
     local keys = {}
     for _, entry in ipairs(found) do if entry[2][7] == 'k' then keys[#keys + 1] = entry[2][8] end end
     order = order_open(fetch.turns, keys)
   end
   for _, entry in ipairs(found) do
-    local fields = entry[2]
-    if entry_visible(fetch.gone, state, fetch.now, entry) and group_wants(group, entry) then
+    local fields, is_visible = entry[2], entry_visible(fetch.gone, state, fetch.now, entry)
+    if is_visible and group_wants(group, entry) then
       if room == 0 or not deliver_fits(fetch, entry) then whole = false break end
       local offset = string.match(entry[1], '^(%d+)')
       if order and fields[7] == 'k' and not order_join(order, offset, fields[8]) then
@@ -193,10 +195,14 @@ local function deliver_new(fetch)
       end
     end
     group.delivered = entry_offset(entry)
+    if is_visible then visible = visible + 1
+    elseif group_wants(group, entry) and not gone_has(fetch.gone, group.delivered) then expired = expired + 1 end
   end
   if order then order_write(order) end
   if #parked > 0 then redis.call('ZADD', fetch.parked, unpack(parked)) end
   if whole and #found < page then group.delivered = state.last end
+  -- With a filter, what was removed is in the journal; what has just expired is not there yet.
+  group.missed = group.missed + (#group.filter > 0 and expired or group.delivered - before - visible)
   -- Taking turns, a fetch that has something does not go through all that waits to find more.
   return whole and #found == page and not (in_turn and #fetch.out > 0)
 end

@@ -27,6 +27,23 @@ local function gone_has(gone, offset)
   return run and run.last >= offset or false
 end
 
+-- Tells of many offsets whether their messages went, with one look a block.
+local function gone_looker(gone)
+  if redis.call('EXISTS', gone) == 0 then return function() return false end end
+  local blocks = {}
+  return function(offset)
+    local start = offset - offset % GONE_BLOCK
+    if not blocks[start] then
+      blocks[start] = {}
+      for _, member in ipairs(redis.call('ZRANGEBYSCORE', gone, gone_whole(start), gone_whole(start + GONE_BLOCK - 1))) do
+        local run = gone_run(member)
+        for each = run.first, run.last do blocks[start][each] = true end
+      end
+    end
+    return blocks[start][offset] or false
+  end
+end
+
 -- Notes that the message at an offset went; false when it was noted before. The sums wait in pending for gone_settle.
 -- No run reaches over the floor: its bytes could not be told apart. One that is only set aside is a run of its own.
 local function gone_add(gone, pending, floor, offset, size, aside)

@@ -1,12 +1,12 @@
 -- A consumer group: its settings and position, and what it has in flight. Needs the includes state and floor.
 -- In flight are three keys: pending (offsets by offset), due (offsets by the time of their redelivery) and leases
--- (offset -> "<deliveries>:<sequence>:<delivered ms>:<consumer>").
+-- (offset -> "<deliveries>:<sequence>:<delivered ms>:<consumer>"). What went before it was delivered: see losses.lua.
 
-local GROUP_NUMBERS = {'delivered', 'generation', 'sequence', 'redelivered', 'lost', 'acked', 'paused_until', 'fetched_ms',
-  'acked_ms', 'ack_wait_ms', 'max_deliver', 'max_ack_pending', 'ordered', 'unfinished', 'last_chance',
-  'made_ms', 'swept', 'dead_lettered'}
-local GROUP_COUNTERS = {'delivered', 'sequence', 'redelivered', 'lost', 'acked', 'fetched_ms', 'acked_ms',
-  'unfinished', 'last_chance', 'dead_lettered'}
+local GROUP_NUMBERS = {'delivered', 'generation', 'sequence', 'redelivered', 'missed', 'seen', 'acked', 'paused_until',
+  'fetched_ms', 'acked_ms', 'ack_wait_ms', 'max_deliver', 'max_ack_pending', 'ordered', 'unfinished', 'made_ms', 'swept',
+  'dead_lettered', 'looked', 'looked_floor', 'look_from', 'look_removals', 'look_floor'}
+local GROUP_COUNTERS = {'delivered', 'sequence', 'redelivered', 'missed', 'seen', 'acked', 'fetched_ms', 'acked_ms',
+  'unfinished', 'dead_lettered', 'looked', 'looked_floor', 'look_from', 'look_removals', 'look_floor'}
 
 -- Returns nil when there is no such group.
 local function group_load(key)
@@ -87,39 +87,4 @@ local function group_entry(log, gone, replayed, state, now, offset)
   if letter.key then fields[#fields + 1], fields[#fields + 2] = 'k', letter.key end
   if letter.headers then fields[#fields + 1], fields[#fields + 2] = 'h', letter.headers end
   return {string.format('%.0f-%.0f', letter.offset, letter.timestamp_ms), fields}
-end
-
--- The offsets that an answer is about: named by offset, by everything up to one, or by lease; all pending ones.
--- Returns nil and the lost lease when one of the leases has passed to another delivery.
-local function group_targets(group, pending, leases, mode, values)
-  if mode == 'up_to' or (group.ack == 'all' and mode == 'offsets') then
-    local upto = 0
-    for _, value in ipairs(values) do upto = math.max(upto, tonumber(value)) end
-    return redis.call('ZRANGEBYSCORE', pending, '-inf', upto)
-  end
-  local named, wanted = values, {}
-  if mode == 'leases' then
-    named = {}
-    for n, value in ipairs(values) do
-      local generation, offset, sequence = string.match(value, '^(%d+)%-(%d+)%-(%d+)$')
-      named[n], wanted[n] = tonumber(generation) == group.generation and offset or '0', sequence
-    end
-  end
-  local offsets, seen = {}, {}
-  for first = 1, #named, 1000 do
-    for n, held in ipairs(redis.call('HMGET', leases, unpack(named, first, math.min(first + 999, #named)))) do
-      local offset, sequence = named[first + n - 1], wanted[first + n - 1]
-      if held and sequence and string.match(held, '^%d+:(%d+):') ~= sequence then return nil, values[first + n - 1] end
-      if held and not seen[offset] then
-        seen[offset] = true
-        offsets[#offsets + 1] = offset
-      end
-    end
-  end
-  if group.ack == 'all' and #offsets > 0 then
-    local upto = 0
-    for _, offset in ipairs(offsets) do upto = math.max(upto, tonumber(offset)) end
-    return redis.call('ZRANGEBYSCORE', pending, '-inf', upto)
-  end
-  return offsets
 end

@@ -1,11 +1,20 @@
 -- Taking single messages away from between others: invisible and uncounted at once, physically gone at once, too, unless
 -- the history has yet to copy them; these are "hidden" until drop.lua removes them. Needs state, gone and floor.
--- The stream's keys come as one table: log, gone, hidden, by_key, latest, expiry.
+-- The stream's keys come as one table: log, gone, hidden, by_key, latest, went, expiry.
+
+-- So many removals at most are kept for groups with a filter; the worker has them counted long before.
+local REMOVAL_JOURNAL = 100000
 
 -- In the index of a stream that keeps the newest of each key; NUL is in no key, so a key's members stand together.
 local function latest_member(key, offset) return key .. '\0' .. string.format('%016d', offset) end
 
 local function removal_begin() return {sums = {}, messages = 0, bytes = 0} end
+
+-- Tells the groups with a filter, which count by key what went (see losses.lua).
+local function removal_note(stream, state, removal, member)
+  if removal.is_noted == nil then removal.is_noted = redis.call('EXISTS', stream.went) == 1 end
+  if removal.is_noted then redis.call('ZADD', stream.went, string.format('%.0f', state.removals + removal.messages), member) end
+end
 
 -- Takes one message away, for the history too where it is by hand. It counts unless it was taken before.
 local function removal_take(stream, state, removal, entry, by_hand)
@@ -15,6 +24,7 @@ local function removal_take(stream, state, removal, entry, by_hand)
   if counted and offset >= state.floor then
     removal.messages, removal.bytes = removal.messages + 1, removal.bytes + #fields[4]
     if key and state.max_messages_per_key then redis.call('ZREM', stream.latest, latest_member(key, offset)) end
+    if key then removal_note(stream, state, removal, string.format('%.0f:%s', offset, key)) end
   end
   if state.archive == 1 and offset > state.archived and not by_hand then
     redis.call('ZADD', stream.hidden, offset, offset)
@@ -34,6 +44,7 @@ local function removal_end(stream, state, removal)
   gone_settle(stream.gone, removal.sums)
   state.messages, state.bytes = state.messages - removal.messages, state.bytes - removal.bytes
   state.removals = state.removals + removal.messages
+  if removal.is_noted then redis.call('ZREMRANGEBYRANK', stream.went, 1, -REMOVAL_JOURNAL - 1) end
   raise_floor(stream.log, stream.gone, state, gone_next(stream.gone, state.floor))
 end
 

@@ -1,0 +1,50 @@
+"""What groups lost: messages that went before they got them. One with a filter counts them while it can be told."""
+
+from streams.log import keys, meta
+from streams.log.client import Op, Pipeline, Script
+from streams.log.errors import GroupNotFound, StreamNotFound
+
+
+def settle(stream_id: str) -> Op[int]:
+    """Have every group with a filter count what went; the offset up to which entries are needed for it no more.
+
+    Raises:
+        StreamNotFound: there is no such stream (any more).
+    """
+    names, packed = yield Pipeline(
+        [("SMEMBERS", keys.groups(stream_id)), ("HMGET", keys.meta(stream_id), *meta.FIELDS)]
+    )
+    held = meta.read(packed)
+    if held is None:
+        raise StreamNotFound
+    # A group that is made from now on begins at this floor or above it, and with the removals of now.
+    offset, seen = held[1].floor - 1, held[1].removals
+    filters = yield Pipeline([("HGET", keys.group(stream_id, name.decode()), "filter") for name in names])
+    for name, patterns in zip(names, filters, strict=True):
+        if not patterns:
+            continue
+        try:
+            upto, removals = yield from _one(stream_id, name.decode())
+        except GroupNotFound:
+            continue
+        offset, seen = min(offset, upto), min(seen, removals)
+    yield ("ZREMRANGEBYSCORE", keys.went(stream_id), "(0", seen)
+    return offset
+
+
+def _one(stream_id: str, name: str) -> Op[tuple[int, int]]:
+    while True:
+        done, upto, seen, has_filter = yield Script(
+            "group_settle",
+            [
+                keys.log(stream_id),
+                keys.meta(stream_id),
+                keys.gone(stream_id),
+                keys.went(stream_id),
+                keys.group(stream_id, name),
+            ],
+        )
+        if not has_filter:
+            raise GroupNotFound  # changed meanwhile: it counts by arithmetic now
+        if done:
+            return upto, seen
