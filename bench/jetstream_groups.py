@@ -17,6 +17,7 @@ from bench.measure import BODY, Measured, Stopwatch, Watched
 STREAM = "work"
 IN_FLIGHT = 200_000
 AT_ONCE = 500
+CONFIRMED_WITHIN_S = 10.0
 
 
 def fill(server: JetStream, *, messages: int) -> None:
@@ -24,9 +25,15 @@ def fill(server: JetStream, *, messages: int) -> None:
     uvloop.run(_fill(server, messages))
 
 
-def work(server: JetStream, *, batch: int, members: int, seconds: float) -> Measured:
-    """Members of one new durable consumer over a connection each, until the time is over or nothing is left."""
-    return uvloop.run(_work(server, batch, members, seconds))
+def work(server: JetStream, *, batch: int, members: int, seconds: float, confirmed: bool) -> Measured:
+    """Members of one new durable consumer over a connection each, until the time is over or nothing is left.
+
+    Args:
+        confirmed: wait for the server's answer to every acknowledgement (``ack_sync``, all of a batch at once), which
+            is the nearest to what our answer says. Without it (``ack``) they are only sent, and a round trip at the
+            end of a batch says that the server has read them.
+    """
+    return uvloop.run(_work(server, batch, members, seconds, confirmed))
 
 
 async def _fill(server: JetStream, messages: int) -> None:
@@ -38,7 +45,7 @@ async def _fill(server: JetStream, messages: int) -> None:
     await client.close()
 
 
-async def _work(server: JetStream, batch: int, members: int, seconds: float) -> Measured:
+async def _work(server: JetStream, batch: int, members: int, seconds: float, confirmed: bool) -> Measured:
     name, watch = f"g{secrets.token_hex(4)}", Stopwatch(Watched(server=server.pid))
     async with contextlib.AsyncExitStack() as stack:
         clients = [await nats.connect(f"nats://127.0.0.1:{server.port}") for _ in range(members)]
@@ -48,14 +55,13 @@ async def _work(server: JetStream, batch: int, members: int, seconds: float) -> 
         await clients[0].jetstream().add_consumer(STREAM, config)
         until = time.perf_counter() + seconds
         with watch.running():
-            done = sum(await asyncio.gather(*(_member(client, name, batch, until) for client in clients)))
+            working = (_member(client, name, batch, until, confirmed) for client in clients)
+            done = sum(await asyncio.gather(*working))
         await clients[0].jetstream().delete_consumer(STREAM, name)
     return watch.measured(done)
 
 
-async def _member(client: Client, name: str, batch: int, until: float) -> int:
-    # Acknowledgements go out without an answer, as nats-py does it; a round trip at the end of a batch says that the
-    # server has them, not that they are on the disk. That is less than what our answers say.
+async def _member(client: Client, name: str, batch: int, until: float, confirmed: bool) -> int:
     pull = await client.jetstream().pull_subscribe_bind(consumer=name, stream=STREAM)
     done = 0
     while time.perf_counter() < until:
@@ -63,8 +69,11 @@ async def _member(client: Client, name: str, batch: int, until: float) -> int:
             messages = await pull.fetch(batch, timeout=2)
         except NothingLeft:
             break
-        for message in messages:
-            await message.ack()
-        await client.flush()
+        if confirmed:
+            await asyncio.gather(*(message.ack_sync(timeout=CONFIRMED_WITHIN_S) for message in messages))
+        else:
+            for message in messages:
+                await message.ack()
+            await client.flush()
         done += len(messages)
     return done

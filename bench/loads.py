@@ -29,8 +29,15 @@ DRF_1 = "publish 1 through a DRF view, 16 connections"
 JS_16, JS_4000 = "JetStream, 16 in flight", "JetStream, 4 connections, 1000 in flight each"
 WORK_1000, WORK_10 = "fetch 1000 + ack, 4 connections", "fetch 10 + ack, 16 connections"
 DIRECT_WORK_1000 = "fetch and ack scripts called directly, 1000 a call, 1 client"
-JS_WORK_1000 = "JetStream pull fetch(1000) + acks, 4 connections, sync always, nats-py"
-JS_WORK_10 = "JetStream pull fetch(10) + acks, 16 connections, sync always, nats-py"
+JS_WORK_1000 = "JetStream pull fetch(1000) + confirmed acks, 4 connections, sync always, nats-py"
+JS_WORK_10 = "JetStream pull fetch(10) + confirmed acks, 16 connections, sync always, nats-py"
+JS_UNSURE_1000 = "JetStream pull fetch(1000) + unconfirmed acks, 4 connections, sync always, nats-py"
+JS_UNSURE_10 = "JetStream pull fetch(10) + unconfirmed acks, 16 connections, sync always, nats-py"
+JS_WORK = [
+    # name, batch, members, whether the server answers each acknowledgement
+    *((JS_WORK_1000, 1000, 4, True), (JS_UNSURE_1000, 1000, 4, False)),
+    *((JS_WORK_10, 10, 16, True), (JS_UNSURE_10, 10, 16, False)),
+]
 ALWAYS, LAZY, NATS_PY = ", sync always", ", default sync", ", nats-py"
 
 # Loads that are compared run one after the other, so that both sides meet the same minute of a busy machine.
@@ -41,7 +48,7 @@ ORDER = [
     PUBLISH_1000,
     *(DIRECT_1000, BARE_1000, JS_4000 + LAZY, JS_4000 + LAZY + NATS_PY),
     *(READ_1000, XRANGE_1000),
-    *(WORK_1000, DIRECT_WORK_1000, JS_WORK_1000, WORK_10, JS_WORK_10),
+    *(DIRECT_WORK_1000, WORK_1000, JS_WORK_1000, JS_UNSURE_1000, WORK_10, JS_WORK_10, JS_UNSURE_10),
     *(JS_16 + LAZY, JS_16 + LAZY + NATS_PY),
 ]
 
@@ -57,7 +64,9 @@ PROMISES = [
     Promise(of=READ_1000, to=XRANGE_1000, at_least=0.6),
     Promise(of=WORK_1000, to=DIRECT_WORK_1000, at_least=0.6),
     Promise(of=WORK_1000, to=JS_WORK_1000, at_least=3),
+    Promise(of=WORK_1000, to=JS_UNSURE_1000),
     Promise(of=WORK_10, to=JS_WORK_10, at_least=1),
+    Promise(of=WORK_10, to=JS_UNSURE_10),
 ]
 
 
@@ -101,7 +110,7 @@ def _jetstream(
     folder: Path, stack: contextlib.ExitStack, *, seconds: float, meant: Callable[[str], bool]
 ) -> list[Load]:
     binary = Path(sys.executable).with_name("nats-server")
-    if any(map(meant, (JS_WORK_1000, JS_WORK_10))):
+    if any(meant(name) for name, *_ in JS_WORK):
         with jetstream.jetstream(binary, folder / "nats-always", always=False) as filling:
             jetstream_groups.fill(filling, messages=STORED_FOR_JETSTREAM)
     loads = []
@@ -113,9 +122,10 @@ def _jetstream(
                 run = partial(client, server, connections=connections, window=window, seconds=seconds)
                 loads.append(Load(name=name + sync + suffix, batch=1, run=run))
         if always:
-            for name, batch, members in ((JS_WORK_1000, 1000, 4), (JS_WORK_10, 10, 16)):
-                work = partial(jetstream_groups.work, server, batch=batch, members=members, seconds=seconds)
-                loads.append(Load(name=name, batch=batch, run=work))
+            work = partial(jetstream_groups.work, server, seconds=seconds)
+            for name, batch, members, confirmed in JS_WORK:
+                run = partial(work, batch=batch, members=members, confirmed=confirmed)
+                loads.append(Load(name=name, batch=batch, run=run))
     return loads
 
 

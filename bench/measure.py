@@ -49,11 +49,11 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """A ratio of two loads that the project promises to reach."""
+    """A ratio of two loads that the project promises to reach, or only shows."""
 
     of: str
     to: str
-    at_least: float
+    at_least: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,10 +43,11 @@ def text(loads: Sequence[Load], rounds: Sequence[dict[str, Measured]], promises:
     for promise in promises:
         reached = ratio(rounds, promise)
         if reached is not None:
-            verdict = "yes" if reached >= promise.at_least else "**no**"
-            lines.append(
-                f"| {promise.of} / {promise.to} | {reached:.2f} | ≥ {promise.at_least:g} | {verdict} |"
-            )
+            wanted = verdict = ""
+            if promise.at_least is not None:
+                wanted = f"≥ {promise.at_least:g}"
+                verdict = "yes" if reached >= promise.at_least else "**no**"
+            lines.append(f"| {promise.of} / {promise.to} | {reached:.2f} | {wanted} | {verdict} |")
     return "\n".join(lines)
 
 
