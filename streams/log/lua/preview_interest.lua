@@ -8,6 +8,7 @@
 -- returns: messages and bytes that would go, the first offset that would remain, time of the message there or 0;
 --   nothing where more are out
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
+-- flags: no-writes
 -- include: state, gone, floor, group
 local log, meta, gone = KEYS[1], KEYS[2], KEYS[3]
 local first, most = tonumber(ARGV[1]), tonumber(ARGV[2])
