@@ -31,7 +31,7 @@ local fetch = {log = log, gone = gone, pending = KEYS[5], due = KEYS[6], leases 
   turns = KEYS[10], parked = KEYS[11], ready = KEYS[12], expiry = KEYS[13], went = KEYS[14],
   last = KEYS[15], consumer = ARGV[1], limit = tonumber(ARGV[2]),
   max_bytes = tonumber(ARGV[3]), size = tonumber(ARGV[5]), steady = tonumber(ARGV[6]),
-  out = {}, range = {}, in_order = {}, by_time = {}, held_by = {}, at_last = {}}
+  out = {}, range = {}, in_order = {}, by_time = {}, held_by = {}, at_last = {}, due_again = {}}
 local opened_in = tonumber(ARGV[4])
 
 local state = state_load(meta)

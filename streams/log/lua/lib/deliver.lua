@@ -19,20 +19,27 @@ end
 
 -- Leases one message to this fetch; what is to be written about it is collected.
 local function deliver_one(fetch, entry, deliveries)
-  local group, offset = fetch.group, string.match(entry[1], '^(%d+)')
+  local group, offset, out = fetch.group, string.match(entry[1], '^%d+'), fetch.out
   group.sequence = group.sequence + 1
+  local sequence = string.format('%.0f', group.sequence)
   fetch.size = fetch.size + #entry[2][4]
-  fetch.out[#fetch.out + 1] =
-    {entry, deliveries, string.format('%.0f-%s-%.0f', group.generation, offset, group.sequence)}
+  fetch.lease = fetch.lease or string.format('%.0f-', group.generation)
+  out[#out + 1] = {entry, deliveries, fetch.lease .. offset .. '-' .. sequence}
   if group.ack == 'none' then return end
   if deliveries > 1 and deliveries == group.max_deliver then
     fetch.at_last[#fetch.at_last + 1], fetch.at_last[#fetch.at_last + 2] = offset, offset
   end
-  local in_order, by_time, held_by = fetch.in_order, fetch.by_time, fetch.held_by
-  in_order[#in_order + 1], in_order[#in_order + 2] = offset, offset
-  by_time[#by_time + 1], by_time[#by_time + 2] = fetch.steady + group_wait_ms(group, deliveries), offset
-  held_by[#held_by + 1] = offset
-  held_by[#held_by + 1] = string.format('%d:%.0f:%.0f:%s', deliveries, group.sequence, fetch.now, fetch.consumer)
+  -- A number that is handed to a command as one costs several times its text.
+  local due = fetch.due_again[deliveries]
+  if not due then
+    due = string.format('%.0f', fetch.steady + group_wait_ms(group, deliveries))
+    fetch.due_again[deliveries] = due
+    fetch.held_since = string.format(':%.0f:', fetch.now) .. fetch.consumer
+  end
+  local at, in_order, by_time, held_by = #fetch.in_order, fetch.in_order, fetch.by_time, fetch.held_by
+  in_order[at + 1], in_order[at + 2] = offset, offset
+  by_time[at + 1], by_time[at + 2] = due, offset
+  held_by[at + 1], held_by[at + 2] = offset, string.format('%d:', deliveries) .. sequence .. fetch.held_since
 end
 
 -- A few calls with many arguments cost a third of many calls with few.

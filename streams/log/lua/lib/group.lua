@@ -2,31 +2,47 @@
 -- In flight are three keys: pending (offsets by offset), due (offsets by the time of their redelivery) and leases
 -- (offset -> "<deliveries>:<sequence>:<delivered ms>:<consumer>"). What went before it was delivered: see losses.lua.
 
-local GROUP_NUMBERS = {'delivered', 'generation', 'sequence', 'redelivered', 'missed', 'seen', 'acked', 'paused_until',
-  'fetched_ms', 'acked_ms', 'ack_wait_ms', 'max_deliver', 'max_ack_pending', 'ordered', 'unfinished', 'made_ms', 'swept',
-  'dead_lettered', 'looked', 'looked_floor', 'look_from', 'look_removals', 'look_floor'}
+-- The numbers of a group, and what they are where the hash says nothing.
+local GROUP_NUMBERS = {delivered = 0, generation = 0, sequence = 0, redelivered = 0, missed = 0, seen = 0, acked = 0,
+  paused_until = 0, fetched_ms = 0, acked_ms = 0, ack_wait_ms = 0, max_deliver = 0, max_ack_pending = 0, ordered = 0,
+  unfinished = 0, made_ms = 0, swept = 0, dead_lettered = 0, looked = 0, looked_floor = 0, look_from = 0,
+  look_removals = 0, look_floor = 0}
+local GROUP_OR_NOTHING = {__index = GROUP_NUMBERS}
 local GROUP_COUNTERS = {'delivered', 'sequence', 'redelivered', 'missed', 'seen', 'acked', 'fetched_ms', 'acked_ms',
   'unfinished', 'dead_lettered', 'looked', 'looked_floor', 'look_from', 'look_removals', 'look_floor'}
 
--- Returns nil when there is no such group.
+-- Returns nil when there is no such group. The whole hash at once: each field that is named in an HMGET is searched for.
 local function group_load(key)
-  local numbers = redis.call('HMGET', key, unpack(GROUP_NUMBERS))
-  local texts = redis.call('HMGET', key, 'name', 'ack', 'backoff', 'filter')
-  if not texts[1] then return nil end
-  local group = {ack = texts[2], backoff = {}, filter = {}, before = {}}
-  for n, field in ipairs(GROUP_NUMBERS) do group[field] = tonumber(numbers[n] or nil) or 0 end
-  for _, field in ipairs(GROUP_COUNTERS) do group.before[field] = group[field] end
-  for wait in string.gmatch(texts[3] or '', '%d+') do group.backoff[#group.backoff + 1] = tonumber(wait) end
-  for pattern in string.gmatch(texts[4] or '', '[^\n]+') do group.filter[#group.filter + 1] = pattern end
+  local flat = redis.call('HGETALL', key)
+  local group, before, is_there, backoff, filter = {backoff = {}, filter = {}}, {}, false, nil, nil
+  for n = 1, #flat, 2 do
+    local field, value = flat[n], flat[n + 1]
+    if GROUP_NUMBERS[field] then group[field] = tonumber(value)
+    elseif field == 'name' then is_there = true
+    elseif field == 'ack' then group.ack = value
+    elseif field == 'backoff' then backoff = value
+    elseif field == 'filter' then filter = value end
+  end
+  if not is_there then return nil end
+  setmetatable(group, GROUP_OR_NOTHING)
+  group.before = before
+  for n = 1, #GROUP_COUNTERS do before[n] = group[GROUP_COUNTERS[n]] end
+  if backoff then
+    for wait in string.gmatch(backoff, '%d+') do group.backoff[#group.backoff + 1] = tonumber(wait) end
+  end
+  if filter then
+    for pattern in string.gmatch(filter, '[^\n]+') do group.filter[#group.filter + 1] = pattern end
+  end
   return group
 end
 
 local function group_save(key, group)
-  local changed = {}
-  for _, field in ipairs(GROUP_COUNTERS) do
-    if group[field] ~= group.before[field] then
-      changed[#changed + 1] = field
-      changed[#changed + 1] = string.format('%.0f', group[field])
+  local changed, before = {}, group.before
+  for n = 1, #GROUP_COUNTERS do
+    local field = GROUP_COUNTERS[n]
+    local value = group[field]
+    if value ~= before[n] then
+      changed[#changed + 1], changed[#changed + 2] = field, string.format('%.0f', value)
     end
   end
   if #changed > 0 then redis.call('HSET', key, unpack(changed)) end
