@@ -65,6 +65,7 @@ ROWS = {
     "stream_publish": Row(get="read", post="publish", at=STREAM),
     "removal_undo": Row(post="manage", at={**STREAM, "number": 1}),
     "removal_end": Row(post="admin", at={**STREAM, "number": 1}),
+    "stream_retention": Row(get="read", post="manage", at=STREAM),
     "stream_groups": Row(get="read", post="manage", at=STREAM),
     "group": Row(get="read", at=GROUP),
     "group_settings": Row(post="manage", at=GROUP),
