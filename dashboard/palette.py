@@ -18,6 +18,7 @@ LONGEST_QUESTION = 100
 PAGES = (
     (_("Overview"), "dashboard:overview", "read"),
     (_("Streams"), "dashboard:streams", "read"),
+    (_("Alerts"), "dashboard:alerts", "read"),
     (_("Events"), "dashboard:events", "read"),
     (_("Workspaces and plans"), "dashboard:workspaces", "read"),
     (_("System"), "dashboard:system", "read"),
