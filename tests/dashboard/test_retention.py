@@ -5,10 +5,12 @@ from django.test import Client
 
 from dashboard.quantities import parse_duration, parse_size, written_duration, written_size
 from streams import store
+from streams.access import SYSTEM
 from streams.log import stats
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Stream
+from streams.services.groups import group_create
 from tests.dashboard.conftest import MakeStream
 
 PAGE = "/streams/orders/retention/"
@@ -34,6 +36,12 @@ def test_the_effect_is_shown_as_a_part_and_as_a_page_and_changes_nothing(
         assert "First offset then: 2, as of offset 20." in text
         assert ("<html" in text) is not bool(headers)
     assert held(stream) == 20
+
+
+def test_a_group_that_would_lose_unread_messages_is_named(owner: Client, stream: Stream) -> None:
+    group_create(stream, name="billing", settings={}, actor=SYSTEM)
+    text = owner.get(PAGE, {**OPEN, "max_messages": "15"}).content.decode()
+    assert "Group billing loses 5 unread messages." in text
 
 
 def test_a_small_loss_is_saved_by_its_button(owner: Client, stream: Stream) -> None:
