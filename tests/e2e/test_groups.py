@@ -54,3 +54,32 @@ def test_the_numbers_of_a_group_move_while_one_looks(page: Page, api: httpx.Clie
     page.goto(f"/streams/{stream}/groups/")
     publish(api, stream, *range(1, 8))
     expect(page.get_by_role("row", name="billing").locator('[data-label="Lag"]')).to_have_text("7")
+
+
+def test_a_lag_shows_live_with_its_reason_and_what_is_out_is_given_back_and_ended_by_hand(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    api.post(f"/streams/{stream}/groups/", json={"name": "billing"}).raise_for_status()
+    page.goto(f"/streams/{stream}/groups/billing/")
+    publish(api, stream, *range(1, 6))
+    expect(page.get_by_text("Nobody has fetched yet; 5 messages wait.")).to_be_visible(timeout=10_000)
+    group = f"/streams/{stream}/groups/billing"
+    api.post(f"{group}/fetch", json={"limit": 2, "wait": 0, "consumer": "one"}).raise_for_status()
+    expect(page.get_by_text("Consumers fetch; 3 messages wait.")).to_be_visible(timeout=10_000)
+
+    page.get_by_role("link", name="In flight").click()
+    page.get_by_label("Choose 2").check()
+    page.get_by_label("Do").select_option("term")
+    page.get_by_label("Reason").fill("no such customer")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("1 message in flight, at offset 2.")).to_be_visible()
+    page.get_by_role("button", name="End 1").click()
+    expect(page.get_by_text("Ended, now dead letters: 1.")).to_be_visible()
+    page.get_by_label("To", exact=True).select_option("all")
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Give back 1").click()
+    again = api.post(f"{group}/fetch", json={"limit": 1, "wait": 0}).raise_for_status().json()
+    assert [(message["offset"], message["deliveries"]) for message in again] == [(1, 2)]
+    expect(page.get_by_text("Given back: 1.")).to_be_visible()
+    page.get_by_role("link", name="Standing").click()
+    expect(page.locator("#dead-letters").get_by_text("no such customer")).to_be_visible()
