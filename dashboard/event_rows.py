@@ -22,6 +22,7 @@ KINDS = (
     ("stream.", _("streams")),
     ("message.", _("messages deleted")),
     ("group.", _("groups")),
+    ("alert.", _("alerts")),
     ("policy.", _("policies")),
     ("token.", _("tokens")),
     ("user.", _("people")),
