@@ -4,9 +4,16 @@ A refusal is ``{"error": {"code", "message", "details"}}``; ``code`` is stable, 
 Where JetStream has a number for the same refusal, it stands in ``details.err_code``.
 """
 
+import logging
+import time
 from typing import Any
 
 from streams.log import errors as log_errors
+
+TELL_EVERY_S = 10.0
+
+log = logging.getLogger(__name__)
+_told_at: dict[str, float] = {}
 
 STATUS = {
     "invalid_json": 400,
@@ -187,11 +194,17 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "") -> Refusal:
                 "The memory server has lost this stream, and it is about to be begun again; try again.",
             )
         case _:
-            return Refusal(
-                "store_unavailable",
-                "The message store does not answer; try again.",
-                cause=str(error),
-            )
+            _tell(str(error))
+            return Refusal("store_unavailable", "The message store does not answer; try again.")
+
+
+def _tell(cause: str) -> None:
+    """Log why the store does not answer: callers are told no addresses, and an outage is no flood of lines."""
+    now = time.monotonic()
+    if now - _told_at.get(cause, -TELL_EVERY_S) >= TELL_EVERY_S:
+        _told_at.clear()
+        _told_at[cause] = now
+        log.warning("The message store does not answer: %s", cause)
 
 
 def stream_not_found(name: str) -> Refusal:
@@ -215,25 +228,16 @@ def group_not_found(name: str) -> Refusal:
 
 
 def _wrong_expectation(error: log_errors.WrongExpectation) -> Refusal:
-    if error.kind == "last_key_offset":
-        return Refusal(
-            "wrong_last_key_offset",
-            f"The last offset of key {error.key!r} is {error.key_offset}.",
-            last_key_offset={error.key: error.key_offset},
-            err_code=10071,
-        )
-    if error.kind == "last_id":
-        return Refusal(
-            "wrong_last_id",
-            f"The id of the last message is {error.last_id!r}.",
-            last_id=error.last_id,
-            last_offset=error.last_offset,
-            err_code=10070,
-        )
+    differing = {
+        "last_offset": f"The last offset is {error.last_offset}.",
+        "last_id": f"The id of the last message is {error.last_id!r}.",
+        "last_key_offset": "The last offset of a key is another one.",
+    }
     return Refusal(
-        "wrong_last_offset",
-        f"The last offset is {error.last_offset}.",
+        f"wrong_{error.kind}",
+        differing[error.kind],
         last_offset=error.last_offset,
         last_id=error.last_id,
-        err_code=10071,
+        last_key_offset=error.last_key_offset,
+        err_code=10070 if error.kind == "last_id" else 10071,
     )

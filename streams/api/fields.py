@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from streams import naming
+from streams import moments, naming
 
 LARGEST_INTEGER = 2**53 - 1
 """The largest whole number that every JSON client can read back."""
@@ -86,24 +86,13 @@ class Moment(serializers.DateTimeField):
     """A time: RFC 3339 with a zone comes in, UTC with milliseconds goes out."""
 
     def to_internal_value(self, value: Any) -> datetime:
-        time = parse_time(value) if isinstance(value, str) else None
+        time = moments.parse(value) if isinstance(value, str) else None
         if time is None:
             raise serializers.ValidationError("Expected a time such as 2026-11-21T06:00:00Z, with its zone.")
         return time
 
     def to_representation(self, value: datetime) -> str:
         return value.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
-
-
-def parse_time(text: str) -> datetime | None:
-    """An RFC 3339 time in UTC; None when it is none, or has no zone."""
-    if "T" not in text.upper() or len(text) > 64:
-        return None
-    try:
-        time = datetime.fromisoformat(text)
-        return None if time.tzinfo is None else time.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 @extend_schema_field(

@@ -1,5 +1,7 @@
 """Whether this process lives, and whether it can serve."""
 
+import logging
+
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 
@@ -9,6 +11,8 @@ from streams.errors import Refusal
 from streams.log import keys
 from streams.log.client import one
 from streams.log.errors import LogError
+
+log = logging.getLogger(__name__)
 
 ALLOWED = ("GET", "HEAD")
 
@@ -31,15 +35,17 @@ def readyz(request: HttpRequest) -> JsonResponse:
     try:
         store.log().run(one(("PING",)))
     except LogError as error:
-        reasons["log"] = f"The message store does not answer: {error}"
+        log.warning("Not ready: %s", error)
+        reasons["log"] = "The message store does not answer."
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except DatabaseError as error:
-        reasons["database"] = f"The database does not answer: {error}"
+        log.warning("Not ready: %s", error)
+        reasons["database"] = "The database does not answer."
     if reasons:
         return answer(
-            Refusal("store_unavailable", "Not ready: " + "; ".join(reasons.values()), reasons=reasons)
+            Refusal("store_unavailable", "Not ready. " + " ".join(reasons.values()), reasons=reasons)
         )
     checks = {"log": "ok", "database": "ok"}
     if store.has_memory():
@@ -52,5 +58,6 @@ def _memory_check() -> str:
     try:
         store.log().run(one(("EXISTS", keys.MEMORY_LIFE)))
     except LogError as error:
-        return f"The server of the streams in memory does not answer: {error}"
+        log.warning("Degraded: %s", error)
+        return "The server of the streams in memory does not answer."
     return "ok"

@@ -15,7 +15,7 @@ from streams.dataplane import grouping, moving, publishing, reading, tailing
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Directory
 from streams.dataplane.durability import Durability
-from streams.dataplane.request import Disconnected, Receive, Request, Scope, Send
+from streams.dataplane.request import Disconnected, Receive, Request, Scope, Send, invalid
 from streams.dataplane.response import EventStream, Response, refused
 from streams.errors import Refusal, refusal_of
 from streams.exchange import REQUEST_ID, Exchange, Record, begin
@@ -137,9 +137,10 @@ class DataPlane:
         response: Response | EventStream
         try:
             self._check_host(request)
-            handler = _handler(route, request.method)
             request.grant = grant = await context.directory.grant(request.headers.get(b"authorization"))
             exchange.token, exchange.workspace = grant.id, grant.workspace
+            handler = _handler(route, request.method)
+            _check_text(route, arguments)
             if grant.rate_limit is not None:
                 rate_headers = await context.log.run(
                     rates.admitted(grant.id, limit=grant.rate_limit, burst=grant.rate_burst)
@@ -195,7 +196,7 @@ def _match(raw_path: bytes) -> tuple[Route, tuple[str, ...]] | None:
     if not path.startswith(PREFIX):
         return None
     rest = path[len(PREFIX) :].removesuffix(b"/")
-    segments = [unquote_to_bytes(part).decode("utf-8", "replace") for part in rest.split(b"/")]
+    segments = [unquote_to_bytes(part).decode("utf-8", "surrogateescape") for part in rest.split(b"/")]
     for route in _ROUTES:
         if len(route.segments) == len(segments) and all(map(_fits, route.segments, segments)):
             pairs = zip(route.segments, segments, strict=True)
@@ -210,15 +211,27 @@ def _fits(part: str, segment: str) -> bool:
     return part[0] == "{" or part == segment
 
 
+def _check_text(route: Route, arguments: tuple[str, ...]) -> None:
+    try:
+        "".join(arguments).encode()
+    except UnicodeEncodeError:
+        if "{key}" in route.segments:
+            raise invalid("key", "Expected UTF-8.") from None
+        raise Refusal("not_found", "There is nothing at this path.") from None
+
+
 def _handler(route: Route, method: str) -> Handler:
-    handler = route.methods.get(method)
+    # The server sends no body after HEAD; what never ends has no head of a whole answer.
+    heads = {"HEAD": get} if (get := route.methods.get("GET")) not in {None, tailing.tail} else {}
+    methods = {**route.methods, **heads}
+    handler = methods.get(method)
     if handler is None:
-        allowed = ", ".join(sorted(route.methods))
+        allowed = ", ".join(sorted(methods))
         raise Refusal(
             "method_not_allowed",
             f"This path takes {allowed}.",
             headers={"Allow": allowed},
-            allowed=sorted(route.methods),
+            allowed=sorted(methods),
         )
     return handler
 

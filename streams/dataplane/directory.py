@@ -112,7 +112,7 @@ class Directory:
             raise refusal_of(error, stream=name) from None
 
     async def name_for_key(self, grant: TokenGrant, key: str) -> str:
-        """The one stream of the caller's workspace whose key patterns match.
+        """The one stream of the caller's workspace, inside the token's patterns, whose key patterns match.
 
         Raises:
             Refusal: ``stream_not_found`` when none does, ``ambiguous_key`` when several do.
@@ -122,7 +122,11 @@ class Directory:
         if held is None or held[0] < now - STREAM_AGE_S:
             patterns = await self._log.run(config.patterns_in(grant.workspace_id))
             held = _remember(self._patterns, grant.workspace_id, (now, patterns))
-        found = sorted(name for name, patterns in held[1].items() if matches_any(key, patterns))
+        found = sorted(
+            name
+            for name, patterns in held[1].items()
+            if matches_any(key, patterns) and bearer.streams_cover(grant.streams, name)
+        )
         if not found:
             raise Refusal("stream_not_found", f"No stream accepts the key {key!r}.", key=key, err_code=10059)
         if len(found) > 1:

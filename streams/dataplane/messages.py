@@ -135,7 +135,10 @@ def _enveloped(marked: "_Marked", members: dict[str, msgspec.Raw]) -> Publicatio
     if sent[:1] != b"[":
         raise Refusal("validation_error", "messages: Expected an array.", fields=["messages"])
     expect = _expectation(marked.value(members["expect"]) if "expect" in members else None)
-    return Publication(_Reader(marked).messages(_items(sent)), expect)
+    messages = _Reader(marked).messages(_items(sent))
+    if not messages and expect != NOTHING_EXPECTED:
+        raise Refusal("validation_error", "expect: Without a message nothing is checked.", fields=["expect"])
+    return Publication(messages, expect)
 
 
 class _Marked:
@@ -284,6 +287,8 @@ def _expectation(value: Any) -> Expectation:
         isinstance(by_key, dict) and all(_is_text(key) and _is_offset(at) for key, at in by_key.items())
     ):
         raise wrong(".last_key_offset", "Expected an object of whole numbers by key, 0 for none yet.")
+    if len(by_key or {}) > BATCH_LIMIT:
+        raise wrong(".last_key_offset", f"Expected at most {BATCH_LIMIT} keys.")
     for key in by_key or {}:
         if fault := key_fault(key):
             raise wrong(".last_key_offset", f"{shortened(key)!r}: {fault}")

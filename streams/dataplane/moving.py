@@ -40,6 +40,7 @@ async def delete_message(context: Context, request: Request, name: str, offset: 
     await context.directory.stream(grant, name, may="manage")
     keep_ms = _keep_ms(context, request.query("undo"))
     wanted = whole_number("offset", offset, low=0)
+    await _check_empty(request)
     number: int | None = None
 
     async def act(known: Known) -> Removed:
@@ -84,6 +85,8 @@ async def purge(context: Context, request: Request, name: str) -> Response:
         raise Refusal(
             "validation_error", "Send offset or keep, not both.", fields=["offset", "keep"], err_code=10003
         )
+
+    await _check_empty(request)
 
     def matches(entry: Entry) -> bool:
         key = entries.key(entry)
@@ -150,3 +153,11 @@ def _deleted(messages: int, number: int | None) -> Response:
     if number is None:
         return Response(b'{"deleted":%d}' % messages)
     return Response(b'{"deleted":%d,"removal":%d}' % (messages, number))
+
+
+async def _check_empty(request: Request) -> None:
+    """Whoever names in a body what is to go would lose everything if it were not read."""
+    if await request.body():
+        raise Refusal(
+            "validation_error", "A DELETE takes no body: send offset, keep and key in the query.", fields=[]
+        )

@@ -79,9 +79,15 @@ async def _publish(context: Context, grant: TokenGrant, known: Known, publicatio
             for message, stored in zip(publication.messages, appended, strict=True)
         ]
     else:
-        await context.directory.with_stream(
-            grant, name, lambda known: context.log.run(stats.exists(known.stream_id)), may="publish"
-        )
+        try:
+            await context.directory.with_stream(
+                grant,
+                name,
+                lambda known: context.log.run(stats.takes_messages(known.stream_id)),
+                may="publish",
+            )
+        except LogError as error:
+            raise refusal_of(error, stream=name) from None
     return Response(msgspec.json.encode(receipts), 201 if receipts else 200, {"Okmq-Durability": durability})
 
 

@@ -80,15 +80,30 @@ def select(stream_id: str, query: Query) -> Op[list[Entry]]:
         start = max(start, (yield from read.offset_at(stream_id, query.from_ms)))
     wanted = _wanted(query)
     if query.id is not None:
-        offset = yield from read.offset_of_id(stream_id, query.id)
-        if offset is not None:
-            stop = min(offset + 1, query.before or offset + 1)
-            return (yield from read.forward(stream_id, at, max(start, offset), 1, stop=stop, wanted=wanted))
+        newest = yield from read.entry_of_id(stream_id, at, query.id)
+        if newest is not None:
+            return (yield from _with_id(stream_id, at, query, start, newest))
     if query.before is not None:
         return (
             yield from read.backward(stream_id, at, query.before, query.limit, start=start, wanted=wanted)
         )
     return (yield from read.forward(stream_id, at, start, query.limit, wanted=wanted))
+
+
+def _with_id(stream_id: str, at: read.Position, query: Query, start: int, newest: Entry) -> Op[list[Entry]]:
+    """The messages of an id of which the newest is known: others were published before the id could be forgotten."""
+    wanted = _wanted(query)
+    offset, published_ms = entries.position(newest)
+    stop = at.last + 1 if query.before is None else query.before
+    older = yield from read.offset_at(stream_id, max(0, published_ms - at.dedup_window_ms + 1))
+    older = min(older, stop, offset)
+    if query.before is None:
+        found = yield from read.forward(stream_id, at, start, query.limit, stop=older, wanted=wanted)
+    else:
+        found = yield from read.backward(stream_id, at, older, query.limit, start=start, wanted=wanted)
+    if start <= offset < stop and wanted is not None and wanted(newest):
+        found = [*found, newest]
+    return found[: query.limit] if query.before is None else found[-query.limit :]
 
 
 async def _find(context: Context, grant: TokenGrant, name: str, query: Query) -> list[Entry]:

@@ -32,7 +32,7 @@ async def tail(context: Context, request: Request, name: str) -> EventStream:
     start = whole_number("offset", given["offset"], low=0) if "offset" in given else None
     pattern = key_pattern("key", given["key"]) if "key" in given else None
     resumed = request.headers.get(b"last-event-id")
-    if resumed is not None:
+    if resumed:
         start = whole_number("Last-Event-ID", resumed.decode("latin-1"), low=0) + 1
     try:
         at, stream_id = await context.directory.with_stream(

@@ -4,6 +4,7 @@ An operation is a generator: it yields commands, is sent their replies and retur
 retry a command that may have been executed: redis-py's default of ten silent retries stores a message twice.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -271,6 +272,13 @@ def _after_loading(loaded: Any, reply: Any) -> Any:
     return reply
 
 
+_EXPECTED = {
+    "OKMQ_WRONG_LAST": "last_offset",
+    "OKMQ_WRONG_ID": "last_id",
+    "OKMQ_WRONG_KEY": "last_key_offset",
+}
+
+
 def named(error: RedisError) -> errors.LogError:
     """The log's own error for what the server or the connection said."""
     if not isinstance(error, ResponseError):
@@ -304,13 +312,14 @@ def named(error: RedisError) -> errors.LogError:
             return errors.StreamFull(limit_name, int(allowed))
         case "OKMQ_RANGE":
             return errors.OffsetOutOfRange(int(rest))
-        case "OKMQ_WRONG_LAST" | "OKMQ_WRONG_ID":
-            last, _, last_id = rest.partition(" ")
-            kind = "last_offset" if code == "OKMQ_WRONG_LAST" else "last_id"
-            return errors.WrongExpectation(kind, last_offset=int(last), last_id=last_id)
-        case "OKMQ_WRONG_KEY":
-            held, _, key = rest.partition(" ")
-            return errors.WrongExpectation("last_key_offset", key=key, key_offset=int(held))
+        case "OKMQ_WRONG_LAST" | "OKMQ_WRONG_ID" | "OKMQ_WRONG_KEY":
+            last, last_id, held = json.loads(rest)
+            return errors.WrongExpectation(
+                _EXPECTED[code],
+                last_offset=int(last),
+                last_id=last_id,
+                last_key_offset={key: int(offset) for key, offset in held or []},
+            )
         case _:
             # LOADING, OOM, MISCONF, BUSY, READONLY, CLUSTERDOWN …: the server is there and refuses for now.
             return errors.StoreUnavailable(str(error))

@@ -1,5 +1,7 @@
 """What the log can refuse. Each error carries facts, not sentences; the API turns them into answers."""
 
+from collections.abc import Mapping
+
 
 class LogError(Exception):
     """Base of everything that the log raises on purpose."""
@@ -98,23 +100,17 @@ class WrongExpectation(LogError):
     """A publish expected another state of the stream. Nothing was stored.
 
     Attributes:
-        kind: ``last_offset``, ``last_id`` or ``last_key_offset``.
-        last_offset, last_id: what the stream really holds, where ``kind`` is one of these.
-        key, key_offset: the key that differs and its real last offset, where ``kind`` is ``last_key_offset``.
+        kind: the first that differs of ``last_offset``, ``last_id`` and ``last_key_offset``.
+        last_offset, last_id: what the stream really holds; 0 and "" are none yet.
+        last_key_offset: the real last offset of every key that was expected to have one, 0 for none.
     """
 
     def __init__(
-        self,
-        kind: str,
-        *,
-        last_offset: int = 0,
-        last_id: str = "",
-        key: str = "",
-        key_offset: int = 0,
+        self, kind: str, *, last_offset: int, last_id: str, last_key_offset: Mapping[str, int]
     ) -> None:
         super().__init__(f"{kind} differs")
         self.kind, self.last_offset, self.last_id = kind, last_offset, last_id
-        self.key, self.key_offset = key, key_offset
+        self.last_key_offset = dict(last_key_offset)
 
 
 class OffsetOutOfRange(LogError):

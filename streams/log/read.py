@@ -32,6 +32,7 @@ class Position:
         ttl_ms: the age limit, or None.
         widest: bytes of the largest body ever appended.
         now_ms: the server's clock.
+        dedup_window_ms: how long ids are remembered, at least.
         hides: whether entries that went still stand between visible ones.
         kept: from here on something that was set aside may come back; 0: nothing was.
     """
@@ -43,6 +44,7 @@ class Position:
     widest: int
     now_ms: int
     hides: bool = False
+    dedup_window_ms: int = 0
     kept: int = 0
 
     def page(self, limit: int) -> int:
@@ -72,6 +74,7 @@ def position(stream_id: str) -> Op[Position]:
         widest=counters.widest,
         now_ms=int(seconds) * 1000 + int(microseconds) // 1000,
         hides=counters.hidden == 1,
+        dedup_window_ms=settings.get("dedup_window", 0) * 1000,
         kept=counters.kept,
     )
 
@@ -168,7 +171,16 @@ def message(stream_id: str, offset: int) -> Op[Entry]:
 def offset_of_id(stream_id: str, message_id: str) -> Op[int | None]:
     """The offset under which an id is still remembered, or None: then only a scan can tell."""
     found = yield Pipeline([("HGET", keys.ids(stream_id, bucket), message_id) for bucket in (0, 1)])
-    return next((int(offset) for offset in found if offset is not None), None)
+    return max((int(offset) for offset in found if offset is not None), default=None)
+
+
+def entry_of_id(stream_id: str, at: Position, message_id: str) -> Op[Entry | None]:
+    """The newest message of an id that is still remembered; None: it is not, or has gone, and only a scan can tell."""
+    offset = yield from offset_of_id(stream_id, message_id)
+    if offset is None:
+        return None
+    found = yield from forward(stream_id, at, offset, 1, stop=offset + 1)
+    return found[0] if found else None
 
 
 def offset_at(stream_id: str, at_ms: int) -> Op[int]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from streams.log import keys, meta
 from streams.log.client import Op, Pipeline, Script, Scripts
-from streams.log.errors import StoreUnavailable, StreamNotFound
+from streams.log.errors import StoreUnavailable, StreamNotFound, StreamSealed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,13 @@ def _note_expired(replies: Mapping[str, list[int]]) -> Op[None]:
 def _inspection(stream_id: str) -> Script:
     return Script(
         "inspect",
-        [keys.log(stream_id), keys.meta(stream_id), keys.gone(stream_id), keys.by_key(stream_id)],
+        [
+            keys.log(stream_id),
+            keys.meta(stream_id),
+            keys.gone(stream_id),
+            keys.by_key(stream_id),
+            keys.expiry(stream_id),
+        ],
     )
 
 
@@ -213,11 +219,15 @@ def durability(stream_id: str) -> Op[str]:
     return {b"always": "fsync", b"everysec": "window"}.get(appendfsync[1], "window")
 
 
-def exists(stream_id: str) -> Op[None]:
-    """Check that a stream is there.
+def takes_messages(stream_id: str) -> Op[None]:
+    """Check that a stream is there and not sealed.
 
     Raises:
-        StreamNotFound: it is not (any more).
+        StreamNotFound: it is not there (any more).
+        StreamSealed: it is read-only.
     """
-    if not (yield ("HEXISTS", keys.meta(stream_id), "name")):
+    held = meta.read((yield ("HMGET", keys.meta(stream_id), *meta.FIELDS)))
+    if held is None:
         raise StreamNotFound
+    if held[0].get("sealed"):
+        raise StreamSealed

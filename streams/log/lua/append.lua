@@ -53,15 +53,17 @@ if #fresh == 0 then
   state_save(meta, state)
   return answer
 end
-local actual = string.format(' %d ', state.last) .. state.last_id
-if expect_last ~= '' and tonumber(expect_last) ~= state.last then return redis.error_reply('OKMQ_WRONG_LAST' .. actual) end
-if expect_id ~= '' and expect_id ~= state.last_id then return redis.error_reply('OKMQ_WRONG_ID' .. actual) end
-if expect_keys ~= '' then
-  for _, expected in ipairs(cjson.decode(expect_keys)) do
-    local held = redis.call('HGET', by_key, expected[1]) or '0'
-    if tonumber(held) ~= expected[2] then
-      return redis.error_reply(string.format('OKMQ_WRONG_KEY %s %s', held, expected[1]))
-    end
+if expect_last ~= '' or expect_id ~= '' or expect_keys ~= '' then
+  local wrong, held = nil, {}
+  for n, expected in ipairs(expect_keys ~= '' and cjson.decode(expect_keys) or {}) do
+    held[n] = {expected[1], redis.call('HGET', by_key, expected[1]) or '0'}
+    if tonumber(held[n][2]) ~= expected[2] then wrong = 'OKMQ_WRONG_KEY' end
+  end
+  if expect_id ~= '' and expect_id ~= state.last_id then wrong = 'OKMQ_WRONG_ID' end
+  if expect_last ~= '' and tonumber(expect_last) ~= state.last then wrong = 'OKMQ_WRONG_LAST' end
+  if wrong then
+    local actual = cjson.encode({string.format('%d', state.last), state.last_id, held})
+    return redis.error_reply(wrong .. ' ' .. actual)
   end
 end
 if state.ceiling > 0 and state.last + #fresh > state.ceiling then return redis.error_reply('OKMQ_CEILING') end
@@ -77,11 +79,16 @@ end
 if state.discard == 'new' then
   local less = pushed_out or {messages = 0, bytes = 0}
   raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+  local count_after, bytes_after = #fresh - less.messages, size - less.bytes
+  if (state.max_messages and state.messages + count_after > state.max_messages)
+    or (state.max_bytes and state.bytes + bytes_after > state.max_bytes) then
+    removal_of_expired(stream, state, now, 1000)
+  end
   state_save(meta, state)
-  if state.max_messages and state.messages + #fresh - less.messages > state.max_messages then
+  if state.max_messages and state.messages + count_after > state.max_messages then
     return redis.error_reply(string.format('OKMQ_FULL max_messages %d', state.max_messages))
   end
-  if state.max_bytes and state.bytes + size - less.bytes > state.max_bytes then
+  if state.max_bytes and state.bytes + bytes_after > state.max_bytes then
     return redis.error_reply(string.format('OKMQ_FULL max_bytes %d', state.max_bytes))
   end
 end

@@ -1,12 +1,13 @@
--- Moves the committed offset, forwards or back.
+-- Moves the committed offset, forwards or back; back wakes those who read from it.
 -- KEYS[1] meta
 -- ARGV[1] offset: the last one processed; 0 is the start
+-- ARGV[2] wake: channel
 -- returns: the committed offset of before
 -- errors: OKMQ_NO_STREAM OKMQ_RANGE
 -- flags: allow-oom
 -- include: state
 local meta = KEYS[1]
-local offset = tonumber(ARGV[1])
+local offset, wake = tonumber(ARGV[1]), ARGV[2]
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
@@ -14,4 +15,5 @@ if offset > state.last then return redis.error_reply(string.format('OKMQ_RANGE %
 local previous = state.committed
 state.committed = offset
 state_save(meta, state)
+if offset < previous then redis.call('PUBLISH', wake, string.format('%d', state.last)) end
 return previous

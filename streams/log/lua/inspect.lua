@@ -3,22 +3,37 @@
 -- KEYS[2] meta
 -- KEYS[3] gone
 -- KEYS[4] by_key
+-- KEYS[5] expiry
 -- returns: last, last_ms, first, first_ms, messages, bytes, committed, lag, keys, duplicates, archived, cum, floor,
 --   widest, now, 1 when what has just expired is still to be noted (trim: limits)
 -- errors: OKMQ_NO_STREAM
 -- flags: no-writes
 -- include: state, gone, floor
-local log, meta, gone, by_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local log, meta, gone, by_key, expiry = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local now = state_now(state)
 local noted = state.floor
 raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+local raised = state.floor > noted
+-- Messages whose own time is over and that nobody has taken away yet; a thousand are looked at.
+local due, over = redis.call('ZRANGEBYSCORE', expiry, '-inf', now, 'LIMIT', 0, 1000), {}
+for _, offset in ipairs(due) do
+  offset = tonumber(offset)
+  local held = offset >= state.floor and gone_between(gone, offset, offset) == 0
+    and redis.call('XRANGE', log, offset, offset)[1]
+  if held then
+    over[offset] = true
+    state.messages, state.bytes = state.messages - 1, state.bytes - #held[2][4]
+  end
+end
+while over[state.floor] do state.floor = gone_next(gone, state.floor + 1) end
 local entry = redis.call('XRANGE', log, state.floor, state.floor)[1]
 local first_ms = entry and entry_ms(entry) or 0
 local after = math.max(state.committed, state.floor - 1)
 local lag = state.last - after - gone_between(gone, after + 1, state.last)
+for offset in pairs(over) do if offset > after then lag = lag - 1 end end
 return {state.last, state.last_ms, state.floor, first_ms, state.messages, state.bytes, state.committed, lag,
   redis.call('HLEN', by_key), state.duplicates, state.archived, state.cum, state.floor, state.widest, now,
-  state.floor > noted and 1 or 0}
+  raised and 1 or 0}

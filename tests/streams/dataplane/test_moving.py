@@ -134,3 +134,11 @@ def test_undo_is_true_or_false(client: httpx.Client, stream: Stream, undo: str) 
     answer = client.delete(stream.messages, params={"undo": undo})
     assert refusal(answer) == (400, "validation_error")
     assert left(client, stream) == [1, 2]
+
+
+@pytest.mark.parametrize("path", ["", "/2"])
+def test_a_delete_with_a_body_deletes_nothing(client: httpx.Client, stream: Stream, path: str) -> None:
+    fill(client, stream, 3)
+    answer = client.request("DELETE", f"{stream.messages}{path}", json={"offset": 2})
+    assert refusal(answer) == (400, "validation_error")
+    assert left(client, stream) == [1, 2, 3]

@@ -8,6 +8,7 @@ import pytest
 from streams.dataplane.messages import read_publication
 from streams.errors import Refusal
 from tests.streams.dataplane.conftest import Stream, refusal
+from tests.waiting import until
 
 
 def publish(client: httpx.Client, stream: Stream, body: str | bytes) -> httpx.Response:
@@ -314,3 +315,74 @@ def test_publish_by_key_refuses_none_several_and_no_key(
     assert by_key(client, f"{unique}.y", message).status_code == 201
     assert refusal(by_key(client, f"{unique}.*", message)) == (400, "validation_error")
     assert refusal(by_key(client, "a..b", message)) == (400, "validation_error")
+
+
+@pytest.mark.parametrize(
+    "expect",
+    [
+        {"last_id": ""},
+        {"last_id": "x" * 51},
+        {"last_key_offset": {"": 0}},
+        {"last_key_offset": {"a b": 0}},
+        {"last_key_offset": {"a.*": 0}},
+    ],
+)
+def test_an_expectation_that_cannot_be_is_refused(
+    client: httpx.Client, stream: Stream, expect: dict[str, object]
+) -> None:
+    body = {"messages": [{"id": "a", "body": 1}], "expect": expect}
+    assert refusal(client.post(stream.messages, json=body)) == (400, "validation_error")
+    assert stored(client, stream) == []
+
+
+def test_an_expectation_without_messages_is_refused(client: httpx.Client, stream: Stream) -> None:
+    answer = client.post(stream.messages, json={"messages": [], "expect": {"last_offset": 7}})
+    assert refusal(answer) == (400, "validation_error")
+    assert client.post(stream.messages, json={"messages": []}).json() == []
+
+
+def test_a_failed_expectation_tells_offset_id_and_keys(client: httpx.Client, stream: Stream) -> None:
+    client.post(stream.messages, json=[{"id": 'a\n"é', "body": 1, "key": "k"}])
+    expect = {"last_offset": 1, "last_key_offset": {"k": 0, "other": 0}}
+    body = {"messages": [{"id": "b", "body": 1}], "expect": expect}
+    details = client.post(stream.messages, json=body).json()["error"]["details"]
+    assert details == {
+        "last_offset": 1,
+        "last_id": 'a\n"é',
+        "last_key_offset": {"k": 1, "other": 0},
+        "err_code": 10071,
+    }
+
+
+def test_an_empty_array_to_a_sealed_stream_is_refused(
+    client: httpx.Client, make_stream: Callable[..., Stream]
+) -> None:
+    sealed = make_stream(sealed=True)
+    assert refusal(client.post(sealed.messages, json=[])) == (403, "operation_denied")
+
+
+def test_publish_by_key_tells_nothing_of_streams_outside_the_token(
+    client: httpx.Client, make_stream: Callable[..., Stream], token_for: Callable[..., str], unique: str
+) -> None:
+    for name in (f"{unique}-in", f"{unique}-out", f"{unique}-far"):
+        make_stream(name=name, keys=[f"{unique}.>"])
+    narrowed = {"authorization": token_for("publish", streams=(f"{unique}-in",))}
+    elsewhere = {"authorization": token_for("publish", streams=("nothing",))}
+    url, message = f"{client.base_url.copy_with(path='/api/v1/publish/')}{unique}.a", {"id": "a", "body": 1}
+    assert client.post(url, json=message, headers=narrowed).status_code == 201
+    assert refusal(client.post(url, json=message, headers=elsewhere)) == (404, "stream_not_found")
+
+
+def test_a_key_in_the_path_that_is_not_utf_8_is_refused(client: httpx.Client) -> None:
+    answer = client.post(client.base_url.copy_with(raw_path=b"/api/v1/publish/%ff"), json=[])
+    assert refusal(answer) == (400, "validation_error")
+
+
+def test_a_full_stream_has_room_again_when_a_message_has_expired(
+    client: httpx.Client, make_stream: Callable[..., Stream]
+) -> None:
+    stream = make_stream(discard="new", max_messages=1)
+    assert client.post(stream.messages, json=[{"id": "a", "body": 1, "ttl": 1}]).status_code == 201
+    assert refusal(client.post(stream.messages, json=[{"id": "b", "body": 1}])) == (409, "stream_full")
+    until(lambda: stored(client, stream) == [])
+    assert client.post(stream.messages, json=[{"id": "b", "body": 1}]).status_code == 201

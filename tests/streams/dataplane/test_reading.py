@@ -5,7 +5,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from streams.log import config
+from streams.log import config, stats
 from streams.log.client import Log
 from tests.streams.dataplane.conftest import OTHER_WORKSPACE_ID, WORKSPACE_ID, Server, Stream, refusal
 from tests.waiting import until
@@ -255,7 +255,7 @@ def test_no_name_can_be_anything_but_a_name(client: httpx.Client, name: str) -> 
 def test_another_method_is_405_with_allow(client: httpx.Client, stream: Stream) -> None:
     answer = client.put(stream.messages)
     assert refusal(answer) == (405, "method_not_allowed")
-    assert answer.headers["allow"] == "DELETE, GET, POST"
+    assert answer.headers["allow"] == "DELETE, GET, HEAD, POST"
 
 
 def test_another_host_is_refused(client: httpx.Client, stream: Stream) -> None:
@@ -278,3 +278,86 @@ def _until_parked(log: Log, stream: Stream) -> None:
         return bool(count)
 
     until(listening)
+
+
+def test_before_the_start_there_is_no_message_of_an_id(client: httpx.Client, stream: Stream) -> None:
+    fill(client, stream, 3)
+    for before, found in ((0, []), (1, []), (2, []), (3, [2])):
+        assert offsets(client.get(stream.messages, params={"id": "id-2", "before": before})) == found
+
+
+def test_an_id_that_was_stored_again_is_found_twice(
+    client: httpx.Client, make_stream: Callable[..., Stream]
+) -> None:
+    stream = make_stream(dedup_window=1)
+    fill(client, stream, 1)
+
+    def stored_again() -> bool:
+        message = {"id": "id-1", "body": 2, "key": "again"}
+        return not client.post(stream.messages, json=[message]).json()[0]["duplicate"]
+
+    until(stored_again)
+    assert offsets(client.get(stream.messages, params={"id": "id-1"})) == [1, 2]
+    for params, found in (
+        ({"before": 2}, [1]),
+        ({"before": 3, "limit": 1}, [2]),
+        ({"limit": 1}, [1]),
+        ({"offset": 2}, [2]),
+        ({"key": "again"}, [2]),
+        ({"key": "k.*"}, [1]),
+    ):
+        assert offsets(client.get(stream.messages, params={"id": "id-1", **params})) == found, params
+
+
+def test_a_rewind_wakes_a_poll(client: httpx.Client, stream: Stream) -> None:
+    fill(client, stream, 2)
+    client.post(f"/{stream.name}/commit", json={"offset": 2})
+    poll = Poll(client, stream, wait=20)
+    until(poll.is_alive)
+    until(lambda: client.post(f"/{stream.name}/commit", json={"offset": 1}) and not poll.is_alive())
+    poll.join()
+    assert offsets(poll.answer) == [2]
+    assert poll.took_s < 10
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "20261121T060000Z",
+        "2026-W47-6T06:00:00Z",
+        "2026-11-21T06Z",
+        "2026-11-21T06:00:00+01",
+        "2026-11-21T06:00Z",
+    ],
+)
+def test_a_time_that_is_not_as_rfc_3339_has_it_is_refused(
+    client: httpx.Client, stream: Stream, time: str
+) -> None:
+    assert refusal(client.get(stream.messages, params={"from": time})) == (400, "validation_error")
+
+
+def test_a_time_may_be_in_lower_case(client: httpx.Client, stream: Stream) -> None:
+    fill(client, stream, 1)
+    assert offsets(client.get(stream.messages, params={"from": "2026-01-01t00:00:00z"})) == [1]
+
+
+def test_head_answers_as_get_but_for_the_body(client: httpx.Client, stream: Stream) -> None:
+    fill(client, stream, 1)
+    head = client.head(f"{stream.messages}/1")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == client.get(f"{stream.messages}/1").headers["content-length"]
+    tail = client.head(f"/{stream.name}/tail")
+    assert (tail.status_code, tail.headers["allow"]) == (405, "GET")
+
+
+def test_who_is_unknown_is_told_so_before_the_method_is(server: Server, stream: Stream) -> None:
+    url = f"http://127.0.0.1:{server.port}/api/v1/streams{stream.messages}"
+    assert refusal(httpx.put(url)) == (401, "unauthorized")
+
+
+def test_counts_leave_out_what_has_just_expired(client: httpx.Client, stream: Stream, log: Log) -> None:
+    batch = [{"id": str(n), "body": n, "ttl": 1} for n in range(1, 4)] + [{"id": "stays", "body": 4}]
+    client.post(stream.messages, json=[*batch[:2], batch[3], batch[2]])
+    until(lambda: offsets(client.get(stream.messages, params={"offset": 0})) == [3])
+    state = log.run(stats.inspect(stream.stream_id))
+    assert (state.messages, state.bytes, state.lag, state.first_offset) == (1, 1, 1, 3)

@@ -93,10 +93,17 @@ def test_a_long_stream_is_told_whole(client: httpx.Client, stream: Stream, tail:
     until(lambda: following.ids == list(range(1, 2001)))
 
 
-@pytest.mark.parametrize("value", ["x", "-1", "", "9" * 40])
+@pytest.mark.parametrize("value", ["x", "-1", "9" * 40])
 def test_a_malformed_last_event_id_is_400(client: httpx.Client, stream: Stream, value: str) -> None:
     answer = client.get(f"/{stream.name}/tail", headers={"last-event-id": value})
     assert refusal(answer) == (400, "validation_error")
+
+
+def test_an_empty_last_event_id_is_none(client: httpx.Client, stream: Stream) -> None:
+    fill(client, stream, 1)
+    headers = {"last-event-id": ""}
+    with client.stream("GET", f"/{stream.name}/tail?offset=1", headers=headers) as answer:
+        assert next(answer.iter_lines()) == "id: 1"
 
 
 def test_a_tail_ends_with_its_stream(client: httpx.Client, stream: Stream, log: Log) -> None:
