@@ -79,6 +79,7 @@ class Context:
             touched, self.touched = self.touched, set()
             polls = {poll: count for poll, count in self.polls.items() if count}
             used = self.directory.take_used()
+            self.directory.parked.end_expired()
             try:
                 # A process that has nothing to do for long would take a jump of the server's clock for the time.
                 await self.log.run(one(Steady()))
@@ -96,5 +97,6 @@ class Context:
     async def close(self) -> None:
         """Give everything back."""
         await self.wakener.stop()
+        self.directory.parked.close()
         with contextlib.suppress(LogError):
             await self.log.close()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from streams import bearer
+from streams.dataplane.parked import ParkedPolls
 from streams.errors import Refusal, refusal_of, stream_not_found
 from streams.log import config, keys
 from streams.log.client import AsyncLog
@@ -35,7 +36,11 @@ class Known:
 
 
 class Directory:
-    """Token digests and stream names, looked up in what the services published."""
+    """Token digests and stream names, looked up in what the services published.
+
+    Attributes:
+        parked: the polls that end with their token.
+    """
 
     def __init__(self, log: AsyncLog) -> None:
         self._log = log
@@ -43,11 +48,13 @@ class Directory:
         self._streams: dict[tuple[int, str], tuple[float, Known]] = {}
         self._patterns: dict[int, tuple[float, dict[str, tuple[str, ...]]]] = {}
         self._used_ms: dict[int, int] = {}
+        self.parked = ParkedPolls(self.grant)
 
     def forget(self, kind: str) -> None:
         """Drop what is remembered of ``stream`` or ``token``."""
         if kind == "token":
             self._tokens.clear()
+            self.parked.tokens_changed()
         else:
             self._streams.clear()
             self._patterns.clear()

@@ -76,25 +76,31 @@ class Poll:
         deadline = time.monotonic() + wait_s
         gone = asyncio.ensure_future(self._request.disconnected())
         self._context.polls[stream_id, self._group] += 1
+        parked = self._context.directory.parked
+        place = parked.park(self._request.authorization, expires_ms=self._request.grant.expires_ms)
         try:
             fetched = await self._try(stream_id)
             opened_in = fetched.generation
-            while not fetched.deliveries and time.monotonic() < deadline:
-                waiter = await self._context.wakener.watch(
-                    stream_id, within_s=max(0.0, deadline - time.monotonic())
-                )
-                try:
-                    fetched = await self._try(stream_id, generation=opened_in)
-                    left = deadline - time.monotonic()
-                    if fetched.deliveries or left <= 0 or fetched.generation != opened_in:
-                        break
-                    if fetched.due_in_ms is not None:
-                        left = min(left, fetched.due_in_ms / 1000 + 0.001)
-                    await asyncio.wait({waiter, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    self._context.wakener.forget(stream_id, waiter)
-                if gone.done():
-                    raise Disconnected
+            with place as parking:
+                if not fetched.deliveries:  # the token may have gone just before it was parked
+                    await self._context.directory.grant(self._request.authorization)
+                while not fetched.deliveries and time.monotonic() < deadline:
+                    waiter = parking.waiter = await self._context.wakener.watch(
+                        stream_id, within_s=max(0.0, deadline - time.monotonic())
+                    )
+                    try:
+                        parking.check()
+                        fetched = await self._try(stream_id, generation=opened_in)
+                        left = deadline - time.monotonic()
+                        if fetched.deliveries or left <= 0 or fetched.generation != opened_in:
+                            break
+                        if fetched.due_in_ms is not None:
+                            left = min(left, fetched.due_in_ms / 1000 + 0.001)
+                        await asyncio.wait({waiter, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                    finally:
+                        self._context.wakener.forget(stream_id, waiter)
+                    if gone.done():
+                        raise Disconnected
             return await self._unless_gone(stream_id, fetched, gone)
         finally:
             self._context.polls[stream_id, self._group] -= 1

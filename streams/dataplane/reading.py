@@ -123,18 +123,23 @@ async def _wait(
     stream_id = (await context.directory.stream(grant, name, may="read")).stream_id
     gone = asyncio.ensure_future(request.disconnected())
     try:
-        while True:
-            waiter = await context.wakener.watch(stream_id, within_s=max(0.0, deadline - time.monotonic()))
-            try:
-                found = await context.log.run(select(stream_id, query))
-                left = deadline - time.monotonic()
-                if found or left <= 0:
-                    return found
-                await asyncio.wait({waiter, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                context.wakener.forget(stream_id, waiter)
-            if gone.done():
-                raise Disconnected
+        with context.directory.parked.park(request.authorization, expires_ms=grant.expires_ms) as parking:
+            await context.directory.grant(request.authorization)  # may have gone just before it was parked
+            while True:
+                waiter = parking.waiter = await context.wakener.watch(
+                    stream_id, within_s=max(0.0, deadline - time.monotonic())
+                )
+                try:
+                    found = await context.log.run(select(stream_id, query))
+                    parking.check()
+                    left = deadline - time.monotonic()
+                    if found or left <= 0:
+                        return found
+                    await asyncio.wait({waiter, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    context.wakener.forget(stream_id, waiter)
+                if gone.done():
+                    raise Disconnected
     except StreamNotFound as error:
         # A stream made again under the name meanwhile is another one: this poll ends with the old one.
         raise refusal_of(error, stream=name) from None

@@ -81,6 +81,11 @@ class Request:
             found[name] = value
         return found
 
+    @property
+    def authorization(self) -> bytes:
+        """The header that let the caller in."""
+        return self.headers.get(b"authorization", b"")
+
     def check_media_type(self) -> None:
         """Raises Refusal ``unsupported_media_type`` unless the body is plain JSON (no type is taken as JSON)."""
         if self.headers.get(b"content-encoding", b"identity").lower() not in {b"", b"identity"}:

@@ -1,11 +1,13 @@
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import httpx
 import pytest
 
-from streams.log import config, stats
+from streams import bearer
+from streams.log import config, groups, keys, stats
 from streams.log.client import Log
 from tests.streams.dataplane.conftest import OTHER_WORKSPACE_ID, WORKSPACE_ID, Server, Stream, refusal
 from tests.waiting import until
@@ -216,8 +218,6 @@ def test_an_expired_token_is_401(client: httpx.Client, stream: Stream, token_for
 def test_a_revoked_token_is_401_within_2_s(
     client: httpx.Client, stream: Stream, token_for: Callable[..., str], log: Log
 ) -> None:
-    from streams import bearer
-
     secret = token_for("read")
     ask = {"params": {"offset": "0"}, "headers": {"authorization": secret}}
     assert client.get(stream.messages, **ask).status_code == 200  # type: ignore[arg-type]
@@ -361,3 +361,27 @@ def test_counts_leave_out_what_has_just_expired(client: httpx.Client, stream: St
     until(lambda: offsets(client.get(stream.messages, params={"offset": 0})) == [3])
     state = log.run(stats.inspect(stream.stream_id))
     assert (state.messages, state.bytes, state.lag, state.first_offset) == (1, 1, 1, 3)
+
+
+@pytest.mark.parametrize("ends", ["revoked", "expired"])
+def test_a_parked_poll_ends_with_its_token(
+    client: httpx.Client, stream: Stream, token_for: Callable[..., str], log: Log, ends: str
+) -> None:
+    expires = {"expires_ms": int(time.time() * 1000) + 1000} if ends == "expired" else {}
+    secret = token_for("read", "consume", **expires)
+    log.run(groups.group_publish(stream.stream_id, "g", groups.Settings()))
+    url, headers = str(client.base_url).rstrip("/"), {"authorization": secret}
+
+    def fetch() -> httpx.Response:
+        return httpx.post(f"{url}/{stream.name}/groups/g/fetch", json={}, headers=headers, timeout=35)
+
+    with ThreadPoolExecutor() as pool:
+        polls = [pool.submit(httpx.get, f"{url}{stream.messages}", headers=headers, timeout=35) for _ in "ab"]
+        polls.append(pool.submit(fetch))
+        wake = keys.wake(stream.stream_id)
+        until(lambda: log.client.pubsub_numsub(wake)[0][1])
+        if ends == "revoked":
+            log.run(config.token_remove(bearer.digest(secret)))
+        done, _ = wait(polls, timeout=4)
+        assert len(done) == 3
+        assert [refusal(poll.result()) for poll in polls] == [(401, "unauthorized")] * 3
