@@ -23,5 +23,5 @@ def test_a_workspace_deleted_meanwhile_is_no_fault_of_ours(
     answer = owner.client.post(
         "/api/v1/streams/", {"name": "orders"}, "application/json", headers={"authorization": owner.secret}
     )
-    assert (answer.status_code, code(answer)) == (503, "store_unavailable")
+    assert (answer.status_code, code(answer)) == (404, "workspace_not_found")
     assert code(owner.post("streams/", {"name": "orders"})) == "unauthorized"
