@@ -101,6 +101,10 @@ class Moment(serializers.DateTimeField):
         "additionalProperties": {"type": "string", "maxLength": LONGEST_LABEL_VALUE},
         "maxProperties": MOST_LABELS,
         "propertyNames": {"minLength": 1, "maxLength": LONGEST_LABEL_NAME},
+        "description": (
+            "A flat map of strings. A name is no whole number and has no colon, quotation mark, backslash or "
+            "control character: the database's paths would take it for another place."
+        ),
     }
 )
 class Labels(serializers.Field):  # type: ignore[type-arg]
