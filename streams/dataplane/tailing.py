@@ -19,8 +19,8 @@ from streams.log.entries import Entry
 from streams.log.errors import LogError, StreamNotFound
 
 COMMENT_EVERY_S = 15.0
-CHECK_EVERY_S = 5.0
-"""How often a quiet tail asks whether its token and its stream are still there."""
+LOOK_EVERY_S = 5.0
+"""How often a quiet tail looks whether its stream is still there; its token ends it at once."""
 
 PAGE = 500
 
@@ -53,23 +53,28 @@ async def _events(
 ) -> AsyncIterator[bytes]:
     gone = asyncio.ensure_future(request.disconnected())
     commented = time.monotonic()
+    parked = context.directory.parked.park(request.authorization, expires_ms=request.grant.expires_ms)
     try:
-        while not gone.done():
-            waiter = await context.wakener.watch(stream_id, within_s=CHECK_EVERY_S)
-            try:
-                found, start = await context.log.run(_next_page(stream_id, start, pattern))
-                for entry in found:
-                    yield b"id: %d\ndata: %b\n\n" % (entries.position(entry)[0], entries.to_json(entry))
-                if found:
+        with parked as parking:
+            await context.directory.grant(request.authorization)  # may have gone just before it was parked
+            while not gone.done():
+                waiter = parking.waiter = await context.wakener.watch(stream_id, within_s=LOOK_EVERY_S)
+                try:
+                    found, start = await context.log.run(_next_page(stream_id, start, pattern))
+                    parking.check()
+                    for entry in found:
+                        yield b"id: %d\ndata: %b\n\n" % (entries.position(entry)[0], entries.to_json(entry))
+                    if found:
+                        commented = time.monotonic()
+                        continue
+                    await asyncio.wait(
+                        {waiter, gone}, timeout=LOOK_EVERY_S, return_when=asyncio.FIRST_COMPLETED
+                    )
+                finally:
+                    context.wakener.forget(stream_id, waiter)
+                if time.monotonic() - commented >= COMMENT_EVERY_S:
                     commented = time.monotonic()
-                    continue
-                await asyncio.wait({waiter, gone}, timeout=CHECK_EVERY_S, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                context.wakener.forget(stream_id, waiter)
-            await context.directory.grant(request.headers.get(b"authorization"))
-            if time.monotonic() - commented >= COMMENT_EVERY_S:
-                commented = time.monotonic()
-                yield b":\n\n"
+                    yield b":\n\n"
     except (StreamNotFound, Refusal):
         return  # the stream or the token is gone; who connects again is told so
     finally:

@@ -1,3 +1,4 @@
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 
@@ -118,4 +119,19 @@ def test_a_tail_ends_when_its_token_is_revoked(
     secret = token_for("read")
     following = Tail(client, stream, authorization=secret)
     log.run(config.token_remove(bearer.digest(secret)))
-    until(lambda: following.ended, within_s=10)
+    until(lambda: following.ended, within_s=2)
+
+
+def test_a_tail_that_never_rests_ends_with_its_token_too(
+    client: httpx.Client, stream: Stream, log: Log, token_for: Callable[..., str]
+) -> None:
+    secret = token_for("read")
+    following = Tail(client, stream, authorization=secret)
+    log.run(config.token_remove(bearer.digest(secret)))
+    ids = itertools.count()
+
+    def ended_while_busy() -> bool:
+        client.post(stream.messages, json=[{"id": str(next(ids)), "body": 1}])
+        return following.ended
+
+    until(ended_while_busy, within_s=3)
