@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from streams.log import entries, keys, losses, read
-from streams.log.client import Op, Script
+from streams.log.client import Op, Script, Scripts
 from streams.log.entries import Entry
 
 DROP_SLICE = 10_000
@@ -54,6 +54,14 @@ def apply_limits(stream_id: str) -> Op[Removed]:
         StreamNotFound: there is no such stream (any more).
     """
     return (yield from _raise_floor(stream_id, "limits", 0))
+
+
+def due(stream_ids: Sequence[str]) -> Op[list[str]]:
+    """The streams that have to be tended, and those of which that cannot be told; one round trip for all."""
+    if not stream_ids:
+        return []
+    replies = yield Scripts([_look(stream_id) for stream_id in stream_ids])
+    return [stream_id for stream_id, reply in zip(stream_ids, replies, strict=True) if reply != 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +213,11 @@ def matching_offsets(
     if keep:
         found = found[:-keep]
     return found
+
+
+def _look(stream_id: str) -> Script:
+    made = (keys.log, keys.meta, keys.gone, keys.latest, keys.went, keys.expiry, keys.kept, keys.removals)
+    return Script("due", [make(stream_id) for make in made])
 
 
 def _raise_floor(stream_id: str, mode: str, value: int) -> Op[Removed]:
