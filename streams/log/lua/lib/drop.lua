@@ -5,19 +5,24 @@ local DROP_HIDDEN_SLICE = 500
 
 -- Forgets the keys whose last message is among these entries, and what the index knows of them.
 local function drop_keys(stream, entries)
-  local keys, offsets, members = {}, {}, {}
+  local keys, offsets, last = {}, {}, {}
   for _, entry in ipairs(entries) do
-    if entry[2][7] == 'k' then
-      keys[#keys + 1] = entry[2][8]
+    local fields = entry[2]
+    if fields[7] == 'k' then
+      keys[#keys + 1] = fields[8]
       offsets[#offsets + 1] = string.match(entry[1], '^(%d+)')
-      members[#members + 1] = latest_member(entry[2][8], tonumber(offsets[#offsets]))
     end
   end
   if #keys == 0 then return end
-  redis.call('ZREM', stream.latest, unpack(members))
-  for n, held in ipairs(redis.call('HMGET', stream.by_key, unpack(keys))) do
-    if held == offsets[n] then redis.call('HDEL', stream.by_key, keys[n]) end
+  if redis.call('EXISTS', stream.latest) == 1 then
+    local members = {}
+    for n, key in ipairs(keys) do members[n] = latest_member(key, tonumber(offsets[n])) end
+    redis.call('ZREM', stream.latest, unpack(members))
   end
+  for n, held in ipairs(redis.call('HMGET', stream.by_key, unpack(keys))) do
+    if held == offsets[n] then last[#last + 1] = keys[n] end
+  end
+  if #last > 0 then redis.call('HDEL', stream.by_key, unpack(last)) end
 end
 
 -- Removes entries below an offset, a slice of them; returns how many, how many unseen, and whether all are gone.

@@ -5,7 +5,7 @@
 -- A filter needs the keys of what went. What goes from between leaves "<offset>:<key>" in the journal "went" by the number
 -- of its removal, and the group has counted it up to "seen"; below the floor the entries are there until it has looked.
 
-local LOSSES_SLICE = 1000
+local LOSSES_SLICE = 400
 
 -- What went from ahead of a group and is not below the floor.
 local function losses_ahead(keys, state, group)
