@@ -27,7 +27,9 @@ def crowd(ours: Product, *, seconds: float) -> list[Figure]:
         return next(makers)()
 
     spread = partial(http_load, targets[0], next_request, batch=1)
-    spread(connections=16, seconds=STREAMS / 2000)  # every stream is known to the process, as in a long run
+    known = 0
+    while known < STREAMS:  # each has had a message and is known to the process, as in a long run
+        known += spread(connections=16, seconds=seconds).messages
     single = partial(http_load, targets[0], targets[0].publish(1, first=10**9), batch=1)
     return [
         Figure(
