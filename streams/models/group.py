@@ -23,7 +23,12 @@ class Ack(models.TextChoices):
 
 
 class Group(models.Model):
-    """One group (JetStream: a durable pull consumer). Waits are seconds, fractions allowed."""
+    """One group (JetStream: a durable pull consumer). Waits are seconds, fractions allowed.
+
+    Attributes:
+        begins_after: the offset up to which everything counted as delivered when it was made.
+        is_told: whether the log knows of the row as it is.
+    """
 
     stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="groups")
     name = models.CharField(max_length=50)
@@ -37,6 +42,8 @@ class Group(models.Model):
     max_ack_pending = models.PositiveIntegerField(default=1000)
     filter_keys = models.JSONField(default=list)
     ordered_by_key = models.BooleanField(default=False)
+    begins_after = models.PositiveBigIntegerField(default=0)
+    is_told = models.BooleanField(default=False)
     inactive_after = models.FloatField(null=True)
     description = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)

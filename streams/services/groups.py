@@ -1,18 +1,26 @@
-"""Consumer groups: made, changed, deleted, sought, paused. The log is told after the commit."""
+"""Consumer groups: made, changed, deleted, sought, paused. The log is told after the commit.
 
+What the log was not told, because it went away or the process ended in between, the worker tells it within seconds
+(``streams.services.group_repairs``).
+"""
+
+import logging
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from streams import selectors, store
 from streams.access import Actor
 from streams.errors import Refusal, refusal_of
-from streams.log import dead_letters, groups, read, standing
-from streams.log.errors import LogError
+from streams.log import dead_letters, groups, keys, read, standing
+from streams.log.client import one
+from streams.log.errors import LogError, StoreUnavailable
 from streams.models import Group, Stream
 from streams.services.events import event_record
+
+logger = logging.getLogger(__name__)
 
 SETTINGS = (
     "start_from",
@@ -35,11 +43,10 @@ def settings_of(group: Group) -> dict[str, Any]:
     return {field: getattr(group, field) for field in SETTINGS}
 
 
-@transaction.atomic
 def group_create(
     stream: Stream, *, name: str, settings: Mapping[str, Any], actor: Actor, is_new_stream: bool = False
 ) -> tuple[Group, bool]:
-    """Make a group; again with the same settings answers the one that is there.
+    """Make a group; again with the same settings answers the one that is there, and the log is told of it again.
 
     Args:
         is_new_stream: whether the stream is being made in the same transaction: the log does not know it yet, and
@@ -50,7 +57,20 @@ def group_create(
 
     Raises:
         Refusal: ``group_exists`` with other settings.
+        StoreUnavailable: nothing was made, or the worker tells the log of it.
     """
+    wanted = {"name": name, "settings": settings, "actor": actor, "is_new_stream": is_new_stream}
+    try:
+        return _group_create(stream, **wanted)
+    except IntegrityError:
+        # Somebody else made it after we looked: now it is there, so it is answered or refused.
+        return _group_create(stream, **wanted)
+
+
+@transaction.atomic
+def _group_create(
+    stream: Stream, *, name: str, settings: Mapping[str, Any], actor: Actor, is_new_stream: bool
+) -> tuple[Group, bool]:
     fresh = Group(stream=stream, name=name, **settings)
     _check(fresh)
     held = Group.objects.select_related("stream").filter(stream=stream, name=name).first()
@@ -64,25 +84,35 @@ def group_create(
                 differs=differs,
                 err_code=10148,
             )
+        transaction.on_commit(lambda: group_publish(held))
         return held, False
-    delivered = 0 if is_new_stream else _start(fresh)
+    fresh.begins_after = 0 if is_new_stream else _start(fresh)
     fresh.save(force_insert=True)
+    if not is_new_stream:
+        # Whatever the log still has under this name belongs to a group that was deleted.
+        store.log().run(groups.group_remove(stream.stream_id, name))
     _recorded(fresh, "created", actor=actor, after=_plain(settings_of(fresh)))
-    transaction.on_commit(lambda: group_publish(fresh, delivered=delivered))
+    transaction.on_commit(lambda: group_publish(fresh))
     return fresh, True
 
 
 @transaction.atomic
 def group_change(group: Group, *, changes: Mapping[str, Any], actor: Actor) -> Group:
-    """Change settings; those not named keep their values, and the position stays."""
+    """Change settings; those not named keep their values, and the position stays.
+
+    Raises:
+        StoreUnavailable: nothing was changed, or the worker tells the log of it.
+    """
+    _ask_whether_there(group)
     group = Group.objects.select_for_update().select_related("stream__workspace").get(pk=group.pk)
     before = settings_of(group)
     changed = {field: value for field, value in changes.items() if before[field] != value}
     for field, value in changed.items():
         setattr(group, field, value)
     _check(group)
-    group.save()
     if changed:
+        group.is_told = False
+        group.save()
         _recorded(
             group,
             "changed",
@@ -90,18 +120,23 @@ def group_change(group: Group, *, changes: Mapping[str, Any], actor: Actor) -> G
             before=_plain({field: before[field] for field in changed}),
             after=_plain(changed),
         )
-    transaction.on_commit(lambda: group_publish(group, delivered=0))
+    transaction.on_commit(lambda: group_publish(group))
     return group
 
 
 @transaction.atomic
 def group_delete(group: Group, *, actor: Actor, why: str = "") -> None:
-    """Delete a group with its dead letters; open polls on it end."""
+    """Delete a group with its dead letters; open polls on it end.
+
+    Raises:
+        StoreUnavailable: nothing was deleted.
+    """
+    _ask_whether_there(group)
     stream_id, name = group.stream.stream_id, group.name
     before = _plain(settings_of(group))
     group.delete()
     _recorded(group, "deleted", actor=actor, before=before, why=why)
-    transaction.on_commit(lambda: store.log().run(groups.group_remove(stream_id, name)))
+    transaction.on_commit(lambda: _remove(stream_id, name))
 
 
 def group_seek(group: Group, *, next_offset: int, actor: Actor, dry_run: bool = False) -> dict[str, int]:
@@ -146,7 +181,8 @@ def dead_letters_replay(group: Group, *, offsets: list[int] | None, actor: Actor
         count = store.log().run(dead_letters.replay_all(stream_id, group.name))
     else:
         count = store.log().run(dead_letters.replay(stream_id, group.name, offsets))
-    _recorded(group, "dead_letters_replayed", actor=actor, after={"count": count})
+    if count:
+        _recorded(group, "dead_letters_replayed", actor=actor, after={"count": count})
     return count
 
 
@@ -177,11 +213,55 @@ def dead_letters_delete_these(group: Group, *, offsets: list[int], actor: Actor)
     return count
 
 
-def group_publish(group: Group, *, delivered: int) -> None:
-    """Tell the log of a group; a new one starts after ``delivered``."""
-    store.log().run(
-        groups.group_publish(group.stream.stream_id, group.name, group.log_settings, delivered=delivered)
-    )
+def group_publish(group: Group) -> None:
+    """Tell the log of a group and its settings; one that it does not have starts where it was made to start.
+
+    A group that somebody else changed or deleted while the log was told is told of again, so that the last thing the
+    log hears is what the database holds.
+    """
+    told = group
+    while not _tell(told):
+        now = Group.objects.select_related("stream").filter(pk=told.pk).first()
+        if now is None:
+            group_remove_leftover(told.stream, told.name)
+            return
+        told = now
+
+
+def _tell(group: Group) -> bool:
+    """Tell the log of a group; whether the database still held it so afterwards."""
+    stream_id, delivered = group.stream.stream_id, group.begins_after
+    if delivered:
+        # A stream in memory may have begun anew since.
+        delivered = min(delivered, store.log().run(read.position(stream_id)).last)
+    store.log().run(groups.group_publish(stream_id, group.name, group.log_settings, delivered=delivered))
+    same = Group.objects.filter(pk=group.pk, updated_at=group.updated_at)
+    return same.exists() if group.is_told else bool(same.update(is_told=True))
+
+
+def group_remove_leftover(stream: Stream, name: str) -> bool:
+    """Take out of the log what it holds of a group that the database does not have; whether there is none by now."""
+    at_name = Group.objects.select_related("stream").filter(stream__stream_id=stream.stream_id, name=name)
+    if at_name.exists():
+        return False
+    store.log().run(groups.group_remove(stream.stream_id, name))
+    made_meanwhile = at_name.first()
+    if made_meanwhile is not None:
+        group_publish(made_meanwhile)
+    return made_meanwhile is None
+
+
+def _remove(stream_id: str, name: str) -> None:
+    """The group is deleted; where the log went away in this moment the worker removes what it has of it."""
+    try:
+        store.log().run(groups.group_remove(stream_id, name))
+    except StoreUnavailable as error:
+        logger.warning("Group %s is deleted, and removed from the store when it answers: %s", name, error)
+
+
+def _ask_whether_there(group: Group) -> None:
+    """Asked before anything changes: while the server is away the group stays as it is."""
+    store.log().run(one(("EXISTS", keys.meta(group.stream.stream_id))))
 
 
 def offset_of_position(
@@ -223,7 +303,7 @@ def _check(group: Group) -> None:
     values = {"offset": group.start_offset, "timestamp": group.start_timestamp}
     for name, value in values.items():
         if (value is not None) != (group.start_from == name):
-            sentence = f"start_from {group.start_from!r} "
+            sentence = f"start_from {str(group.start_from)!r} "
             sentence += f"takes no {name}." if value is not None else f"needs {name}."
             raise Refusal("validation_error", sentence, fields=[name], err_code=10094)
     if group.max_deliver != -1 and len(group.backoff) > group.max_deliver:

@@ -23,6 +23,7 @@ from streams.models import (
 )
 from streams.models.stream import Storage
 from streams.services.events import event_record
+from streams.services.group_repairs import groups_repair
 from streams.services.groups import group_publish
 from streams.services.streams import internal_stream, streams_publish
 from streams.services.tokens import token_create, token_publish
@@ -69,7 +70,8 @@ def configuration_republish() -> tuple[int, int]:
     streams = list(Stream.objects.select_related("workspace"))
     streams_publish([stream for stream in streams if stream.storage == Storage.DURABLE])
     for group in Group.objects.select_related("stream").filter(stream__storage=Storage.DURABLE):
-        group_publish(group, delivered=0)
+        group_publish(group)
+    groups_repair([stream.stream_id for stream in streams if stream.storage == Storage.DURABLE])
     if store.has_memory():
         with contextlib.suppress(StoreUnavailable):
             store.log().run(scripts.older_forget(memory=True))

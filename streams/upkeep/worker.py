@@ -14,7 +14,7 @@ from django.db import connections
 from streams.log import config, keys, lease, memory, notes, stats
 from streams.log.client import AsyncLog, Steady, one
 from streams.log.errors import LogError, StoreUnavailable
-from streams.services import alerts, chain_checks, history
+from streams.services import alerts, chain_checks, group_repairs, history
 from streams.services import group_losses as losses_recorded
 from streams.services import removals as removals_recorded
 from streams.services import upkeep as records
@@ -27,6 +27,7 @@ TICK_S = 1.0
 LEASE_MS = 4_000
 TOKENS_EVERY_S = 5.0
 GROUPS_EVERY_S = 2.0
+REPAIRS_EVERY_S = 4.0
 ALERTS_EVERY_S = 2.0
 CHAIN_EVERY_S = 10.0
 
@@ -75,6 +76,7 @@ class Worker:
         self._restarts: dict[str, int] = {}
         self._processes: list[ProcessStatus] = []
         self._tokens_at = self._groups_at = self._chain_at = self._told_at = 0.0
+        self._repaired_at = 0.0
         self._complained = False
         self._stopped = asyncio.Event()
 
@@ -141,6 +143,9 @@ class Worker:
             self._groups_at = time.monotonic()
             await sync_to_async(records.groups_remove_inactive)()
             await self._refuse_runs()
+        if self._repaired_at < time.monotonic() - REPAIRS_EVERY_S:
+            self._repaired_at = time.monotonic()
+            await sync_to_async(group_repairs.groups_repair)(reachable)
         if self._chain_at < time.monotonic() - CHAIN_EVERY_S:
             self._chain_at = time.monotonic()
             await sync_to_async(chain_checks.chain_check_step)()

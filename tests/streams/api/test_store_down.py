@@ -8,7 +8,7 @@ import pytest
 from streams import store
 from streams.log import config
 from streams.log.client import Log
-from streams.models import Stream
+from streams.models import Event, Stream
 from tests.streams.api.conftest import Api, code
 
 
@@ -68,3 +68,26 @@ def test_a_rate_that_cannot_be_counted_is_refused_for_now(
     request.getfixturevalue("down")
     answer = owner.client.get("/api/v1/tokens/", headers={"authorization": owner.secret})
     assert (answer.status_code, code(answer)) == (503, "store_unavailable")
+
+
+@pytest.mark.parametrize(("method", "body"), [("DELETE", None), ("PATCH", {"ack_wait": 77})])
+def test_a_group_stays_as_it_is_and_the_call_succeeds_later(
+    owner: Api, request: pytest.FixtureRequest, method: str, body: object
+) -> None:
+    owner.post("streams/", {"name": "orders"})
+    owner.post("streams/orders/groups", {"name": "g"})
+    before = owner.get("streams/orders/groups/g").json()
+    events = Event.objects.filter(workspace=owner.workspace.name).count()
+    bring_back = request.getfixturevalue("down")
+    answer = owner.client.generic(
+        method,
+        "/api/v1/streams/orders/groups/g",
+        b'{"ack_wait": 77}' if body else b"",
+        content_type="application/json",
+        headers={"authorization": f"Bearer {owner.secret}"},
+    )
+    assert (answer.status_code, code(answer)) == (503, "store_unavailable")
+    bring_back()
+    assert owner.get("streams/orders/groups/g").json() == before
+    assert Event.objects.filter(workspace=owner.workspace.name).count() == events
+    assert owner.call(method, "streams/orders/groups/g", body).status_code in {200, 204}
