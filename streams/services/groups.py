@@ -7,6 +7,7 @@ What the log was not told, because it went away or the process ended in between,
 import logging
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -59,12 +60,14 @@ def group_create(
         Refusal: ``group_exists`` with other settings.
         StoreUnavailable: nothing was made, or the worker tells the log of it.
     """
-    wanted = {"name": name, "settings": settings, "actor": actor, "is_new_stream": is_new_stream}
+    make = partial(
+        _group_create, stream, name=name, settings=settings, actor=actor, is_new_stream=is_new_stream
+    )
     try:
-        return _group_create(stream, **wanted)
+        return make()
     except IntegrityError:
         # Somebody else made it after we looked: now it is there, so it is answered or refused.
-        return _group_create(stream, **wanted)
+        return make()
 
 
 @transaction.atomic
