@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from streams.api import deliveries_described, messages_described
 from streams.api.authentication import TokenOrSession
 from streams.api.base import ApiView
+from streams.api.exampled import answers_exampled
 from streams.api.operation import Operation
 from streams.api.schema import ALWAYS, ERROR, refusals_of
 from streams.errors import STATUS
@@ -195,6 +196,7 @@ def _document() -> dict[str, Any]:
             "description": "`Authorization: Bearer <token>`, or the bare token.",
         }
     }
+    answers_exampled(found)
     return found
 
 

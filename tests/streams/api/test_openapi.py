@@ -75,6 +75,19 @@ def test_every_body_has_examples_that_are_valid() -> None:
                 check(media["schema"], example["value"])
 
 
+def test_every_answer_has_an_example_that_is_valid() -> None:
+    for path, method, about in operations():
+        for status, answer in about["responses"].items():
+            media = answer.get("content", {}).get("application/json")
+            if status.startswith("2") and media is not None:
+                examples = [each["value"] for each in media.get("examples", {}).values()]
+                examples += [media["example"]] if "example" in media else []
+                assert examples, (path, method, status)
+                for example in examples:
+                    assert example not in (None, {}, []) or path.endswith("/schema"), (path, method)
+                    check(media["schema"], example)
+
+
 def test_every_code_of_a_refusal_is_in_the_document() -> None:
     error = document()["components"]["schemas"]["Error"]
     assert set(error["properties"]["error"]["properties"]["code"]["enum"]) == set(STATUS)
