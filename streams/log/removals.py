@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streams.log import keys, read, trim
+from streams.log import keys, read, spent, trim
 from streams.log.client import Op, Script
 from streams.log.errors import RemovalNotFound
 from streams.log.trim import Removed
@@ -54,6 +54,7 @@ def purge(
         StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
     """
     mode, value = ("below", below) if below is not None else ("keep", keep or 0)
+    yield from spent.retire_before_removal(stream_id)
     while True:
         names = yield from _groups(stream_id)
         messages, size, number, done = yield Script(
@@ -86,6 +87,7 @@ def delete(
     Raises:
         StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
     """
+    yield from spent.retire_before_removal(stream_id)
     messages = size = number = 0
     slices = [offsets[n : n + trim.DELETE_SLICE] for n in range(0, len(offsets), trim.DELETE_SLICE)]
     while slices:

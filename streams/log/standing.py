@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from streams.log import entries, keys, read, trim
+from streams.log import entries, keys, read, spent, trim
 from streams.log.client import Op, Pipeline, Script, Steady
 from streams.log.entries import Entry
 from streams.log.errors import StoreUnavailable
@@ -140,6 +140,7 @@ def inspect(stream_id: str, name: str) -> Op[GroupState]:
     Raises:
         StreamNotFound, GroupNotFound.
     """
+    yield from spent.retire_these([(stream_id, name)])
     while True:
         steady_ms = yield Steady()
         reply = yield Script(

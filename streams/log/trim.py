@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from streams.log import entries, keys, losses, read
+from streams.log import entries, keys, losses, read, spent
 from streams.log.client import Op, Script, Scripts
 from streams.log.entries import Entry
 
@@ -39,6 +39,7 @@ def purge(stream_id: str, *, below: int | None = None, keep: int | None = None) 
     Raises:
         StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
     """
+    yield from spent.retire_before_removal(stream_id)
     if below is not None:
         removed = yield from _raise_floor(stream_id, "below", below)
     else:
@@ -78,6 +79,7 @@ def drop(stream_id: str, *, hold_ms: int = HOLD_FOR_HISTORY_MS) -> Op[Dropped]:
     Args:
         hold_ms: how long the history of an archived stream is waited for, counted from when something first waits.
     """
+    yield from spent.retire_before_removal(stream_id)
     entries_ = missed = 0
     counted: int | str = ""
     while True:
@@ -105,6 +107,7 @@ def keep_newest_of_keys(stream_id: str, *, pages: int | None = None) -> Op[tuple
     Returns:
         What went now, and whether all has been looked through.
     """
+    yield from spent.retire_before_removal(stream_id)
     messages = size = seen = 0
     while True:
         went, went_bytes, done = yield Script("per_key", keys.removing(stream_id), [PER_KEY_PAGE])
@@ -142,6 +145,7 @@ def release(stream_id: str, *, pages: int | None = None) -> Op[tuple[Removed, bo
 
 def expire(stream_id: str) -> Op[int]:
     """Take away messages whose own time to live is over; returns how many expired now."""
+    yield from spent.retire_before_removal(stream_id)
     total: int = 0
     while True:
         expired, done = yield Script(
@@ -163,6 +167,7 @@ def delete(stream_id: str, offsets: Sequence[int], *, denied_by: str = "deny_del
     Raises:
         StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
     """
+    yield from spent.retire_before_removal(stream_id)
     messages = size = 0
     for slice_ in _slices(offsets, DELETE_SLICE):
         went = yield Script(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from streams import health
 from streams.health import Health, Sample
-from streams.log import standing
+from streams.log import spent, standing
 from streams.log.append import append
 from streams.log.client import AsyncLog
 from streams.log.entries import NewMessage
@@ -48,6 +48,19 @@ class Watch:
         """Note which streams changed; their groups are looked at next time."""
         if self._changed is not None:
             self._changed.update(stream_ids)
+
+    async def retire(self, stream_ids: Iterable[str]) -> None:
+        """Make dead letters of what is spent, in every group that has something to do or whose stream changed.
+
+        Args:
+            stream_ids: all streams that can be reached.
+        """
+        there = set(stream_ids)
+        found = await self._log.run(standing.names_of(sorted((self._changed or set()) & there)))
+        groups = {each for each in self._awake if each[0] in there} | {
+            (each, name) for each, names in found.items() for name in names
+        }
+        await self._log.run(spent.retire_these(groups))
 
     async def look(self, stream_ids: Iterable[str]) -> list[Watched]:
         """Sample the groups whose turn it is; empty until ten seconds have passed.

@@ -134,6 +134,7 @@ class Worker:
         await self._record_removals(samples)
         self._watch.changed(sample.stream_id for sample in samples)
         reachable = [each for each in registered if answers or not keys.in_memory(each)]
+        await self._watch.retire(reachable)
         watched = await self._watch.look(reachable)
         await watching.record(self._log, self._metrics_stream_id, watched, at_ms=at_ms)
         moved = {each.stream_id for each in shown} | {each.stream_id for each in watched}

@@ -49,7 +49,7 @@ local settled = losses_settle(fetch, state, group)
 if not paused then
   fetch.pending_count = redis.call('ZCARD', fetch.pending)
   if fetch.pending_count + fetch.limit > group.max_ack_pending then
-    again = not out_sweep(fetch, state, group)
+    again = not out_sweep(fetch, state, group, fetch.steady)
     fetch.pending_count = redis.call('ZCARD', fetch.pending)
   end
   again = deliver_due(fetch) or again

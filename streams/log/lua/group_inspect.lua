@@ -36,7 +36,7 @@ local now = state_now(state)
 raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
 state_save(meta, state)
 local settled = losses_settle(keys, state, group)
-settled = out_sweep(keys, state, group) and settled
+settled = out_sweep(keys, state, group, tonumber(steady)) and settled
 group_save(group_key, group)
 local delivered = math.max(group.delivered, state.floor - 1)
 local undelivered = state.last - delivered - gone_between(gone, delivered + 1, state.last)

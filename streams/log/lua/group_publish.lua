@@ -49,6 +49,8 @@ if new then
     'ordered', ordered, 'made_ms', steady, 'generation', string.format('%.0f', now))
 end
 losses_begin(keys, state, group, held)
+-- With another limit others of those in flight may have been delivered too often.
+redis.call('HDEL', group, 'retired_ms')
 if new then return 1 end
 -- 2 lets what waits for its key go out in order, and lines up nothing new.
 local before = redis.call('HGET', group, 'ordered') or '0'

@@ -39,7 +39,9 @@ if not offsets then return redis.error_reply('OKMQ_LEASE_LOST ' .. lost) end
 for _, offset in ipairs(offsets) do
   local wait = delay_ms or group_wait_ms(group, lease_read(keys.leases, offset).deliveries)
   -- At once is at once for everybody, also for a process whose clock is some milliseconds behind.
-  redis.call('ZADD', keys.due, wait > 0 and steady + wait or 0, offset)
+  local at = wait > 0 and steady + wait or 0
+  redis.call('ZADD', keys.due, at, offset)
+  group_look_again(group, at)
 end
 group_save(group_key, group)
 state_save(meta, state)

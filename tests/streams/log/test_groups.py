@@ -3,11 +3,23 @@ from collections.abc import Callable
 
 import pytest
 
-from streams.log import config, dead_letters, entries, errors, groups, keys, standing, trim
+from streams.log import (
+    client,
+    config,
+    dead_letters,
+    entries,
+    errors,
+    groups,
+    keys,
+    removals,
+    standing,
+    trim,
+)
+from streams.log import spent as retiring
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.groups import Fetched, Settings
-from tests.streams.log.conftest import MakeStream
+from tests.streams.log.conftest import MakeStream, Publish
 from tests.streams.log.messages import fill, message
 from tests.waiting import until
 
@@ -471,3 +483,77 @@ def test_any_message_that_is_out_for_the_last_time_is_told_of(
     for answered, is_left in ((2, True), (1, False)):
         log.run(groups.ack(stream, "g", "offsets", [answered]))
         assert log.run(standing.inspect(stream, "g")).is_last_chance is is_left
+
+
+def spent(log: Log, stream: str) -> None:
+    """Message 1 is out for the last time, and its time is over."""
+    fill(log, stream, 3)
+    fetch(log, stream, 1)
+    until(lambda: log.run(standing.held(stream, "g", after_ms=log.run(client.one(client.Steady())))) == 0)
+
+
+def test_a_message_out_for_the_last_time_is_a_dead_letter_although_nobody_fetches(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group(ack_wait_ms=50, max_deliver=1)
+    spent(log, stream)
+    state = log.run(standing.inspect(stream, "g"))
+    assert (state.dead_letters, state.ack_pending, state.ack_floor, state.dead_lettered) == (1, 0, 1, 1)
+    assert log.run(retiring.retire(stream, "g")) == 0
+
+
+@pytest.mark.parametrize("way", ["delete", "purge", "limits", "set aside"])
+def test_a_dead_letter_is_kept_although_the_stream_loses_its_message_first(
+    log: Log, stream: str, make_group: MakeGroup, publish_settings: Publish, way: str
+) -> None:
+    make_group(ack_wait_ms=50, max_deliver=1)
+    spent(log, stream)
+    if way == "delete":
+        log.run(trim.delete(stream, [1]))
+    elif way == "purge":
+        log.run(trim.purge(stream))
+    elif way == "set aside":
+        log.run(removals.delete(stream, [1], keep_ms=60_000, facts={}))
+    else:
+        publish_settings(stream, max_messages=1)
+        log.run(trim.apply_limits(stream))
+        log.run(trim.drop(stream))
+    [letter] = log.run(dead_letters.page(stream, "g"))
+    assert (letter.offset, letter.reason, bool(letter.body)) == (1, "max_deliver", True)
+    state = log.run(standing.inspect(stream, "g"))
+    assert (state.dead_letters, state.unfinished, state.ack_pending) == (1, 0, 0)
+
+
+def test_a_fetch_buries_what_a_limit_has_taken_from_sight(
+    log: Log, stream: str, make_group: MakeGroup, publish_settings: Publish
+) -> None:
+    make_group(ack_wait_ms=50, max_deliver=1)
+    spent(log, stream)
+    publish_settings(stream, max_messages=1)
+    fetch(log, stream)
+    assert [letter.offset for letter in log.run(dead_letters.page(stream, "g"))] == [1]
+
+
+def test_what_is_nacked_after_its_last_delivery_is_found_by_the_next_look(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group(ack_wait_ms=50, max_deliver=2)
+    fill(log, stream, 2)
+    fetch(log, stream)
+    until(lambda: log.run(standing.held(stream, "g", after_ms=log.run(client.one(client.Steady())))) == 0)
+    assert log.run(retiring.retire(stream, "g")) == 0
+    log.run(groups.group_publish(stream, "g", Settings(ack_wait_ms=60_000, max_deliver=2)))
+    assert offsets(fetch(log, stream)) == [1, 2]
+    log.run(groups.nack(stream, "g", "offsets", [2]))
+    assert log.run(retiring.retire(stream, "g")) == 1
+
+
+def test_the_look_for_spent_messages_goes_through_more_than_a_slice(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group(ack_wait_ms=60_000, max_deliver=2, max_ack_pending=5000)
+    fill(log, stream, 1300)
+    for _ in range(2):
+        fetch(log, stream, 1300)
+        log.run(groups.nack(stream, "g", "offsets", list(range(1, 1301))))
+    assert log.run(retiring.retire(stream, "g")) == 1300

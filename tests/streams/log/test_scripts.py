@@ -57,7 +57,11 @@ def test_no_verb_that_runs_on_a_full_server_stores_a_message(verb: str) -> None:
     if "allow-oom" in flags:
         parts = reached(verb)
         assert "XADD" not in set().union(*map(commands, parts))
-        assert not any(part.startswith("local function group_bury(") for part in parts), "it copies a body"
+        # What is retired is in flight, which is bounded; the removal that it mostly goes before frees it.
+        if verb != "retire":
+            assert not any(part.startswith("local function group_bury(") for part in parts), (
+                "it copies a body"
+            )
 
 
 @pytest.mark.parametrize("verb", scripts.verbs())

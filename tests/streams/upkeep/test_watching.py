@@ -7,7 +7,7 @@ import pytest
 
 from streams import health
 from streams.health import KNOWN_FROM
-from streams.log import groups, standing
+from streams.log import dead_letters, groups, standing
 from streams.log.client import AsyncLog, Log
 from streams.log.groups import Settings
 from streams.upkeep import watching
@@ -105,3 +105,17 @@ def test_samples_go_into_the_streams_of_samples(
     assert (told["at"], told["streams"]) == (7, {})
     assert told["groups"][stream]["g"]["lag"] == 1
     assert told["groups"][stream]["g"]["status"] == "unknown"
+
+
+def test_between_two_looks_what_is_spent_becomes_a_dead_letter(valkey: str, log: Log, stream: str) -> None:
+    log.run(groups.group_publish(stream, "g", Settings(ack_wait_ms=1, max_deliver=1)))
+
+    async def act(store: AsyncLog) -> None:
+        watch = Watch(store)
+        await watch.look([stream])
+        await store.run(groups.fetch(stream, "g", limit=1))
+        async with asyncio.timeout(5):
+            while not await store.run(dead_letters.page(stream, "g")):
+                await watch.retire([stream])
+
+    run(valkey, act)

@@ -118,6 +118,7 @@ end
 local function aside_again(reader, group, offset, key)
   if redis.call('ZADD', reader.pending, 'NX', offset, offset) == 0 then return end
   local first = not (key and group.ordered == 1) or order_rejoin(reader.turns, offset, key)
+  group_look_again(group, 0)
   if first then redis.call('ZADD', reader.due, 'NX', 0, offset) else redis.call('ZREM', reader.due, offset) end
 end
 

@@ -66,16 +66,17 @@ local function deliver_due(fetch)
   for _, offset in ipairs(ripe) do
     local held = lease_read(fetch.leases, offset)
     local entry = group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
-    local spent = group.max_deliver > 0 and held.deliveries >= group.max_deliver
+    local spent, is_out = group_is_spent(group, held), redis.call('ZSCORE', fetch.pending, offset)
+    local letter = spent and is_out and group_remains(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
     if not entry or spent then
-      if entry then
-        group_bury(fetch.dead, entry, 'max_deliver', held.deliveries, fetch.now)
+      if letter then
+        group_bury(fetch.dead, letter, 'max_deliver', held.deliveries, fetch.now)
         group.dead_lettered = group.dead_lettered + 1
-      elseif redis.call('ZSCORE', fetch.pending, offset) then
+      elseif is_out then
         group.unfinished = group.unfinished + 1
       end
       -- One that is set aside may come back: its lease stays, so that a late answer still counts.
-      local kept = not entry and fetch.state.kept > 0 and redis.call('XRANGE', fetch.log, offset, offset)[1]
+      local kept = not entry and not letter and fetch.state.kept > 0 and redis.call('XRANGE', fetch.log, offset, offset)[1]
       if kept then shelved[#shelved + 1] = offset else retired[#retired + 1] = offset end
     elseif deliver_fits(fetch, entry) then
       if held.deliveries > 0 then group.redelivered = group.redelivered + 1 end

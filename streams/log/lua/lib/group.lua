@@ -6,10 +6,11 @@
 local GROUP_NUMBERS = {delivered = 0, generation = 0, sequence = 0, redelivered = 0, missed = 0, seen = 0, acked = 0,
   paused_until = 0, fetched_ms = 0, acked_ms = 0, ack_wait_ms = 0, max_deliver = 0, max_ack_pending = 0, ordered = 0,
   unfinished = 0, made_ms = 0, swept = 0, dead_lettered = 0, looked = 0, looked_floor = 0, look_from = 0,
-  look_removals = 0, look_floor = 0}
+  look_removals = 0, look_floor = 0, retired_ms = -1}
 local GROUP_OR_NOTHING = {__index = GROUP_NUMBERS}
 local GROUP_COUNTERS = {'delivered', 'sequence', 'redelivered', 'missed', 'seen', 'acked', 'fetched_ms', 'acked_ms',
-  'unfinished', 'dead_lettered', 'looked', 'looked_floor', 'look_from', 'look_removals', 'look_floor'}
+  'unfinished', 'dead_lettered', 'looked', 'looked_floor', 'look_from', 'look_removals', 'look_floor',
+  'retired_ms'}
 
 -- Returns nil when there is no such group. The whole hash at once: each field that is named in an HMGET is searched for.
 local function group_load(key)
@@ -75,6 +76,16 @@ local function lease_read(leases, offset)
   return {deliveries = tonumber(deliveries), sequence = sequence, at_ms = at_ms, consumer = consumer}
 end
 
+-- Whether a delivery was the last one that a message gets.
+local function group_is_spent(group, held)
+  return group.max_deliver > 0 and held.deliveries >= group.max_deliver
+end
+
+-- Everything due up to retired_ms was looked at for spent deliveries; one that is due again earlier must be looked at.
+local function group_look_again(group, due_ms)
+  group.retired_ms = math.min(group.retired_ms, due_ms - 1)
+end
+
 local function group_forget(pending, due, leases, offset)
   redis.call('ZREM', pending, offset)
   redis.call('ZREM', due, offset)
@@ -103,4 +114,9 @@ local function group_entry(log, gone, replayed, state, now, offset)
   if letter.key then fields[#fields + 1], fields[#fields + 2] = 'k', letter.key end
   if letter.headers then fields[#fields + 1], fields[#fields + 2] = 'h', letter.headers end
   return {string.format('%.0f-%.0f', letter.offset, letter.timestamp_ms), fields}
+end
+
+-- What a spent message leaves as its dead letter, also where the stream has lost it and its entry is not gone yet.
+local function group_remains(log, gone, replayed, state, now, offset)
+  return group_entry(log, gone, replayed, state, now, offset) or redis.call('XRANGE', log, offset, offset)[1]
 end

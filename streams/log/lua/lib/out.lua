@@ -1,5 +1,5 @@
 -- What a group has out, and what of it went from the stream meanwhile: that is out no more, and an answer to it does
--- nothing. Needs the includes state, gone, floor, group and order. The keys come as one table: gone, expiry, pending, due,
+-- nothing. Needs the includes state, gone, floor, group and order. The keys come as one table: log, gone, expiry, pending, due,
 -- leases, replayed, turns, ready.
 
 local OUT_SLICE = 1000
@@ -50,14 +50,26 @@ local function out_shelve(keys, state, group, offsets)
   return came + out_forget(keys, group, lost)
 end
 
+-- Without those that were delivered for the last time and not answered in time: these become dead letters (retire.lua).
+local function out_unspent(keys, group, offsets, steady)
+  if #offsets == 0 or group.max_deliver <= 0 then return offsets end
+  local left, due = {}, redis.call('ZMSCORE', keys.due, unpack(offsets))
+  for n, offset in ipairs(offsets) do
+    local held = due[n] and tonumber(due[n]) <= steady and lease_read(keys.leases, offset)
+    if not (held and group_is_spent(group, held) and redis.call('XRANGE', keys.log, offset, offset)[1]) then left[#left + 1] = offset end
+  end
+  return left
+end
+
 -- Forgets a slice of what is out and went, where something went since the last look; true when all has been looked at.
-local function out_sweep(keys, state, group)
+local function out_sweep(keys, state, group, steady)
   if group.looked == state.removals and group.looked_floor == state.floor then return true end
   if group.look_from == 0 then group.look_removals, group.look_floor = state.removals, state.floor end
   local stop = group.look_removals == group.looked and string.format('(%.0f', group.look_floor) or '+inf'
   local found = redis.call('ZRANGEBYSCORE', keys.pending, string.format('%.0f', group.look_from), stop, 'LIMIT', 0, OUT_SLICE)
   local went, gone = out_went(keys, state, found), {}
   for _, offset in ipairs(found) do if went[offset] then gone[#gone + 1] = offset end end
+  gone = out_unspent(keys, group, gone, steady)
   out_shelve(keys, state, group, gone)
   group.unfinished = group.unfinished + #gone
   if #found == OUT_SLICE then
