@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from streams.log import keys, standing, trim
+from streams.log import keys, spent, standing, trim
 from streams.log.client import Op, Script, Steady
 from streams.log.entries import Entry
 from streams.log.patterns import lua_pattern
@@ -230,7 +230,7 @@ def ack(stream_id: str, name: str, named: Named, values: Sequence[int | str]) ->
                 "ack", _keys_of_answer(stream_id, name), [keys.wake(stream_id), steady_ms, *told]
             )
             total += count
-            told = ["up_to", more] if more else []  # what an offset or a lease covers is settled in slices
+            told = ["up_to", *more] if more else []  # what an offset or a lease covers is settled in slices
     return total
 
 
@@ -280,6 +280,7 @@ def term(stream_id: str, name: str, named: Named, values: Sequence[int | str], *
 
 def seek(stream_id: str, name: str, *, next_offset: int) -> Op[tuple[int, int]]:
     """Deliver from ``next_offset`` on; leases of before are void. Returns the next offset before and after."""
+    yield from spent.retire_these([(stream_id, name)])
     yield from standing.sweep(stream_id, name)
     while True:
         moved = yield Script(
@@ -299,6 +300,7 @@ def seek(stream_id: str, name: str, *, next_offset: int) -> Op[tuple[int, int]]:
                 keys.went(stream_id),
                 keys.last(stream_id, name),
                 keys.expiry(stream_id),
+                keys.dead(stream_id, name),
             ],
             [keys.wake(stream_id), next_offset],
         )

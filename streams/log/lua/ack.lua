@@ -14,7 +14,7 @@
 -- ARGV[2] steady: the store's steady clock in ms
 -- ARGV[3] mode: offsets, up_to or leases
 -- ARGV[4...] values: offsets or leases
--- returns: how many were settled now, an offset up to which there are more to settle or 0
+-- returns: how many were settled now; the offset up to which there are more to settle and where to go on, or nothing
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP OKMQ_LEASE_LOST
 -- flags: allow-oom
 -- include: state, gone, floor, group, order, out

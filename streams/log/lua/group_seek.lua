@@ -13,16 +13,18 @@
 -- KEYS[12] went
 -- KEYS[13] last
 -- KEYS[14] expiry
+-- KEYS[15] dead
 -- ARGV[1] wake: channel
 -- ARGV[2] next: the offset that is delivered next; beyond the end is the end
--- returns: the next offset of before and after; none when it has to be called again once what is
---   over has expired
+-- returns: the next offset of before and after; none when it has to be called again once what is over has expired, or
+--   because there are more replayed dead letters to put back
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, gone, floor, group, losses
+-- include: state, gone, floor, group, order, out, losses
 local meta, group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local turns, parked, ready, log, last = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[13]
-local keys = {log = log, gone = KEYS[11], went = KEYS[12], parked = parked}
+local keys = {log = log, gone = KEYS[11], went = KEYS[12], parked = parked, pending = pending, due = due, leases = leases,
+  replayed = replayed, turns = turns, ready = ready}
 local wake, wanted = ARGV[1], tonumber(ARGV[2])
 
 local state = state_load(meta)
@@ -37,6 +39,16 @@ if not losses_settle(keys, state, group) or is_ripe then
   group_save(group_key, group)
   return {}
 end
+-- A dead letter that was replayed and not acknowledged is one again.
+local page = math.max(1, math.min(100, math.floor(4194304 / math.max(1, state.widest))))
+local letters, back = redis.call('HRANDFIELD', replayed, page, 'WITHVALUES'), {}
+for n = 1, #letters, 2 do
+  back[#back + 1] = letters[n]
+  redis.call('ZREMRANGEBYSCORE', KEYS[15], letters[n], letters[n])
+  redis.call('ZADD', KEYS[15], letters[n], letters[n + 1])
+end
+out_forget(keys, group, back)
+if #back == page then return {} end
 -- A new generation makes the leases of before unknown, also to members that still hold them.
 local before = group.delivered + 1
 local after = math.max(state.floor, math.min(wanted, state.last + 1))

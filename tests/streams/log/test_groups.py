@@ -557,3 +557,74 @@ def test_the_look_for_spent_messages_goes_through_more_than_a_slice(
         fetch(log, stream, 1300)
         log.run(groups.nack(stream, "g", "offsets", list(range(1, 1301))))
     assert log.run(retiring.retire(stream, "g")) == 1300
+
+
+def replay(log: Log, stream: str) -> None:
+    """Message 1 became a dead letter and was replayed; 2 and 3 are out."""
+    fill(log, stream, 3)
+    fetch(log, stream)
+    log.run(groups.term(stream, "g", "offsets", [1], reason="bad"))
+    assert log.run(dead_letters.replay(stream, "g", [1])) == 1
+
+
+@pytest.mark.parametrize("is_out", [False, True], ids=["waits", "out"])
+def test_a_seek_puts_replayed_letters_back_among_the_dead(
+    log: Log, stream: str, make_group: MakeGroup, is_out: bool
+) -> None:
+    make_group()
+    replay(log, stream)
+    if is_out:
+        fetch(log, stream)
+    log.run(trim.delete(stream, [1]))
+    log.run(groups.seek(stream, "g", next_offset=4))
+    [letter] = log.run(dead_letters.page(stream, "g"))
+    assert (letter.offset, letter.reason, bool(letter.body)) == (1, "bad", True)
+    assert offsets(fetch(log, stream)) == []
+
+
+def test_a_seek_puts_back_more_replayed_letters_than_a_slice(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group()
+    fill(log, stream, 250)
+    fetch(log, stream, 250)
+    every = list(range(1, 251))
+    log.run(groups.term(stream, "g", "offsets", every, reason="bad"))
+    log.run(dead_letters.replay(stream, "g", every))
+    log.run(groups.seek(stream, "g", next_offset=1))
+    assert log.run(standing.inspect(stream, "g")).dead_letters == 250
+
+
+@pytest.mark.parametrize("named", ["up_to", "offsets"])
+@pytest.mark.parametrize("ack", ["explicit", "all"])
+def test_an_ack_does_not_cover_a_replayed_letter_that_was_not_delivered_since(
+    log: Log, stream: str, make_group: MakeGroup, named: groups.Named, ack: str
+) -> None:
+    make_group(ack=ack)
+    replay(log, stream)
+    log.run(groups.ack(stream, "g", named, [3] if named == "up_to" else [1, 2, 3]))
+    found = fetch(log, stream)
+    assert (offsets(found), counts(found)) == ([1], [1])
+    assert log.run(groups.ack(stream, "g", named, [1])) == 1
+
+
+def test_an_ack_does_not_cover_what_was_given_back(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group()
+    fill(log, stream, 3)
+    first = fetch(log, stream)
+    log.run(groups.give_back(stream, "g", [first.deliveries[0].lease]))
+    assert log.run(groups.ack(stream, "g", "up_to", [3])) == 2
+    assert offsets(fetch(log, stream)) == [1]
+
+
+def test_an_ack_goes_past_more_replayed_letters_than_a_slice(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group(max_ack_pending=5000)
+    fill(log, stream, 1105)
+    every = list(range(1, 1101))
+    fetch(log, stream, 1100)
+    log.run(groups.term(stream, "g", "offsets", every, reason="bad"))
+    fetch(log, stream, 5)
+    log.run(dead_letters.replay(stream, "g", every))
+    assert log.run(groups.ack(stream, "g", "up_to", [1105])) == 5

@@ -80,16 +80,24 @@ local function out_sweep(keys, state, group, steady)
   return group.looked == state.removals and group.looked_floor == state.floor
 end
 
--- Everything out up to an offset, a slice of it; and the offset again when there may be more.
-local function out_upto(keys, upto)
-  local offsets = redis.call('ZRANGEBYSCORE', keys.pending, '-inf', string.format('%.0f', upto), 'LIMIT', 0, OUT_SLICE)
-  return offsets, #offsets == OUT_SLICE and upto or 0
+-- Whether a lease is of a delivery; what was replayed or given back and did not go out since has one without a sequence.
+local function out_is_delivered(held) return not string.find(held, '^%d+:0:') end
+
+-- Everything delivered from one offset up to another, of a slice of what is out; and where to go on, if anywhere.
+local function out_upto(keys, upto, from)
+  local last = string.format('%.0f', upto)
+  local found = redis.call('ZRANGEBYSCORE', keys.pending, string.format('%.0f', from), last, 'LIMIT', 0, OUT_SLICE)
+  local offsets, leases = {}, #found > 0 and redis.call('HMGET', keys.leases, unpack(found)) or {}
+  for n, offset in ipairs(found) do
+    if not leases[n] or out_is_delivered(leases[n]) then offsets[#offsets + 1] = offset end
+  end
+  return offsets, #found == OUT_SLICE and {upto, tonumber(found[#found]) + 1} or {}
 end
 
 -- is_final: whether what is answered never comes again, also when it is brought back.
--- The deliveries that an answer is about: named by offset, by everything up to one, or by lease; all of them out, and
--- there. What of them went is forgotten. Returns nil and the lost lease when one of the leases has passed to another
--- delivery; else the offsets, an offset up to which more are to be answered or 0, and how many keys' turns came.
+-- The deliveries that an answer is about: named by offset, by everything up to one (and where to begin), or by lease; all of
+-- them out, and there. What of them went is forgotten. Returns nil and the lost lease when one of the leases has passed to
+-- another delivery; else the offsets, how an answer of everything up to an offset goes on, and how many keys' turns came.
 local function out_answered(keys, state, group, mode, values, covers, is_final)
   local named, wanted, highest = {}, {}, 0
   for n, value in ipairs(values) do
@@ -99,17 +107,19 @@ local function out_answered(keys, state, group, mode, values, covers, is_final)
       named[n], wanted[n] = tonumber(generation) == group.generation and offset or '0', sequence
     end
   end
-  local offsets, seen, more = {}, {}, 0
-  if mode == 'up_to' or (covers and mode == 'offsets') then
+  local offsets, seen, more = {}, {}, {}
+  if mode == 'up_to' then
+    offsets, more = out_upto(keys, tonumber(values[1]), tonumber(values[2] or 0))
+  elseif covers and mode == 'offsets' then
     for _, value in ipairs(values) do highest = math.max(highest, tonumber(value)) end
-    offsets, more = out_upto(keys, highest)
+    offsets, more = out_upto(keys, highest, 0)
   else
     local passed = {}
     for first = 1, #named, 1000 do
       for n, held in ipairs(redis.call('HMGET', keys.leases, unpack(named, first, math.min(first + 999, #named)))) do
         local offset, sequence = named[first + n - 1], wanted[first + n - 1]
         if held and sequence and string.match(held, '^%d+:(%d+):') ~= sequence then passed[offset] = values[first + n - 1] end
-        if held and not seen[offset] then
+        if held and not seen[offset] and out_is_delivered(held) then
           seen[offset] = true
           offsets[#offsets + 1] = offset
           highest = math.max(highest, tonumber(offset))
@@ -120,7 +130,7 @@ local function out_answered(keys, state, group, mode, values, covers, is_final)
       local went = out_went(keys, state, offsets)
       for offset, lease in pairs(passed) do if not went[offset] then return nil, lease end end
     end
-    if covers then offsets, more = out_upto(keys, highest) end
+    if covers then offsets, more = out_upto(keys, highest, 0) end
   end
   local went, there, gone = out_went(keys, state, offsets), {}, {}
   for _, offset in ipairs(offsets) do
