@@ -31,7 +31,7 @@ raise_floor(log, keys.gone, state, floor_by_limits(log, keys.gone, state, state_
 local values = {}
 for n = 4, #ARGV do values[n - 3] = ARGV[n] end
 local was_full = group_is_full(group, keys.pending)
-local offsets, lost, came = out_answered(keys, state, group, mode, values, false, true)
+local offsets, lost, came = out_answered(keys, state, group, mode, values, false, true, mode == 'offsets')
 if not offsets then return redis.error_reply('OKMQ_LEASE_LOST ' .. lost) end
 
 local now = state_now(state)

@@ -94,11 +94,12 @@ local function out_upto(keys, upto, from)
   return offsets, #found == OUT_SLICE and {upto, tonumber(found[#found]) + 1} or {}
 end
 
--- is_final: whether what is answered never comes again, also when it is brought back.
+-- is_final: whether what is answered never comes again, also when it is brought back. also_undelivered: whether what is
+-- named counts although it did not go out since it was replayed or given back.
 -- The deliveries that an answer is about: named by offset, by everything up to one (and where to begin), or by lease; all of
 -- them out, and there. What of them went is forgotten. Returns nil and the lost lease when one of the leases has passed to
 -- another delivery; else the offsets, how an answer of everything up to an offset goes on, and how many keys' turns came.
-local function out_answered(keys, state, group, mode, values, covers, is_final)
+local function out_answered(keys, state, group, mode, values, covers, is_final, also_undelivered)
   local named, wanted, highest = {}, {}, 0
   for n, value in ipairs(values) do
     named[n] = value
@@ -119,7 +120,7 @@ local function out_answered(keys, state, group, mode, values, covers, is_final)
       for n, held in ipairs(redis.call('HMGET', keys.leases, unpack(named, first, math.min(first + 999, #named)))) do
         local offset, sequence = named[first + n - 1], wanted[first + n - 1]
         if held and sequence and string.match(held, '^%d+:(%d+):') ~= sequence then passed[offset] = values[first + n - 1] end
-        if held and not seen[offset] and out_is_delivered(held) then
+        if held and not seen[offset] and (also_undelivered or out_is_delivered(held)) then
           seen[offset] = true
           offsets[#offsets + 1] = offset
           highest = math.max(highest, tonumber(offset))
