@@ -10,7 +10,7 @@ import msgspec
 from streams.dataplane.bodies import Fields, read_fields
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Known
-from streams.dataplane.request import Disconnected, Request
+from streams.dataplane.request import Disconnected, Request, invalid
 from streams.dataplane.response import Response
 from streams.errors import Refusal, refusal_of
 from streams.log import entries, groups
@@ -23,6 +23,7 @@ LONGEST_WAIT_S = 30.0
 LONGEST_DELAY_S = 30 * 86_400.0
 LONGEST_TEXT = 255
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LEASE = re.compile(r"[0-9]{1,16}-[0-9]{1,16}-[0-9]{1,16}")
 
 
@@ -37,7 +38,7 @@ async def fetch(context: Context, request: Request, name: str, group: str) -> Re
         request,
         group=group,
         limit=fields.whole("limit", low=1, high=MOST, default=100),
-        consumer=fields.text("consumer", longest=LONGEST_TEXT),
+        consumer=_consumer(fields),
         max_bytes=fields.whole("max_bytes", low=1, high=ANSWER_LIMIT_BYTES, default=ANSWER_LIMIT_BYTES),
     )
     wait_s = fields.seconds("wait", high=LONGEST_WAIT_S, default=LONGEST_WAIT_S)
@@ -196,6 +197,13 @@ async def _read(context: Context, request: Request, name: str, *allowed: str) ->
     await context.directory.stream(grant, name, may="consume")
     request.query()
     return await read_fields(request, *allowed)
+
+
+def _consumer(fields: Fields) -> str:
+    name = fields.text("consumer", longest=LONGEST_TEXT)
+    if _CONTROL.search(name):
+        raise invalid("consumer", "Expected a name without control characters.")
+    return name
 
 
 def _targets(fields: Fields, *names: str) -> tuple[Named, list[int | str]]:

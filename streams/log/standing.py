@@ -254,7 +254,9 @@ def members(stream_id: str, name: str) -> Op[dict[str, tuple[int, int]]]:
         flat = [part for offset, lease in pairs if offset in out for part in (offset, lease)]
     found: dict[str, tuple[int, int]] = {}
     for value in flat[1::2]:
-        _, _, at_ms, consumer = value.decode().split(":", 3)
+        _, sequence, at_ms, consumer = value.decode().split(":", 3)
+        if sequence == "0":  # replayed or given back, and with nobody since
+            continue
         count, last = found.get(consumer, (0, 0))
         found[consumer] = (count + 1, max(last, int(at_ms)))
     return found

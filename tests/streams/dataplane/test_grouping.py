@@ -74,6 +74,7 @@ def test_the_four_answers(client: httpx.Client, stream: Stream, group: Group) ->
         ("fetch", {"max_bytes": 0}),
         ("fetch", {"batch": 1}),
         ("fetch", {"consumer": "x" * 256}),
+        ("fetch", {"consumer": "a\x00b"}),
         ("ack", {}),
         ("ack", {"offsets": [1], "up_to": 1}),
         ("ack", {"offsets": ["1"]}),

@@ -628,3 +628,12 @@ def test_an_ack_goes_past_more_replayed_letters_than_a_slice(
     fetch(log, stream, 5)
     log.run(dead_letters.replay(stream, "g", every))
     assert log.run(groups.ack(stream, "g", "up_to", [1105])) == 5
+
+
+def test_a_replayed_letter_that_nobody_has_yet_is_with_no_consumer(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group()
+    replay(log, stream)
+    log.run(groups.ack(stream, "g", "offsets", [2, 3]))
+    assert log.run(standing.members(stream, "g")) == {}
