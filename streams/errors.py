@@ -114,7 +114,7 @@ def _writable(value: Any) -> Any:
             return _writable(str(value))
 
 
-def refusal_of(error: log_errors.LogError, *, stream: str = "") -> Refusal:
+def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "") -> Refusal:
     """The answer for what the log refused."""
     match error:
         case log_errors.StreamNotFound():
@@ -122,7 +122,7 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "") -> Refusal:
         case log_errors.MessageNotFound():
             return Refusal("message_not_found", "No message stands at this offset.", err_code=10037)
         case log_errors.GroupNotFound():
-            return group_not_found("")
+            return group_not_found(group)
         case log_errors.LeaseLost():
             return Refusal(
                 "lease_lost",

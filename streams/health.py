@@ -184,16 +184,31 @@ def _stopped(last: Sample, *, works: bool, gap_ms: float) -> Verdict | None:
 
 def _stalled(samples: Sequence[Sample], *, behind: bool, gap_ms: float) -> Verdict | None:
     first, last = samples[0], samples[-1]
-    stands = last.floor == first.floor and last.acked == first.acked and last.dead == first.dead
-    since_ms = last.at_ms - max(last.acked_ms, first.at_ms)
+    if last.floor != first.floor or last.dead != first.dead:
+        return None
     in_vain = last.redelivered > first.redelivered
+    if last.acked != first.acked:
+        return _stuck(samples) if in_vain else None
+    since_ms = last.at_ms - max(last.acked_ms, first.at_ms)
     always_behind = behind and all(sample.lag for sample in samples)
-    if not stands or not (always_behind or in_vain) or since_ms < max(QUIET_MS, 3 * gap_ms):
+    if not (always_behind or in_vain) or since_ms < max(QUIET_MS, 3 * gap_ms):
         return None
     return Verdict(
         "stalled",
         f"Consumers fetch, but nothing was acknowledged for {_time(since_ms)};"
         f" {_messages(last.pending)} out, {_waits(last.lag)}.",
+    )
+
+
+def _stuck(samples: Sequence[Sample]) -> Verdict | None:
+    """Others are acknowledged, but the oldest one comes again and again, over a whole window."""
+    first, last = samples[0], samples[-1]
+    if len(samples) < WINDOW or not all(sample.pending for sample in samples):
+        return None
+    return Verdict(
+        "stalled",
+        f"Others are acknowledged, but the oldest message was not for {_time(last.at_ms - first.at_ms)};"
+        f" {_messages(last.redelivered - first.redelivered)} went out again.",
     )
 
 

@@ -105,15 +105,18 @@ class ApiView(APIView):
 
     def page(self, rows: list[Any], *, next_after: str | int | None) -> Response:
         """A bare array, with a link to the next page where there is one."""
-        headers = {}
-        if next_after is not None:
-            parameters = [
-                (name, value)
-                for name, values in self.request.query_params.lists()
-                if name != "after"
-                for value in values
-            ]
-            query = urlencode([*parameters, ("after", next_after)])
-            url = self.request._request.build_absolute_uri(self.request.path)
-            headers["Link"] = f'<{url}?{query}>; rel="next"'
-        return Response(rows, headers=headers)
+        return Response(rows, headers=self.link(next_after=next_after))
+
+    def link(self, *, next_after: str | int | None) -> dict[str, str]:
+        """The header that names the next page; none where there is none."""
+        if next_after is None:
+            return {}
+        parameters = [
+            (name, value)
+            for name, values in self.request.query_params.lists()
+            if name != "after"
+            for value in values
+        ]
+        query = urlencode([*parameters, ("after", next_after)])
+        url = self.request._request.build_absolute_uri(self.request.path)
+        return {"Link": f'<{url}?{query}>; rel="next"'}

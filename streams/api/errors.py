@@ -27,20 +27,21 @@ log = logging.getLogger(__name__)
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     """DRF's hook: the answer for whatever a view raised."""
-    refusal = refusal_for(error, stream=str(context["kwargs"].get("name", "")))
+    named = context["kwargs"]
+    refusal = refusal_for(error, stream=str(named.get("name", "")), group=str(named.get("group", "")))
     if refusal is None:
         refusal = unexpected(error, context["request"])
     set_rollback()
     return Response(refusal.body(), status=refusal.status, headers=refusal.headers)
 
 
-def refusal_for(error: Exception, *, stream: str = "") -> Refusal | None:
+def refusal_for(error: Exception, *, stream: str = "", group: str = "") -> Refusal | None:
     """The refusal that an exception stands for; None when nobody foresaw it."""
     match error:
         case Refusal():
             return error
         case LogError():
-            return refusal_of(error, stream=stream)
+            return refusal_of(error, stream=stream, group=group)
         case exceptions.ValidationError():
             return validation_refusal(error.get_full_details())
         case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():

@@ -87,7 +87,10 @@ class GroupChanges(Strict):
         required=False, help_text="Messages of one key go out one at a time, in order; other keys meanwhile."
     )
     inactive_after = Seconds(
-        min_value=1, required=False, allow_null=True, help_text="Without a fetch for so long it is removed."
+        min_value=1,
+        required=False,
+        allow_null=True,
+        help_text="From 1 s; without a fetch for so long it is removed.",
     )
     description = Text(required=False, allow_blank=True, max_length=LONGEST_DESCRIPTION_BYTES)
 
@@ -116,6 +119,10 @@ class PauseWanted(Strict):
     """For how long."""
 
     until = Moment(required=False, allow_null=True, help_text="None: until it is resumed.")
+
+
+class ResumeWanted(Strict):
+    """Nothing."""
 
 
 class ReplayWanted(Strict):

@@ -23,14 +23,16 @@ from streams.api.group_objects import (
     PauseWanted,
     PositionWanted,
     ReplayWanted,
+    ResumeWanted,
     Sought,
     letter_json,
     settings_in,
 )
 from streams.api.operation import Operation
 from streams.api.queries import DeadLettersAsked, OffsetAsked, PendingAsked
-from streams.errors import Refusal
+from streams.errors import Refusal, refusal_of
 from streams.log import entries
+from streams.log.errors import MessageNotFound
 from streams.log.pending import Wanted
 from streams.models import Group
 from streams.services.groups import (
@@ -197,6 +199,9 @@ class GroupResumeView(ApiView):
             id="group_resume",
             summary="Deliver again",
             scope="manage",
+            body=ResumeWanted,
+            body_optional=True,
+            examples={"now": {}},
             answer=GroupObject,
             refusals=NOT_FOUND,
         ),
@@ -204,6 +209,7 @@ class GroupResumeView(ApiView):
 
     def post(self, request: Request, name: str, group: str) -> Response:
         found = group_for(self.caller, name, group, may="manage")
+        self.sent(ResumeWanted)
         group_resume(found, actor=self.caller.actor)
         return Response(GroupObject(selectors.group_view(found)).data)
 
@@ -265,9 +271,9 @@ class DeadLettersView(ApiView):
 
     def get(self, request: Request, name: str, group: str) -> HttpResponse:
         found = group_for(self.caller, name, group, may="read")
-        letters = selectors.dead_letters(
-            found, start=self.asked.get("after", 0) + 1, limit=self.asked["limit"]
-        )
+        limit = self.asked["limit"]
+        letters = selectors.dead_letters(found, start=self.asked.get("after", 0) + 1, limit=limit + 1)
+        has_more, letters = len(letters) > limit, letters[:limit]
         rows = [
             letter_json(
                 letter,
@@ -276,7 +282,8 @@ class DeadLettersView(ApiView):
             )
             for letter in letters
         ]
-        return HttpResponse(f"[{','.join(rows)}]", content_type="application/json")
+        link = self.link(next_after=letters[-1].offset if has_more else None)
+        return HttpResponse(f"[{','.join(rows)}]", content_type="application/json", headers=link)
 
     def delete(self, request: Request, name: str, group: str) -> Response:
         found = group_for(self.caller, name, group, may="manage")
@@ -294,7 +301,8 @@ class DeadLettersReplayView(ApiView):
             scope="manage",
             body=ReplayWanted,
             answer=Counted,
-            refusals=NOT_FOUND,
+            refusals=(*NOT_FOUND, "message_not_found"),
+            description="Offsets without a dead letter are passed over; 404 when there is none at any of them.",
             examples={"some": {"offsets": [17, 23]}, "all": {"all": True}},
         ),
     }
@@ -304,5 +312,8 @@ class DeadLettersReplayView(ApiView):
         wanted: dict[str, Any] = self.sent(ReplayWanted)
         if ("offsets" in wanted) == bool(wanted.get("all")):
             raise Refusal("validation_error", "Send offsets or all, not both.", fields=["offsets", "all"])
-        count = dead_letters_replay(found, offsets=wanted.get("offsets"), actor=self.caller.actor)
+        offsets = wanted.get("offsets")
+        count = dead_letters_replay(found, offsets=offsets, actor=self.caller.actor)
+        if offsets and not count:
+            raise refusal_of(MessageNotFound(), stream=name)
         return Response({"count": count})

@@ -49,7 +49,7 @@ async def fetch(context: Context, request: Request, name: str, group: str) -> Re
     try:
         fetched = await context.directory.with_stream(grant, name, act, may="consume")
     except LogError as error:
-        raise refusal_of(error, stream=name) from None
+        raise refusal_of(error, stream=name, group=group) from None
     if fetched.deliveries:
         context.touched.add(known.stream_id)
     count = len(fetched.deliveries)
@@ -145,6 +145,7 @@ async def ack(context: Context, request: Request, name: str, group: str) -> Resp
         context,
         request,
         name,
+        group,
         lambda known: context.log.run(groups.ack(known.stream_id, group, named, values)),
     )
     return Response(b'{"acked":%d}' % count)
@@ -159,6 +160,7 @@ async def nack(context: Context, request: Request, name: str, group: str) -> Res
         context,
         request,
         name,
+        group,
         lambda known: context.log.run(groups.nack(known.stream_id, group, named, values, delay_ms=delay_ms)),
     )
 
@@ -171,6 +173,7 @@ async def working(context: Context, request: Request, name: str, group: str) -> 
         context,
         request,
         name,
+        group,
         lambda known: context.log.run(groups.working(known.stream_id, group, named, values)),
     )
 
@@ -189,7 +192,7 @@ async def term(context: Context, request: Request, name: str, group: str) -> Res
             await context.note(known, request, kind="group.terminated", group=group, after=after)
         return count
 
-    return await _counted(context, request, name, act)
+    return await _counted(context, request, name, group, act)
 
 
 async def _read(context: Context, request: Request, name: str, *allowed: str) -> Fields:
@@ -219,7 +222,7 @@ def _one_of(fields: Fields, *names: str) -> None:
 
 
 async def _answer(
-    context: Context, request: Request, name: str, act: Callable[[Known], Awaitable[int]]
+    context: Context, request: Request, name: str, group: str, act: Callable[[Known], Awaitable[int]]
 ) -> int:
     grant = request.grant
 
@@ -233,13 +236,13 @@ async def _answer(
     except StreamNotFound:
         raise
     except LogError as error:
-        raise refusal_of(error, stream=name) from None
+        raise refusal_of(error, stream=name, group=group) from None
 
 
 async def _counted(
-    context: Context, request: Request, name: str, act: Callable[[Known], Awaitable[int]]
+    context: Context, request: Request, name: str, group: str, act: Callable[[Known], Awaitable[int]]
 ) -> Response:
-    return Response(b'{"count":%d}' % await _answer(context, request, name, act))
+    return Response(b'{"count":%d}' % await _answer(context, request, name, group, act))
 
 
 def _delivered(delivery: Delivery, *, pending: int) -> bytes:

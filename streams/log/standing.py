@@ -279,6 +279,23 @@ def held(stream_id: str, name: str, *, after_ms: int) -> Op[int]:
     return int((yield ("ZCOUNT", keys.due(stream_id, name), f"({after_ms}", "+inf")))
 
 
+def is_overdue_for_last(stream_id: str, name: str, *, now_ms: int) -> Op[bool]:
+    """Whether a group that delivers once has a message out whose time is over: the next fetch makes it a dead letter.
+
+    Messages that are to come at once (a replay, a nack) are due at 0 and not meant.
+
+    Args:
+        now_ms: a time of the steady clock.
+    """
+    limit, overdue = yield Pipeline(
+        [
+            ("HGET", keys.group(stream_id, name), "max_deliver"),
+            ("ZCOUNT", keys.due(stream_id, name), "(0", now_ms),
+        ]
+    )
+    return bool(limit == b"1" and overdue)
+
+
 def health_of(stream_id: str, name: str) -> Op[bytes | None]:
     """What the worker keeps of a group between two looks (see ``streams.health``)."""
     found: bytes | None = yield ("GET", keys.health(stream_id, name))

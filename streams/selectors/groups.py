@@ -72,7 +72,7 @@ class GroupView:
         Unknown when it has not looked for a while at a group that has something to do.
         """
         if self.state.paused_until_ms is not None:
-            return Verdict("paused", "Paused; acknowledgements still count.")
+            return self._health_in_a_pause
         if not self.watched or self.watched.verdict.status == "paused":
             return Verdict("unknown", "Not watched for long enough to tell.")
         last = self.watched.samples[-1]
@@ -80,6 +80,16 @@ class GroupView:
         if not (is_at_rest and last.is_at_rest) and self.state.steady_ms - last.at_ms > STALE_MS:
             return Verdict("unknown", "The worker has not looked at this group lately.")
         return self.watched.verdict
+
+    @property
+    def _health_in_a_pause(self) -> Verdict:
+        """Paused at once, without waiting for the worker; but what is lost meanwhile comes before a pause."""
+        watched = self.watched
+        if watched and watched.verdict.status in {"losing", "poisoned"}:
+            is_fresh = self.state.steady_ms - watched.samples[-1].at_ms <= STALE_MS
+            if is_fresh:
+                return watched.verdict
+        return Verdict("paused", "Paused; acknowledgements still count.")
 
     @property
     def status(self) -> str:

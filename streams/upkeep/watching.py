@@ -88,17 +88,22 @@ class Watch:
     async def _one(self, stream_id: str, name: str, *, polls: int) -> Watched | None:
         try:
             state = await self._log.run(standing.inspect(stream_id, name))
+            is_overdue = await self._log.run(
+                standing.is_overdue_for_last(stream_id, name, now_ms=state.steady_ms)
+            )
             held = await self._log.run(standing.held(stream_id, name, after_ms=state.steady_ms))
         except (GroupNotFound, StreamNotFound):
             return None
         kept = await self._log.run(standing.health_of(stream_id, name))
-        fresh = health.looked(health.read(kept), sample_of(state, held=held, polls=polls))
+        fresh = health.looked(
+            health.read(kept), sample_of(state, held=held, polls=polls, is_overdue=is_overdue)
+        )
         await self._log.run(standing.health_set(stream_id, name, health.written(fresh)))
         return Watched(stream_id, name, state, fresh)
 
 
-def sample_of(state: GroupState, *, held: int, polls: int) -> Sample:
-    """What the engine needs of a group's state."""
+def sample_of(state: GroupState, *, held: int, polls: int, is_overdue: bool = False) -> Sample:
+    """What the engine needs of a group's state; ``is_overdue`` as ``standing.is_overdue_for_last`` says."""
     since_ms = state.made_ms or state.steady_ms
     is_at_rest = not state.lag and not state.ack_pending
     return Sample(
@@ -118,7 +123,7 @@ def sample_of(state: GroupState, *, held: int, polls: int) -> Sample:
         lag_ms=0 if is_at_rest or state.oldest_ms is None else max(0, state.now_ms - state.oldest_ms),
         edge_ms=None if is_at_rest else state.edge_ms,
         ttl_ms=state.ttl_ms,
-        is_last_chance=state.is_last_chance,
+        is_last_chance=state.is_last_chance or is_overdue,
         is_paused=state.paused_until_ms is not None,
     )
 

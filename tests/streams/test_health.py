@@ -86,6 +86,21 @@ def test_messages_delivered_in_vain_are_a_stall() -> None:
     assert judged(samples).status == "stalled"
 
 
+def redelivering(samples: Sequence[Sample]) -> list[Sample]:
+    return [msgspec.structs.replace(sample, redelivered=n) for n, sample in enumerate(samples)]
+
+
+def test_an_oldest_message_that_comes_again_and_again_is_a_stall_though_others_are_acknowledged() -> None:
+    assert judged(redelivering(window(floor=0))).status == "stalled"
+    assert judged(redelivering(window(floor=0))[1:]).status == "ok"
+    assert judged(redelivering(window())).status == "ok"
+    assert judged(window(floor=0)).status == "ok"
+
+
+def test_consumers_that_only_say_that_they_work_stall_what_waits() -> None:
+    assert judged(window(step=0, lag=7, held=10, acked_ms=START_MS)).status == "stalled"
+
+
 def test_one_that_usually_rests_long_is_not_stopped_early() -> None:
     quiet = window(step=0, lag=7, polls=0, fetched_ms=START_MS, acked_ms=START_MS)
     assert judged(quiet, fetch_gap_ms=10_000).status == "stopped"

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from streams import store
+from streams import health, store
 from streams.log import groups, standing, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Event, Stream
 from streams.services.upkeep import groups_remove_inactive
+from streams.upkeep import watching
 from tests.streams.api.conftest import Api
 from tests.waiting import until
 
@@ -238,6 +239,48 @@ def test_dead_letters_are_listed_replayed_and_deleted(owner: Api, path: str) -> 
     assert refused(owner.delete(f"{path}/g/dead-letters?ofset=4")) == (400, "validation_error")
     assert owner.post(f"{path}/g/dead-letters/replay", {"all": True}).json() == {"count": 1}
     assert owner.get(f"{path}/g").json()["dead_letters"] == 0
+
+
+def test_what_is_lost_is_told_of_a_paused_group_too(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g"})
+    owner.post(f"{path}/g/pause", {})
+    assert owner.get(f"{path}/g").json()["health"]["status"] == "paused"
+    state = store.log().run(standing.inspect(stream_id(owner), "g"))
+    sample = watching.sample_of(state, held=0, polls=0)
+    losing = health.Health(samples=[sample], verdict=health.Verdict("losing", "2 went."), since_ms=1)
+    store.log().run(standing.health_set(stream_id(owner), "g", health.written(losing)))
+    assert owner.get(f"{path}/g").json()["health"]["status"] == "losing"
+
+
+def test_dead_letters_come_in_pages(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g"})
+    fetch(owner)
+    store.log().run(groups.term(stream_id(owner), "g", "offsets", [2, 3, 4], reason="bad"))
+    first = owner.get(f"{path}/g/dead-letters/?limit=2")
+    assert 'after=3>; rel="next"' in first.headers["Link"]
+    assert "Link" not in owner.get(f"{path}/g/dead-letters/?limit=3").headers
+
+
+def test_a_replay_of_none_is_not_found_and_not_an_event(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g"})
+    answer = owner.post(f"{path}/g/dead-letters/replay", {"offsets": [2]})
+    assert refused(answer) == (404, "message_not_found")
+    assert owner.post(f"{path}/g/dead-letters/replay", {"all": True}).json() == {"count": 0}
+    recorded = Event.objects.filter(workspace=owner.workspace.name, kind="group.dead_letters_replayed")
+    assert not recorded.exists()
+
+
+@pytest.mark.parametrize("body", [{"until": None}, {"x": 1}, [], b"{"])
+def test_a_resume_takes_nothing(owner: Api, path: str, body: Any) -> None:
+    owner.post(path, {"name": "g"})
+    owner.post(f"{path}/g/pause", {})
+    assert owner.post(f"{path}/g/resume", body).status_code == 400
+    assert owner.get(f"{path}/g").json()["paused"] is True
+
+
+def test_a_start_that_takes_no_offset_is_named_as_it_was_sent(owner: Api, path: str) -> None:
+    answer = owner.post(path, {"name": "g", "start_from": "earliest", "offset": 3})
+    assert "'earliest' takes no offset" in answer.json()["error"]["message"]
 
 
 def test_members_with_messages_in_flight_are_told(owner: Api, path: str) -> None:

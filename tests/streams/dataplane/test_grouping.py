@@ -93,6 +93,12 @@ def test_a_wrong_request_is_refused(group: Group, verb: str, fields: dict[str, A
     assert refusal(group.post(verb, **fields)) == (400, "validation_error")
 
 
+def test_a_group_that_is_not_there_is_named(client: httpx.Client, stream: Stream) -> None:
+    for verb, fields in (("fetch", {"wait": 0}), ("ack", {"offsets": [1]}), ("nack", {"offsets": [1]})):
+        answer = client.post(f"/{stream.name}/groups/nobody/{verb}", json=fields)
+        assert "'nobody'" in answer.json()["error"]["message"]
+
+
 def test_no_such_group_and_no_such_stream(client: httpx.Client, stream: Stream) -> None:
     for verb in ("fetch", "ack", "nack", "working", "term"):
         fields = {"wait": 0} if verb == "fetch" else {"offsets": [1]}

@@ -54,6 +54,16 @@ def test_what_waits_is_looked_at_again_and_again_whether_or_not_anybody_comes(
     run(valkey, act)
 
 
+def test_one_delivery_is_the_last_when_its_time_is_over(log: Log, stream: str) -> None:
+    log.run(groups.group_publish(stream, "g", Settings(max_deliver=1, ack_wait_ms=60_000)))
+    log.run(groups.fetch(stream, "g", limit=1))
+    now_ms = log.run(standing.inspect(stream, "g")).steady_ms
+    assert not log.run(standing.is_overdue_for_last(stream, "g", now_ms=now_ms))
+    assert log.run(standing.is_overdue_for_last(stream, "g", now_ms=now_ms + 61_000))
+    log.run(groups.group_publish(stream, "g", Settings(max_deliver=2)))
+    assert not log.run(standing.is_overdue_for_last(stream, "g", now_ms=now_ms + 61_000))
+
+
 def test_another_worker_goes_on_where_the_one_before_stopped(valkey: str, log: Log, stream: str) -> None:
     async def act(store: AsyncLog) -> None:
         await Watch(store, every_s=0).look([stream])
