@@ -234,6 +234,13 @@ def matching_count(stream_id: str, start: int, stop: int | None, patterns: Seque
         return not compiled or (key is not None and any(each.fullmatch(key.decode()) for each in compiled))
 
     at = yield from read.position(stream_id)
+    if not patterns:
+        yield from trim.expire(stream_id)
+        start, stop = max(start, at.floor), min(stop or at.last + 1, at.last + 1)
+        if start >= stop:
+            return 0
+        (missing,) = yield Script("counts", [keys.gone(stream_id)], [start, stop])
+        return int(stop - start - missing)
     count = 0
     while True:
         page = yield from read.forward(stream_id, at, start, read.PAGE, stop=stop, wanted=wanted)

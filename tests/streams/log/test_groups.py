@@ -637,3 +637,11 @@ def test_a_replayed_letter_that_nobody_has_yet_is_with_no_consumer(
     replay(log, stream)
     log.run(groups.ack(stream, "g", "offsets", [2, 3]))
     assert log.run(standing.members(stream, "g")) == {}
+
+
+def test_what_lies_between_two_positions_is_counted_without_what_went(log: Log, stream: str) -> None:
+    fill(log, stream, 10)
+    log.run(trim.delete(stream, [4, 9]))
+    log.run(trim.purge(stream, below=3))
+    for start, stop, count in ((1, None, 6), (4, 7, 2), (5, 4, 0), (11, 50, 0)):
+        assert log.run(standing.matching_count(stream, start, stop, [])) == count
