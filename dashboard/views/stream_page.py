@@ -28,15 +28,17 @@ REMOVALS_SHOWN = 5
 def stream_context(request: HttpRequest, caller: Caller, name: str, *, tab: str) -> dict[str, Any]:
     """The context of a tab; raises the access door's refusals."""
     stream = stream_for(caller, name, may="read")
+    row = rates.rows([stream])[0]
+    removals = selectors.removals_of(stream) if row.view.is_reachable else []
     return {
         "section": "streams",
         "caller": caller,
         "stream": stream,
-        "row": rates.rows([stream])[0],
+        "row": row,
         "tab": tab,
         "tabs": TABS,
         "base_url": base_url(request),
-        "removals": selectors.removals_of(stream)[::-1][:REMOVALS_SHOWN],
+        "removals": removals[::-1][:REMOVALS_SHOWN],
         "removal_cut": number_of(request.GET.get("left"), default=0, low=0, high=2**53),
         "undo_s": settings.ENV.undo_s,
         "may_undo": caller.may("manage"),

@@ -3,7 +3,7 @@ import json
 
 from streams.log import commit, stats
 from streams.log.client import AsyncLog, Log
-from streams.upkeep.sampling import Sample, Sampler, record
+from streams.upkeep.sampling import TOUCHED_AT_ONCE, Sample, Sampler, record
 from tests.streams.log.messages import browse, fill
 from tests.streams.upkeep.conftest import MakeStream
 
@@ -13,6 +13,8 @@ def ticks(url: str, stream: str, *steps: object) -> list[Sample | None]:
 
     async def run() -> list[Sample | None]:
         log = AsyncLog(url)
+        while await log.run(stats.take_touched(TOUCHED_AT_ONCE)):
+            pass  # what the tests before have touched is more than one sample takes
         sampler = Sampler(log)
         found: list[Sample | None] = []
         for n, step in enumerate(steps):
