@@ -33,7 +33,7 @@ test: dev system ## everything: unit, Valkey, Redis, database, Spark, Chromium, 
 	$(PYTEST) $(ARGS)
 
 .PHONY: test-fast
-test-fast: dev ## without Spark, Chromium and whole-product tests; under two minutes
+test-fast: dev ## without Spark, Chromium and whole-product tests
 	$(PYTEST) -m "not spark and not e2e and not running and not install" $(ARGS)
 
 .PHONY: coverage

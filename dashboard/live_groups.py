@@ -16,7 +16,7 @@ from streams.models import Group, Stream
 
 TURN_S = 1.0
 AT_ONCE = 100
-"""Groups told in one turn: 1 % of a store's second. The others have the next turn, however many there are."""
+"""Groups told in one turn. The others have the next turn, however many there are."""
 
 logger = logging.getLogger(__name__)
 

@@ -11,11 +11,11 @@ from streams import selectors
 from streams.access import policy_for
 from streams.api.base import ApiView
 from streams.api.errors import invalid
-from streams.api.fields import Labels, Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
+from streams.api.fields import Labels, Moment, Name, Strict, Switch, Text
 from streams.api.operation import Operation
 from streams.api.queries import PageAsked
 from streams.api.retention_effects import EffectsObject, effects_told
-from streams.api.stream_objects import LONGEST_DESCRIPTION_BYTES, LONGEST_TTL_S
+from streams.api.stream_objects import LONGEST_DESCRIPTION_BYTES, RetentionLimits
 from streams.errors import stream_not_found
 from streams.models import Stream
 from streams.services.policies import (
@@ -31,30 +31,8 @@ MOST_STREAMS = 1000
 REFUSALS = ("policy_not_found", "quota_exceeded")
 
 
-class PolicyLimits(Strict):
+class PolicyLimits(RetentionLimits):
     """The limits that a policy decides; null is no bound."""
-
-    ttl = WholeNumber(
-        required=False,
-        allow_null=True,
-        max_value=LONGEST_TTL_S,
-        help_text="Age limit of messages in seconds.",
-    )
-    max_messages = WholeNumber(required=False, allow_null=True, help_text="Count limit of each stream.")
-    max_bytes = WholeNumber(required=False, allow_null=True, help_text="Size limit of each stream.")
-    max_messages_per_key = WholeNumber(
-        required=False, allow_null=True, help_text="The newest messages of each key are kept."
-    )
-    retention = OneOf(
-        choices=["limits", "interest"],
-        required=False,
-        help_text="What lets messages go: limits alone, or also that every group is done with them.",
-    )
-    discard = OneOf(
-        choices=["old", "new"],
-        required=False,
-        help_text="At a limit: drop the oldest, or refuse the publish.",
-    )
 
 
 class PolicyChanges(PolicyLimits):

@@ -30,14 +30,9 @@ READ_ONLY = (
 )
 
 
-class StreamSettings(Strict):
-    """What can be set. Times are whole seconds, sizes bytes; a limit is null or at least 1."""
+class RetentionLimits(Strict):
+    """What may stay in a stream, as a stream or a policy sets it; null is no bound."""
 
-    policy = Name(
-        required=False,
-        allow_null=True,
-        help_text="The retention policy that decides the limits; null for none.",
-    )
     ttl = WholeNumber(
         required=False,
         allow_null=True,
@@ -61,6 +56,16 @@ class StreamSettings(Strict):
         choices=["old", "new"],
         required=False,
         help_text="At a limit: drop the oldest, or refuse the publish.",
+    )
+
+
+class StreamSettings(RetentionLimits):
+    """What can be set. Times are whole seconds, sizes bytes; a limit is null or at least 1."""
+
+    policy = Name(
+        required=False,
+        allow_null=True,
+        help_text="The retention policy that decides the limits; null for none.",
     )
     max_message_bytes = WholeNumber(
         required=False, max_value=LARGEST_MESSAGE_BYTES, help_text="Largest body of one message, as sent."

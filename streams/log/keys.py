@@ -55,6 +55,10 @@ CHANGED = "okmq:changed"
 """Channel: ``stream`` when names or settings have changed, ``token`` when a token has; caches are dropped."""
 
 
+GroupName = tuple[str, str]
+"""A stream's internal id and the name of one of its groups."""
+
+
 def stream_id(*, memory: bool = False) -> str:
     """A fresh internal id of 12 characters, with 60 random bits (50 for one on the memory server)."""
     mark = MEMORY_MARK if memory else ""

@@ -5,9 +5,7 @@ from collections.abc import Iterable, Sequence
 from streams.log import keys
 from streams.log.client import Op, Pipeline, Script, Steady
 from streams.log.errors import GroupNotFound, StoreUnavailable, StreamNotFound
-
-Named = tuple[str, str]
-"""A stream's internal id and the name of one of its groups."""
+from streams.log.keys import GroupName
 
 CALLS = 100
 """Most slices of one group in one go; the next go goes on."""
@@ -52,7 +50,7 @@ def retire_before_removal(stream_id: str) -> Op[None]:
         yield from retire_these([(stream_id, name.decode()) for name in names])
 
 
-def retire_these(groups: Iterable[Named]) -> Op[int]:
+def retire_these(groups: Iterable[GroupName]) -> Op[int]:
     """Do it for those of these groups that may have some; one that is no more is passed over."""
     total = 0
     wanted = sorted(groups)
@@ -72,7 +70,7 @@ def retire_these(groups: Iterable[Named]) -> Op[int]:
     return total
 
 
-def _ripe(groups: Sequence[Named]) -> Op[list[Named]]:
+def _ripe(groups: Sequence[GroupName]) -> Op[list[GroupName]]:
     """Which have something that came due since it was looked at; two round trips for all of them."""
     if not groups:
         return []

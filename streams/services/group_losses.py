@@ -7,6 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from streams.access import SYSTEM
+from streams.log.keys import GroupName
 from streams.log.standing import GroupState
 from streams.models import Event, Group, GroupLoss
 from streams.services.events import event_of, events_append
@@ -14,12 +15,9 @@ from streams.services.events import event_of, events_append
 PERIOD = timedelta(hours=1)
 """At most one event of each kind a group in so long."""
 
-Named = tuple[str, str]
-"""A stream's internal id and a group's name."""
-
 
 @transaction.atomic
-def group_losses_record(states: Mapping[Named, GroupState]) -> set[Named]:
+def group_losses_record(states: Mapping[GroupName, GroupState]) -> set[GroupName]:
     """Record what groups have lost and given up since events last told of it, at most once a ``PERIOD`` each.
 
     Returns:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Set
 
+from streams.log.keys import GroupName
 from streams.log.standing import GroupState
 from streams.upkeep.watching import Watched
 
@@ -11,17 +12,15 @@ AGAIN_AFTER_S = 60.0
 
 MOST_AT_ONCE = 200
 
-Named = tuple[str, str]
-
 
 class Losses:
     """Remembers what each group had lost and given up when that was recorded last."""
 
     def __init__(self) -> None:
-        self._settled: dict[Named, tuple[int, int, int]] = {}
-        self._waiting: dict[Named, tuple[float, GroupState]] = {}
+        self._settled: dict[GroupName, tuple[int, int, int]] = {}
+        self._waiting: dict[GroupName, tuple[float, GroupState]] = {}
 
-    def due(self, watched: Iterable[Watched]) -> dict[Named, GroupState]:
+    def due(self, watched: Iterable[Watched]) -> dict[GroupName, GroupState]:
         """The groups to record now, at most ``MOST_AT_ONCE``, after these were looked at."""
         now = time.monotonic()
         for each in watched:
@@ -32,7 +31,7 @@ class Losses:
         ready = [(named, state) for named, (at, state) in self._waiting.items() if at <= now]
         return dict(ready[:MOST_AT_ONCE])
 
-    def settled(self, shown: dict[Named, GroupState], done: Set[Named]) -> None:
+    def settled(self, shown: dict[GroupName, GroupState], done: Set[GroupName]) -> None:
         """What was shown, and which of it is recorded."""
         again = time.monotonic() + AGAIN_AFTER_S
         for named, state in shown.items():
