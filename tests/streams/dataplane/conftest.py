@@ -10,6 +10,7 @@ import httpx
 import pytest
 import uvicorn
 
+from okmq.up import KEEP_ALIVE_S
 from streams import bearer
 from streams.dataplane.app import DataPlane
 from streams.log import config, keys
@@ -39,7 +40,12 @@ class Server:
 
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
-        self._server = uvicorn.Server(uvicorn.Config(application, log_level="error", lifespan="on"))
+        # httpx keeps an idle connection for 5 s, as long as uvicorn's default: a call that came just then would be
+        # sent on a connection that ends. The product keeps them longer than its clients do.
+        served = uvicorn.Config(
+            application, log_level="error", lifespan="on", timeout_keep_alive=KEEP_ALIVE_S
+        )
+        self._server = uvicorn.Server(served)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
         self._thread.start()
         until(lambda: self._server.started)
