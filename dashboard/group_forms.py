@@ -136,11 +136,11 @@ class GroupSettingsForm(BootstrapMixin, forms.Form):
         if not text:
             return None
         try:
-            seconds = float(quantities.parse_duration(text))
-        except (ValueError, OverflowError):
+            seconds = quantities.parse_seconds(text)
+        except ValueError:
             raise ValidationError(_("Write how long, such as 30 min or 2 h.")) from None
-        if not 1 <= seconds <= LONGEST_WAIT_S:
-            raise ValidationError(_("From 1 second to 30 days."))
+        if not 0.1 <= seconds <= LONGEST_WAIT_S:
+            raise ValidationError(_("From 0.1 seconds to 30 days."))
         return seconds
 
     def settings(self) -> dict[str, Any]:

@@ -22,10 +22,19 @@ def parse_duration(text: str) -> int:
     Raises:
         ValueError: a sentence for the form.
     """
+    return _whole(parse_seconds(text), "second")
+
+
+def parse_seconds(text: str) -> float:
+    """The same with fractions: ``0.5 s``.
+
+    Raises:
+        ValueError: a sentence for the form.
+    """
     match = _QUANTITY.fullmatch(text.strip().lower())
     if match is None or match[2] not in _SECONDS:
         raise ValueError("Write a number and a unit: 90 s, 30 min, 12 h, 7 d, 2 w.")
-    return _whole(float(match[1]) * _SECONDS[match[2]], "second")
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 def parse_size(text: str) -> int:

@@ -87,10 +87,10 @@ class GroupChanges(Strict):
         required=False, help_text="Messages of one key go out one at a time, in order; other keys meanwhile."
     )
     inactive_after = Seconds(
-        min_value=1,
+        min_value=0.1,
         required=False,
         allow_null=True,
-        help_text="From 1 s; without a fetch for so long it is removed.",
+        help_text="Without a fetch for so long it is removed, within 5 s; an open poll is activity.",
     )
     description = Text(required=False, allow_blank=True, max_length=LONGEST_DESCRIPTION_BYTES)
 

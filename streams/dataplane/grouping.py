@@ -85,19 +85,27 @@ class Poll:
             with place as parking:
                 if not fetched.deliveries:  # the token may have gone just before it was parked
                     await self._context.directory.grant(self._request.authorization)
-                while not fetched.deliveries and time.monotonic() < deadline:
+                left = wait_s
+                while not fetched.deliveries and left > 0 and fetched.generation == opened_in:
                     waiter = parking.waiter = await self._context.wakener.watch(
                         stream_id, within_s=max(0.0, deadline - time.monotonic())
                     )
                     try:
                         parking.check()
+                        asked = time.monotonic()
+                        # Also when the time is up: the end of a poll is the last sign of life of who polls.
                         fetched = await self._try(stream_id, generation=opened_in)
                         left = deadline - time.monotonic()
                         if fetched.deliveries or left <= 0 or fetched.generation != opened_in:
                             break
+                        until = deadline
                         if fetched.due_in_ms is not None:
-                            left = min(left, fetched.due_in_ms / 1000 + 0.001)
-                        await asyncio.wait({waiter, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                            until = min(until, asked + fetched.due_in_ms / 1000 + 0.001)
+                        await asyncio.wait(
+                            {waiter, gone},
+                            timeout=max(0.0, until - time.monotonic()),
+                            return_when=asyncio.FIRST_COMPLETED,
+                        )
                     finally:
                         self._context.wakener.forget(stream_id, waiter)
                     if gone.done():

@@ -13,6 +13,9 @@ from streams.services.groups import group_delete
 from streams.services.history import history_missed
 from streams.services.streams import streams_publish
 
+INACTIVE_MARGIN_MS = 1_000
+"""Within so long a web process has told of a poll that was opened or has ended (five times a second)."""
+
 
 def tokens_note_used(used_ms: Mapping[int, int]) -> None:
     """Note when tokens were last used: token id → unix ms."""
@@ -55,8 +58,8 @@ def process_restarted(name: str, *, note: str) -> None:
 def groups_remove_inactive() -> list[str]:
     """Remove the groups that nobody has fetched from for as long as they are set to wait; returns their names.
 
-    An open poll is activity, and so is the making of the group. Nobody knows who fetched from a stream in memory while
-    its server does not answer.
+    An open poll is activity, and so is the making of the group. They go ``INACTIVE_MARGIN_MS`` later, by when an open
+    poll has been told of. Nobody knows who fetched from a stream in memory while its server does not answer.
     """
     removed = []
     timed = Group.objects.filter(inactive_after__isnull=False).select_related("stream__workspace")
@@ -67,7 +70,8 @@ def groups_remove_inactive() -> list[str]:
         # Differences of the steady clock; a group made before it was noted is taken for one made when its row was.
         made_ms = state.made_ms or int(group.created_at.timestamp() * 1000)
         since_ms = max(state.fetched_ms or 0, made_ms)
-        if group.inactive_after is not None and state.steady_ms - since_ms > group.inactive_after * 1000:
+        quiet_ms = state.steady_ms - since_ms - INACTIVE_MARGIN_MS
+        if group.inactive_after is not None and quiet_ms > group.inactive_after * 1000:
             group_delete(group, actor=SYSTEM, why=f"not fetched from for {group.inactive_after:g} s")
             removed.append(group.name)
     return removed

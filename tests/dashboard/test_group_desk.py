@@ -127,6 +127,7 @@ SETTINGS = {"ack": "explicit", "ack_wait": "30", "max_deliver": "5", "max_ack_pe
         ({"backoff": "1, 5.5"}, "backoff", [1.0, 5.5]),
         ({"max_deliver": ""}, "max_deliver", -1),
         ({"inactive_after": "2 h"}, "inactive_after", 7200.0),
+        ({"inactive_after": "0.5 s"}, "inactive_after", 0.5),
         ({"ordered_by_key": "on"}, "ordered_by_key", True),
         ({"filter_keys": "a.*"}, "filter_keys", ["a.*"]),
         ({"description": "bills"}, "description", "bills"),

@@ -237,6 +237,11 @@ def test_a_poll_that_outlasts_a_pause_is_served(
     assert log.run(standing.inspect(stream.stream_id, "g")).now_ms >= now_ms + 300
 
 
+def test_the_end_of_a_poll_is_the_last_sign_of_life(client: httpx.Client, group: Group, log: Log) -> None:
+    assert group.fetch(wait=0.3) == []
+    assert (log.run(standing.inspect(group.stream.stream_id, "g")).quiet_ms or 0) < 300
+
+
 def test_consume_is_the_scope(
     client: httpx.Client, stream: Stream, group: Group, token_for: Callable[..., str]
 ) -> None:
