@@ -9,26 +9,16 @@ from rest_framework.response import Response
 from streams import selectors
 from streams.access import stream_for
 from streams.api.base import ApiView
-from streams.api.fields import Moment, OneOf, Strict, WholeNumber
+from streams.api.fields import Moment, Strict
 from streams.api.operation import Operation
 from streams.api.queries import AskedNumber
+from streams.api.stream_objects import RetentionLimits
 from streams.log.preview import WITHIN_S
 from streams.services.plans import within_plan
 
 
-class LimitsAsked(Strict):
-    """Limits to try; what is not sent is as the stream has it."""
-
-    ttl = WholeNumber(required=False, allow_null=True, help_text="Age limit of messages in seconds.")
-    max_messages = WholeNumber(required=False, allow_null=True, help_text="Count limit.")
-    max_bytes = WholeNumber(required=False, allow_null=True, help_text="Size limit.")
-    max_messages_per_key = WholeNumber(
-        required=False, allow_null=True, help_text="The newest so many of each key."
-    )
-    retention = OneOf(choices=["limits", "interest"], required=False, help_text="What lets messages go.")
-    discard = OneOf(
-        choices=["old", "new"], required=False, help_text="Taken, and without effect on what is there."
-    )
+class LimitsAsked(RetentionLimits):
+    """Limits to try, as they would be saved; what is not sent is as the stream has it."""
 
 
 class PreviewAsked(Strict):

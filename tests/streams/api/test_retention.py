@@ -55,7 +55,8 @@ def test_an_empty_body_asks_about_the_limits_as_they_are(owner: Api, stream: Str
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("ttl", 0), ("max_bytes", "5"), ("max_mesages", 5), ("archive", True)]
+    ("field", "value"),
+    [("ttl", 0), ("ttl", 101 * 365 * 86_400), ("max_bytes", "5"), ("max_mesages", 5), ("archive", True)],
 )
 def test_a_wrong_field_is_named(owner: Api, stream: Stream, field: str, value: Any) -> None:
     answer = owner.post(PATH, {field: value})

@@ -1,18 +1,23 @@
 """What a preview says is what then happens, to the message and the byte."""
 
 import random
-from collections.abc import Callable
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from streams.log import groups, keys, read, stats, trim
+from streams.log import config, entries, groups, keys, read, stats, trim
 from streams.log.append import append
 from streams.log.client import Log
+from streams.log.entries import NewMessage
 from streams.log.groups import Settings
 from streams.log.preview import Preview, preview
-from tests.streams.log.conftest import MakeStream, Publish
+from tests.streams.log.conftest import DEFAULTS, MakeStream, Publish
 from tests.streams.log.messages import browse, fill, message
+from tests.waiting import until
 
-STREAMS = 150
+STREAMS = 1000
 
 
 def whole(log: Log, stream: str) -> dict[str, bytes]:
@@ -22,53 +27,121 @@ def whole(log: Log, stream: str) -> dict[str, bytes]:
 
 
 def effect_of(log: Log, stream: str, apply: Callable[[], None]) -> tuple[int, int, int, set[int]]:
+    """What saving took away: messages, bytes, the first offset then, and which."""
     before, held = log.run(stats.inspect(stream)), {each.offset for each in browse(log, stream)}
     apply()
     log.run(trim.apply_limits(stream))
     log.run(trim.keep_newest_of_keys(stream))
+    log.run(trim.release(stream))
     after, left = log.run(stats.inspect(stream)), {each.offset for each in browse(log, stream)}
     return before.messages - after.messages, before.bytes - after.bytes, after.first_offset, held - left
 
 
-def test_what_a_preview_says_is_what_then_goes(
-    log: Log, make_stream: MakeStream, publish_settings: Publish
-) -> None:
-    chance = random.Random(3)
-    for n in range(STREAMS):
-        stream = make_stream(max_messages_per_key=chance.choice([None, 4]), archive=chance.random() < 0.3)
-        count = chance.randint(0, 40)
-        batch = [
-            message(k, body=b"7" * chance.randint(1, 20), key=chance.choice([None, "a.x", "a.y", "b"]))
-            for k in range(1, count + 1)
-        ]
-        if batch:
-            log.run(append(stream, batch))
-        filters = {"all": (), "some": ("a.*",)}
-        settled: dict[str, set[int]] = {}
-        for name, patterns in filters.items():
-            log.run(groups.group_publish(stream, name, Settings(filter_keys=patterns)))
-            got = log.run(groups.fetch(stream, name, limit=chance.randint(1, 30))).deliveries
-            offsets = [int(each.lease.split("-")[1]) for each in got]
-            settled[name] = set(chance.sample(offsets, len(offsets) // 2))
-            log.run(groups.ack(stream, name, "offsets", sorted(settled[name])))
-        log.run(trim.delete(stream, chance.sample(range(1, 45), 6)))
+@dataclass
+class Drawn:
+    """A stream drawn at random: what its groups want (name → patterns) and have settled, where they have come to."""
+
+    stream: str
+    count: int
+    wants: dict[str, tuple[str, ...]]
+    acks: dict[str, str]
+    settled: dict[str, set[int]] = field(default_factory=dict)
+    made_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def age_s(self) -> float:
+        return time.monotonic() - self.made_s
+
+    def has_unread(self, name: str, offset: int, key: str | None) -> bool:
+        is_wanted = not self.wants[name] or (key or "").startswith("a.")
+        return is_wanted and offset not in self.settled[name]
+
+
+def batch_of(chance: random.Random, first: int, *, ttls: Sequence[int | None]) -> list[NewMessage]:
+    return [
+        message(
+            n,
+            body=b"7" * chance.randint(1, 20),
+            key=chance.choice([None, "a.x", "a.y", "b"]),
+            ttl_s=chance.choice([None, None, *ttls]),
+        )
+        for n in range(first, first + chance.randint(0, 20))
+    ]
+
+
+def drawn(log: Log, chance: random.Random) -> Drawn:
+    """A stream with its older half of messages."""
+    stream = keys.stream_id()
+    limits = {
+        "max_messages_per_key": chance.choice([None, None, 4]),
+        "max_messages": chance.choice([None, None, 30]),
+        "archive": chance.random() < 0.3,
+    }
+    publish(log, stream, **limits)
+    batch = batch_of(chance, 1, ttls=(1, 1000))
+    if batch:
+        log.run(append(stream, batch))
+    wants = {"all": (), "some": ("a.*",), "loose": ()}
+    names = chance.sample(sorted(wants), chance.randint(0, 3))
+    acks = {name: "none" if name == "loose" else "explicit" for name in names}
+    for name in names:
+        log.run(groups.group_publish(stream, name, Settings(filter_keys=wants[name], ack=acks[name])))
+    return Drawn(stream, len(batch), {name: wants[name] for name in names}, acks)
+
+
+def publish(log: Log, stream: str, **settings: object) -> None:
+    registered = config.Registered(
+        stream_id=stream, name=stream, workspace="default", workspace_id=1, archive=False
+    )
+    log.run(config.stream_publish(registered, {**DEFAULTS, **settings}))
+
+
+def filled_up(log: Log, chance: random.Random, each: Drawn) -> None:
+    """The younger half, then groups that read and answer, then single deletions."""
+    batch = batch_of(chance, each.count + 1, ttls=(1000,))
+    if batch:
+        log.run(append(each.stream, batch))
+    each.count += len(batch)
+    for name, ack in each.acks.items():
+        got = log.run(groups.fetch(each.stream, name, limit=chance.randint(1, 30))).deliveries
+        offsets = [entries.position(delivery.entry)[0] for delivery in got]
+        done = offsets if ack == "none" else chance.sample(offsets, len(offsets) * chance.randint(0, 4) // 4)
+        each.settled[name] = set(done)
+        if ack == "explicit":
+            log.run(groups.ack(each.stream, name, "offsets", sorted(done)))
+    log.run(trim.delete(each.stream, chance.sample(range(1, 45), 6)))
+
+
+def test_on_a_thousand_random_streams_what_a_preview_says_is_what_then_goes(valkey_memory: str) -> None:
+    chance, log = random.Random(3), Log(valkey_memory)
+    streams = [drawn(log, chance) for _ in range(STREAMS)]
+    until(lambda: streams[-1].age_s > 3)
+    taken: Counter[str] = Counter()
+    for each in streams:
+        between_s = each.age_s / 2
+        filled_up(log, chance, each)
         wanted: dict[str, Any] = {
+            "ttl": chance.choice([None, None, max(1, round(between_s))]),
             "max_messages": chance.choice([None, chance.randint(1, 40)]),
             "max_bytes": chance.choice([None, chance.randint(1, 400)]),
             "max_messages_per_key": chance.choice([None, chance.randint(1, 5)]),
+            "retention": chance.choice(["limits", "interest"]),
+            "discard": chance.choice(["old", "new"]),
         }
-        key_of = {each.offset: each.key for each in browse(log, stream)}
-        told = log.run(preview(stream, wanted, filters))
-        went = effect_of(log, stream, lambda: publish_settings(stream, **wanted))  # noqa: B023
-        assert (told.messages, told.bytes, told.first_offset) == went[:3], (n, wanted)
-        for name in filters:
-            unread = {
-                offset
-                for offset in went[3] - settled[name]
-                if name == "all" or (key_of[offset] or "").startswith("a.")
-            }
-            assert told.unread[name] == len(unread), (n, name, wanted)
-        assert (told.as_of, told.is_complete) == (count, True)
+        key_of = {found.offset: found.key for found in browse(log, each.stream)}
+        told = log.run(preview(each.stream, wanted, each.wants))
+        went = effect_of(log, each.stream, lambda: publish(log, each.stream, **wanted))  # noqa: B023
+        assert (told.messages, told.bytes, told.first_offset) == went[:3], wanted
+        left = browse(log, each.stream)
+        assert told.oldest_ms == (left[0].timestamp_ms if left else None)
+        assert told.unread == {
+            name: sum(each.has_unread(name, offset, key_of[offset]) for offset in went[3])
+            for name in each.wants
+        }, wanted
+        assert (told.as_of, told.is_complete) == (each.count, True)
+        taken.update(name for name, value in wanted.items() if value is not None and went[0])
+    assert min(taken[name] for name in ("ttl", "max_messages", "max_bytes", "max_messages_per_key")) > 100
+    log.close()
 
 
 def test_a_preview_changes_nothing(log: Log, make_stream: MakeStream) -> None:
