@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
+from dashboard.group_rows import DOTS
 from dashboard.stream_rows import StreamRow
+from streams.selectors import JudgedGroup
 from streams.upkeep.processes import ProcessStatus
 
 # A restart is worth a word for a while, not for ever.
@@ -21,9 +23,15 @@ class Concern:
     url: str = ""
 
 
-def concerns(*, processes: Iterable[ProcessStatus], rows: Sequence[StreamRow], now_s: float) -> list[Concern]:
-    """What is wrong now, or was lately."""
-    found = [*_of_processes(processes, now_s=now_s), *_of_streams(rows)]
+def concerns(
+    *,
+    processes: Iterable[ProcessStatus],
+    rows: Sequence[StreamRow],
+    groups: Sequence[JudgedGroup],
+    now_s: float,
+) -> list[Concern]:
+    """What is wrong now, or was lately; ``groups`` are those in trouble."""
+    found = [*_of_processes(processes, now_s=now_s), *_of_streams(rows), *_of_groups(groups)]
     return sorted(found, key=lambda concern: concern.level != "bad")
 
 
@@ -56,3 +64,14 @@ def _of_streams(rows: Sequence[StreamRow]) -> list[Concern]:
             )
         )
     return found
+
+
+def _of_groups(groups: Sequence[JudgedGroup]) -> list[Concern]:
+    return [
+        Concern(
+            "bad" if DOTS[group.verdict.status] == "bad" else "warn",
+            f"Group {group.name} of {group.stream} is {group.verdict.status}: {group.verdict.reason}",
+            reverse("dashboard:group", args=[group.stream, group.name]),
+        )
+        for group in groups
+    ]

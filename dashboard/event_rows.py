@@ -1,6 +1,8 @@
 """Events as a page shows them: what is asked for, and each with its difference between before and after."""
 
+import itertools
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -116,6 +118,25 @@ class EventRow:
             for field in dict.fromkeys((*before, *after))
         ]
         return sorted(found, key=lambda change: change.before == change.after)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedEvents:
+    """Events of one kind, place and actor that followed each other: the newest, how many, when the first was."""
+
+    event: Event
+    count: int
+    since: datetime
+
+
+def folded(events: Iterable[Event], *, most: int) -> list[FoldedEvents]:
+    """At most so many rows of events that come newest first."""
+    runs = itertools.groupby(events, key=lambda event: (event.kind, event.stream, event.group, event.actor))
+    rows = []
+    for _place, run in itertools.islice(runs, most):
+        same = list(run)
+        rows.append(FoldedEvents(same[0], len(same), same[-1].time))
+    return rows
 
 
 def _said(value: Any) -> str:

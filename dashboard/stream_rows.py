@@ -12,7 +12,7 @@ from dashboard.group_rows import DOTS
 from streams.log.stats import State
 from streams.models import Stream
 from streams.models.stream import Discard, Storage
-from streams.selectors import StreamView, WorstGroup
+from streams.selectors import JudgedGroup, StreamView
 
 ACTIVE_WITHIN_MS = 60_000
 FULL_FROM = 0.9
@@ -53,7 +53,7 @@ class StreamRow:
 
     view: StreamView
     rates: Rates
-    worst: WorstGroup | None = None
+    worst: JudgedGroup | None = None
 
     @property
     def stream(self) -> Stream:

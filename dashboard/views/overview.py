@@ -1,6 +1,7 @@
 """The first page: how everything stands, and what needs attention."""
 
 import time
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -9,35 +10,55 @@ from django.views.decorators.http import require_GET
 
 from dashboard import rates
 from dashboard.attention import concerns
+from dashboard.event_rows import folded
+from dashboard.group_rows import DOTS
 from dashboard.stream_rows import FULL_FROM
-from dashboard.views.door import base_url, console_page
+from dashboard.views.door import base_url, console_page, is_part
 from streams import selectors
 from streams.access import Caller
 from streams.upkeep import processes
 
 EVENTS_SHOWN = 8
+EVENTS_READ = 200
+"""Events of one kind and place that follow each other are one row: so many are read to fill the rows."""
+
 CONCERNS_SHOWN = 50
 
 
 @require_GET
 @console_page
 def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
-    """Totals, rates, processes, concerns, newest events; with no stream yet, how to begin."""
-    filling = selectors.streams_filling(caller, used=FULL_FROM, most=CONCERNS_SHOWN)
-    running = processes.read(settings.ENV.processes_file)
-    series = rates.workspace_series(caller.workspace)
-    return render(
-        request,
-        "dashboard/overview.html",
-        {
+    """Totals, rates, processes, concerns, newest events; with no stream yet, how to begin. htmx asks for what has no
+    socket of its own: groups, concerns and events.
+    """
+    if is_part(request):
+        answer = render(request, "dashboard/parts/attention.html", _attention(caller))
+    else:
+        context = {
             "section": "overview",
             "caller": caller,
             "totals": rates.totals(caller),
-            "series": series,
-            "concerns": concerns(processes=running, rows=rates.rows(filling), now_s=time.time()),
-            "processes": running,
-            "events": selectors.events_latest(caller.workspace, limit=EVENTS_SHOWN),
+            "series": rates.workspace_series(caller.workspace),
             "demo": selectors.demo_of(caller.workspace),
             "base_url": base_url(request),
-        },
-    )
+        }
+        answer = render(request, "dashboard/overview.html", context | _attention(caller))
+    answer["Vary"] = "HX-Request"
+    return answer
+
+
+def _attention(caller: Caller) -> dict[str, Any]:
+    filling = selectors.streams_filling(caller, used=FULL_FROM, most=CONCERNS_SHOWN)
+    groups = selectors.group_totals(caller, most=CONCERNS_SHOWN)
+    running = processes.read(settings.ENV.processes_file)
+    return {
+        "processes": running,
+        "groups": groups,
+        "statuses": [
+            (status, DOTS.get(status, "empty"), count) for status, count in groups.by_status.items()
+        ],
+        "concerns": concerns(
+            processes=running, rows=rates.rows(filling), groups=groups.troubled, now_s=time.time()
+        ),
+        "events": folded(selectors.events_latest(caller.workspace, limit=EVENTS_READ), most=EVENTS_SHOWN),
+    }

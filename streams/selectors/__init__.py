@@ -3,6 +3,7 @@
 from streams.selectors.alerts import alerts_firing, alerts_firing_count, alerts_latest, back_test
 from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove, first_fault
 from streams.selectors.events import EventsWanted, events_found, events_latest, events_page
+from streams.selectors.group_verdicts import GroupTotals, JudgedGroup, group_totals, worst_groups
 from streams.selectors.groups import (
     GroupView,
     Member,
@@ -55,7 +56,6 @@ from streams.selectors.workspaces import (
     workspace_view,
     workspaces_page,
 )
-from streams.selectors.worst_groups import WorstGroup, worst_groups
 
 __all__ = [
     "METRICS_STREAM",
@@ -63,7 +63,9 @@ __all__ = [
     "EventsWanted",
     "Fault",
     "Found",
+    "GroupTotals",
     "GroupView",
+    "JudgedGroup",
     "Member",
     "Overview",
     "PersonView",
@@ -73,7 +75,6 @@ __all__ = [
     "StreamName",
     "StreamView",
     "WorkspaceView",
-    "WorstGroup",
     "alerts_firing",
     "alerts_firing_count",
     "alerts_latest",
@@ -90,6 +91,7 @@ __all__ = [
     "events_prove",
     "first_fault",
     "group_positions",
+    "group_totals",
     "group_view",
     "group_views",
     "history_points",

@@ -90,15 +90,15 @@ def process(**facts: object) -> ProcessStatus:
 
 def test_a_restart_is_told_for_an_hour() -> None:
     restarted = process(restarts=1, since=1_000.0, note="exited with signal 9")
-    (told,) = concerns(processes=[restarted], rows=[], now_s=1_012.0)
+    (told,) = concerns(processes=[restarted], rows=[], groups=[], now_s=1_012.0)
     assert (told.level, told.sentence) == ("warn", "web exited with signal 9, restarted 12 s ago.")
-    assert concerns(processes=[restarted], rows=[], now_s=9_999.0) == []
+    assert concerns(processes=[restarted], rows=[], groups=[], now_s=9_999.0) == []
 
 
 def test_the_worst_concern_comes_first() -> None:
     missing = process(name="analytics", state="unavailable", note="Install Java.")
     dead = process(state="restarting", note="exited with code 1")
-    told = concerns(processes=[missing, dead], rows=[], now_s=0.0)
+    told = concerns(processes=[missing, dead], rows=[], groups=[], now_s=0.0)
     assert [each.level for each in told] == ["bad", "warn"]
 
 
@@ -108,7 +108,7 @@ def test_a_stream_that_refuses_when_full_is_told_before_it_does(messages: int, l
 
     stream = Stream(name="a", discard="new", max_messages=10)
     row = StreamRow(StreamView(stream, replace(EMPTY, messages=messages)), Rates())
-    assert [each.level for each in concerns(processes=[], rows=[row], now_s=0.0)] == (
+    assert [each.level for each in concerns(processes=[], rows=[row], groups=[], now_s=0.0)] == (
         [level] if level else []
     )
 

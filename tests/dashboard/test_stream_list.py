@@ -8,16 +8,13 @@ import pytest
 from django.test import Client
 from django.utils.html import strip_tags
 
-from streams import health, selectors, store
-from streams.health import Health, Sample, Status, Verdict
-from streams.log import standing
+from streams import selectors, store
 from streams.log.append import append
-from streams.log.client import Op
-from streams.log.commands import Steady
 from streams.log.entries import NewMessage
 from streams.models import Group, Stream
 from streams.services.streams import internal_stream
 from tests.dashboard.conftest import MakeStream
+from tests.dashboard.verdicts import judged
 
 
 @pytest.fixture
@@ -86,33 +83,6 @@ def test_a_label_with_markup_is_text_and_its_link_finds_its_streams(
     assert "<b onclick" not in page
     (address,) = re.findall(r'class="chip label" href="/streams/\?([^"]*)"', page)
     assert names(viewer, address) == ["a"]
-
-
-def judged(stream: Stream, group: str, status: Status, *, lag_ms: int) -> None:
-    """As if the worker had found this of a group a moment ago."""
-
-    def op() -> Op[None]:
-        now_ms: int = yield Steady()
-        sample = Sample(
-            at_ms=now_ms,
-            lag=5,
-            pending=0,
-            held=0,
-            floor=0,
-            deliveries=0,
-            acked=0,
-            redelivered=0,
-            dead=0,
-            removed=0,
-            polls=0,
-            fetched_ms=now_ms,
-            acked_ms=0,
-            lag_ms=lag_ms,
-        )
-        held = Health(samples=[sample], verdict=Verdict(status, f"It is {status}."), since_ms=now_ms)
-        yield from standing.health_set(stream.stream_id, group, health.written(held))
-
-    store.log().run(op())
 
 
 def test_a_stream_shows_its_worst_group_with_the_reason_and_the_lag_in_time(

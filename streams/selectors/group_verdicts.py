@@ -1,0 +1,120 @@
+"""How many groups are doing, for lists and totals: one read a group, of what the worker found."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from streams import health, store
+from streams.access import Caller
+from streams.health import Status, Verdict
+from streams.log import standing
+from streams.log.client import Op
+from streams.log.commands import Steady
+from streams.models import Group, Stream
+from streams.selectors.streams import streams_of
+
+WORST_FIRST: tuple[Status, ...] = (
+    "losing",
+    "poisoned",
+    "stopped",
+    "stalled",
+    "slow",
+    "unknown",
+    "catching up",
+    "paused",
+    "ok",
+)
+STALE_MS = 3 * health.EVERY_MS
+MOST = 1000
+"""Groups that are looked at for one list; the others have no word."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedGroup:
+    """A group's name, its stream's, the verdict on it, and the age of its oldest message not acknowledged (None: not
+    known).
+    """
+
+    name: str
+    stream: str
+    verdict: Verdict
+    lag_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTotals:
+    """The groups that a caller may see.
+
+    Attributes:
+        total: how many there are.
+        by_status: how many of them are in each status, the worst first; of the first ``MOST``.
+        troubled: the worst of those that are losing, poisoned, stopped, stalled or slow.
+    """
+
+    total: int
+    by_status: Mapping[Status, int]
+    troubled: Sequence[JudgedGroup]
+
+
+def worst_groups(streams: Sequence[Stream]) -> dict[int, JudgedGroup]:
+    """By the stream's key; streams without a group are left out. A group that was never watched is unknown."""
+    found: dict[int, JudgedGroup] = {}
+    for pk, group in _judged(Group.objects.filter(stream__in=[stream.pk for stream in streams])):
+        if pk not in found or _badness(group) < _badness(found[pk]):
+            found[pk] = group
+    return found
+
+
+def group_totals(caller: Caller, *, most: int) -> GroupTotals:
+    """How all groups stand, with at most so many of the troubled ones."""
+    groups = Group.objects.filter(stream__in=streams_of(caller))
+    judged = sorted((group for _, group in _judged(groups)), key=_badness)
+    counts = Counter(group.verdict.status for group in judged)
+    return GroupTotals(
+        total=len(judged) if len(judged) < MOST else groups.count(),
+        by_status={status: counts[status] for status in WORST_FIRST if counts[status]},
+        troubled=[group for group in judged if _needs_someone(group)][:most],
+    )
+
+
+def _needs_someone(group: JudgedGroup) -> bool:
+    return WORST_FIRST.index(group.verdict.status) < WORST_FIRST.index("unknown")
+
+
+def _judged(groups: "QuerySet[Group]") -> list[tuple[int, JudgedGroup]]:
+    """The key of its stream and what is known of it, of the first groups by name."""
+    named = list(
+        groups.order_by("name").values_list("stream__pk", "stream__stream_id", "stream__name", "name")[:MOST]
+    )
+    if not named:
+        return []
+
+    def op() -> Op[tuple[int, list[bytes | None]]]:
+        now_ms: int = yield Steady()
+        return now_ms, (
+            yield from standing.healths_of([(stream_id, name) for _, stream_id, _, name in named])
+        )
+
+    now_ms, kept = store.log().run(op())
+    return [
+        (pk, _told(name, stream, held, now_ms=now_ms))
+        for (pk, _, stream, name), held in zip(named, kept, strict=True)
+    ]
+
+
+def _told(name: str, stream: str, held: bytes | None, *, now_ms: int) -> JudgedGroup:
+    watched = health.read(held)
+    if watched is None:
+        return JudgedGroup(name, stream, Verdict("unknown", "Not watched for long enough to tell."), None)
+    last = watched.samples[-1]
+    if not last.is_at_rest and now_ms - last.at_ms > STALE_MS:
+        return JudgedGroup(
+            name, stream, Verdict("unknown", "The worker has not looked at this group lately."), None
+        )
+    return JudgedGroup(name, stream, watched.verdict, last.lag_ms / 1000)
+
+
+def _badness(group: JudgedGroup) -> tuple[int, float]:
+    return WORST_FIRST.index(group.verdict.status), -(group.lag_seconds or 0)

@@ -1,0 +1,65 @@
+"""The overview: groups by status, what needs attention, events that repeat."""
+
+import pytest
+from django.test import Client
+
+from dashboard.event_rows import folded
+from streams.access import SYSTEM
+from streams.health import Status
+from streams.models import Event, Stream
+from streams.services.groups import group_create
+from tests.dashboard.conftest import MakeStream
+from tests.dashboard.verdicts import judged
+
+STATUSES: dict[str, Status] = {"billing": "ok", "search": "ok", "newsletter": "stopped", "mirror": "slow"}
+
+
+@pytest.fixture
+def orders(make_stream: MakeStream) -> Stream:
+    stream = make_stream("orders", bodies=[b"1"])
+    for group, status in STATUSES.items():
+        group_create(stream, name=group, settings={}, actor=SYSTEM)
+        judged(stream, group, status)
+    return stream
+
+
+def test_groups_are_counted_by_status_the_worst_first(viewer: Client, orders: Stream) -> None:
+    statuses = viewer.get("/").context["statuses"]
+    assert [(status, count) for status, _, count in statuses] == [("stopped", 1), ("slow", 1), ("ok", 2)]
+
+
+def test_a_group_in_trouble_needs_attention_with_its_reason(viewer: Client, orders: Stream) -> None:
+    found = [(each.level, each.sentence, each.url) for each in viewer.get("/").context["concerns"]]
+    assert found == [
+        (
+            "bad",
+            "Group newsletter of orders is stopped: It is stopped.",
+            "/streams/orders/groups/newsletter/",
+        ),
+        ("warn", "Group mirror of orders is slow: It is slow.", "/streams/orders/groups/mirror/"),
+    ]
+
+
+def test_groups_of_another_workspace_are_not_counted(stranger: Client, orders: Stream) -> None:
+    page = stranger.get("/")
+    assert page.context["groups"].total == 0
+    assert "newsletter" not in page.content.decode()
+
+
+def test_the_part_that_has_no_socket_can_be_asked_for_alone(viewer: Client, orders: Stream) -> None:
+    answer = viewer.get("/", headers={"HX-Request": "true"})
+    assert answer["Vary"].startswith("HX-Request")
+    assert b"Group newsletter of orders is stopped" in answer.content
+    assert b"<html" not in answer.content
+
+
+def test_events_that_follow_each_other_are_one_row() -> None:
+    terminated = {"kind": "group.terminated", "stream": "orders", "group": "billing", "actor": "a"}
+    events = [
+        Event(id=5, **terminated),
+        Event(id=4, **terminated),
+        Event(id=3, kind="stream.created", stream="orders", actor="a"),
+        Event(id=2, **terminated),
+        Event(id=1, kind="stream.created", stream="clicks", actor="a"),
+    ]
+    assert [(row.event.id, row.count) for row in folded(events, most=3)] == [(5, 2), (3, 1), (2, 1)]

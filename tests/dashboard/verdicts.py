@@ -1,0 +1,35 @@
+"""Verdicts on groups, as the worker keeps them."""
+
+from streams import health, store
+from streams.health import Health, Sample, Status, Verdict
+from streams.log import standing
+from streams.log.client import Op
+from streams.log.commands import Steady
+from streams.models import Stream
+
+
+def judged(stream: Stream, group: str, status: Status, *, lag_ms: int = 0) -> None:
+    """As if the worker had found this of a group a moment ago."""
+
+    def op() -> Op[None]:
+        now_ms: int = yield Steady()
+        sample = Sample(
+            at_ms=now_ms,
+            lag=5,
+            pending=0,
+            held=0,
+            floor=0,
+            deliveries=0,
+            acked=0,
+            redelivered=0,
+            dead=0,
+            removed=0,
+            polls=0,
+            fetched_ms=now_ms,
+            acked_ms=0,
+            lag_ms=lag_ms,
+        )
+        held = Health(samples=[sample], verdict=Verdict(status, f"It is {status}."), since_ms=now_ms)
+        yield from standing.health_set(stream.stream_id, group, health.written(held))
+
+    store.log().run(op())
