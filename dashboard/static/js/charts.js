@@ -52,7 +52,7 @@ function options(box, { format, bars, series, stepS, live }) {
     legend: { show: false },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), pageZone()),
     cursor: { sync: { key: "okmq" }, drag: { x: false, y: false }, points: { size: 6 } },
-    padding: [8, 8, 0, 0],
+    padding: [8, 20, 0, 0],
     scales: { x: { range: (_, first, last) => (live ? [last - WINDOW_S, last] : [first, last + stepS]) }, y: { range: (_, __, top) => [0, top > 0 ? top * 1.1 : 1] } },
     axes: [
       { ...axis, grid: { show: false }, values: (_, splits, __, ___, step) => splits.map((at) => axisLabel(at, step)), space: 70, size: 26 },
