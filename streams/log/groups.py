@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from streams.log import keys, spent, standing, trim
+from streams.log import group_meta, keys, spent, standing, trim
 from streams.log.client import Op, Script, Steady
 from streams.log.entries import Entry
 from streams.log.patterns import lua_pattern
@@ -72,18 +72,19 @@ class Fetched:
     generation: int
 
 
-def published(settings: Settings) -> list[str | int]:
-    """What the scripts know of a group's settings: setting, value, …; an empty value is none."""
-    pairs: dict[str, str | int] = {
-        "ack": settings.ack,
-        "ack_wait_ms": settings.ack_wait_ms,
-        "max_deliver": settings.max_deliver,
-        "backoff": ",".join(map(str, settings.backoff_ms)),
-        "max_ack_pending": settings.max_ack_pending,
-        "filter": "\n".join(map(lua_pattern, settings.filter_keys)),
-        "ordered": int(settings.ordered_by_key),
-    }
-    return [part for pair in pairs.items() for part in pair]
+def published(settings: Settings) -> tuple[bytes, int]:
+    """What the scripts know of a group's settings: those packed, and 1 where messages of a key go out in order."""
+    packed = group_meta.pack_settings(
+        {
+            "ack": settings.ack,
+            "ack_wait_ms": settings.ack_wait_ms,
+            "max_deliver": settings.max_deliver,
+            "backoff": settings.backoff_ms,
+            "max_ack_pending": settings.max_ack_pending,
+            "filter": list(map(lua_pattern, settings.filter_keys)),
+        }
+    )
+    return packed, int(settings.ordered_by_key)
 
 
 def group_publish(stream_id: str, name: str, settings: Settings, *, delivered: int = 0) -> Op[bool]:

@@ -159,7 +159,7 @@ def groups(stream_id: str) -> str:
 
 
 def group(stream_id: str, name: str) -> str:
-    """Hash: a group's settings, position and counters."""
+    """Hash: a group's settings, position and counters, packed (see ``group_meta``)."""
     return f"okmq:{{{stream_id}}}:g:{name}"
 
 

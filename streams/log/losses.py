@@ -1,6 +1,6 @@
 """What groups lost: messages that went before they got them. One with a filter counts them while it can be told."""
 
-from streams.log import keys, meta
+from streams.log import group_meta, keys, meta
 from streams.log.client import Op, Pipeline, Script
 from streams.log.errors import GroupNotFound, StreamNotFound
 
@@ -19,9 +19,11 @@ def settle(stream_id: str) -> Op[int]:
         raise StreamNotFound
     # A group that is made from now on begins at this floor or above it, and with the removals of now.
     offset, seen = held[1].floor - 1, held[1].removals
-    filters = yield Pipeline([("HGET", keys.group(stream_id, name.decode()), "filter") for name in names])
-    for name, patterns in zip(names, filters, strict=True):
-        if not patterns:
+    replies = yield Pipeline(
+        [("HMGET", keys.group(stream_id, name.decode()), *group_meta.FIELDS) for name in names]
+    )
+    for name, group in zip(names, map(group_meta.read, replies), strict=True):
+        if group is None or not group.settings["filter"]:
             continue
         try:
             upto, removals = yield from _one(stream_id, name.decode())

@@ -8,7 +8,6 @@ Two words keep a call that comes too late from doing harm. A server's *life* is 
 data; what is begun names the life that was seen before its block was reserved, and counts only in that life.
 """
 
-import json
 import secrets
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -38,7 +37,7 @@ def begin(
     meta = keys.meta(stream_id)
     names = [keys.group(stream_id, name) for name in groups_of]
     published = config.published(stream, settings)
-    told = [json.dumps([name, *groups.published(each)]) for name, each in groups_of.items()]
+    told = [part for name, each in groups_of.items() for part in (name, *groups.published(each))]
     while True:
         # The life first, then the block: a block that is older than this life may lie below what was handed out.
         life = yield Script("life", [meta], [secrets.token_hex(8)])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from streams.log import keys
+from streams.log import group_meta, keys
 from streams.log.client import Op, Pipeline, Script, Steady
 from streams.log.errors import GroupNotFound, StoreUnavailable, StreamNotFound
 from streams.log.keys import GroupName
@@ -75,11 +75,11 @@ def _ripe(groups: Sequence[GroupName]) -> Op[list[GroupName]]:
     if not groups:
         return []
     steady_ms = yield Steady()
-    told = yield Pipeline([("HMGET", keys.group(*each), "max_deliver", "retired_ms") for each in groups])
+    told = yield Pipeline([("HMGET", keys.group(*each), *group_meta.FIELDS) for each in groups])
     limited = [
-        (named, int(looked or -1))
-        for named, (most, looked) in zip(groups, told, strict=True)
-        if int(most or 0) > 0
+        (named, held.counters.retired_ms)
+        for named, held in zip(groups, map(group_meta.read, told), strict=True)
+        if held is not None and held.settings["max_deliver"] > 0
     ]
     if not limited:
         return []

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from streams.log import entries, keys, read, spent, trim
+from streams.log import entries, group_meta, keys, read, spent, trim
 from streams.log.client import Op, Pipeline, Script, Steady
 from streams.log.entries import Entry
 from streams.log.errors import StoreUnavailable
@@ -130,8 +130,8 @@ def positions(stream_id: str, names: Sequence[str]) -> Op[list[int | None]]:
     """The last offset delivered to each of these groups; None for one that the log does not have."""
     if not names:
         return []
-    found = yield Pipeline([("HGET", keys.group(stream_id, name), "delivered") for name in names])
-    return [None if delivered is None else int(delivered) for delivered in found]
+    found = yield Pipeline([("HMGET", keys.group(stream_id, name), *group_meta.FIELDS) for name in names])
+    return [None if held is None else held.counters.delivered for held in map(group_meta.read, found)]
 
 
 def inspect(stream_id: str, name: str) -> Op[GroupState]:
@@ -209,7 +209,7 @@ def parked(stream_id: str, name: str) -> Op[int]:
 
 def sweep(stream_id: str, name: str) -> Op[int]:
     """Take out of the count what was deleted or expired while it waited for its key; returns how many there were."""
-    total, start, removals = 0, 1, b""
+    total, start, removals = 0, 1, ""
     while start:
         count, start, removals = yield Script(
             "order_sweep",
@@ -294,13 +294,14 @@ def is_overdue_for_last(stream_id: str, name: str, *, now_ms: int) -> Op[bool]:
     Args:
         now_ms: a time of the steady clock.
     """
-    limit, overdue = yield Pipeline(
+    told, overdue = yield Pipeline(
         [
-            ("HGET", keys.group(stream_id, name), "max_deliver"),
+            ("HMGET", keys.group(stream_id, name), *group_meta.FIELDS),
             ("ZCOUNT", keys.due(stream_id, name), "(0", now_ms),
         ]
     )
-    return bool(limit == b"1" and overdue)
+    group = group_meta.read(told)
+    return group is not None and group.settings["max_deliver"] == 1 and bool(overdue)
 
 
 def health_of(stream_id: str, name: str) -> Op[bytes | None]:

@@ -7,10 +7,11 @@
 -- ARGV[2] last: up to it offsets may have been handed out
 -- ARGV[3] ceiling: up to it offsets may be handed out now
 -- ARGV[4] values: how many of the following belong to the stream
--- ARGV[5...] pairs: field, value; an empty value takes the field away; then of each group a JSON array: name and pairs
+-- ARGV[5...] pairs: field, value; an empty value takes the field away; then of each group its name, settings (packed) and
+--   ordered
 -- returns: 1 when it was begun, 0 when it was there, -1 when the server has lost what it held meanwhile
 -- flags: allow-oom
--- include: state
+-- include: state, floor, group
 local meta, groups = KEYS[1], KEYS[2]
 local life, last, ceiling, values = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
@@ -25,12 +26,8 @@ local state = state_load(meta)
 state.last, state.floor, state.committed, state.archived, state.ceiling = last, last + 1, last, last, ceiling
 state_save(meta, state)
 for n = 3, #KEYS do
-  local group = cjson.decode(ARGV[values + n + 2])
-  redis.call('SADD', groups, group[1])
-  redis.call('HSET', KEYS[n], 'name', group[1], 'delivered', string.format('%d', last), 'missed', '0', 'generation',
-    string.format('%d', state_now(state)))
-  for at = 2, #group, 2 do
-    if group[at + 1] ~= '' then redis.call('HSET', KEYS[n], group[at], group[at + 1]) end
-  end
+  local at = values + 5 + 3 * (n - 3)
+  redis.call('SADD', groups, ARGV[at])
+  group_make(KEYS[n], ARGV[at + 1], last, tonumber(ARGV[at + 2]), state_now(state), 0)
 end
 return 1

@@ -41,8 +41,7 @@ if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 local generation = string.format('%.0f', group.generation)
 if opened_in and opened_in ~= group.generation then return {{}, 0, -1, 0, generation, 0, 0, {}} end
 fetch.state, fetch.group, fetch.now = state, group, state_now(state)
-raise_floor(log, gone, state, floor_by_limits(log, gone, state, fetch.now))
-state_save(meta, state)
+floor_settle(log, gone, meta, state, fetch.now)
 local paused, again = group.paused_until < 0 or group.paused_until > fetch.now, false
 local settled = losses_settle(fetch, state, group)
 

@@ -4,9 +4,12 @@
 -- ARGV[2] until: unix ms, -1 without an end, empty to deliver again
 -- errors: OKMQ_NO_GROUP
 -- flags: allow-oom
-local group, wake, until_ms = KEYS[1], ARGV[1], ARGV[2]
+-- include: state, floor, group
+local group_key, wake, until_ms = KEYS[1], ARGV[1], ARGV[2]
 
-if redis.call('HEXISTS', group, 'name') == 0 then return redis.error_reply('OKMQ_NO_GROUP') end
-if until_ms == '' then redis.call('HDEL', group, 'paused_until') else redis.call('HSET', group, 'paused_until', until_ms) end
+local group = group_load(group_key)
+if not group then return redis.error_reply('OKMQ_NO_GROUP') end
+group.paused_until = tonumber(until_ms) or 0
+group_save(group_key, group)
 redis.call('PUBLISH', wake, 'due')
 return 1

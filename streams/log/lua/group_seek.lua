@@ -32,8 +32,7 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 
-raise_floor(log, keys.gone, state, floor_by_limits(log, keys.gone, state, state_now(state)))
-state_save(meta, state)
+floor_settle(log, keys.gone, meta, state, state_now(state))
 local is_ripe = redis.call('ZCOUNT', KEYS[14], '-inf', state_now(state)) > 0
 if not losses_settle(keys, state, group) or is_ripe then
   group_save(group_key, group)
@@ -56,7 +55,7 @@ group.missed = losses_now(keys, state, group)
 group.delivered = after - 1
 if #group.filter == 0 then group.missed = group.missed - losses_ahead(keys, state, group) end
 redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready, last)
-redis.call('HINCRBY', group_key, 'generation', 1)
+group.generation = group.generation + 1
 group_save(group_key, group)
 redis.call('PUBLISH', wake, 'seek')
 return {before, after}

@@ -9,10 +9,11 @@
 -- returns: where to go on, or 0 when done
 -- errors: OKMQ_NO_GROUP
 -- include: state, gone, floor, group, order
-local log, group, pending, turns, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local log, group_key, pending, turns, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local from, slice = ARGV[1], tonumber(ARGV[2])
 
-if redis.call('HEXISTS', group, 'name') == 0 then return redis.error_reply('OKMQ_NO_GROUP') end
+local group = group_load(group_key)
+if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 local offsets, keyed, keys = redis.call('ZRANGEBYSCORE', pending, from, '+inf', 'LIMIT', 0, slice), {}, {}
 for _, offset in ipairs(offsets) do
   local entry = redis.call('HEXISTS', turns, offset) == 0 and group_entry(log, nil, replayed, {floor = 1}, 0, offset)
@@ -22,5 +23,6 @@ local order = order_open(turns, keys)
 for n, offset in ipairs(keyed) do order_join(order, offset, keys[n]) end
 order_write(order)
 if #offsets == slice then return offsets[#offsets] + 1 end
-redis.call('HSET', group, 'ordered', '1')
+group.ordered = 1
+group_save(group_key, group)
 return 0

@@ -28,7 +28,7 @@ local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
-raise_floor(log, keys.gone, state, floor_by_limits(log, keys.gone, state, state_now(state)))
+floor_settle(log, keys.gone, meta, state, state_now(state))
 local values = {}
 for n = 5, #ARGV do values[n - 4] = ARGV[n] end
 local was_full = group_is_full(group, keys.pending)
@@ -44,7 +44,6 @@ for _, offset in ipairs(offsets) do
   group_look_again(group, at)
 end
 group_save(group_key, group)
-state_save(meta, state)
 local has_room = came > 0 or (was_full and not group_is_full(group, keys.pending))
 if has_room or (#offsets > 0 and delay_ms) then redis.call('PUBLISH', wake, 'due') end
 return #offsets

@@ -27,7 +27,7 @@ local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
-raise_floor(log, keys.gone, state, floor_by_limits(log, keys.gone, state, state_now(state)))
+floor_settle(log, keys.gone, meta, state, state_now(state))
 local values = {}
 for n = 4, #ARGV do values[n - 3] = ARGV[n] end
 local was_full = group_is_full(group, keys.pending)
@@ -41,6 +41,5 @@ for _, offset in ipairs(offsets) do
 end
 came = came + out_forget(keys, group, offsets)
 group_save(group_key, group)
-state_save(meta, state)
 if came > 0 or (was_full and not group_is_full(group, keys.pending)) then redis.call('PUBLISH', wake, 'room') end
 return #offsets

@@ -111,7 +111,7 @@ local function aside_park(reader, group, entries)
   if #parked > 0 then redis.call('ZADD', reader.parked, unpack(parked)) end
   if #ready > 0 then redis.call('ZADD', reader.ready, unpack(ready)) end
   -- Not by key, but what is parked is to be handed out.
-  if group.ordered == 0 then redis.call('HSET', reader.key, 'ordered', '2') end
+  if group.ordered == 0 then group.ordered = 2 end
 end
 
 -- What was out when it went, and was not answered since, comes again.

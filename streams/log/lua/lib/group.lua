@@ -1,52 +1,39 @@
 -- A consumer group: its settings and position, and what it has in flight. Needs the includes state and floor.
+-- The group's hash holds two fields (MessagePack): settings as a map, as streams.log.group_meta packs them, and counters as
+-- an array, whose order it knows too.
 -- In flight are three keys: pending (offsets by offset), due (offsets by the time of their redelivery) and leases
 -- (offset -> "<deliveries>:<sequence>:<delivered ms>:<consumer>"). What went before it was delivered: see losses.lua.
 
--- The numbers of a group, and what they are where the hash says nothing.
-local GROUP_NUMBERS = {delivered = 0, generation = 0, sequence = 0, redelivered = 0, missed = 0, seen = 0, acked = 0,
-  paused_until = 0, fetched_ms = 0, acked_ms = 0, ack_wait_ms = 0, max_deliver = 0, max_ack_pending = 0, ordered = 0,
-  unfinished = 0, made_ms = 0, swept = 0, dead_lettered = 0, looked = 0, looked_floor = 0, look_from = 0,
-  look_removals = 0, look_floor = 0, retired_ms = -1}
-local GROUP_OR_NOTHING = {__index = GROUP_NUMBERS}
-local GROUP_COUNTERS = {'delivered', 'sequence', 'redelivered', 'missed', 'seen', 'acked', 'fetched_ms', 'acked_ms',
-  'unfinished', 'dead_lettered', 'looked', 'looked_floor', 'look_from', 'look_removals', 'look_floor',
-  'retired_ms'}
-
--- Returns nil when there is no such group. The whole hash at once: each field that is named in an HMGET is searched for.
+-- Returns nil when there is no such group.
 local function group_load(key)
-  local flat = redis.call('HGETALL', key)
-  local group, before, is_there, backoff, filter = {backoff = {}, filter = {}}, {}, false, nil, nil
-  for n = 1, #flat, 2 do
-    local field, value = flat[n], flat[n + 1]
-    if GROUP_NUMBERS[field] then group[field] = tonumber(value)
-    elseif field == 'name' then is_there = true
-    elseif field == 'ack' then group.ack = value
-    elseif field == 'backoff' then backoff = value
-    elseif field == 'filter' then filter = value end
-  end
-  if not is_there then return nil end
-  setmetatable(group, GROUP_OR_NOTHING)
-  group.before = before
-  for n = 1, #GROUP_COUNTERS do before[n] = group[GROUP_COUNTERS[n]] end
-  if backoff then
-    for wait in string.gmatch(backoff, '%d+') do group.backoff[#group.backoff + 1] = tonumber(wait) end
-  end
-  if filter then
-    for pattern in string.gmatch(filter, '[^\n]+') do group.filter[#group.filter + 1] = pattern end
-  end
-  return group
+  local packed = redis.call('HMGET', key, 'settings', 'counters')
+  if not packed[1] then return nil end
+  local held = cmsgpack.unpack(packed[2])
+  return setmetatable({delivered = held[1], generation = held[2], ordered = held[3], made_ms = held[4], sequence = held[5],
+    redelivered = held[6], missed = held[7], seen = held[8], acked = held[9], paused_until = held[10],
+    fetched_ms = held[11], acked_ms = held[12], unfinished = held[13], swept = held[14], dead_lettered = held[15],
+    looked = held[16], looked_floor = held[17], look_from = held[18], look_removals = held[19], look_floor = held[20],
+    retired_ms = held[21], packed = packed[2]}, {__index = cmsgpack.unpack(packed[1])})
 end
 
+-- Writes the counters if they changed.
 local function group_save(key, group)
-  local changed, before = {}, group.before
-  for n = 1, #GROUP_COUNTERS do
-    local field = GROUP_COUNTERS[n]
-    local value = group[field]
-    if value ~= before[n] then
-      changed[#changed + 1], changed[#changed + 2] = field, string.format('%.0f', value)
-    end
-  end
-  if #changed > 0 then redis.call('HSET', key, unpack(changed)) end
+  local packed = cmsgpack.pack({group.delivered, group.generation, group.ordered, group.made_ms, group.sequence,
+    group.redelivered, group.missed, group.seen, group.acked, group.paused_until, group.fetched_ms, group.acked_ms,
+    group.unfinished, group.swept, group.dead_lettered, group.looked, group.looked_floor, group.look_from,
+    group.look_removals, group.look_floor, group.retired_ms})
+  if packed ~= group.packed then redis.call('HSET', key, 'counters', packed) end
+  group.packed = packed
+end
+
+-- Makes a group that starts after an offset; the time is its generation, so that leases of one that had this name before
+-- are unknown to it.
+local function group_make(key, settings, delivered, ordered, now, made_ms)
+  redis.call('HSET', key, 'settings', settings)
+  group_save(key, {delivered = delivered, generation = now, ordered = ordered, made_ms = made_ms, sequence = 0,
+    redelivered = 0, missed = 0, seen = 0, acked = 0, paused_until = 0, fetched_ms = 0, acked_ms = 0, unfinished = 0,
+    swept = 0, dead_lettered = 0, looked = 0, looked_floor = 0, look_from = 0, look_removals = 0, look_floor = 0,
+    retired_ms = -1})
 end
 
 -- Whether an entry is for this group. Filters come as Lua patterns, anchored at both ends.

@@ -62,14 +62,8 @@ local function losses_now(keys, state, group)
 end
 
 -- Has a group count from here on, with the filter that it has now; before is the group as it was, settled, or nil.
-local function losses_begin(keys, state, key, before)
-  local group = group_load(key)
+local function losses_begin(keys, state, group, before)
   local has, had = #group.filter > 0, before and #before.filter > 0
-  if before then
-    group.delivered, group.missed, group.seen = before.delivered, before.missed, before.seen
-    -- One that was made when this was not yet counted has no number of it.
-    if redis.call('HEXISTS', key, 'missed') == 0 then before, group.missed = nil, tonumber(redis.call('HGET', key, 'lost')) or 0 end
-  end
   local ahead = losses_ahead(keys, state, group)
   if has then
     -- As long as the journal is there, removals are written to it.
@@ -79,6 +73,4 @@ local function losses_begin(keys, state, key, before)
   elseif had or not before then
     group.missed = group.missed - ahead
   end
-  group_save(key, group)
-  redis.call('HSET', key, 'missed', string.format('%.0f', group.missed))
 end

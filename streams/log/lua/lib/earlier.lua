@@ -1,0 +1,23 @@
+-- Groups as earlier versions stored them, a field of the hash for each number and setting. Every start publishes every
+-- group, which packs them. Needs the includes state, gone, floor, group and losses.
+
+-- Packs such a group, if there is one; keys are those of losses.lua.
+local function earlier_adopt(keys, state, key)
+  local held, flat = {}, redis.call('HGETALL', key)
+  for n = 1, #flat, 2 do held[flat[n]] = flat[n + 1] end
+  if held.settings or not held.name then return end
+  local settings = {ack = held.ack, backoff = {}, filter = {}}
+  for _, name in ipairs({'ack_wait_ms', 'max_deliver', 'max_ack_pending'}) do settings[name] = tonumber(held[name]) end
+  for wait in string.gmatch(held.backoff or '', '%d+') do settings.backoff[#settings.backoff + 1] = tonumber(wait) end
+  for pattern in string.gmatch(held.filter or '', '[^\n]+') do settings.filter[#settings.filter + 1] = pattern end
+  redis.call('DEL', key)
+  group_make(key, cmsgpack.pack(settings), tonumber(held.delivered), tonumber(held.ordered or 0), 0, 0)
+  local group = group_load(key)
+  for name in pairs(group) do group[name] = tonumber(held[name]) or group[name] end
+  -- One that was made when losses were not yet counted has another number of them.
+  if not held.missed then
+    group.missed = tonumber(held.lost or 0)
+    losses_begin(keys, state, group)
+  end
+  group_save(key, group)
+end
