@@ -53,14 +53,22 @@ class ApiView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        operation = self.operations.get(request.method or "") or (
-            self.operations.get("GET") if request.method == "HEAD" else None
-        )
-        if operation is None:
-            raise self.refuse_method()
+        operation = self.operation_of(request)
         if operation.scope is not None:
             self.caller.demand(operation.scope)
         self.asked = asked(request.query_params, operation.query)
+
+    def operation_of(self, request: Request) -> Operation:
+        """Raises Refusal ``method_not_allowed``."""
+        method = "GET" if request.method == "HEAD" else request.method or ""
+        if method not in self.operations:
+            raise self.refuse_method()
+        return self.operations[method]
+
+    def check_permissions(self, request: Request) -> None:
+        """Refuse a method that is not there before it is counted, as the data plane does."""
+        super().check_permissions(request)
+        self.operation_of(request)
 
     def check_throttles(self, request: Request) -> None:
         """Count the request against its token's share; a person has none.

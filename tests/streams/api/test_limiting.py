@@ -44,3 +44,9 @@ def test_a_limit_taken_back_holds_no_more(ruler: Api, slow: Api) -> None:
 def test_an_account_tells_its_limit(slow: Api) -> None:
     limits = slow.get("account").json()["limits"]
     assert (limits["rate_limit"], limits["rate_burst"]) == (1, 2)
+
+
+def test_a_method_that_is_not_there_costs_nothing(slow: Api) -> None:
+    answers = [slow.call(method, "streams/") for method in ("PUT", "PATCH", "DELETE", "OPTIONS")]
+    assert [answer.status_code for answer in answers] == [405] * 4
+    assert slow.get("account").headers["X-RateLimit-Remaining"] == "1"

@@ -75,7 +75,7 @@ def test_a_parked_poll_counts_once(limited: LimitedClient, stream: Stream) -> No
     assert slow.get(stream.messages, params={"wait": 0}).headers["x-ratelimit-remaining"] == "8"
 
 
-def test_an_unknown_path_of_the_data_plane_costs_nothing(limited: LimitedClient, stream: Stream) -> None:
+def test_a_method_that_is_not_there_costs_nothing(limited: LimitedClient, stream: Stream) -> None:
     slow = limited(burst=2)
     assert refusal(slow.put(stream.messages)) == (405, "method_not_allowed")
     assert slow.get(stream.messages, params={"wait": 0}).headers["x-ratelimit-remaining"] == "1"
