@@ -56,7 +56,7 @@ class ApiView(APIView):
         operation = self.operation_of(request)
         if operation.scope is not None:
             self.caller.demand(operation.scope)
-        self.asked = asked(request.query_params, operation.query)
+        self.asked = asked(request.query_params, operation.query, text=request.META["QUERY_STRING"])
 
     def operation_of(self, request: Request) -> Operation:
         """Raises Refusal ``method_not_allowed``."""

@@ -3,18 +3,16 @@
 from collections.abc import Mapping
 from typing import IO, Any, cast
 
-import msgspec
 from django.http import HttpRequest, UnreadablePostError
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
+from streams.decoding import decode
 from streams.errors import Refusal
-from streams.nesting import containers, is_deeper
 
 BODY_LIMIT_BYTES = 16 * 1024 * 1024
-DEEPEST = 128
 MOST_CONTAINERS = 20_000
-"""A thousand streams with all that they take are a fifth of it; a million empty arrays are seconds of work."""
+"""A thousand streams with all that they take are a fifth of it."""
 
 
 class NoBody:
@@ -35,7 +33,7 @@ class StrictJSONParser(BaseParser):
         """The decoded body, or ``NoBody`` when nothing was sent.
 
         Raises:
-            Refusal: ``unsupported_media_type``, ``payload_too_large``, ``invalid_json``.
+            Refusal: ``unsupported_media_type``, ``payload_too_large``, and those of ``decode``.
         """
         data = stream.read(BODY_LIMIT_BYTES + 1)
         if len(data) > BODY_LIMIT_BYTES:
@@ -47,7 +45,7 @@ class StrictJSONParser(BaseParser):
         if not data:
             return NoBody()
         check_media_type(media_type or "")
-        return decode(data)
+        return decode(data, most_containers=MOST_CONTAINERS)
 
 
 class StrictRequest(Request):
@@ -84,33 +82,3 @@ def check_media_type(content_type: str) -> None:
     charset = parameters.replace(" ", "").replace('"', "").lower()
     if charset.startswith("charset=") and charset not in {"charset=utf-8", "charset=utf8"}:
         raise Refusal("unsupported_media_type", "Send JSON in UTF-8.")
-
-
-def decode(data: bytes) -> Any:
-    """JSON text as Python values.
-
-    Raises:
-        Refusal: ``invalid_json`` with a sentence that says why.
-    """
-    if data.startswith(b"\xef\xbb\xbf"):
-        raise invalid_json("it begins with a byte order mark")
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise invalid_json(f"byte {error.start} is not UTF-8") from None
-    if is_deeper(data, DEEPEST):
-        raise invalid_json(f"it is nested deeper than {DEEPEST}")
-    if containers(data) > MOST_CONTAINERS:
-        raise Refusal("validation_error", "The body has arrays and objects that no field takes.", fields=[])
-    try:
-        value = msgspec.json.decode(data)
-    except RecursionError:
-        raise invalid_json(f"it is nested deeper than {DEEPEST}") from None
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise invalid_json(str(error).removeprefix("JSON is malformed: ")) from None
-    return value
-
-
-def invalid_json(reason: str) -> Refusal:
-    """The body is no JSON that is taken here."""
-    return Refusal("invalid_json", f"The body is not JSON that is taken here: {reason}.")

@@ -3,6 +3,7 @@
 import re
 from datetime import datetime
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
@@ -10,6 +11,7 @@ from rest_framework import serializers
 
 from streams import naming
 from streams.api.fields import Moment, OneOf, Strict, Text, WholeNumber
+from streams.errors import Refusal
 
 MOST_LABELS_ASKED = 20
 LABEL = re.compile(r"[^:]+:.*", re.DOTALL)
@@ -185,12 +187,17 @@ class MetricsAsked(Strict):
     range = OneOf(choices=["15m", "1h", "6h"], default="15m", help_text="How far back.")
 
 
-def asked(query: QueryDict, schema: type[Strict]) -> dict[str, Any]:
-    """The checked query parameters.
+def asked(query: QueryDict, schema: type[Strict], *, text: str) -> dict[str, Any]:
+    """The checked query parameters; ``text`` is the query as sent, of which Django replaces what it cannot read.
 
     Raises:
         ValidationError: naming each one that is unknown, malformed, or sent more than once without being a list.
+        Refusal: ``validation_error`` for what is not UTF-8.
     """
+    try:
+        unquote_to_bytes(text).decode()
+    except UnicodeDecodeError:
+        raise Refusal("validation_error", "The query string cannot be read.", fields=[]) from None
     reader = schema()
     given: dict[str, Any] = {}
     errors: dict[str, Any] = {}

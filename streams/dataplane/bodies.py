@@ -3,14 +3,11 @@
 import re
 from typing import Any
 
-import msgspec
-
 from streams.dataplane.request import LARGEST_INTEGER, Request, invalid
+from streams.decoding import decode
 from streams.errors import Refusal
 from streams.naming import shortened
-from streams.nesting import containers, is_deeper
 
-_DEEPEST = 128
 _MOST_CONTAINERS = 128
 """An object of ours holds a few arrays of numbers or texts."""
 _MOST_UNKNOWN = 20
@@ -85,14 +82,7 @@ async def read_fields(request: Request, *allowed: str, empty: bool = False) -> F
     data = await request.body()
     if not data and empty:
         return Fields({})
-    if is_deeper(data, _DEEPEST):
-        raise Refusal("invalid_json", f"The body is not JSON: it is nested deeper than {_DEEPEST}.")
-    if containers(data) > _MOST_CONTAINERS:
-        raise Refusal("validation_error", "The body has arrays and objects that no field takes.", fields=[])
-    try:
-        value = msgspec.json.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Refusal("invalid_json", f"The body is not JSON: {error}.") from None
+    value = decode(data, most_containers=_MOST_CONTAINERS)
     if not isinstance(value, dict):
         raise Refusal("validation_error", "Expected an object.", fields=[])
     unknown = sorted(map(shortened, set(value) - set(allowed)))[:_MOST_UNKNOWN]

@@ -15,13 +15,13 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from streams.decoding import DEEPEST, invalid_json, malformed, too_deep
 from streams.errors import Refusal
 from streams.log.append import BATCH_LIMIT, NOTHING_EXPECTED, Expectation
 from streams.log.entries import NewMessage
 from streams.naming import LONGEST_KEY, key_fault, shortened
 from streams.nesting import is_deeper
 
-DEEPEST = 128
 LONGEST_ID = 50
 LARGEST_HEADERS_BYTES = 65_536
 LONGEST_TTL_S = 10 * 365 * 86_400
@@ -66,7 +66,7 @@ def read_publication(data: bytes) -> Publication:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
-        raise _invalid_json("it is not UTF-8") from None
+        raise invalid_json("it is not UTF-8") from None
     if data[:1] == b"[":
         try:
             messages = _decode(data)
@@ -87,7 +87,7 @@ def _quickly(messages: list[_Message]) -> list[NewMessage] | None:
     for message in messages:
         body = bytes(message.body)
         if is_deeper(body, DEEPEST - 2):
-            raise _too_deep()
+            raise too_deep()
         if message.key is None and message.headers is None:
             found.append(NewMessage(id=message.id, body=body, ttl_s=message.ttl))
             continue
@@ -117,17 +117,17 @@ def _slowly(data: bytes) -> Publication:
                 msgspec.json.decode(data)
                 raise Refusal("validation_error", "Expected a message or an array of messages.", fields=[])
     except msgspec.MsgspecError as error:
-        raise _invalid_json(str(error).removeprefix("JSON is malformed: ")) from None
+        raise malformed(error) from None
     except RecursionError:
-        raise _too_deep() from None
+        raise too_deep() from None
     if is_deeper(data, DEEPEST):
-        raise _too_deep()
+        raise too_deep()
     return Publication(_Reader(marked).messages(items))
 
 
 def _enveloped(marked: "_Marked", members: dict[str, msgspec.Raw]) -> Publication:
     if is_deeper(marked.data, DEEPEST):
-        raise _too_deep()
+        raise too_deep()
     unknown = sorted(shortened(marked.shown(name)) for name in members if name not in {"messages", "expect"})
     if unknown:
         raise Refusal("validation_error", f"Unknown fields: {', '.join(unknown[:20])}.", fields=unknown[:20])
@@ -160,7 +160,7 @@ class _Marked:
         for mark, escape in self._marks.items():
             data = data.replace(escape, mark)
         if re.search(rb"%b(?:lower|upper)(?![0-9a-fA-F]{3})" % nonce, data):
-            raise _invalid_json("an escape is not of four hexadecimal digits")
+            raise invalid_json("an escape is not of four hexadecimal digits")
         self.data = re.sub(rb"%b(?!lower|upper)" % nonce, rb"\\\\", data)
 
     def restored(self, raw: msgspec.Raw) -> bytes:
@@ -314,14 +314,6 @@ def _is_text(text: str) -> bool:
 
 def _is_ttl(digits: bytes) -> bool:
     return digits.isdigit() and len(digits) <= 16 and 1 <= int(digits) <= LONGEST_TTL_S
-
-
-def _too_deep() -> Refusal:
-    return _invalid_json(f"it is nested deeper than {DEEPEST}")
-
-
-def _invalid_json(reason: str) -> Refusal:
-    return Refusal("invalid_json", f"The body is not JSON: {reason}.")
 
 
 def _batch_too_large(count: int) -> Refusal:

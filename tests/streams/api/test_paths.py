@@ -117,6 +117,11 @@ def test_an_unknown_parameter_deletes_nothing(owner: Api) -> None:
     assert owner.get("streams/orders").status_code == 200
 
 
+def test_a_query_that_is_not_utf_8_is_refused(owner: Api) -> None:
+    answer = owner.get("streams/?name=%ff")
+    assert (answer.status_code, code(answer)) == (400, "validation_error")
+
+
 def test_nothing_is_kept_by_caches(owner: Api) -> None:
     assert owner.get("streams/").headers["Cache-Control"] == "no-store"
 

@@ -25,6 +25,7 @@ def left(client: httpx.Client, stream: Stream) -> list[int]:
         ('{"offset":true}', "validation_error"),
         ('{"offset":null}', "validation_error"),
         ('{"offset":' + "9" * 400 + "}", "validation_error"),
+        ('{"offset":1e400}', "validation_error"),
         ('{"offset":1,"force":true}', "validation_error"),
         ('{"offset":4}', "offset_out_of_range"),
     ],

@@ -1,0 +1,78 @@
+"""Decoding the objects that are ours: strict JSON, with sentences for what is no JSON and for what no field takes."""
+
+from typing import Any
+
+import msgspec
+
+from streams.errors import Refusal
+from streams.naming import shortened
+from streams.nesting import containers, is_deeper
+
+DEEPEST = 128
+
+_decode = msgspec.json.Decoder().decode
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def decode(data: bytes, *, most_containers: int) -> Any:
+    """JSON text as Python values.
+
+    Args:
+        most_containers: arrays and objects that it may hold; a million empty ones are seconds of work.
+
+    Raises:
+        Refusal: ``invalid_json`` with a sentence that says why; ``validation_error`` for more containers, or for a
+            number beyond those that a computer counts with, which names the members that hold one.
+    """
+    if data.startswith(b"\xef\xbb\xbf"):
+        raise invalid_json("it begins with a byte order mark")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise invalid_json(f"byte {error.start} is not UTF-8") from None
+    if is_deeper(data, DEEPEST):
+        raise too_deep()
+    if containers(data) > most_containers:
+        raise Refusal("validation_error", "The body has arrays and objects that no field takes.", fields=[])
+    try:
+        return _decode(data)
+    except RecursionError:
+        raise too_deep() from None
+    except msgspec.ValidationError:
+        raise _out_of_range(data) from None
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise malformed(error) from None
+
+
+def invalid_json(reason: str) -> Refusal:
+    """The body is no JSON that is taken here."""
+    return Refusal("invalid_json", f"The body is not JSON that is taken here: {reason}.")
+
+
+def too_deep() -> Refusal:
+    """Arrays and objects stand in each other too deep."""
+    return invalid_json(f"it is nested deeper than {DEEPEST}")
+
+
+def malformed(error: Exception) -> Refusal:
+    """What msgspec cannot parse."""
+    return invalid_json(str(error).removeprefix("JSON is malformed: "))
+
+
+def _out_of_range(data: bytes) -> Refusal:
+    try:
+        members = _members(data)
+    except msgspec.ValidationError:
+        members = {}  # no object; which of its items it is in does not help
+    except msgspec.MsgspecError as error:
+        return malformed(error)
+    fields = [shortened(name) for name, value in members.items() if _is_out_of_range(value)]
+    return Refusal("validation_error", "A number in the body is larger than any field takes.", fields=fields)
+
+
+def _is_out_of_range(value: msgspec.Raw) -> bool:
+    try:
+        _decode(value)
+    except msgspec.ValidationError:
+        return True
+    return False
