@@ -16,8 +16,8 @@ from okmq.env import private_socket
 from tests.product import Product
 from tests.servers import FLAVOURS, store
 
-# For the tests that drive the product at random: hours instead of a minute.
-hypothesis.settings.register_profile("long", max_examples=1000)
+# For the tests that drive the product at random: half an hour instead of a minute, and never the same one.
+hypothesis.settings.register_profile("long", max_examples=100)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -55,6 +55,7 @@ class StreamModel:
     max_messages: int | None = None
     max_bytes: int | None = None
     max_of_key: int | None = None
+    by_interest: bool = False
 
     @property
     def first(self) -> int:
@@ -104,6 +105,12 @@ class StreamModel:
         gone = [self.held.pop(offset) for offset in offsets if offset in self.held]
         self.floor = max(self.floor, min(self.held, default=self.last + 1))
         return len(gone)
+
+    def release(self, groups: Iterable["GroupModel"]) -> None:
+        """What no group wants any more goes, where messages are kept by interest."""
+        if self.by_interest:
+            wanted = {offset for group in groups for offset in (*group.out, *group.ahead)}
+            self.delete([offset for offset in self.held if offset not in wanted])
 
 
 @dataclass
@@ -159,9 +166,7 @@ class GroupModel:
         for offset in sorted(self.ripe):
             held, deliveries = self.content(offset), self.out[offset].deliveries
             assert held is not None, "what went is out no more"
-            if 0 < self.max_deliver <= deliveries:
-                self._bury(offset, held, "max_deliver")
-            elif len(given) < limit and (not given or held.size <= room_bytes):
+            if len(given) < limit and (not given or held.size <= room_bytes):
                 self.redelivered += deliveries > 0
                 self.ripe.discard(offset)
                 if self.ack == "none":
@@ -203,8 +208,17 @@ class GroupModel:
         self._settle(targets)
 
     def due(self, targets: set[int]) -> None:
-        """They come again with the next fetch."""
+        """They come again with the next fetch; what was delivered often enough dies now."""
         self.ripe |= targets
+        self.retire()
+
+    def retire(self) -> None:
+        """What is due and was delivered as often as it may be is a dead letter, whether or not anybody fetches."""
+        for offset in sorted(self.ripe):
+            held, deliveries = self.content(offset), self.out[offset].deliveries
+            assert held is not None, "what went is out no more"
+            if 0 < self.max_deliver <= deliveries:
+                self._bury(offset, held, "max_deliver")
 
     def wait(self, targets: set[int]) -> None:
         """They come again much later."""
@@ -276,7 +290,6 @@ class OrderedModel(GroupModel):
         if self.paused:
             assert not got
             return []
-        self._retire()
         again = {offset for offset in self.ripe if self.out[offset].deliveries}
         assert len(got) == limit or again <= set(got), "something due did not come"
         given = []
@@ -296,18 +309,10 @@ class OrderedModel(GroupModel):
         return given
 
     def can_get(self) -> bool:
-        """Whether a fetch would get anything now. It changes what is due: ask a copy."""
-        self._retire()
+        """Whether a fetch would get anything now."""
         return not self.paused and (
             any(self.out[offset].deliveries for offset in self.ripe) or self._can_go()
         )
-
-    def _retire(self) -> None:
-        for offset in sorted(self.ripe):
-            held, deliveries = self.content(offset), self.out[offset].deliveries
-            assert held is not None, "what went is out no more"
-            if 0 < self.max_deliver <= deliveries:
-                self._bury(offset, held, "max_deliver")
 
     def _is_busy(self, key: str | None) -> bool:
         """Whether a message of the key is with a member, or will be again."""

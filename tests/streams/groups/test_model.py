@@ -6,6 +6,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ from typing import Any, ClassVar
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, reject, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -23,9 +24,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from okmq.env import private_socket
+from streams.log import config, trim
+from streams.log.client import Log
 from tests.product import Product
 from tests.streams.groups.model import GroupModel, Held, OrderedModel, StreamModel
 from tests.streams.groups.restarts import kill_and_wait
+from tests.waiting import until
 
 IS_LONG = settings.get_current_profile_name() == "long"
 
@@ -36,6 +41,8 @@ PREFIXES = (None, "a.", "b.")
 LONG_S, SHORT_S = 3600, 0.1
 LATEST_S = 0.5
 """A delivery comes again at most so much later than it was due."""
+BRIEF_S, SOON_S = 1, 0.8
+"""The shortest own time of a message, and how much of it a call or two may take."""
 
 GROUPS: dict[str, dict[str, Any]] = {
     "each": {"max_deliver": 3, "max_ack_pending": 6},
@@ -50,19 +57,21 @@ few = st.integers(0, 2**16)
 
 
 class GroupsMachine(RuleBasedStateMachine):
-    """Members, operators and producers of one stream with four groups."""
+    """Members, operators and producers of one stream with five groups."""
 
     product: Product
-    examples: int
     steps: ClassVar[int] = 0
     restarts_left: ClassVar[int] = 0
+    expiries_left: ClassVar[int] = 0
+    too_slow: ClassVar[int] = 0
+    """Examples given up because the machine was busy while messages expired."""
     made: ClassVar[int] = 0
     latest_s: ClassVar[float] = 0.0
 
     def __init__(self) -> None:
         super().__init__()
         type(self).made += 1
-        self.client = self.product.client()
+        self.client, self.other = self.product.client(), self.product.client()
         self.path = f"/streams/m{self.made}"
         self.call("POST", "/streams/", 201, name=self.path.rpartition("/")[2])
         self.stream = StreamModel()
@@ -91,10 +100,22 @@ class GroupsMachine(RuleBasedStateMachine):
     def stream_changes(self) -> Iterator[None]:
         """Every group may lose what it has not seen."""
         self.touched |= set(GROUPS)
+        self.let_go()
         before, last = {name: group.ahead for name, group in self.groups.items()}, self.stream.last
         yield
         for name, group in self.groups.items():
             group.loses(before[name], last=last)
+
+    def let_go(self) -> None:
+        """Where messages are kept by interest: what the worker takes away within a second is gone now."""
+        if not self.stream.by_interest:
+            return
+        data_dir, name = self.product.data_dir, self.path.rpartition("/")[2]
+        log = Log(f"unix://{private_socket(data_dir)}")
+        (stream_id,) = (each.stream_id for each in log.run(config.streams()) if each.name == name)
+        log.run(trim.release(stream_id))
+        log.close()
+        self.stream.release(self.groups.values())
 
     def of(self, name: str, verb: str, **fields: Any) -> Any:
         self.touched.add(name)
@@ -107,11 +128,12 @@ class GroupsMachine(RuleBasedStateMachine):
             st.tuples(st.integers(0, 80), st.integers(0, 30), st.sampled_from(KEYS)), min_size=1, max_size=9
         )
     )
-    def publish(self, batch: list[tuple[int, int, str | None]]) -> None:
+    def publish(self, batch: list[tuple[int, int, str | None]], ttl: int | None = None) -> None:
         sent = [{"id": str(n), "body": "7" * size} | ({"key": key} if key else {}) for n, size, key in batch]
         first = self.stream.last + 1
-        answer = self.client.post(f"{self.path}/messages", json=sent).json()
         with self.stream_changes():
+            more = {} if ttl is None else {"ttl": ttl}
+            answer = self.client.post(f"{self.path}/messages", json=[each | more for each in sent]).json()
             for (n, size, key), stored in zip(batch, answer, strict=True):
                 assert stored["offset"] == self.stream.append(Held(str(n), "7" * size, key, ""))
             self.stream.keep_newest_of_keys()
@@ -122,18 +144,78 @@ class GroupsMachine(RuleBasedStateMachine):
             held = self.stream.held[each["offset"]]
             self.stream.held[each["offset"]] = Held(held.id, held.body, held.key, each["timestamp"])
 
+    @rule(
+        batch=st.lists(st.tuples(st.integers(0, 400), st.sampled_from(KEYS)), min_size=1, max_size=6),
+        name=names,
+        limit=st.integers(0, 9),
+        chance=few,
+    )
+    def publish_what_expires(
+        self, batch: list[tuple[int, str | None]], name: str, limit: int, chance: int
+    ) -> None:
+        """Messages whose own time ends, some of them when a group has them out, others before it got them."""
+        sent = [(n, 3, key) for n, key in batch]
+        if self.expiries_left <= 0 or chance % 2:
+            self.publish(sent, ttl=LONG_S)
+            return
+        type(self).expiries_left -= 1
+        first, began = self.stream.last + 1, time.monotonic()
+        try:
+            self.publish(sent, ttl=BRIEF_S)
+            if limit:
+                self.fetch(name, limit=limit)
+        except AssertionError:
+            self.unless_late(began)
+            raise
+        self.unless_late(began)
+        brief = [offset for offset in self.stream.held if offset >= first]
+        if brief:
+            path = f"{self.path}/messages/{brief[-1]}"
+            until(lambda: self.client.get(path).status_code == 404, within_s=5, what="they expire")
+        with self.stream_changes():
+            self.stream.delete(brief)
+
+    def unless_late(self, began: float) -> None:
+        """Give the example up where messages may have expired before they were looked at."""
+        if time.monotonic() - began > SOON_S:
+            type(self).too_slow += 1
+            reject()
+
     # members
 
     def fetch(self, name: str, *, limit: int = 1000, wait: float = 0, **more: Any) -> int:
         """One fetch, compared; how many it got."""
         answer = self.of(name, "fetch", limit=limit, wait=wait, **more)
+        self.same(
+            name, answer, limit=limit, consumer=more.get("consumer", ""), max_bytes=more.get("max_bytes")
+        )
         group = self.groups[name]
-        consumer = more.get("consumer", "")
+        if answer and group.prefix is None:
+            assert answer[-1]["pending"] == len(group.ahead)
+            assert [each["pending"] for each in answer] == list(
+                range(len(group.ahead) + len(answer) - 1, len(group.ahead) - 1, -1)
+            )
+        return len(answer)
+
+    def same(
+        self,
+        name: str,
+        answer: Any,
+        *,
+        limit: int,
+        consumer: str = "",
+        max_bytes: int | None = None,
+        by_offset: bool = False,
+    ) -> None:
+        """What members got is what the model gives; ``by_offset``: put into that order."""
+        group = self.groups[name]
         if isinstance(group, OrderedModel):
             found = [each["offset"] for each in answer]
             expected = group.judge(found, limit=limit, consumer=consumer)
         else:
-            expected = group.fetch(limit=limit, max_bytes=more.get("max_bytes", 2**24), consumer=consumer)
+            expected = group.fetch(limit=limit, max_bytes=max_bytes or 2**24, consumer=consumer)
+        if by_offset:
+            expected.sort(key=lambda given: given[0])
         got = [
             (each["offset"], (each["id"], each["body"], each.get("key")), each["deliveries"])
             for each in answer
@@ -141,12 +223,27 @@ class GroupsMachine(RuleBasedStateMachine):
         assert got == [(offset, (h.id, h.body, h.key), n) for offset, h, n in expected], name
         for each in answer:
             group.leased(each["offset"], each["lease"])
-        if answer and group.prefix is None:
-            assert answer[-1]["pending"] == len(group.ahead)
-            assert [each["pending"] for each in answer] == list(
-                range(len(group.ahead) + len(answer) - 1, len(group.ahead) - 1, -1)
-            )
-        return len(answer)
+
+    @rule(name=names, limits=st.tuples(st.integers(1, 6), st.integers(1, 6)))
+    def take_together(self, name: str, limits: tuple[int, int]) -> None:
+        """Two members fetch at the same time and share what one would have got."""
+        self.touched.add(name)
+        path, members = f"{self.path}/groups/{name}/fetch", ("member-0", "member-1")
+
+        def ask(client: httpx.Client, member: str, limit: int) -> Any:
+            answer = client.post(path, json={"limit": limit, "wait": 0, "consumer": member})
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        with ThreadPoolExecutor(2) as both:
+            got = list(both.map(ask, (self.client, self.other), members, limits))
+        group = self.groups[name]
+        together = sorted(got[0] + got[1], key=lambda each: int(each["offset"]))
+        self.same(name, together, limit=sum(limits), by_offset=True)
+        for member, taken in zip(members, got, strict=True):
+            for each in taken:
+                if each["offset"] in group.out:
+                    group.out[each["offset"]].consumer = member
 
     def long_enough(self, name: str) -> float:
         """How long a fetch may wait for what comes in a moment; not long where nothing will."""
@@ -221,8 +318,8 @@ class GroupsMachine(RuleBasedStateMachine):
     def term(self, name: str, data: st.DataObject, reason: str) -> None:
         self.groups[name].term(self.answered(name, "term", data, reason=reason), reason)
 
-    @rule(name=names, data=st.data(), by_nack=st.booleans())
-    def come_due(self, name: str, data: st.DataObject, by_nack: bool) -> None:
+    @rule(name=names, data=st.data(), how=st.sampled_from(["nack", "ack_wait", "backoff"]))
+    def come_due(self, name: str, data: st.DataObject, how: str) -> None:
         """Some deliveries run out, or were given back for a moment; nothing else comes again with them."""
         group = self.groups[name]
         if group.paused or not group.out:
@@ -233,15 +330,26 @@ class GroupsMachine(RuleBasedStateMachine):
         if not targets:
             return
         began = time.monotonic()
-        if by_nack:
+        if how == "nack":
             self.of(name, "nack", offsets=sorted(targets), delay=SHORT_S)
         else:
-            self.change(name, ack_wait=SHORT_S)
+            short: dict[str, Any] = {"ack_wait": SHORT_S}
+            usual: dict[str, Any] = {"ack_wait": LONG_S}
+            if how == "backoff":
+                # The waits of the first deliveries; the last one repeats.
+                number = data.draw(st.integers(1, 3))
+                if number > group.max_deliver > 0:
+                    return
+                short, usual = {"backoff": [LONG_S] * (number - 1) + [SHORT_S]}, {"backoff": []}
+            self.change(name, **short)
             began = time.monotonic()
             self.of(name, "working", offsets=sorted(targets))
+            if how == "backoff":
+                group.wait(targets)
+                targets = {offset for offset in targets if group.out[offset].deliveries >= number}
         due_by = time.monotonic() + SHORT_S
-        if not by_nack:
-            self.change(name, ack_wait=LONG_S)
+        if how != "nack":
+            self.change(name, **usual)
         due_by = max(due_by, time.monotonic())
         group.due(targets)
         if self.fetch(name, wait=self.long_enough(name)):
@@ -266,10 +374,12 @@ class GroupsMachine(RuleBasedStateMachine):
         self.change(name, max_deliver=max_deliver, max_ack_pending=max_ack_pending, ack=ack)
         group = self.groups[name]
         group.max_deliver, group.max_ack_pending, group.ack = max_deliver, max_ack_pending, ack
+        group.retire()
 
     @rule(name=names, data=st.data(), position=st.sampled_from(["earliest", "latest", "offset", "timestamp"]))
     def seek(self, name: str, data: st.DataObject, position: str) -> None:
         group, stream = self.groups[name], self.stream
+        self.let_go()
         wanted: dict[str, Any] = {"position": position}
         expected = sorted(stream.held)
         if position == "latest":
@@ -368,6 +478,13 @@ class GroupsMachine(RuleBasedStateMachine):
             self.stream.evict()
             self.stream.keep_newest_of_keys()
 
+    @rule(is_on=st.booleans())
+    def keep_by_interest(self, is_on: bool) -> None:
+        self.call("PATCH", self.path, retention="interest" if is_on else "limits")
+        self.stream.by_interest = is_on
+        with self.stream_changes():
+            pass
+
     @rule(process=st.sampled_from(["worker", "valkey", "web"]), chance=few)
     def crash(self, process: str, chance: int) -> None:
         """What was answered before a process is killed holds after it is back."""
@@ -375,8 +492,9 @@ class GroupsMachine(RuleBasedStateMachine):
             type(self).restarts_left -= 1
             self.touched |= set(GROUPS)
             self.client.close()
+            self.other.close()
             kill_and_wait(self.product, process)
-            self.client = self.product.client()
+            self.client, self.other = self.product.client(), self.product.client()
 
     # what must hold after every step
 
@@ -389,6 +507,7 @@ class GroupsMachine(RuleBasedStateMachine):
             (name,) = self.touched
             found = [self.call("GET", f"{self.path}/groups/{name}")]
         else:
+            self.let_go()
             stream = self.call("GET", self.path)
             assert (stream["messages"], stream["offset"]) == (len(self.stream.held), self.stream.last)
             found = self.call("GET", f"{self.path}/groups/")
@@ -444,12 +563,14 @@ class GroupsMachine(RuleBasedStateMachine):
             return  # the product is down, and the test says why
         finally:
             self.client.close()
+            self.other.close()
 
 
 def test_no_sequence_of_calls_tells_the_groups_from_the_model(mortal: Product) -> None:
     class Bound(GroupsMachine):
         product = mortal
         restarts_left = 200 if IS_LONG else 3
+        expiries_left = 10_000 if IS_LONG else 4
 
     run_state_machine_as_test(
         Bound,
@@ -464,4 +585,5 @@ def test_no_sequence_of_calls_tells_the_groups_from_the_model(mortal: Product) -
         ),
     )
     assert Bound.latest_s < LATEST_S
-    print(f"{Bound.steps} steps, {Bound.made} streams, latest redelivery {Bound.latest_s * 1000:.0f} ms late")
+    late = f"latest redelivery {Bound.latest_s * 1000:.0f} ms late"
+    print(f"{Bound.steps} steps, {Bound.made} streams, {Bound.too_slow} given up as too slow, {late}")
