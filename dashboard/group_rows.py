@@ -140,10 +140,7 @@ class GroupRow:
 
     @property
     def edge_seconds(self) -> float | None:
-        """Until the age limit takes the oldest message that is not acknowledged; None where nothing threatens it."""
-        edge_ms = self.state.edge_ms
-        waits = self.state.lag or self.state.ack_pending
-        return None if edge_ms is None or not waits else edge_ms / 1000
+        return self.view.edge_seconds
 
     @property
     def fetched_ms(self) -> int | None:

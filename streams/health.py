@@ -6,8 +6,8 @@ flicker. Times are ms of the store's steady clock.
 """
 
 import itertools
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -32,6 +32,9 @@ class Sample(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         removed: messages that went before they were acknowledged, ever.
         polls: open ones.
         edge_ms: until the age limit takes the oldest one not acknowledged, or None; ttl_ms is that limit.
+        room_messages, room_bytes: what may be published before a limit of messages or bytes takes it, or None;
+            max_messages and max_bytes are those limits.
+        offset, appended_bytes: how much was published ever; None in a sample of an older version.
     """
 
     at_ms: int
@@ -52,10 +55,45 @@ class Sample(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     ttl_ms: int | None = None
     is_last_chance: bool = False
     is_paused: bool = False
+    room_messages: int | None = None
+    max_messages: int | None = None
+    room_bytes: int | None = None
+    max_bytes: int | None = None
+    offset: int | None = None
+    appended_bytes: int | None = None
 
     @property
     def is_at_rest(self) -> bool:
         return not self.lag and not self.pending
+
+
+class Edges(Protocol):
+    """What a sample and a group's state know of the limits of their stream."""
+
+    @property
+    def edge_ms(self) -> int | None: ...
+    @property
+    def ttl_ms(self) -> int | None: ...
+    @property
+    def room_messages(self) -> int | None: ...
+    @property
+    def max_messages(self) -> int | None: ...
+    @property
+    def room_bytes(self) -> int | None: ...
+    @property
+    def max_bytes(self) -> int | None: ...
+
+
+class Edge(NamedTuple):
+    """In how many ms a limit takes the oldest message not acknowledged, and for how many ms it keeps one in all."""
+
+    left_ms: float
+    span_ms: float
+
+    @property
+    def is_near(self) -> bool:
+        """Nearer than five minutes or a tenth of what is kept, but never at more than half of it."""
+        return self.left_ms < min(max(NEAR_MS, self.span_ms / 10), self.span_ms / 2)
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -151,10 +189,9 @@ def judged(samples: Sequence[Sample], *, fetch_gap_ms: float = 0.0, ack_gap_ms: 
             "losing",
             f"{_messages(removed)} went unacknowledged in the last {_time(last.at_ms - first.at_ms)}.",
         )
-    if last.edge_ms is not None and last.edge_ms < _near(last.ttl_ms) and not last.is_at_rest:
-        return Verdict(
-            "losing", f"Retention takes the oldest unacknowledged message in {_time(last.edge_ms)}."
-        )
+    near = [edge.left_ms for edge in _edges(last, samples) if edge.is_near and not last.is_at_rest]
+    if near:
+        return Verdict("losing", f"Retention takes the oldest unacknowledged message in {_time(min(near))}.")
     if last.is_last_chance:
         return Verdict("poisoned", "A message is out for the last time before it becomes a dead letter.")
     if last.is_paused:
@@ -167,6 +204,32 @@ def judged(samples: Sequence[Sample], *, fetch_gap_ms: float = 0.0, ack_gap_ms: 
         or (_moving(samples) if behind else None)
         or _fine(last)
     )
+
+
+def nearest_ms(edges: Edges, samples: Sequence[Sample]) -> float | None:
+    """In how many ms a limit takes the oldest message not acknowledged; None where none is about to.
+
+    Args:
+        edges: of now.
+        samples: of the last minutes, which tell how fast the stream grows.
+    """
+    return min((edge.left_ms for edge in _edges(edges, samples)), default=None)
+
+
+def _edges(edges: Edges, samples: Sequence[Sample]) -> Iterator[Edge]:
+    if edges.edge_ms is not None and edges.ttl_ms is not None:
+        yield Edge(edges.edge_ms, edges.ttl_ms)
+    if len(samples) < 2:
+        return
+    first, last = samples[0], samples[-1]
+    for room, most, before, now in (
+        (edges.room_messages, edges.max_messages, first.offset, last.offset),
+        (edges.room_bytes, edges.max_bytes, first.appended_bytes, last.appended_bytes),
+    ):
+        if room is None or most is None or before is None or now is None or now <= before:
+            continue
+        ms_each = (last.at_ms - first.at_ms) / (now - before)
+        yield Edge(room * ms_each, most * ms_each)
 
 
 def _stopped(last: Sample, *, works: bool, gap_ms: float) -> Verdict | None:
@@ -264,11 +327,6 @@ def _slope(samples: Sequence[Sample]) -> float:
     return (
         sum((at - middle_s) * (each.lag - middle) for at, each in zip(seconds, samples, strict=True)) / spread
     )
-
-
-def _near(ttl_ms: int | None) -> float:
-    """Nearer than this the edge of retention is near; never more than half of a short age limit."""
-    return min(max(NEAR_MS, (ttl_ms or 0) / 10), (ttl_ms or 2 * NEAR_MS) / 2)
 
 
 def _messages(count: int) -> str:

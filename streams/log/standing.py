@@ -39,6 +39,8 @@ class GroupState:
         is_last_chance: a message is out that becomes a dead letter unless it is answered.
         dead_lettered: ever, because they were delivered too often; what was deleted or replayed since is among them.
         edge_ms: until the age limit, ``ttl_ms``, takes the oldest message not acknowledged.
+        room_messages, room_bytes: what may be published before ``max_messages`` or ``max_bytes`` takes it.
+        offset, appended_bytes: of the stream, ever.
     """
 
     delivered_offset: int
@@ -62,6 +64,12 @@ class GroupState:
     steady_ms: int = 0
     ttl_ms: int | None = None
     dead_lettered: int = 0
+    room_messages: int | None = None
+    max_messages: int | None = None
+    room_bytes: int | None = None
+    max_bytes: int | None = None
+    offset: int | None = None
+    appended_bytes: int | None = None
 
     @property
     def quiet_ms(self) -> int | None:
@@ -98,6 +106,12 @@ class _Inspection(NamedTuple):
     has_filter: int
     dead_lettered: int
     is_unsettled: int
+    room_messages: int
+    room_bytes: int
+    max_messages: int
+    max_bytes: int
+    offset: int
+    appended_bytes: int
 
     def state(self, *, lag: int, oldest_ms: int) -> GroupState:
         is_paused = self.paused_until_ms < 0 or self.paused_until_ms > self.now_ms
@@ -123,6 +137,12 @@ class _Inspection(NamedTuple):
             steady_ms=self.steady_ms,
             ttl_ms=self.ttl_ms or None,
             dead_lettered=self.dead_lettered,
+            room_messages=None if self.room_messages < 0 else self.room_messages,
+            max_messages=self.max_messages or None,
+            room_bytes=None if self.room_bytes < 0 else self.room_bytes,
+            max_bytes=self.max_bytes or None,
+            offset=self.offset,
+            appended_bytes=self.appended_bytes,
         )
 
 

@@ -93,8 +93,7 @@ def value_of(rule: AlertRule, view: GroupView) -> float | None:
             since_ms = max(state.fetched_ms or 0, state.acked_ms or 0) or state.made_ms
             return 0.0 if view.waiting else None if since_ms is None else (state.steady_ms - since_ms) / 1000
         case "retention_edge":
-            waits = state.lag or state.ack_pending
-            return state.edge_ms / 1000 if state.edge_ms is not None and waits else float("inf")
+            return float("inf") if view.edge_seconds is None else view.edge_seconds
         case _:
             return None
 

@@ -61,6 +61,16 @@ class GroupView:
         return max(0.0, (self.state.now_ms - self.state.oldest_ms) / 1000)
 
     @property
+    def edge_seconds(self) -> float | None:
+        """Until a limit of the stream takes the oldest message that is not acknowledged, by count and bytes at the rate
+        of the last minutes; None where nothing threatens it.
+        """
+        if not (self.state.lag or self.state.ack_pending):
+            return None
+        edge_ms = health.nearest_ms(self.state, self.watched.samples if self.watched else [])
+        return None if edge_ms is None else edge_ms / 1000
+
+    @property
     def paused_until(self) -> datetime | None:
         until_ms = self.state.paused_until_ms
         return moment(until_ms) if until_ms is not None and until_ms > 0 else None

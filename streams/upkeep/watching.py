@@ -123,6 +123,12 @@ def sample_of(state: GroupState, *, held: int, polls: int, is_overdue: bool = Fa
         lag_ms=0 if is_at_rest or state.oldest_ms is None else max(0, state.now_ms - state.oldest_ms),
         edge_ms=None if is_at_rest else state.edge_ms,
         ttl_ms=state.ttl_ms,
+        room_messages=None if is_at_rest else state.room_messages,
+        max_messages=state.max_messages,
+        room_bytes=None if is_at_rest else state.room_bytes,
+        max_bytes=state.max_bytes,
+        offset=state.offset,
+        appended_bytes=state.appended_bytes,
         is_last_chance=state.is_last_chance or is_overdue,
         is_paused=state.paused_until_ms is not None,
     )
@@ -145,6 +151,7 @@ async def record(log: AsyncLog, metrics_stream_id: str, watched: Iterable[Watche
 
 def _figures(watched: Watched) -> Mapping[str, object]:
     state, sample = watched.state, watched.health.samples[-1]
+    edge_ms = health.nearest_ms(sample, watched.health.samples)
     return {
         "delivered": state.delivered_offset,
         "deliveries": state.deliveries,
@@ -156,7 +163,7 @@ def _figures(watched: Watched) -> Mapping[str, object]:
         "dead": state.dead_letters,
         "lost": state.lost,
         "status": watched.health.verdict.status,
-        "edge": None if sample.edge_ms is None else sample.edge_ms / 1000,
+        "edge": None if edge_ms is None else edge_ms / 1000,
         "quiet": 0.0
         if sample.polls
         else max(0, sample.at_ms - max(sample.fetched_ms, sample.acked_ms)) / 1000,

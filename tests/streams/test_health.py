@@ -50,6 +50,15 @@ def with_last(samples: list[Sample], **changes: object) -> list[Sample]:
     return [*samples[:-1], msgspec.structs.replace(samples[-1], **changes)]
 
 
+def growing(step: int = 100, **edge: object) -> list[Sample]:
+    """Of a stream that gets ``step`` messages of ten bytes between two looks, with its edge at the last one."""
+    samples = [
+        msgspec.structs.replace(sample, offset=1000 + n * step, appended_bytes=10 * (1000 + n * step))
+        for n, sample in enumerate(window())
+    ]
+    return with_last(samples, **edge)
+
+
 @pytest.mark.parametrize(
     ("samples", "status"),
     [
@@ -62,6 +71,15 @@ def with_last(samples: list[Sample], **changes: object) -> list[Sample]:
         (with_last(window(), edge_ms=3_600_000, ttl_ms=86_400_000), "losing"),
         (with_last(window(), edge_ms=40_000, ttl_ms=60_000), "ok"),
         (with_last(window(), edge_ms=1, ttl_ms=3_600_000, pending=0, held=0), "ok"),
+        (growing(room_messages=2999, max_messages=20_000), "losing"),  # of ten a second, in five minutes
+        (growing(room_messages=3001, max_messages=20_000), "ok"),
+        (growing(room_messages=9_999, max_messages=100_000, step=1), "losing"),  # a tenth of what is kept
+        (growing(room_messages=49, max_messages=100), "losing"),  # more than half of it waits
+        (growing(room_messages=51, max_messages=100), "ok"),
+        (growing(room_messages=0, max_messages=100, step=0), "ok"),  # nothing comes that could push it out
+        (growing(room_bytes=29_990, max_bytes=200_000), "losing"),
+        (growing(room_bytes=30_010, max_bytes=200_000), "ok"),
+        (growing(room_messages=0, max_messages=100, pending=0, held=0), "ok"),
         (with_last(window(), is_last_chance=True), "poisoned"),
         (with_last(window(), is_paused=True), "paused"),
         (window(step=0, lag=7, polls=0, fetched_ms=START_MS, acked_ms=START_MS), "stopped"),

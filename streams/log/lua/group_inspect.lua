@@ -19,10 +19,12 @@
 --   time of the oldest message not acknowledged or 0, fetched_ms, acked_ms, paused_until, made_ms, now,
 --   deliveries so far, removed while out, 1 when a message is out for the last time, ms until the oldest goes by age or -1,
 --   1 when what expired must be swept first, 1 when parked ones must be, steady, age limit in ms or 0,
---   1 when the group has a filter, dead letters ever made by too many deliveries, 1 to call again first
+--   1 when the group has a filter, dead letters ever made by too many deliveries, 1 to call again first,
+--   messages and bytes that may come before the oldest goes or -1, limits of messages and bytes or 0,
+--   last offset and bytes ever appended
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, gone, floor, group, order, out, losses
+-- include: state, gone, floor, group, order, out, losses, edge
 local log, meta, gone, group_key, pending, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local leases, parked, expiry, last, steady = KEYS[7], KEYS[8], KEYS[9], KEYS[15], ARGV[1]
 local keys = {log = log, gone = gone, went = KEYS[10], expiry = expiry, pending = pending, due = KEYS[11], leases = leases,
@@ -50,9 +52,10 @@ if group.ordered > 0 then
     if state.removals ~= group.swept then unswept = 1 end
   end
 end
-local waiting = redis.call('XRANGE', log, gone_next(gone, math.max(floor + 1, state.floor)), '+', 'COUNT', 1)[1]
-local oldest_ms, margin = waiting and entry_ms(waiting) or 0, -1
-if waiting and state.ttl then margin = math.max(0, oldest_ms + state.ttl * 1000 - now) end
+-- A replayed dead letter may be the oldest although the stream has lost it.
+local waiting = group_entry(log, gone, keys.replayed, state, now, string.format('%.0f', floor + 1))
+  or redis.call('XRANGE', log, gone_next(gone, math.max(floor + 1, state.floor)), '+', 'COUNT', 1)[1]
+local oldest_ms, margin, room, room_bytes = waiting and entry_ms(waiting) or 0, edge_of(keys, state, delivered, now)
 local ripe, is_last = redis.call('ZRANGE', expiry, 0, 0, 'WITHSCORES')[2], false
 while not is_last do
   local offset = redis.call('ZRANGE', last, 0, 0)[1]
@@ -65,4 +68,5 @@ return {delivered, floor, undelivered, redis.call('ZCARD', pending), group.redel
   group.acked, oldest_ms, group.fetched_ms, group.acked_ms, group.paused_until, group.made_ms, now, group.sequence,
   group.unfinished, is_last and 1 or 0, margin,
   ripe and tonumber(ripe) <= now and 1 or 0, unswept, tonumber(steady),
-  (state.ttl or 0) * 1000, #group.filter > 0 and 1 or 0, group.dead_lettered, settled and 0 or 1}
+  (state.ttl or 0) * 1000, #group.filter > 0 and 1 or 0, group.dead_lettered, settled and 0 or 1,
+  room, room_bytes, state.max_messages or 0, state.max_bytes or 0, state.last, state.cum}
