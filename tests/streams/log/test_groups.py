@@ -630,6 +630,18 @@ def test_an_ack_goes_past_more_replayed_letters_than_a_slice(
     assert log.run(groups.ack(stream, "g", "up_to", [1105])) == 5
 
 
+def test_a_replayed_letter_is_as_old_as_its_message_also_when_the_stream_has_lost_it(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group()
+    replay(log, stream)
+    before = log.run(standing.inspect(stream, "g")).oldest_ms
+    assert before
+    log.run(trim.purge(stream))
+    state = log.run(standing.inspect(stream, "g"))
+    assert (state.ack_pending, state.oldest_ms) == (1, before)
+
+
 def test_a_replayed_letter_that_nobody_has_yet_is_with_no_consumer(
     log: Log, stream: str, make_group: MakeGroup
 ) -> None:
