@@ -16,6 +16,7 @@ from streams.dataplane.request import Request
 from streams.log import config, notes, standing, stats
 from streams.log.client import AsyncLog, Steady, one
 from streams.log.errors import LogError
+from streams.log.joined import Appender
 from streams.log.notes import Note
 from streams.log.wake import Wakener
 
@@ -33,6 +34,7 @@ class Context:
         undo_s: for how long a removal that asks for it can be undone.
         touched: internal ids of streams that have changed and that the worker is not yet told of.
         polls: open fetches of this process by internal stream id and group.
+        appender: appends for all publishers of this process.
     """
 
     log: AsyncLog
@@ -42,7 +44,11 @@ class Context:
     undo_s: int = 0
     touched: set[str] = field(default_factory=set)
     polls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    appender: Appender = field(init=False)
     process: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def __post_init__(self) -> None:
+        self.appender = Appender(self.log)
 
     async def note(
         self,

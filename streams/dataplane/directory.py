@@ -28,11 +28,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A stream as the data plane knows it: internal id, name, and the key patterns that it accepts."""
+    """A stream as the data plane knows it: internal id, name, the key patterns that it accepts, and whether it refuses
+    what does not fit."""
 
     stream_id: str
     name: str
     key_patterns: tuple[str, ...]
+    refuses_when_full: bool
 
 
 class Directory:
@@ -154,7 +156,7 @@ class Directory:
             raise refusal_of(StreamLost())
         if stream_id is None or settings is None:
             raise stream_not_found(name)
-        return Known(stream_id, name, tuple(settings["keys"]))
+        return Known(stream_id, name, tuple(settings["keys"]), settings["discard"] == "new")
 
 
 K = TypeVar("K")

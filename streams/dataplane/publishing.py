@@ -13,7 +13,7 @@ from streams.dataplane.request import Request, invalid
 from streams.dataplane.response import Response
 from streams.errors import Refusal, refusal_of
 from streams.log import stats
-from streams.log.append import Appended, append
+from streams.log.append import Appended
 from streams.log.config import TokenGrant
 from streams.log.errors import LogError, StreamNotFound
 from streams.naming import key_fault, matches_any
@@ -71,7 +71,7 @@ async def _publish(context: Context, grant: TokenGrant, known: Known, publicatio
     receipts: list[Receipt] = []
     if publication.messages:
         stream_id, appended = await context.directory.with_stream(
-            grant, name, lambda known: _append(context, known.stream_id, publication, name), may="publish"
+            grant, name, lambda known: _append(context, known, publication), may="publish"
         )
         context.touched.add(stream_id)
         receipts = [
@@ -91,17 +91,18 @@ async def _publish(context: Context, grant: TokenGrant, known: Known, publicatio
     return Response(msgspec.json.encode(receipts), 201 if receipts else 200, {"Okmq-Durability": durability})
 
 
-async def _append(
-    context: Context, stream_id: str, publication: Publication, name: str
-) -> tuple[str, list[Appended]]:
+async def _append(context: Context, known: Known, publication: Publication) -> tuple[str, list[Appended]]:
     try:
-        return stream_id, await context.log.run(
-            append(stream_id, publication.messages, expect=publication.expect)
+        return known.stream_id, await context.appender.append(
+            known.stream_id,
+            publication.messages,
+            expect=publication.expect,
+            refuses_when_full=known.refuses_when_full,
         )
     except StreamNotFound:
         raise
     except LogError as error:
-        raise refusal_of(error, stream=name) from None
+        raise refusal_of(error, stream=known.name) from None
 
 
 def _check_keys(publication: Publication, patterns: tuple[str, ...]) -> None:

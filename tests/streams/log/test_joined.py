@@ -1,0 +1,217 @@
+"""Publications that meet in one call: each is answered as if it had been alone."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from typing import Any
+
+import pytest
+
+from streams.log import errors, keys
+from streams.log.append import Appended, Expectation, append
+from streams.log.client import AsyncLog, Log
+from streams.log.entries import NewMessage
+from streams.log.joined import LARGEST_BYTES, Appender
+from tests.streams.log.conftest import MakeStream
+from tests.streams.log.messages import browse, fill, message
+
+
+@pytest.fixture
+async def async_log(redis_url: str) -> AsyncIterator[AsyncLog]:
+    log = AsyncLog(redis_url)
+    yield log
+    await log.close()
+
+
+@pytest.fixture
+def appender(async_log: AsyncLog) -> Appender:
+    return Appender(async_log)
+
+
+class Calls:
+    """How many calls appended to a stream: each wakes its readers once."""
+
+    def __init__(self, log: Log, stream: str) -> None:
+        self._heard = log.client.pubsub(ignore_subscribe_messages=True)
+        self._heard.subscribe(keys.wake(stream))
+        self._heard.get_message(timeout=5)
+
+    def counted(self) -> int:
+        """Those since the last time; for the server everything before its answer was before."""
+        self._heard.ping()
+        count = 0
+        while (told := self._heard.get_message(timeout=5)) is not None and told["type"] == "message":
+            count += 1
+        return count
+
+    def close(self) -> None:
+        self._heard.close()
+
+
+async def outcomes(publications: Sequence[Awaitable[Any]]) -> list[Any]:
+    """What each was answered, or the facts of its refusal."""
+    told = await asyncio.gather(*publications, return_exceptions=True)
+    return [(type(each), each.args) if isinstance(each, BaseException) else each for each in told]
+
+
+async def test_those_of_one_turn_are_one_call_and_each_has_its_own_answer(
+    appender: Appender, log: Log, stream: str
+) -> None:
+    calls = Calls(log, stream)
+    told = await outcomes([appender.append(stream, [message(n), message(n + 100)]) for n in range(50)])
+    assert told == [[Appended(2 * n + 1, False), Appended(2 * n + 2, False)] for n in range(50)]
+    assert calls.counted() == 1
+    calls.close()
+
+
+async def test_those_of_different_streams_do_not_mix(
+    appender: Appender, log: Log, make_stream: MakeStream
+) -> None:
+    one, other = make_stream(), make_stream()
+    told = await outcomes([appender.append(each, [message(n)]) for n in range(3) for each in (one, other)])
+    assert told == [[Appended(n, False)] for n in (1, 1, 2, 2, 3, 3)]
+
+
+async def test_a_batch_that_would_be_too_long_becomes_two(appender: Appender, log: Log, stream: str) -> None:
+    calls = Calls(log, stream)
+    parts = [[message(n) for n in range(first, first + 400)] for first in (0, 400, 800)]
+    told = await outcomes([appender.append(stream, part) for part in parts])
+    assert [part[0].offset for part in told] == [1, 401, 801]
+    assert calls.counted() == 2
+    calls.close()
+
+
+async def test_large_bodies_are_not_put_together(appender: Appender, log: Log, stream: str) -> None:
+    calls = Calls(log, stream)
+    body = b'"' + b"x" * (LARGEST_BYTES // 2) + b'"'
+    await asyncio.gather(*(appender.append(stream, [message(n, body=body)]) for n in range(3)))
+    assert calls.counted() == 3
+    calls.close()
+
+
+async def test_a_refused_one_takes_nobody_along(
+    appender: Appender, log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream(max_message_bytes=4)
+    large = appender.append(stream, [message(2), message(3, body=b"12345")])
+    first, refused, last = await asyncio.gather(
+        appender.append(stream, [message(1)]),
+        large,
+        appender.append(stream, [message(4)]),
+        return_exceptions=True,
+    )
+    assert (first, last) == ([Appended(1, False)], [Appended(2, False)])
+    assert isinstance(refused, errors.MessageTooLarge)
+    assert (refused.index, refused.size_bytes, refused.limit_bytes) == (1, 5, 4)
+    assert [held.id for held in browse(log, stream)] == ["id-1", "id-4"]
+
+
+async def test_an_expectation_is_of_the_stream_and_not_of_the_others(
+    appender: Appender, log: Log, stream: str
+) -> None:
+    fill(log, stream, 2)
+    told = await outcomes(
+        [
+            appender.append(stream, [message(3)]),
+            appender.append(stream, [message(4)], expect=Expectation(last_offset=2)),
+            appender.append(stream, [message(5)], expect=Expectation(last_offset=7)),
+        ]
+    )
+    assert told[1] == [Appended(3, False)]
+    assert told[0] == [Appended(4, False)]
+    assert told[2][0] is errors.WrongExpectation
+
+
+async def test_a_stream_that_refuses_when_full_is_asked_about_each(
+    appender: Appender, log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream(discard="new", max_bytes=12, max_messages_per_key=1)
+    log.run(append(stream, [message(1, body=b'"12345678"', key="a")]))
+    told = await outcomes(
+        [
+            appender.append(stream, [message(2, body=b'"12"', key="b")], refuses_when_full=True),
+            appender.append(stream, [message(3, key="a")], refuses_when_full=True),
+        ]
+    )
+    assert told == [(errors.StreamFull, ("max_bytes is 12",)), [Appended(2, False)]]
+
+
+def what_is_held(log: Log, stream: str) -> list[tuple[Any, ...]]:
+    return [(each.id, each.offset, each.body, each.key) for each in browse(log, stream)]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"max_message_bytes": 5},
+        {"max_messages": 7},
+        {"max_bytes": 20},
+        {"max_messages_per_key": 2},
+        {"max_messages_per_key": 1, "max_message_bytes": 5, "archive": True},
+    ],
+)
+async def test_what_is_answered_and_held_is_what_it_were_alone(
+    appender: Appender, log: Log, make_stream: MakeStream, settings: dict[str, Any]
+) -> None:
+    together, alone = make_stream(**settings), make_stream(**settings)
+    chance = random.Random(11)
+
+    def some() -> list[NewMessage]:
+        return [
+            message(
+                chance.randint(1, 80), body=b"1" * chance.randint(1, 6), key=chance.choice([None, "a", "b"])
+            )
+            for _ in range(chance.randint(1, 3))
+        ]
+
+    def by_itself(part: Sequence[NewMessage]) -> Any:
+        try:
+            return log.run(append(alone, part))
+        except errors.LogError as error:
+            return type(error), error.args
+
+    for _ in range(12):
+        parts = [some() for _ in range(chance.randint(1, 8))]
+        assert await outcomes([appender.append(together, part) for part in parts]) == [*map(by_itself, parts)]
+        assert what_is_held(log, together) == what_is_held(log, alone)
+
+
+async def test_whoever_goes_away_takes_nobody_along(appender: Appender, log: Log, stream: str) -> None:
+    leaving = asyncio.create_task(appender.append(stream, [message(1)]))
+    staying = asyncio.create_task(appender.append(stream, [message(2)]))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    assert await staying == [Appended(2, False)]
+    assert [held.id for held in browse(log, stream)] == ["id-1", "id-2"]
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+
+
+async def test_everybody_hears_that_a_stream_is_gone(appender: Appender) -> None:
+    gone = keys.stream_id()
+    told = await outcomes([appender.append(gone, [message(n)]) for n in range(3)])
+    assert told == [(errors.StreamNotFound, ())] * 3
+
+
+async def test_where_the_outcome_is_not_known_nothing_is_sent_again() -> None:
+    connections = 0
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await reader.read(10)
+        writer.close()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    log = AsyncLog(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    appender = Appender(log)
+    told = await asyncio.gather(
+        *(appender.append("gone", [message(n)]) for n in range(3)), return_exceptions=True
+    )
+    assert [type(each) for each in told] == [errors.StoreUnavailable] * 3
+    assert len(set(map(id, told))) == 3
+    assert connections == 1
+    await log.close()
+    server.close()
+    await server.wait_closed()
