@@ -74,6 +74,7 @@ def _keys(stream_id: str) -> tuple[str, ...]:
         keys.hidden(stream_id),
         keys.latest(stream_id),
         keys.went(stream_id),
+        keys.groups(stream_id),
     )
 
 

@@ -9,6 +9,7 @@
 -- KEYS[8] hidden
 -- KEYS[9] latest
 -- KEYS[10] went
+-- KEYS[11] groups
 -- ARGV[1] wake: channel
 -- ARGV[2] columns: which of i b k h t each message brings, in this order
 -- ARGV[3] expect_last: offset or empty
@@ -20,7 +21,7 @@
 -- include: state, gone, floor, ids, removal, per_key
 local log, meta, gone, ids_a, ids_b, by_key, expiry = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local stream = {log = log, gone = gone, hidden = KEYS[8], by_key = by_key, latest = KEYS[9], went = KEYS[10],
-  expiry = expiry}
+  expiry = expiry, groups = KEYS[11]}
 local wake, columns, expect_last, expect_id, expect_keys = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local state = state_load(meta)

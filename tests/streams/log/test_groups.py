@@ -524,6 +524,24 @@ def test_a_dead_letter_is_kept_although_the_stream_loses_its_message_first(
     assert (state.dead_letters, state.unfinished, state.ack_pending) == (1, 0, 0)
 
 
+@pytest.mark.parametrize("archive", [False, True])
+def test_a_dead_letter_is_kept_although_a_publish_pushes_its_message_out_first(
+    log: Log, make_stream: MakeStream, archive: bool
+) -> None:
+    stream = make_stream(max_messages_per_key=1, archive=archive)
+    log.run(groups.group_publish(stream, "g", Settings(ack_wait_ms=50, max_deliver=1)))
+    log.run(append(stream, [message(1, key="a")]))
+    log.run(config.archived_set(stream, 1))
+    fetch(log, stream)
+    until(lambda: log.run(standing.held(stream, "g", after_ms=log.run(client.one(client.Steady())))) == 0)
+    log.run(append(stream, [message(2, key="a"), message(3, key="b")]))
+    log.run(trim.drop(stream))
+    assert [letter.offset for letter in log.run(dead_letters.page(stream, "g"))] == [1]
+    state = log.run(standing.inspect(stream, "g"))
+    assert (state.dead_letters, state.unfinished, state.lag) == (1, 0, 2)
+    assert log.run(client.one(("XLEN", keys.log(stream)))) == 2
+
+
 def test_a_fetch_buries_what_a_limit_has_taken_from_sight(
     log: Log, stream: str, make_group: MakeGroup, publish_settings: Publish
 ) -> None:

@@ -1,6 +1,7 @@
 -- Taking single messages away from between others: invisible and uncounted at once, physically gone at once, too, unless
 -- the history has yet to copy them; these are "hidden" until drop.lua removes them. Needs state, gone and floor.
--- The stream's keys come as one table: log, gone, hidden, by_key, latest, went, expiry.
+-- The stream's keys come as one table: log, gone, hidden, by_key, latest, went, expiry; with groups, where nobody has made
+-- dead letters of what is spent before: an entry then stays until the worker has.
 
 -- So many removals at most are kept for groups with a filter; the worker has them counted long before.
 local REMOVAL_JOURNAL = 100000
@@ -16,6 +17,11 @@ local function removal_note(stream, state, removal, member)
   if removal.is_noted then redis.call('ZADD', stream.went, string.format('%.0f', state.removals + removal.messages), member) end
 end
 
+local function removal_is_for_groups(stream, removal)
+  if stream.groups and removal.is_kept == nil then removal.is_kept = redis.call('EXISTS', stream.groups) == 1 end
+  return removal.is_kept
+end
+
 -- Takes one message away, for the history too where it is by hand. It counts unless it was taken before.
 local function removal_take(stream, state, removal, entry, by_hand)
   local offset, fields = entry_offset(entry), entry[2]
@@ -26,7 +32,8 @@ local function removal_take(stream, state, removal, entry, by_hand)
     if key and state.max_messages_per_key then redis.call('ZREM', stream.latest, latest_member(key, offset)) end
     if key then removal_note(stream, state, removal, string.format('%.0f:%s', offset, key)) end
   end
-  if state.archive == 1 and offset > state.archived and not by_hand then
+  local is_unseen = state.archive == 1 and offset > state.archived
+  if (is_unseen or removal_is_for_groups(stream, removal)) and not by_hand then
     redis.call('ZADD', stream.hidden, offset, offset)
     state.hidden = 1
     return
