@@ -1,67 +1,87 @@
-"""HTTP/1.1 between uvicorn and the socket: what one turn writes leaves together, and what is no HTTP is refused."""
-
-import asyncio
-from typing import Any, cast
+"""What is not HTTP, or no WebSocket's handshake, is refused in the same shape as everything else, with a request id and
+a line in the access log; uvicorn would say it in plain text.
+"""
 
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from websockets.datastructures import Headers
+from websockets.exceptions import InvalidHandshake
+from websockets.http11 import Request
+from websockets.server import ServerProtocol
 
+from okmq.asgi import record
+from okmq.gate import socket_route
+from streams.dataplane.request import MALFORMED
 from streams.errors import Refusal
+from streams.exchange import REQUEST_ID, UNKNOWN, begin, header
 
-LARGE_BYTES = 65_536
-"""What is as large leaves at once: to keep it would only copy it."""
-
-
-class JoinedWrites:
-    """A transport whose small writes of one turn of the event loop leave together.
-
-    Uvicorn writes the head of an answer and its body one by one, and uvloop gives each to the system at once: two calls
-    where one does, and a client that wakes up twice.
-    """
-
-    def __init__(self, transport: asyncio.Transport, *, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport, self._loop = transport, loop
-        self._held: list[bytes] = []
-        self.is_closing = transport.is_closing
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def write(self, data: bytes) -> None:
-        """Write in this turn, or at once what is large."""
-        if len(data) >= LARGE_BYTES:
-            self._leave()
-            self._transport.write(data)
-            return
-        if not self._held:
-            self._loop.call_soon(self._leave)
-        self._held.append(data)
-
-    def close(self) -> None:
-        """Close once everything has left."""
-        self._leave()
-        self._transport.close()
-
-    def _leave(self) -> None:
-        held, self._held = self._held, []
-        if held and not self.is_closing():  # the client may have gone since
-            self._transport.write(b"".join(held))
+REASONS = {400: b"Bad Request", 405: b"Method Not Allowed"}
 
 
 class FramedProtocol(HttpToolsProtocol):
-    """Uvicorn's HTTP/1.1 on httptools: an answer in one write, and our shape for a request that cannot be parsed."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to serve a connection."""
-        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, loop=self.loop)))
+    """Uvicorn's HTTP/1.1 on httptools, with our shape for a request that cannot be parsed."""
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse and hang up: where the next request would begin is not known."""
-        refusal = Refusal("validation_error", "This is not a valid HTTP request.", fields=[])
+        """Refuse and hang up: where the next request would begin is not known.
+
+        A request under way answers for itself, as the last one of its connection; when it is its body that cannot be
+        parsed, it is told so.
+        """
+        cycle = self.cycle
+        if cycle is None or (cycle.response_complete and not cycle.more_body):
+            # What has been read of it is no request: it has no method and no path.
+            self._refuse(Refusal("validation_error", "This is not a valid HTTP request.", fields=[]))
+        elif cycle.response_complete:
+            self.transport.close()
+        else:
+            cycle.keep_alive = False
+            if cycle.more_body:
+                cycle.scope["state"][MALFORMED] = True
+                cycle.more_body = False
+                cycle.message_event.set()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hand over to the WebSocket protocol what is a handshake, and refuse what is none."""
+        fields = Headers([(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.headers])
+        path, method = self.url.partition(b"?")[0], self.scope["method"]
+        refusal = None
+        if method != "GET":
+            refusal = Refusal(
+                "method_not_allowed",
+                "A WebSocket begins with GET.",
+                headers={"Allow": "GET"},
+                allowed=["GET"],
+            )
+        else:
+            try:
+                ServerProtocol().process_request(Request(path.decode("latin-1"), fields))
+            except InvalidHandshake as error:
+                refusal = Refusal(
+                    "validation_error", f"This is no WebSocket's handshake: {error}.", fields=[]
+                )
+        if refusal is None:
+            super().handle_websocket_upgrade()
+        else:
+            self._refuse(refusal, method=method, path=path, route=socket_route(path.decode("latin-1")))
+
+    def _refuse(self, refusal: Refusal, *, method: str = "", path: bytes = b"", route: str = UNKNOWN) -> None:
+        sent = self.headers if method else []
+        scope = {"method": method, "raw_path": path, "path": "", "client": self.client}
+        exchange = begin(scope, header(sent, REQUEST_ID), header(sent, b"user-agent"))
+        exchange.route, exchange.status = route, refusal.status
         body = msgspec.json.encode(refusal.body())
-        head = (
-            b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncache-control: no-store\r\n"
-            b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body)
-        )
-        self.transport.write(head + body)
+        fields = {
+            b"content-type": b"application/json",
+            b"cache-control": b"no-store",
+            b"content-length": b"%d" % len(body),
+            b"connection": b"close",
+            REQUEST_ID: exchange.request_id,
+            **{name.lower().encode(): value.encode() for name, value in refusal.headers.items()},
+        }
+        lines = [b"HTTP/1.1 %d %b" % (refusal.status, REASONS[refusal.status])]
+        lines += [b"%b: %b" % field for field in fields.items()]
+        self.transport.write(b"\r\n".join([*lines, b"", body]))
         self.transport.close()
+        exchange.bytes_out = len(body)
+        exchange.end()
+        record(exchange)

@@ -20,7 +20,6 @@ API_PREFIX = "/api/"
 STATIC_PREFIX = "/static/"
 SOCKET_PATH = "/live/"
 SWITCHED = 101
-NO_SOCKET = 403
 _PARAMETER = re.compile(r"\(\?P<(\w+)>[^)]*\)|<(?:\w+:)?(\w+)>")
 
 
@@ -57,10 +56,14 @@ class Gate:
         async def counted() -> MutableMapping[str, Any]:
             message = await request.receive()
             exchange.bytes_in += len(message.get("body", b""))
+            request.check_framing()
             return message
 
         if not scope["path"].startswith(API_PREFIX):
-            await self._inner({**scope, "headers": headers}, counted, send_with_id)
+            try:
+                await self._inner({**scope, "headers": headers}, counted, send_with_id)
+            except Refusal as refusal:
+                await refused(refusal).send(send_with_id, [])
             return
         try:
             body = await request.body()
@@ -82,7 +85,8 @@ class SocketGate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = begin(scope, header(scope["headers"], REQUEST_ID), header(scope["headers"], b"user-agent"))
-        exchange.route = SOCKET_PATH if scope["path"] == SOCKET_PATH else UNKNOWN
+        exchange.route = socket_route(scope["path"])
+        id_header = (REQUEST_ID, exchange.request_id)
         is_told = False
 
         def tell(status: int) -> None:
@@ -93,13 +97,34 @@ class SocketGate:
                 self._record(exchange)
 
         async def send_and_tell(message: MutableMapping[str, Any]) -> None:
-            tell(SWITCHED if message["type"] == "websocket.accept" else NO_SOCKET)
-            await send(message)
+            if is_told:
+                await send(message)
+            elif message["type"] == "websocket.accept":
+                tell(SWITCHED)
+                await send({**message, "headers": [*message.get("headers", []), id_header]})
+            else:
+                refusal = Refusal("forbidden", "There is no socket here for you.")
+                tell(refusal.status)
+                await refused(refusal).send(_before_the_switch(send), [id_header])
 
         try:
             await self._inner(scope, receive, send_and_tell)
         finally:
             tell(exchange.status)
+
+
+def socket_route(path: str) -> str:
+    """The template of a socket's path."""
+    return SOCKET_PATH if path == SOCKET_PATH else UNKNOWN
+
+
+def _before_the_switch(send: Send) -> Send:
+    """A ``send`` that answers a handshake with HTTP (ASGI's extension ``websocket.http.response``)."""
+
+    async def answer(message: MutableMapping[str, Any]) -> None:
+        await send({**message, "type": f"websocket.{message['type']}"})
+
+    return answer
 
 
 def route_of(path: str) -> str:

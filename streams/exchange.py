@@ -16,7 +16,8 @@ GONE = 499
 UNKNOWN = "unknown"
 """The route of what leads nowhere."""
 
-_GIVEN = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_GIVEN = re.compile(rb"(?!.*okmq_)[A-Za-z0-9._-]{1,64}")
+"""What a client may name a request; whoever sends its token there by mistake is given another id."""
 
 
 class Exchange(msgspec.Struct, gc=False):

@@ -17,6 +17,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 BODY_LIMIT_BYTES = 16 * 1024 * 1024
 BODY_TIMEOUT_S = 30.0
+MALFORMED = "okmq.malformed"
+"""In the state of a scope: the server cannot parse the body."""
 LARGEST_INTEGER = 2**53 - 1
 """Offsets are exact in every client's JSON up to here."""
 
@@ -49,6 +51,7 @@ class Request:
         for name, value in scope["headers"]:
             self.headers.setdefault(name, value)
         self.received = 0
+        self._state: MutableMapping[str, Any] = scope.get("state", {})
         client = scope.get("client")
         self.address: str = client[0] if client else ""
         self._query_string: bytes = scope["query_string"]
@@ -119,6 +122,7 @@ class Request:
         message = await self.receive()
         if message["type"] == "http.disconnect":
             raise Disconnected
+        self.check_framing()
         first: bytes = message.get("body", b"")
         self.received = len(first)
         if not message.get("more_body", False):
@@ -130,12 +134,23 @@ class Request:
             message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise Disconnected
+            self.check_framing()
             parts.append(message.get("body", b""))
             self.received += len(parts[-1])
             if self.received > BODY_LIMIT_BYTES:
                 raise _too_large()
             if not message.get("more_body", False):
                 return b"".join(parts)
+
+    def check_framing(self) -> None:
+        """Raises Refusal ``validation_error`` once the server has found that the body is not as HTTP frames it."""
+        if MALFORMED in self._state:
+            raise Refusal(
+                "validation_error",
+                "The body is not valid HTTP.",
+                fields=[],
+                headers={"Connection": "close"},
+            )
 
     async def disconnected(self) -> None:
         """Returns when the client goes away."""

@@ -27,6 +27,17 @@ def line_of(product: Product, request_id: str) -> dict[str, Any]:
     return until(found, what=f"a line of {request_id}")
 
 
+def exchanged(product: Product, sent: bytes) -> tuple[dict[str, str], dict[str, Any]]:
+    """The head of an answer to what is sent as it is, ``status`` among its fields, and the error in it."""
+    with socket.create_connection(("127.0.0.1", product.port), timeout=10) as connection:
+        connection.sendall(sent)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    top, _, body = answer.partition(b"\r\n\r\n")
+    first, *fields = top.decode().split("\r\n")
+    head = {name.lower(): value for name, _, value in (field.partition(": ") for field in fields)}
+    return {"status": first.split()[1]} | head, json.loads(body)["error"]
+
+
 @pytest.fixture
 def request_id() -> str:
     return f"asked-{secrets.token_hex(6)}"
@@ -145,17 +156,76 @@ def test_every_process_is_told(running: Product) -> None:
     [
         b"\x16\x03\x01\x02\x00",
         b"GET / HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n",
-        b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        b"BREW / HTTP/1.1\r\nhost: x\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nx: a\x00b\r\n\r\n",
         b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
     ],
 )
-def test_what_is_not_http_is_refused_in_the_one_shape(running: Product, sent: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
-        connection.sendall(sent)
-        answer = b"".join(iter(lambda: connection.recv(65536), b""))
-    head, _, body = answer.partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 400 ")
-    assert list(json.loads(body)["error"]) == ["code", "message", "details"]
+def test_what_is_not_http_is_refused_in_the_one_shape_and_a_line(running: Product, sent: bytes) -> None:
+    head, error = exchanged(running, sent)
+    assert head["status"] == "400"
+    assert list(error) == ["code", "message", "details"]
+    line = line_of(running, head["x-request-id"])
+    assert (line["status"], line["route"], line["method"], line["path"]) == (400, "unknown", "", "")
+
+
+@pytest.mark.parametrize("path", ["streams/{name}/messages", "streams"])
+def test_a_body_that_is_not_http_is_refused_and_one_line(
+    running: Product, stream: str, request_id: str, path: str
+) -> None:
+    """In both planes: by the request's own answer, with its own id."""
+    wanted = path.replace("{name}", stream)
+    sent = (
+        f"POST /api/v1/{wanted} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: {running.token}\r\n"
+        f"x-request-id: {request_id}\r\ntransfer-encoding: chunked\r\n\r\n1\r\n[\r\nzz\r\n"
+    )
+    head, error = exchanged(running, sent.encode())
+    assert (head["status"], head["connection"], head["x-request-id"]) == ("400", "close", request_id)
+    assert error["code"] == "validation_error"
+    line = line_of(running, request_id)
+    assert (line["status"], line["route"]) == (400, f"/api/v1/{path}")
+    log = (running.data_dir / "log" / "access.log").read_text()
+    assert log.count(request_id) == 1
+
+
+def test_a_page_is_not_given_half_a_form(running: Product) -> None:
+    sent = b"POST /login/ HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\nzz\r\n"
+    head, error = exchanged(running, sent)
+    assert (head["status"], error["code"]) == ("400", "validation_error")
+
+
+HANDSHAKE = {
+    "host": "127.0.0.1",
+    "connection": "upgrade",
+    "upgrade": "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "changed", "status"),
+    [
+        ("GET", {"sec-websocket-key": "short"}, "400"),
+        ("GET", {"sec-websocket-version": "99"}, "400"),
+        ("POST", {}, "405"),
+        ("GET", {"origin": "http://evil.example"}, "403"),
+    ],
+)
+def test_a_handshake_that_fails_is_refused_in_the_one_shape_and_a_line(
+    running: Product, method: str, changed: dict[str, str], status: str
+) -> None:
+    fields = "".join(f"{name}: {value}\r\n" for name, value in (HANDSHAKE | changed).items())
+    head, error = exchanged(running, f"{method} /live/ HTTP/1.1\r\n{fields}\r\n".encode())
+    assert (head["status"], list(error)) == (status, ["code", "message", "details"])
+    line = line_of(running, head["x-request-id"])
+    assert (line["status"], line["route"], line["method"]) == (int(status), "/live/", method)
+
+
+def test_a_token_is_no_request_id(running: Product) -> None:
+    answer = httpx.get(f"{running.url}/healthz", headers={"x-request-id": "okmq_in_the_wrong_header"})
+    assert line_of(running, answer.headers["x-request-id"])["path"] == "/healthz"
+    assert "wrong_header" not in (running.data_dir / "log" / "access.log").read_text()
 
 
 def test_a_socket_that_is_opened_is_a_line(running: Product, request_id: str) -> None:
@@ -163,8 +233,10 @@ def test_a_socket_that_is_opened_is_a_line(running: Product, request_id: str) ->
         log_in(running, browser)
         cookie = f"sessionid={browser.cookies['sessionid']}"
     headers = {"x-request-id": request_id, "origin": running.url, "cookie": cookie}
-    with connect(f"{running.url.replace('http', 'ws')}/live/", additional_headers=headers):
+    with connect(f"{running.url.replace('http', 'ws')}/live/", additional_headers=headers) as opened:
         line = line_of(running, request_id)
+        assert opened.response is not None
+        assert opened.response.headers["x-request-id"] == request_id
     assert (line["method"], line["route"], line["status"]) == ("GET", "/live/", 101)
 
 

@@ -131,4 +131,5 @@ def test_a_socket_anywhere_else_is_refused_and_no_fault(path: str) -> None:
         await socket.send_input({"type": "websocket.connect"})
         return await socket.receive_output(5)
 
-    assert asyncio.run(answer())["type"] == "websocket.close"
+    refused = asyncio.run(answer())
+    assert (refused["type"], refused["status"]) == ("websocket.http.response.start", 403)
