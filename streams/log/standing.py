@@ -1,5 +1,6 @@
 """How consumer groups stand: position, lag, who has messages in flight, how many polls are open."""
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,11 @@ from streams.log.patterns import python_pattern
 
 NAMES_AT_ONCE = 1000
 HEALTH_KEPT_S = 86_400
+
+MEMBERS_OF = 4_000
+"""So many messages in flight at most are looked at to tell who has them: some milliseconds."""
+
+MEMBERS_SLICE = 1_000
 
 WAITING_AGE_MS = 5_000
 """A web process that has not told of its open polls for so long has none."""
@@ -270,23 +276,41 @@ def matching_count(stream_id: str, start: int, stop: int | None, patterns: Seque
         start = entries.position(page[-1])[0] + 1
 
 
-def members(stream_id: str, name: str) -> Op[dict[str, tuple[int, int]]]:
-    """Who has messages in flight: consumer → how many, and the unix ms of their last delivery."""
-    flat, count = yield Pipeline(
-        [("HGETALL", keys.leases(stream_id, name)), ("ZCARD", keys.pending(stream_id, name))]
-    )
-    if len(flat) != 2 * count:  # some are of messages that may come back
-        out = set((yield ("ZRANGE", keys.pending(stream_id, name), 0, -1)))
-        pairs = zip(flat[::2], flat[1::2], strict=True)
-        flat = [part for offset, lease in pairs if offset in out for part in (offset, lease)]
-    found: dict[str, tuple[int, int]] = {}
-    for value in flat[1::2]:
-        _, sequence, at_ms, consumer = value.decode().split(":", 3)
-        if sequence == "0":  # replayed or given back, and with nobody since
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Who has messages in flight.
+
+    Attributes:
+        held: consumer → how many, and the unix ms of their last delivery.
+        looked_at: messages in flight that this was counted over; of more than ``MEMBERS_OF`` the oldest and the newest.
+    """
+
+    held: dict[str, tuple[int, int]]
+    looked_at: int
+
+
+def members(stream_id: str, name: str) -> Op[Members]:
+    """Who has messages in flight, counted in a bounded look: nobody else waits, however many there are."""
+    pending, leases = keys.pending(stream_id, name), keys.leases(stream_id, name)
+    out = int((yield ("ZCARD", pending)))
+    half = MEMBERS_OF // 2
+    ranks = [(0, out)] if out <= MEMBERS_OF else [(0, half), (out - half, out)]
+    slices = [
+        (start, min(start + MEMBERS_SLICE, stop) - 1)
+        for first, stop in ranks
+        for start in range(first, stop, MEMBERS_SLICE)
+    ]
+    found = (yield Pipeline([("ZRANGE", pending, *each) for each in slices])) if slices else []
+    named = [offsets for offsets in found if offsets]
+    replies = (yield Pipeline([("HMGET", leases, *offsets) for offsets in named])) if named else []
+    held: dict[str, tuple[int, int]] = {}
+    for lease in itertools.chain.from_iterable(replies):
+        _, sequence, at_ms, consumer = (lease or b":0:0:").decode().split(":", 3)
+        if sequence == "0":  # replayed or given back, and with nobody since; or just answered
             continue
-        count, last = found.get(consumer, (0, 0))
-        found[consumer] = (count + 1, max(last, int(at_ms)))
-    return found
+        count, last = held.get(consumer, (0, 0))
+        held[consumer] = (count + 1, max(last, int(at_ms)))
+    return Members(held, sum(map(len, named)))
 
 
 def names_of(stream_ids: Sequence[str]) -> Op[dict[str, list[str]]]:

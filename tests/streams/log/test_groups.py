@@ -208,7 +208,7 @@ def test_max_ack_pending_holds_over_all_members(log: Log, stream: str, make_grou
     assert offsets(fetch(log, stream, consumer="b")) == []
     log.run(groups.ack(stream, "g", "offsets", [2]))
     assert offsets(fetch(log, stream, consumer="b")) == [4]
-    assert {name: count for name, (count, _) in log.run(standing.members(stream, "g")).items()} == {
+    assert {name: count for name, (count, _) in log.run(standing.members(stream, "g")).held.items()} == {
         "a": 2,
         "b": 1,
     }
@@ -666,7 +666,23 @@ def test_a_replayed_letter_that_nobody_has_yet_is_with_no_consumer(
     make_group()
     replay(log, stream)
     log.run(groups.ack(stream, "g", "offsets", [2, 3]))
-    assert log.run(standing.members(stream, "g")) == {}
+    assert log.run(standing.members(stream, "g")).held == {}
+
+
+def test_of_very_many_in_flight_the_oldest_and_newest_tell_who_has_them(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group(max_ack_pending=100_000)
+    fill(log, stream, 5000)
+    for consumer, count in (("old", 1500), ("middle", 2000), ("new", 1500)):
+        fetch(log, stream, count, consumer=consumer)
+    found = log.run(standing.members(stream, "g"))
+    assert {name: count for name, (count, _) in found.held.items()} == {
+        "old": 1500,
+        "middle": 1000,
+        "new": 1500,
+    }
+    assert found.looked_at == standing.MEMBERS_OF == 4000
 
 
 def test_what_lies_between_two_positions_is_counted_without_what_went(log: Log, stream: str) -> None:
