@@ -109,6 +109,7 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     context |= {
         "points": points[::-1],
         "seed": seed_of(points, step=asked.step, since=asked.since, until=asked.until),
+        "gaps": selectors.history_gaps(context["stream"], since=asked.since),
         "sums": {
             "messages": sum(point.messages for point in points),
             "bytes": sum(point.bytes for point in points),

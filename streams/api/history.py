@@ -32,6 +32,14 @@ class HistoryPoint(serializers.Serializer):  # type: ignore[type-arg]
     bytes = serializers.IntegerField()
 
 
+class HistoryGap(serializers.Serializer):  # type: ignore[type-arg]
+    """Messages that went before the history had them."""
+
+    time = Moment(help_text="When it was noticed.")
+    messages = serializers.IntegerField()
+    summary = serializers.CharField(help_text="How they went.")
+
+
 class HistoryRun(serializers.Serializer):  # type: ignore[type-arg]
     """The run that computed it last."""
 
@@ -50,6 +58,7 @@ class HistoryObject(serializers.Serializer):  # type: ignore[type-arg]
     fresh_to = Moment(allow_null=True, help_text="Time of the last message that was counted.")
     run = HistoryRun(allow_null=True)
     points = HistoryPoint(many=True)
+    gaps = HistoryGap(many=True, help_text="What the history misses; each is an event `history.gap`, too.")
 
 
 HistoryObject._declared_fields["from"] = Moment(allow_null=True)
@@ -111,6 +120,7 @@ class HistoryView(ApiView):
             "fresh_to": position.fresh_to if position else None,
             "run": run and {"id": run.pk, "url": run_url(run, request), "finished_at": run.finished_at},
             "points": points,
+            "gaps": selectors.history_gaps(stream, since=since, until=until),
         }
         return Response(HistoryObject(answer).data)
 

@@ -15,7 +15,14 @@ from streams.selectors.groups import (
     in_flight,
     reachable_views,
 )
-from streams.selectors.history import history_points, history_position, history_totals, runs_latest, runs_page
+from streams.selectors.history import (
+    history_gaps,
+    history_points,
+    history_position,
+    history_totals,
+    runs_latest,
+    runs_page,
+)
 from streams.selectors.messages import (
     Found,
     entries_page,
@@ -94,6 +101,7 @@ __all__ = [
     "group_totals",
     "group_view",
     "group_views",
+    "history_gaps",
     "history_points",
     "history_position",
     "history_totals",

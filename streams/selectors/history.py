@@ -1,10 +1,11 @@
 """What Spark computed, and the runs that computed it."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Sum
 
-from streams.models import Rollup, RollupPosition, Run, Stream
+from streams.models import Event, Rollup, RollupPosition, Run, Stream
 
 
 def history_points(
@@ -21,6 +22,39 @@ def history_points(
     if until is not None:
         points = points.filter(start__lt=until)
     return list(points.order_by("start"))
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryGap:
+    """Messages that went before the history had them.
+
+    Attributes:
+        time: when that was noticed.
+        messages: how many.
+        summary: how they went, as a sentence.
+    """
+
+    time: datetime
+    messages: int
+    summary: str
+
+
+def history_gaps(
+    stream: Stream, *, since: datetime | None = None, until: datetime | None = None
+) -> list[HistoryGap]:
+    """What the history of a stream misses, oldest first; ``since`` inclusive, ``until`` exclusive."""
+    events = Event.objects.filter(
+        workspace_id=stream.workspace_id, stream=stream.name, kind="history.gap", time__gte=stream.created_at
+    )
+    if since is not None:
+        events = events.filter(time__gte=since)
+    if until is not None:
+        events = events.filter(time__lt=until)
+    return [
+        HistoryGap(event.time, event.after["messages"], event.summary)
+        for event in events.order_by("id")
+        if event.after
+    ]
 
 
 def history_position(stream: Stream) -> RollupPosition | None:

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from dashboard.views.stream_history import asked_for, seed_of
 from streams.models import Rollup, Run
+from streams.services.history import history_missed
 from streams.upkeep import processes
 from streams.upkeep.processes import ProcessStatus
 from tests.dashboard.conftest import MakeStream
@@ -60,6 +61,15 @@ def test_the_range_is_summed_and_told_as_a_table(viewer: Client, make_stream: Ma
     page = viewer.get("/streams/orders/history/").content.decode()
     assert "1,336 in this range" in page
     assert page.count('<td class="num">336</td>') == 1
+
+
+def test_what_the_history_misses_stands_above_the_charts(viewer: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders")
+    assert "history misses" not in viewer.get("/streams/orders/history/").content.decode()
+    history_missed(stream, messages=5, why="were removed")
+    page = viewer.get("/streams/orders/history/").content.decode()
+    assert "The history misses messages" in page
+    assert "5 messages of orders were removed before the history had them." in page
 
 
 def test_a_run_is_asked_for(owner: Client, make_stream: MakeStream) -> None:

@@ -12,7 +12,7 @@ from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Run, Stream, Workspace
 from streams.selectors import METRICS_STREAM
-from streams.services.history import Progressed, RollupPoint, rollups_add
+from streams.services.history import Progressed, RollupPoint, history_missed, rollups_add
 from streams.services.streams import internal_stream
 from tests.streams.api.conftest import Api, code, fields
 
@@ -63,6 +63,7 @@ def test_no_history_yet(owner: Api, stream: Stream) -> None:
         "fresh_to": None,
         "run": None,
         "points": [],
+        "gaps": [],
     }
 
 
@@ -86,6 +87,7 @@ def test_points_of_all_time_sum_to_everything(owner: Api, stream: Stream) -> Non
             {"start": "2026-11-21T06:00:00.000Z", "messages": 3, "bytes": 30},
             {"start": "2026-11-21T07:00:00.000Z", "messages": 4, "bytes": 40},
         ],
+        "gaps": [],
     }
 
 
@@ -123,6 +125,17 @@ def test_a_wrong_query_is_refused(owner: Api, stream: Stream, query: str, field:
 @pytest.mark.parametrize("edge", ["from=0001-01-01T00:00:00Z", "to=9999-12-31T23:59:59.999999Z"])
 def test_the_edges_of_time_are_times(owner: Api, stream: Stream, edge: str) -> None:
     assert owner.get(f"streams/orders/history?{edge}&step=day").status_code == 200
+
+
+def test_what_the_history_misses_is_told_where_it_was_noticed(owner: Api, stream: Stream) -> None:
+    history_missed(stream, messages=5, why="were removed")
+    (gap,) = owner.get("streams/orders/history").json()["gaps"]
+    assert gap.pop("time") == owner.get("events?kind=history.gap").json()[0]["time"]
+    assert gap == {"messages": 5, "summary": "5 messages of orders were removed before the history had them."}
+    assert owner.get("streams/orders/history?to=2026-11-21T06:00:00Z").json()["gaps"] == []
+    owner.delete("streams/orders")
+    owner.post("streams/", {"name": "orders"})
+    assert owner.get("streams/orders/history").json()["gaps"] == [], "those of the stream before"
 
 
 @pytest.fixture

@@ -1,0 +1,85 @@
+"""A million messages whose time is over go in slices, while others publish: nobody waits for more than one slice."""
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from streams.log import config, keys, stats, trim
+from streams.log.append import append
+from streams.log.client import Log, Script
+from tests.streams.log.conftest import DEFAULTS
+from tests.streams.log.messages import message
+from tests.streams.upkeep.test_retention import stored
+
+MILLION = 1_000_000
+BEFORE = 2_000
+MOST_MS = 5.0
+"""Of the server's processor time, which the machine's other work hardly moves: what a publish waits for one slice."""
+
+
+class Weighed(Log):
+    """Notes the server's processor time of each script."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.took_ms: list[float] = []
+
+    def _script(self, call: Script) -> Any:
+        before = self._used_s()
+        reply = super()._script(call)
+        self.took_ms.append((self._used_s() - before) * 1000)
+        return reply
+
+    def _used_s(self) -> float:
+        told = dict(line.split(b":") for line in self.client.execute_command("INFO", "cpu").split()[2:])
+        return float(told[b"used_cpu_user"]) + float(told[b"used_cpu_sys"])
+
+
+def made(log: Log) -> str:
+    stream = config.Registered(
+        stream_id=keys.stream_id(), name="n", workspace="default", workspace_id=1, archive=False
+    )
+    log.run(config.stream_publish(stream, DEFAULTS))
+    return stream.stream_id
+
+
+def publish_ms(log: Log, stream: str, n: int) -> float:
+    """How long a publish of one took."""
+    began = time.perf_counter()
+    log.run(append(stream, [message(n)]))
+    return (time.perf_counter() - began) * 1000
+
+
+@pytest.mark.timeout(600)
+def test_nobody_waits_for_more_than_a_slice_while_a_million_messages_expire(
+    valkey_memory: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, sweeper = Log(valkey_memory), Weighed(valkey_memory)
+    full, other = made(log), made(log)
+    for first in range(0, MILLION, 1000):
+        log.run(append(full, [message(n, ttl_s=1) for n in range(first, first + 1000)]))
+    before_ms = [publish_ms(log, (full, other)[n % 2], MILLION + n) for n in range(BEFORE)]
+
+    def sweep() -> None:
+        sweeper.run(trim.expire(full))
+        sweeper.run(trim.drop(full))
+
+    sweeping = threading.Thread(target=sweep)
+    sweeping.start()
+    during_ms: list[float] = []
+    while sweeping.is_alive():
+        n = BEFORE + len(during_ms)
+        during_ms.append(publish_ms(log, (full, other)[n % 2], MILLION + n))
+    sweeping.join()
+    with capsys.disabled():
+        print(
+            f"\n1,000,000 expired: slowest of {len(during_ms):,} publishes meanwhile {max(during_ms):.1f} ms, "
+            f"of {BEFORE:,} before {max(before_ms):.1f} ms; longest slice {max(sweeper.took_ms):.1f} ms of processor time"
+        )
+    state = log.run(stats.inspect(full))
+    assert state.messages == stored(log, full) == state.offset - MILLION
+    assert max(sweeper.took_ms) <= MOST_MS
+    log.close()
+    sweeper.close()
