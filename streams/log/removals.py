@@ -14,10 +14,10 @@ from streams.log.client import Op, Script
 from streams.log.errors import RemovalNotFound
 from streams.log.trim import Removed
 
-SLICE = 200
+SLICE = 80
 """Messages brought back or given to a group in one call, a few milliseconds."""
 
-END_SLICE = 500
+END_SLICE = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +197,7 @@ def undo(stream_id: str, number: int, *, partial: bool = False) -> Op[Removed]:
             messages, size = messages + came, size + came_bytes
             partial = True  # what was checked at the first slice holds for the others
     yield from give_back(stream_id)
-    yield from trim.keep_newest_of_keys(stream_id, pages=10)
+    yield from trim.keep_newest_of_keys(stream_id, pages=150)
     return Removed(messages, size)
 
 

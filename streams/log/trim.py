@@ -10,14 +10,13 @@ from streams.log.entries import Entry
 DROP_SLICE = 10_000
 """Offsets physically removed in one call: about a hundred nodes, well under a millisecond."""
 
-PER_KEY_PAGE = 500
-"""Messages looked through in one call, about two milliseconds."""
+PAGE = 30
+"""Messages looked at in one call that may take each of them from between others: a few milliseconds."""
 
-INTEREST_PAGE = 500
-"""Messages looked at in one call."""
+DELETE_SLICE = 30
+EXPIRE_SLICE = 250
+"""Messages whose time is over that one call looks at: those at the floor go by raising it, of the others ``PAGE``."""
 
-DELETE_SLICE = 500
-EXPIRE_SLICE = 500
 HOLD_FOR_HISTORY_MS = 3_600_000
 """How long the history may keep a removed message from going physically."""
 
@@ -85,7 +84,7 @@ def drop(stream_id: str, *, hold_ms: int = HOLD_FOR_HISTORY_MS) -> Op[Dropped]:
     while True:
         removed, done, unseen = yield Script(
             "drop",
-            [*keys.removing(stream_id), keys.aside(stream_id)],
+            [*keys.removing(stream_id), keys.aside(stream_id), keys.expiry(stream_id)],
             [hold_ms, DROP_SLICE, counted],
         )
         if done < 0:
@@ -102,7 +101,7 @@ def keep_newest_of_keys(stream_id: str, *, pages: int | None = None) -> Op[tuple
     Goes on where it, or a process that has ended, stopped.
 
     Args:
-        pages: of ``PER_KEY_PAGE`` messages, at most so many; None goes through all.
+        pages: of ``PAGE`` messages, at most so many; None goes through all.
 
     Returns:
         What went now, and whether all has been looked through.
@@ -110,7 +109,7 @@ def keep_newest_of_keys(stream_id: str, *, pages: int | None = None) -> Op[tuple
     yield from spent.retire_before_removal(stream_id)
     messages = size = seen = 0
     while True:
-        went, went_bytes, done = yield Script("per_key", keys.removing(stream_id), [PER_KEY_PAGE])
+        went, went_bytes, done = yield Script("per_key", keys.removing(stream_id), [PAGE])
         messages, size, seen = messages + went, size + went_bytes, seen + 1
         if done or seen == pages:
             return Removed(messages, size), bool(done)
@@ -120,7 +119,7 @@ def release(stream_id: str, *, pages: int | None = None) -> Op[tuple[Removed, bo
     """Take away what no group wants any more, where messages are kept by interest.
 
     Args:
-        pages: of ``INTEREST_PAGE`` messages, at most so many; None goes on to the end.
+        pages: of ``PAGE`` messages, at most so many; None goes on to the end.
 
     Returns:
         What went now, and whether all has been looked at.
@@ -136,7 +135,7 @@ def release(stream_id: str, *, pages: int | None = None) -> Op[tuple[Removed, bo
         went, went_bytes, done = yield Script(
             "release",
             [*keys.removing(stream_id), keys.kept(stream_id), keys.groups(stream_id), *of_groups],
-            [INTEREST_PAGE, *names],
+            [PAGE, *names],
         )
         messages, size, seen = messages + went, size + went_bytes, seen + 1
         if done == 1 or seen == pages:
@@ -151,7 +150,7 @@ def expire(stream_id: str) -> Op[int]:
         expired, done = yield Script(
             "expire",
             [*keys.removing(stream_id), keys.expiry(stream_id)],
-            [EXPIRE_SLICE],
+            [EXPIRE_SLICE, PAGE],
         )
         total += expired
         if done:

@@ -70,7 +70,7 @@ end
 if state.ceiling > 0 and state.last + #fresh > state.ceiling then return redis.error_reply('OKMQ_CEILING') end
 local incoming, pushed_out = {}, nil
 if state.max_messages_per_key then
-  removal_of_expired(stream, state, now, 1000)
+  removal_of_expired(stream, state, now, 1000, 1000)
   for _, n in ipairs(string.sub(columns, 3, 3) == 'k' and fresh or {}) do
     local at = first_value + (n - 1) * stride
     if ARGV[at + 2] ~= '' then incoming[#incoming + 1] = {ARGV[at + 2], answer[n], #ARGV[at + 1]} end
@@ -83,7 +83,7 @@ if state.discard == 'new' then
   local count_after, bytes_after = #fresh - less.messages, size - less.bytes
   if (state.max_messages and state.messages + count_after > state.max_messages)
     or (state.max_bytes and state.bytes + bytes_after > state.max_bytes) then
-    removal_of_expired(stream, state, now, 1000)
+    removal_of_expired(stream, state, now, 1000, 1000)
   end
   state_save(meta, state)
   if state.max_messages and state.messages + count_after > state.max_messages then

@@ -8,6 +8,7 @@
 -- KEYS[6] latest
 -- KEYS[7] went
 -- KEYS[8] aside
+-- KEYS[9] expiry
 -- ARGV[1] hold_ms: how long the history of an archived stream is waited for
 -- ARGV[2] slice: most offsets below the floor to remove in one call
 -- ARGV[3] counted: up to which offset groups with a filter have counted what they lost; empty where nobody has asked
@@ -16,7 +17,7 @@
 -- flags: allow-oom
 -- include: state, gone, floor, removal, drop
 local meta = KEYS[2]
-local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7]}
+local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7], expiry = KEYS[9]}
 local aside, hold_ms, slice, counted = KEYS[8], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local state = state_load(meta)

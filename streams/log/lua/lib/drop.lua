@@ -1,7 +1,8 @@
 -- The two places of what is physically removed. unseen_from: the first offset that the history has not seen and should.
 -- Needs gone, floor and removal.
 
-local DROP_HIDDEN_SLICE = 500
+local DROP_HIDDEN_SLICE = 100
+local DROP_TIMED_SLICE = 500
 
 -- Forgets the keys whose last message is among these entries, and what the index knows of them.
 local function drop_keys(stream, entries)
@@ -29,6 +30,13 @@ end
 local function drop_below(stream, state, from, stop, slice, unseen_from)
   if from >= stop then return 0, 0, true end
   local upto = math.min(stop, from + slice)
+  if redis.call('EXISTS', stream.expiry) == 1 then
+    -- What went before its time has none to wait for.
+    upto = math.min(upto, from + DROP_TIMED_SLICE)
+    local offsets = {}
+    for offset = from, upto - 1 do offsets[#offsets + 1] = string.format('%.0f', offset) end
+    redis.call('ZREM', stream.expiry, unpack(offsets))
+  end
   if redis.call('EXISTS', stream.by_key) == 1 then
     -- Entries are few here, since their bodies are read.
     upto = math.min(upto, from + math.max(1, math.min(200, math.floor(4194304 / math.max(1, state.widest)))))

@@ -55,16 +55,34 @@ local function removal_end(stream, state, removal)
   raise_floor(stream.log, stream.gone, state, gone_next(stream.gone, state.floor))
 end
 
--- Takes away messages whose own time is over, at most a slice; returns how many, and whether none is left to look at.
-local function removal_of_expired(stream, state, now, slice)
+-- Messages whose time is over mostly are the oldest, in a row: these go by raising the floor, however many they are. What
+-- was removed for a while below it could not come back then, so not where there is any. Returns how many went.
+local function removal_of_oldest(stream, state, over)
+  local upto = state.floor
+  while over[upto] do upto = gone_next(stream.gone, upto + 1) end
+  if upto == state.floor or state.kept > 0 then return 0 end
+  return (raise_floor(stream.log, stream.gone, state, upto))
+end
+
+-- Takes away messages whose own time is over; returns how many, and whether none is left to look at. slice: so many at
+-- most are looked at; most: so many at most are taken from between others.
+local function removal_of_expired(stream, state, now, slice, most)
   local due = redis.call('ZRANGEBYSCORE', stream.expiry, '-inf', now, 'LIMIT', 0, slice)
   if #due == 0 then return 0, true end
-  local removal = removal_begin()
+  local over, settled, single = {}, {}, 0
+  for _, offset in ipairs(due) do over[tonumber(offset)] = true end
+  local went, removal = removal_of_oldest(stream, state, over), removal_begin()
   for _, offset in ipairs(due) do
-    local entry = tonumber(offset) >= floor_or_kept(state) and redis.call('XRANGE', stream.log, offset, offset)[1]
-    if entry then removal_take(stream, state, removal, entry) end
+    if tonumber(offset) >= floor_or_kept(state) and single < most then
+      local entry = redis.call('XRANGE', stream.log, offset, offset)[1]
+      if entry then removal_take(stream, state, removal, entry) end
+      single = single + 1
+      settled[#settled + 1] = offset
+    elseif tonumber(offset) < floor_or_kept(state) then
+      settled[#settled + 1] = offset
+    end
   end
-  redis.call('ZREM', stream.expiry, unpack(due))
+  redis.call('ZREM', stream.expiry, unpack(settled))
   removal_end(stream, state, removal)
-  return removal.messages, #due < slice
+  return went + removal.messages, #settled == #due and #due < slice
 end
