@@ -8,10 +8,10 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
 from dashboard.confirmations import is_production
-from dashboard.forecasts import Forecast, Going, forecast
 from dashboard.forms import BootstrapMixin, QuantityField
 from dashboard.stream_rows import StreamRow
 from streams import selectors
+from streams.forecasts import Outlook
 from streams.log.preview import Preview
 from streams.models import Policy, Stream
 from streams.models.policy import POLICY_LIMITS
@@ -122,7 +122,7 @@ class RetentionEffect:
 
     changes: dict[str, Any]
     preview: Preview
-    forecast: Forecast | None
+    outlook: Outlook
     phrase: str
     losing: dict[str, int]
 
@@ -138,21 +138,12 @@ def effect_of(stream: Stream, row: StreamRow, changes: dict[str, Any]) -> Retent
         policy = Policy.objects.get(workspace=stream.workspace, name=changes["policy"])
         limits |= within_plan(stream.workspace, policy.limits)
     preview = selectors.retention_preview(stream, limits)
-    messages, size = row.messages or 0, row.bytes or 0
+    messages = row.messages or 0
     is_large = preview.messages >= min(LARGE_MESSAGES, max(1, messages * LARGE_PART))
-    going = Going(
-        messages=messages - preview.messages,
-        bytes=size - preview.bytes,
-        rate_in=row.rates.rate_in or 0.0,
-        bytes_in=row.rates.bytes_in or 0.0,
-        ttl=limits["ttl"],
-        max_messages=limits["max_messages"],
-        max_bytes=limits["max_bytes"],
-    )
     return RetentionEffect(
         changes,
         preview,
-        forecast(going),
+        selectors.retention_outlook(stream, limits, preview=preview),
         stream.name if preview.messages and (is_large or is_production(stream)) else "",
         {group: unread for group, unread in sorted(preview.unread.items()) if unread},
     )

@@ -109,7 +109,9 @@ def fall(going: Going, reading: Reading) -> Fall | None:
         spans["max_messages"] = _until(reading.behind, reading.grows, going.max_messages)
         spans["max_bytes"] = _until(reading.behind * size, reading.grows * size, going.max_bytes)
     falls = [Fall(in_s, limit) for limit, in_s in spans.items() if in_s is not None]
-    return min(falls, key=lambda each: each.in_s, default=None) if reading.behind or reading.grows > 0 else None
+    return (
+        min(falls, key=lambda each: each.in_s, default=None) if reading.behind or reading.grows > 0 else None
+    )
 
 
 def _until(now: float, growth: float, limit: int | None) -> float | None:

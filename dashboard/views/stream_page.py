@@ -29,12 +29,14 @@ def stream_context(request: HttpRequest, caller: Caller, name: str, *, tab: str)
     """The context of a tab; raises the access door's refusals."""
     stream = stream_for(caller, name, may="read")
     row = rates.rows([stream])[0]
-    removals = selectors.removals_of(stream) if row.view.is_reachable else []
+    is_there = row.view.is_reachable
+    removals = selectors.removals_of(stream) if is_there else []
     return {
         "section": "streams",
         "caller": caller,
         "stream": stream,
         "row": row,
+        "outlook": selectors.retention_outlook(stream, {}) if is_there else None,
         "tab": tab,
         "tabs": TABS,
         "base_url": base_url(request),

@@ -57,6 +57,88 @@ class RetentionPreview(serializers.Serializer[Any]):
     )
 
 
+class LimitReached(serializers.Serializer[Any]):
+    """A limit that the stream comes to."""
+
+    limit = serializers.ChoiceField(choices=["ttl", "max_messages", "max_bytes"])
+    reached_in = serializers.FloatField(help_text="Seconds; 0 where it is reached.")
+
+
+class GroupFall(serializers.Serializer[Any]):
+    """A group, and when retention takes what it has not acknowledged."""
+
+    group = serializers.CharField()
+    falls_off_in = serializers.FloatField(
+        allow_null=True, help_text="Seconds, if it reads on as in the last minutes; null where it does not."
+    )
+    limit = serializers.CharField(allow_null=True, help_text="The limit that does it.")
+
+
+class RetentionForecast(serializers.Serializer[Any]):
+    """Where the stream is going at its rate of the last hour."""
+
+    messages_per_second = serializers.FloatField(help_text="That come in, on average.")
+    bytes_per_second = serializers.FloatField()
+    over = serializers.FloatField(
+        help_text="Seconds of the average: an hour, or since the oldest message that is there."
+    )
+    limits = LimitReached(many=True, help_text="Those that another limit does not hold it below.")
+    messages = serializers.IntegerField(
+        allow_null=True,
+        help_text="What it will hold in the long run; null without an end, or while nothing comes in.",
+    )
+    bytes = serializers.IntegerField(allow_null=True)
+    oldest_age = serializers.FloatField(
+        allow_null=True, help_text="Seconds: how old its oldest message will be; null without an end."
+    )
+    groups = GroupFall(many=True)
+
+
+class RetentionForecastView(ApiView):
+    """``/streams/{name}/retention/forecast``"""
+
+    operations: ClassVar = {
+        "POST": Operation(
+            id="retention_forecast",
+            summary="When the stream comes to its limits, or to others; changes nothing",
+            scope="read",
+            body=LimitsAsked,
+            body_optional=True,
+            answer=RetentionForecast,
+            refusals=("stream_not_found", "quota_exceeded"),
+            description="Without a body: at the limits as they are.",
+            examples={"smaller": {"max_bytes": 1_073_741_824}},
+        ),
+    }
+
+    def post(self, request: Request, name: str) -> Response:
+        stream = stream_for(self.caller, name, may="read")
+        changes = within_plan(stream.workspace, self.sent(LimitsAsked), new=False)
+        found = selectors.retention_outlook(stream, changes)
+        future = found.forecast
+        told = {
+            "messages_per_second": round(found.rate_in, 3),
+            "bytes_per_second": round(found.bytes_in, 3),
+            "over": found.over_s,
+            "limits": [
+                {"limit": limit, "reached_in": round(seconds, 3)}
+                for limit, seconds in (future.reached_in_s.items() if future else ())
+            ],
+            "messages": future and future.messages,
+            "bytes": future and future.bytes,
+            "oldest_age": future and future.oldest_s,
+            "groups": [
+                {
+                    "group": group,
+                    "falls_off_in": None if fall is None else round(fall.in_s, 3),
+                    "limit": None if fall is None else fall.limit,
+                }
+                for group, fall in sorted(found.falls.items())
+            ],
+        }
+        return Response(RetentionForecast(told).data)
+
+
 class RetentionPreviewView(ApiView):
     """``/streams/{name}/retention/preview``"""
 

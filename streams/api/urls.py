@@ -22,7 +22,7 @@ from streams.api.history import HistoryView, MetricsView
 from streams.api.openapi import SchemaView, docs
 from streams.api.policies import PoliciesView, PolicyApplyView, PolicyPreviewView, PolicyView
 from streams.api.removals import RemovalsView, RemovalUndoView, RemovalView
-from streams.api.retention import RetentionPreviewView
+from streams.api.retention import RetentionForecastView, RetentionPreviewView
 from streams.api.runs import RunsView, RunView
 from streams.api.service import healthz, readyz
 from streams.api.streams import StreamsFindView, StreamsView, StreamView
@@ -55,6 +55,7 @@ urlpatterns = [
         "dead-letters-replay",
     ),
     at("streams/<name>/retention/preview", RetentionPreviewView.as_view(), "retention-preview"),
+    at("streams/<name>/retention/forecast", RetentionForecastView.as_view(), "retention-forecast"),
     at("streams/<name>/removals", RemovalsView.as_view(), "removals"),
     at("streams/<name>/removals/<number>", RemovalView.as_view(), "removal"),
     at("streams/<name>/removals/<number>/undo", RemovalUndoView.as_view(), "removal-undo"),

@@ -3,6 +3,7 @@
 from streams.selectors.alerts import alerts_firing, alerts_firing_count, alerts_latest, back_test
 from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove, first_fault
 from streams.selectors.events import EventsWanted, events_found, events_latest, events_page
+from streams.selectors.forecasts import retention_outlook
 from streams.selectors.group_verdicts import GroupTotals, JudgedGroup, group_totals, worst_groups
 from streams.selectors.groups import (
     GroupView,
@@ -125,6 +126,7 @@ __all__ = [
     "reachable_views",
     "recent_samples",
     "removals_of",
+    "retention_outlook",
     "retention_preview",
     "runs_latest",
     "runs_page",

@@ -44,6 +44,17 @@ def test_a_group_that_would_lose_unread_messages_is_named(owner: Client, stream:
     assert "Group billing loses 5 unread messages." in text
 
 
+def test_where_the_stream_and_its_groups_are_going_is_said_beside_the_effect(
+    owner: Client, stream: Stream
+) -> None:
+    group_create(stream, name="billing", settings={}, actor=SYSTEM)
+    for query in ({}, {**OPEN, "max_messages": "100000"}):
+        assert "At the rate of the last" in owner.get(PAGE, query).content.decode()
+    text = owner.get(PAGE, {**OPEN, "max_messages": "100000"}).content.decode()
+    assert "It comes to max_messages in" in text
+    assert "Group billing falls off the edge (max_messages) in" in text
+
+
 def test_a_small_loss_is_saved_by_its_button(owner: Client, stream: Stream) -> None:
     answer = owner.post(PAGE, {**OPEN, "max_messages": "19", "seen": "1"}, follow=True)
     assert "What the stream keeps was changed." in answer.content.decode()

@@ -83,3 +83,46 @@ def test_it_may_be_given_longer_to_look_at_messages(owner: Api, stream: Stream) 
     assert told["complete"]
     assert fields(owner.post(f"{PATH}?wait=31", {})) == ["wait"]
     assert fields(owner.post(f"{PATH}?wait=soon", {})) == ["wait"]
+
+
+FORECAST = "streams/orders/retention/forecast"
+
+
+def test_it_is_foreseen_when_limits_are_reached_and_groups_fall_off(owner: Api, stream: Stream) -> None:
+    owner.post("streams/orders/groups/", {"name": "billing"})
+    told = owner.post(FORECAST, {"max_messages": 1000, "ttl": 86_400 * 365}).json()
+    rate = told["messages_per_second"]
+    assert rate == pytest.approx(10 / told["over"], rel=0.01)
+    assert told["bytes_per_second"] == pytest.approx(2 * rate, rel=0.01)
+    (limit,) = told["limits"]
+    assert limit == {"limit": "max_messages", "reached_in": pytest.approx(990 / rate, rel=0.01)}
+    assert (told["messages"], told["bytes"]) == (1000, 2000)
+    assert told["oldest_age"] == pytest.approx(1000 / rate, rel=0.01)
+    (group,) = told["groups"]
+    assert group["limit"] == "max_messages"
+    assert group["falls_off_in"] == pytest.approx(990 / rate, rel=0.01)
+    assert owner.get("streams/orders").json()["max_messages"] is None
+
+
+def test_without_a_limit_a_stream_grows_without_end(owner: Api, stream: Stream) -> None:
+    told = owner.post(FORECAST).json()
+    assert (told["limits"], told["messages"], told["oldest_age"]) == ([], None, None)
+
+
+def test_nothing_is_foreseen_of_an_empty_stream(owner: Api) -> None:
+    owner.post("streams/", {"name": "orders", "max_messages": 5})
+    assert owner.post(FORECAST).json() == {
+        "messages_per_second": 0.0,
+        "bytes_per_second": 0.0,
+        "over": 3600.0,
+        "limits": [],
+        "messages": None,
+        "bytes": None,
+        "oldest_age": None,
+        "groups": [],
+    }
+
+
+def test_a_forecast_refuses_what_saving_refuses(owner: Api, stranger: Api, stream: Stream) -> None:
+    assert fields(owner.post(FORECAST, {"max_bytes": 0})) == ["max_bytes"]
+    assert code(stranger.post(FORECAST)) == "stream_not_found"
