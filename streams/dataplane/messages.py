@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
+from streams.dataplane import slicing
 from streams.decoding import DEEPEST, invalid_json, malformed, too_deep
 from streams.errors import Refusal
 from streams.log.append import BATCH_LIMIT, NOTHING_EXPECTED, Expectation
@@ -26,10 +27,14 @@ LONGEST_ID = 50
 LARGEST_HEADERS_BYTES = 65_536
 LONGEST_TTL_S = 10 * 365 * 86_400
 LARGEST_INTEGER = 2**53 - 1
-MOST_UNKNOWN = 20
-"""Unknown fields of one message that are named."""
+LARGEST_AT_ONCE_BYTES = 256 * 1024
+"""A larger text is first looked over, whether what is to be decoded in it is as small as it must be; and in a thread:
+a hostile one takes long enough to keep others waiting."""
+LARGEST_EXPECT_BYTES = 1024 * 1024
+MOST_ERRORS = 1000
+"""Errors after which of a message's unknown fields only one is named."""
 
-_FIELDS = ("id", "body", "key", "headers", "ttl")
+_LONGEST_ESCAPE = 6
 _BLANK = b" \t\n\r"
 
 
@@ -50,8 +55,6 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _decode = msgspec.json.Decoder(list[_Message]).decode
-_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _text = msgspec.json.Decoder(str).decode
 _headers = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -67,18 +70,36 @@ def read_publication(data: bytes) -> Publication:
         data.decode("utf-8")
     except UnicodeDecodeError:
         raise invalid_json("it is not UTF-8") from None
-    if data[:1] == b"[":
+    if data[:1] == b"[" and (len(data) <= LARGEST_AT_ONCE_BYTES or _is_modest(data)):
         try:
             messages = _decode(data)
         except (msgspec.MsgspecError, RecursionError):
             pass
         else:
             if len(messages) > BATCH_LIMIT:
-                raise _batch_too_large(len(messages))
+                raise slicing.batch_too_large()
             quick = _quickly(messages)
             if quick is not None:
                 return Publication(quick)
     return _slowly(data)
+
+
+def _is_modest(data: bytes) -> bool:
+    """Whether it is an array of messages in which nothing but bodies is large.
+
+    Raises:
+        Refusal: ``batch_too_large``.
+    """
+    try:
+        sent = [slicing.parts(item, slicing.Message) for item in slicing.items(data)]
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return all(
+        len(slicing.sent(message.id)) <= _LONGEST_ESCAPE * LONGEST_ID + 2
+        and len(slicing.sent(message.key)) <= _LONGEST_ESCAPE * LONGEST_KEY + 2
+        and len(slicing.sent(message.headers)) <= _LONGEST_ESCAPE * LARGEST_HEADERS_BYTES
+        for message in sent
+    )
 
 
 def _quickly(messages: list[_Message]) -> list[NewMessage] | None:
@@ -107,14 +128,14 @@ def _slowly(data: bytes) -> Publication:
     try:
         match data.lstrip(_BLANK)[:1]:
             case b"[":
-                items = _items(marked.data)
+                items = slicing.items(marked.data)
             case b"{":
-                members = _members(marked.data)
-                if "messages" in members:
-                    return _enveloped(marked, members)
+                envelope = slicing.parts(marked.data, slicing.Envelope)
+                if envelope.messages is not UNSET:
+                    return _enveloped(marked, envelope)
                 items = [msgspec.Raw(marked.data.strip(_BLANK))]
             case _:
-                msgspec.json.decode(data)
+                slicing.check(data)
                 raise Refusal("validation_error", "Expected a message or an array of messages.", fields=[])
     except msgspec.MsgspecError as error:
         raise malformed(error) from None
@@ -125,20 +146,27 @@ def _slowly(data: bytes) -> Publication:
     return Publication(_Reader(marked).messages(items))
 
 
-def _enveloped(marked: "_Marked", members: dict[str, msgspec.Raw]) -> Publication:
+def _enveloped(marked: "_Marked", envelope: slicing.Envelope) -> Publication:
     if is_deeper(marked.data, DEEPEST):
         raise too_deep()
-    unknown = sorted(shortened(marked.shown(name)) for name in members if name not in {"messages", "expect"})
-    if unknown:
-        raise Refusal("validation_error", f"Unknown fields: {', '.join(unknown[:20])}.", fields=unknown[:20])
-    sent = bytes(members["messages"])
+    names = sorted(shortened(marked.shown(name)) for name in slicing.unknown(marked.data, envelope))
+    if names:
+        raise Refusal("validation_error", f"Unknown fields: {', '.join(names)}.", fields=names)
+    sent = slicing.sent(envelope.messages)
     if sent[:1] != b"[":
         raise Refusal("validation_error", "messages: Expected an array.", fields=["messages"])
-    expect = _expectation(marked.value(members["expect"]) if "expect" in members else None)
-    messages = _Reader(marked).messages(_items(sent))
+    expect = _expected(marked, slicing.sent(envelope.expect))
+    messages = _Reader(marked).messages(slicing.items(sent))
     if not messages and expect != NOTHING_EXPECTED:
         raise Refusal("validation_error", "expect: Without a message nothing is checked.", fields=["expect"])
     return Publication(messages, expect)
+
+
+def _expected(marked: "_Marked", sent: bytes) -> Expectation:
+    if len(sent) > LARGEST_EXPECT_BYTES:
+        sentence = f"expect: Expected at most {LARGEST_EXPECT_BYTES} bytes."
+        raise Refusal("validation_error", sentence, fields=["expect"])
+    return _expectation(marked.value(sent)) if sent else NOTHING_EXPECTED
 
 
 class _Marked:
@@ -163,9 +191,8 @@ class _Marked:
             raise invalid_json("an escape is not of four hexadecimal digits")
         self.data = re.sub(rb"%b(?!lower|upper)" % nonce, rb"\\\\", data)
 
-    def restored(self, raw: msgspec.Raw) -> bytes:
+    def restored(self, data: bytes) -> bytes:
         """A part of the text as it was sent."""
-        data = bytes(raw)
         for mark, escape in self._marks.items():
             data = data.replace(mark, escape)
         return data
@@ -176,15 +203,14 @@ class _Marked:
             name = name.replace(mark.decode(), escape.decode())
         return name
 
-    def value(self, raw: msgspec.Raw) -> Any:
+    def value(self, data: bytes) -> Any:
         """A part of the text as Python values; what is no text of characters has lone surrogates."""
-        return json.loads(self.restored(raw), parse_int=_integer)
+        return json.loads(self.restored(data), parse_int=_integer)
 
-    def text(self, raw: msgspec.Raw) -> str | None:
-        """The string that stands there; None for anything else."""
-        if bytes(raw)[:1] != b'"':
+    def text(self, data: bytes) -> str | None:
+        """The string that stands there; None for anything else. ``data`` is restored."""
+        if data[:1] != b'"':
             return None
-        data = self.restored(raw)
         try:
             return _text(data)
         except msgspec.MsgspecError:
@@ -200,8 +226,6 @@ class _Reader:
         self._errors: list[dict[str, Any]] = []
 
     def messages(self, items: list[msgspec.Raw]) -> list[NewMessage]:
-        if len(items) > BATCH_LIMIT:
-            raise _batch_too_large(len(items))
         found = [self._message(index, item) for index, item in enumerate(items)]
         if self._errors:
             first = self._errors[0]
@@ -221,39 +245,52 @@ class _Reader:
         if bytes(item)[:1] != b"{":
             wrong("", "Expected an object.")
             return None
-        sent = _members(item)
-        for name in [name for name in sent if name not in _FIELDS][:MOST_UNKNOWN]:
+        parts = slicing.parts(item, slicing.Message)
+        for name in slicing.unknown(item, parts, every=before < MOST_ERRORS):
             wrong(shortened(self._marked.shown(name)), "This field is not known.")
-        given = {name: raw for name, raw in sent.items() if name == "body" or bytes(raw) != b"null"}
-        message_id = self._marked.text(given["id"]) if "id" in given else None
-        if message_id is None or not 1 <= len(message_id) <= LONGEST_ID:
+        message_id = self._text(parts.id, longest=LONGEST_ID)
+        if not message_id:
             wrong("id", f"Required: a string of 1 to {LONGEST_ID} characters.")
         elif not _is_text(message_id):
             wrong("id", "A lone surrogate is not text.")
-        if "body" not in given:
+        if parts.body is UNSET:
             wrong("body", "Required: any JSON value, also null.")
-        key = self._marked.text(given["key"]) if "key" in given else None
-        if "key" in given and key is None:
-            wrong("key", "Expected a string.")
+        key = self._text(parts.key, longest=LONGEST_KEY)
+        if key is None and _is_given(parts.key):
+            wrong("key", f"Expected a string of at most {LONGEST_KEY} characters.")
         elif key is not None and (fault := _surrogate_fault(key) or key_fault(key)):
             wrong("key", fault)
-        headers = self._headers(given["headers"], wrong) if "headers" in given else None
-        ttl_s = int(bytes(given["ttl"])) if "ttl" in given and _is_ttl(bytes(given["ttl"])) else None
-        if "ttl" in given and ttl_s is None:
+        headers = self._headers(slicing.sent(parts.headers), wrong) if _is_given(parts.headers) else None
+        ttl = slicing.sent(parts.ttl)
+        ttl_s = int(ttl) if _is_ttl(ttl) else None
+        if ttl_s is None and _is_given(parts.ttl):
             wrong("ttl", f"Expected whole seconds from 1 to {LONGEST_TTL_S}.")
         if len(self._errors) > before:
             return None
-        body = self._marked.restored(given["body"])
+        body = self._marked.restored(slicing.sent(parts.body))
         return NewMessage(id=str(message_id), body=body, key=key, headers=headers, ttl_s=ttl_s)
 
-    def _headers(self, raw: msgspec.Raw, wrong: Any) -> bytes | None:
+    def _text(self, sent: slicing.Part, *, longest: int) -> str | None:
+        """The string that was sent; None for none, for anything else, and for a longer one."""
+        if not _is_given(sent):
+            return None
+        data = self._marked.restored(slicing.sent(sent))
+        if len(data) > _LONGEST_ESCAPE * longest + 2:
+            return None
+        text = self._marked.text(data)
+        return None if text is None or len(text) > longest else text
+
+    def _headers(self, sent: bytes, wrong: Any) -> bytes | None:
+        restored = self._marked.restored(sent)
+        if len(restored) > _LONGEST_ESCAPE * LARGEST_HEADERS_BYTES:
+            wrong("headers", f"Expected at most {LARGEST_HEADERS_BYTES} bytes.")
+            return None
         try:
-            headers = _headers(raw)  # a flat object, so what is decoded again is cheap
+            headers = _headers(sent)  # a flat object, so what is decoded again is cheap
         except msgspec.MsgspecError:
             wrong("headers", "Expected a flat object of strings.")
             return None
-        restored = self._marked.restored(raw)
-        if restored != bytes(raw):
+        if restored != sent:
             headers = json.loads(restored)
         if not all(_is_text(name) and _is_text(value) for name, value in headers.items()):
             wrong("headers", "A lone surrogate is not text.")
@@ -309,17 +346,16 @@ def _surrogate_fault(text: str) -> str | None:
 
 
 def _is_text(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_given(sent: slicing.Part) -> bool:
+    return sent is not UNSET and bytes(sent) != b"null"
 
 
 def _is_ttl(digits: bytes) -> bool:
     return digits.isdigit() and len(digits) <= 16 and 1 <= int(digits) <= LONGEST_TTL_S
-
-
-def _batch_too_large(count: int) -> Refusal:
-    return Refusal(
-        "batch_too_large",
-        f"The batch has {count} messages; send {BATCH_LIMIT} at most.",
-        count=count,
-        limit=BATCH_LIMIT,
-    )

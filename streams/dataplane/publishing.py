@@ -8,7 +8,7 @@ import msgspec
 from streams import bearer
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Known
-from streams.dataplane.messages import Publication, read_publication
+from streams.dataplane.messages import LARGEST_AT_ONCE_BYTES, Publication, read_publication
 from streams.dataplane.request import Request, invalid
 from streams.dataplane.response import Response
 from streams.errors import Refusal, refusal_of
@@ -17,9 +17,6 @@ from streams.log.append import Appended
 from streams.log.config import TokenGrant
 from streams.log.errors import LogError, StreamNotFound
 from streams.naming import key_fault, matches_any
-
-LARGEST_AT_ONCE_BYTES = 1024 * 1024
-"""A longer body is read in a thread: hostile ones take long enough to keep others waiting."""
 
 
 class Receipt(msgspec.Struct, gc=False):

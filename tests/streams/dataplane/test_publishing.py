@@ -199,6 +199,48 @@ def test_a_million_arrays_are_read_quickly(place: str) -> None:
     assert time.thread_time() - began < 0.3
 
 
+def _filled(start: str, unit: str, end: str) -> bytes:
+    """A text of 16 MiB; ``{}`` in the unit is another number each time."""
+    numbered = unit.replace("{}", "1000000")
+    units = (16 * 1024 * 1024 - len(start) - len(end)) // len(numbered)
+    if numbered == unit:
+        return (start + unit * units + end).encode()
+    return (
+        start + "".join(unit.replace("{}", str(n)) for n in range(1_000_000, 1_000_000 + units)) + end
+    ).encode()
+
+
+ONE = '{"id":"a","body":0'
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (("[0", ",0", "]"), "batch_too_large"),
+        (('{"messages":[0', ",0", "]}"), "batch_too_large"),
+        ((f"[{ONE}}}", f",{ONE}}}", "]"), "batch_too_large"),
+        ((f"[{ONE}", ',"{}":0', "}]"), "validation_error"),
+        ((f'[{ONE},"headers":{{"a":""', ',"{}":""', "}}]"), "validation_error"),
+        ((f'[{ONE},"key":"a', ".a", '"}]'), "validation_error"),
+        (('{"messages":[]', ',"{}":0', "}"), "validation_error"),
+        (('{"messages":[],"expect":{"last_key_offset":{"a":0', ',"{}":0', "}}}"), "validation_error"),
+    ],
+)
+def test_what_is_too_much_is_refused_before_it_is_taken_apart(sent: tuple[str, str, str], code: str) -> None:
+    data = _filled(*sent)
+    began = time.thread_time()
+    with pytest.raises(Refusal) as refused:
+        read_publication(data)
+    assert refused.value.code == code
+    assert time.thread_time() - began < 0.5
+
+
+def test_of_very_many_unknown_fields_one_is_named() -> None:
+    with pytest.raises(Refusal) as refused:
+        read_publication(_filled(f'[{ONE},"first":0', ',"{}":0', "}]"))
+    assert refused.value.details["fields"] == ["first"]
+
+
 def test_of_a_name_twice_the_last_counts(client: httpx.Client, stream: Stream) -> None:
     publish(client, stream, '[{"id":"a","body":1,"body":"\\ud800","id":"b","body":2}]')
     assert [(held["id"], held["body"]) for held in stored(client, stream)] == [("b", 2)]
