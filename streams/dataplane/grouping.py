@@ -5,8 +5,6 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 
-import msgspec
-
 from streams.dataplane.bodies import Fields, read_fields
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Known
@@ -75,18 +73,26 @@ class Poll:
     async def until_something(self, stream_id: str, *, wait_s: float) -> Fetched:
         """The first fetch that gets something, or the last one when the time is up or a seek came."""
         deadline = time.monotonic() + wait_s
-        gone = asyncio.ensure_future(self._request.disconnected())
-        self._context.polls[stream_id, self._group] += 1
-        parked = self._context.directory.parked
-        place = parked.park(self._request.authorization, expires_ms=self._request.grant.expires_ms)
+        polls, poll = self._context.polls, (stream_id, self._group)
+        polls[poll] += 1
         try:
             fetched = await self._try(stream_id)
-            opened_in = fetched.generation
-            with place as parking:
-                if not fetched.deliveries:  # the token may have gone just before it was parked
-                    await self._context.directory.grant(self._request.authorization)
-                left = wait_s
-                while not fetched.deliveries and left > 0 and fetched.generation == opened_in:
+            if not fetched.deliveries and wait_s > 0:
+                fetched = await self._parked(stream_id, fetched.generation, deadline)
+            return await self._unless_gone(stream_id, fetched)
+        finally:
+            polls[poll] -= 1
+            if not polls[poll]:
+                del polls[poll]
+
+    async def _parked(self, stream_id: str, opened_in: int, deadline: float) -> Fetched:
+        """Look again until something is there, the time is up or a seek came; see ``until_something``."""
+        gone = asyncio.ensure_future(self._request.disconnected())
+        authorization, expires_ms = self._request.authorization, self._request.grant.expires_ms
+        try:
+            with self._context.directory.parked.park(authorization, expires_ms=expires_ms) as parking:
+                await self._context.directory.grant(authorization)  # may have gone just before it was parked
+                while True:
                     waiter = parking.waiter = await self._context.wakener.watch(
                         stream_id, within_s=max(0.0, deadline - time.monotonic())
                     )
@@ -95,9 +101,12 @@ class Poll:
                         asked = time.monotonic()
                         # Also when the time is up: the end of a poll is the last sign of life of who polls.
                         fetched = await self._try(stream_id, generation=opened_in)
-                        left = deadline - time.monotonic()
-                        if fetched.deliveries or left <= 0 or fetched.generation != opened_in:
-                            break
+                        if (
+                            fetched.deliveries
+                            or time.monotonic() >= deadline
+                            or fetched.generation != opened_in
+                        ):
+                            return fetched
                         until = deadline
                         if fetched.due_in_ms is not None:
                             until = min(until, asked + fetched.due_in_ms / 1000 + 0.001)
@@ -110,11 +119,7 @@ class Poll:
                         self._context.wakener.forget(stream_id, waiter)
                     if gone.done():
                         raise Disconnected
-            return await self._unless_gone(stream_id, fetched, gone)
         finally:
-            self._context.polls[stream_id, self._group] -= 1
-            if not self._context.polls[stream_id, self._group]:
-                del self._context.polls[stream_id, self._group]
             gone.cancel()
 
     async def _try(self, stream_id: str, *, generation: int | None = None) -> Fetched:
@@ -129,10 +134,9 @@ class Poll:
             )
         )
 
-    async def _unless_gone(self, stream_id: str, fetched: Fetched, gone: asyncio.Future[None]) -> Fetched:
+    async def _unless_gone(self, stream_id: str, fetched: Fetched) -> Fetched:
         """Give the messages back at once when nobody is there to take them."""
-        await asyncio.sleep(0)
-        if not gone.done():
+        if not self._request.is_gone():
             return fetched
         if fetched.deliveries:
             leases = [delivery.lease for delivery in fetched.deliveries]
@@ -255,10 +259,9 @@ async def _counted(
 
 def _delivered(delivery: Delivery, *, pending: int) -> bytes:
     """A delivery as JSON: the message, and how it was handed out."""
-    message = entries.to_json(delivery.entry)[:-1]
-    return b'%b,"deliveries":%d,"pending":%d,"lease":%b}' % (
-        message,
+    return b'%b,"deliveries":%d,"pending":%d,"lease":"%b"}' % (
+        entries.to_json(delivery.entry)[:-1],
         delivery.deliveries,
         pending,
-        msgspec.json.encode(delivery.lease),
+        delivery.lease.encode(),
     )

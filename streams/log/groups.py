@@ -6,6 +6,7 @@ together give redelivery at a due time, leases that fence a late answer, and a s
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from streams.log import group_meta, keys, spent, standing, trim
@@ -163,23 +164,7 @@ def fetch(
         steady_ms = yield Steady()
         found, left, due_in_ms, again, now_in, has_filter, is_unswept, range_ = yield Script(
             "fetch",
-            [
-                keys.log(stream_id),
-                keys.meta(stream_id),
-                keys.gone(stream_id),
-                keys.group(stream_id, name),
-                keys.pending(stream_id, name),
-                keys.due(stream_id, name),
-                keys.leases(stream_id, name),
-                keys.dead(stream_id, name),
-                keys.replayed(stream_id, name),
-                keys.turns(stream_id, name),
-                keys.parked(stream_id, name),
-                keys.ready(stream_id, name),
-                keys.expiry(stream_id),
-                keys.went(stream_id),
-                keys.last(stream_id, name),
-            ],
+            _keys_of_fetch(stream_id, name),
             [
                 consumer,
                 limit - len(deliveries),
@@ -343,9 +328,31 @@ def _redeliver(
     return total
 
 
-def _keys_of_answer(stream_id: str, name: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def _keys_of_fetch(stream_id: str, name: str) -> tuple[str, ...]:
+    return (
+        keys.log(stream_id),
+        keys.meta(stream_id),
+        keys.gone(stream_id),
+        keys.group(stream_id, name),
+        keys.pending(stream_id, name),
+        keys.due(stream_id, name),
+        keys.leases(stream_id, name),
+        keys.dead(stream_id, name),
+        keys.replayed(stream_id, name),
+        keys.turns(stream_id, name),
+        keys.parked(stream_id, name),
+        keys.ready(stream_id, name),
+        keys.expiry(stream_id),
+        keys.went(stream_id),
+        keys.last(stream_id, name),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _keys_of_answer(stream_id: str, name: str) -> tuple[str, ...]:
     """The keys of a script that answers deliveries, in the order in which all of them take these."""
-    return [
+    return (
         keys.meta(stream_id),
         keys.log(stream_id),
         keys.gone(stream_id),
@@ -357,7 +364,7 @@ def _keys_of_answer(stream_id: str, name: str) -> list[str]:
         keys.replayed(stream_id, name),
         keys.turns(stream_id, name),
         keys.ready(stream_id, name),
-    ]
+    )
 
 
 def _slices(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
