@@ -65,7 +65,7 @@ def begin(scope: MutableMapping[str, Any], given_id: bytes, agent: bytes) -> Exc
     """The exchange that an ASGI scope opens; it is the current one of this task and of what it calls."""
     client = scope.get("client")
     exchange = Exchange(
-        given_id if _GIVEN.fullmatch(given_id) else b"%016x" % random.getrandbits(64),
+        given_id if given_id and _GIVEN.fullmatch(given_id) else b"%016x" % random.getrandbits(64),
         scope.get("method", "GET"),
         scope.get("raw_path") or scope["path"].encode(),
         client[0] if client else "",

@@ -58,8 +58,14 @@ class Route(NamedTuple):
     methods: dict[str, Handler]
 
 
+def _with_head(methods: dict[str, Handler]) -> dict[str, Handler]:
+    # The server sends no body after HEAD; what never ends has no head of a whole answer.
+    heads = {"HEAD": get} if (get := methods.get("GET")) not in {None, tailing.tail} else {}
+    return {**methods, **heads}
+
+
 _ROUTES = [
-    Route(f"{PREFIX.decode()}{template}", template.split("/"), methods)
+    Route(f"{PREFIX.decode()}{template}", template.split("/"), _with_head(methods))
     for template, methods in ROUTES.items()
 ]
 
@@ -221,17 +227,14 @@ def _check_text(route: Route, arguments: tuple[str, ...]) -> None:
 
 
 def _handler(route: Route, method: str) -> Handler:
-    # The server sends no body after HEAD; what never ends has no head of a whole answer.
-    heads = {"HEAD": get} if (get := route.methods.get("GET")) not in {None, tailing.tail} else {}
-    methods = {**route.methods, **heads}
-    handler = methods.get(method)
+    handler = route.methods.get(method)
     if handler is None:
-        allowed = ", ".join(sorted(methods))
+        allowed = ", ".join(sorted(route.methods))
         raise Refusal(
             "method_not_allowed",
             f"This path takes {allowed}.",
             headers={"Allow": allowed},
-            allowed=sorted(methods),
+            allowed=sorted(route.methods),
         )
     return handler
 

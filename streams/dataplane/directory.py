@@ -8,6 +8,7 @@ be lost, the ages below bound the error (a revoked token: 2 s, by the contract).
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 from streams import bearer
@@ -22,6 +23,8 @@ from streams.naming import is_name, matches_any, shortened
 TOKEN_AGE_S = 1.5
 STREAM_AGE_S = 30.0
 REMEMBERED = 50_000
+LONGEST_HEADER, MOST_HEADERS = 256, 4096
+"""Bytes of an ``Authorization`` header whose digest is remembered, and how many are."""
 
 T = TypeVar("T")
 
@@ -67,10 +70,9 @@ class Directory:
         Raises:
             Refusal: ``unauthorized`` for a missing, unknown, revoked or expired token.
         """
-        secret = bearer.from_header(header.decode("latin-1")) if header else None
-        if secret is None:
+        digest = _digest_of(header) if header else None
+        if digest is None:
             raise Refusal("unauthorized", "Send a token: Authorization: Bearer <token>.")
-        digest = bearer.digest(secret)
         now = time.time()
         held = self._tokens.get(digest)
         if held is None or held[0] < now - TOKEN_AGE_S:
@@ -93,12 +95,12 @@ class Directory:
         """
         if not bearer.scopes_cover(grant.scopes, may):
             raise Refusal("forbidden", f"This needs the scope {may!r}.", scope=may)
-        if not is_name(name):
+        now = time.time()
+        held = self._streams.get((grant.workspace_id, name))
+        if held is None and not is_name(name):
             raise stream_not_found(shortened(name))
         if not bearer.streams_cover(grant.streams, name):
             raise Refusal("forbidden", f"This token is not for stream {name!r}.", stream=name)
-        now = time.time()
-        held = self._streams.get((grant.workspace_id, name))
         if held is None or held[0] < now - STREAM_AGE_S:
             held = _remember(
                 self._streams, (grant.workspace_id, name), (now, await self._look_up(grant, name))
@@ -158,6 +160,18 @@ class Directory:
             raise stream_not_found(name)
         return Known(stream_id, name, tuple(settings["keys"]), settings["discard"] == "new")
 
+
+def _digest_of(header: bytes) -> str | None:
+    """The digest of the secret in an ``Authorization`` header; None where there is none."""
+    return _digest_again(header) if len(header) <= LONGEST_HEADER else _digest(header)
+
+
+def _digest(header: bytes) -> str | None:
+    secret = bearer.from_header(header.decode("latin-1"))
+    return None if secret is None else bearer.digest(secret)
+
+
+_digest_again = lru_cache(maxsize=MOST_HEADERS)(_digest)
 
 K = TypeVar("K")
 

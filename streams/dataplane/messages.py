@@ -66,10 +66,11 @@ def read_publication(data: bytes) -> Publication:
         Refusal: ``invalid_json``, ``validation_error`` with every wrong field of every message in
             ``details.errors``, or ``batch_too_large``.
     """
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise invalid_json("it is not UTF-8") from None
+    if not data.isascii():
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise invalid_json("it is not UTF-8") from None
     if data[:1] == b"[" and (len(data) <= LARGEST_AT_ONCE_BYTES or _is_modest(data)):
         try:
             messages = _decode(data)

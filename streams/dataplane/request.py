@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from streams import moments
+from streams.dataplane.stepping import Stepped
 from streams.errors import Refusal
 from streams.log.config import TokenGrant
 from streams.naming import compiled, pattern_fault
@@ -47,10 +48,9 @@ class Request:
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope["method"]
         self.receive = receive
-        self.headers: dict[bytes, bytes] = {}
-        for name, value in scope["headers"]:
-            self.headers.setdefault(name, value)
+        self.headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
         self.received = 0
+        self._is_gone = False
         self._state: MutableMapping[str, Any] = scope.get("state", {})
         client = scope.get("client")
         self.address: str = client[0] if client else ""
@@ -91,9 +91,15 @@ class Request:
 
     def check_media_type(self) -> None:
         """Raises Refusal ``unsupported_media_type`` unless the body is plain JSON (no type is taken as JSON)."""
-        if self.headers.get(b"content-encoding", b"identity").lower() not in {b"", b"identity"}:
+        encoding, media_type = (
+            self.headers.get(b"content-encoding", b""),
+            self.headers.get(b"content-type", b""),
+        )
+        if not encoding and media_type == b"application/json":
+            return  # what nearly everybody sends
+        if encoding.lower() not in {b"", b"identity"}:
             raise Refusal("unsupported_media_type", "Send the body without Content-Encoding.")
-        media_type, _, parameters = self.headers.get(b"content-type", b"").partition(b";")
+        media_type, _, parameters = media_type.partition(b";")
         if media_type.strip().lower() not in {b"", b"application/json"}:
             raise Refusal("unsupported_media_type", "Send JSON, with content-type application/json.")
         charset = parameters.replace(b" ", b"").replace(b'"', b"").lower()
@@ -110,9 +116,12 @@ class Request:
         length = self.headers.get(b"content-length", b"0")
         if length.isdigit() and int(length[:20]) > BODY_LIMIT_BYTES:
             raise _too_large()
+        whole = Stepped(self._whole_body())
+        if whole.is_done:  # most bodies arrive with their head, and need no timer
+            return await whole
         try:
             async with asyncio.timeout(BODY_TIMEOUT_S):
-                return await self._whole_body()
+                return await whole
         except TimeoutError:
             raise Refusal(
                 "request_timeout", "The body did not arrive in time.", headers={"Connection": "close"}
@@ -154,10 +163,15 @@ class Request:
 
     async def disconnected(self) -> None:
         """Returns when the client goes away."""
-        while True:
+        while not self._is_gone:
             message = await self.receive()
-            if message["type"] == "http.disconnect":
-                return
+            self._is_gone = message["type"] == "http.disconnect"
+
+    def is_gone(self) -> bool:
+        """Whether the server knows that the client has gone away; for a request whose body was read."""
+        if not self._is_gone:
+            Stepped(self.disconnected()).drop()
+        return self._is_gone
 
 
 def invalid(field: str, sentence: str) -> Refusal:

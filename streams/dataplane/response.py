@@ -27,12 +27,8 @@ class Response:
 
     async def send(self, send: Send, headers: Sequence[Header]) -> int:
         """Write it out with more headers; the bytes of its body."""
-        headers = [
-            *_ALWAYS,
-            (b"content-length", b"%d" % len(self.body)),
-            *headers,
-            *((name.lower().encode(), value.encode()) for name, value in self.headers.items()),
-        ]
+        headers = [*_ALWAYS, (b"content-length", b"%d" % len(self.body)), *headers]
+        headers += [(name.lower().encode(), value.encode()) for name, value in self.headers.items()]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
         return len(self.body)

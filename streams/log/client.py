@@ -25,11 +25,8 @@ CONNECT_TIMEOUT_S = 2.0
 ANSWER_TIMEOUT_S = 10.0
 
 
-def steady_ms(clock: SteadyClock) -> Op[int]:
-    """The steady time in ms; once a second it is compared with the server's clock, and a jump is noted."""
-    fresh = clock.fresh_ms()
-    if fresh is not None:
-        return fresh
+def compared_ms(clock: SteadyClock) -> Op[int]:
+    """The steady time in ms, once it was compared with the server's clock; a jump is noted."""
     for _ in range(2):
         asked_ms = clock.machine()
         (seconds, microseconds), held = yield Pipeline([("TIME",), ("GET", keys.SKEW)])
@@ -91,7 +88,8 @@ class Log:
         if isinstance(command, Script):
             return self._script(command)
         if isinstance(command, Steady):
-            return self.run(steady_ms(self.clock))
+            fresh = self.clock.fresh_ms()
+            return self.run(compared_ms(self.clock)) if fresh is None else fresh
         if isinstance(command, Scripts):
             parts = routing.parts(command.calls)
             return routing.merged(parts, [self._scripts(part) for part in parts])
@@ -187,7 +185,8 @@ class AsyncLog:
         if isinstance(command, Script):
             return await self._script(command)
         if isinstance(command, Steady):
-            return await self.run(steady_ms(self.clock))
+            fresh = self.clock.fresh_ms()
+            return await self.run(compared_ms(self.clock)) if fresh is None else fresh
         if isinstance(command, Scripts):
             parts = routing.parts(command.calls)
             return routing.merged(parts, [await self._scripts(part) for part in parts])

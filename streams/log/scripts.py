@@ -32,7 +32,7 @@ _HEADER = re.compile(r"^-- (include|flags): (.+)$", re.MULTILINE)
 
 def call(script: Script) -> tuple[Any, ...]:
     """The command that calls a script's function."""
-    return ("FCALL", f"{name()}_{script.name}", len(script.keys), *script.keys, *script.args)
+    return ("FCALL", _function(script.name), len(script.keys), *script.keys, *script.args)
 
 
 def load() -> tuple[str, ...]:
@@ -76,6 +76,11 @@ def header(verb: str, line: str) -> list[str]:
     """What a script's header lists as ``include`` or as ``flags``."""
     found = dict(_HEADER.findall(_source(verb)))
     return re.split(r"[,\s]+", found[line].strip()) if line in found else []
+
+
+@cache
+def _function(verb: str) -> str:
+    return f"{name()}_{verb}"
 
 
 @cache
