@@ -2,6 +2,9 @@
 a line in the access log; uvicorn would say it in plain text.
 """
 
+import asyncio
+from typing import cast
+
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from websockets.datastructures import Headers
@@ -11,6 +14,7 @@ from websockets.server import ServerProtocol
 
 from okmq.asgi import record
 from okmq.gate import socket_route
+from okmq.writes import JoinedWrites
 from streams.dataplane.request import MALFORMED
 from streams.errors import Refusal
 from streams.exchange import REQUEST_ID, UNKNOWN, begin, header
@@ -19,7 +23,11 @@ REASONS = {400: b"Bad Request", 405: b"Method Not Allowed"}
 
 
 class FramedProtocol(HttpToolsProtocol):
-    """Uvicorn's HTTP/1.1 on httptools, with our shape for a request that cannot be parsed."""
+    """Uvicorn's HTTP/1.1 on httptools: an answer in one write, and our shape for a request that cannot be parsed."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to serve a connection."""
+        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, loop=self.loop)))
 
     def send_400_response(self, msg: str) -> None:
         """Refuse and hang up: where the next request would begin is not known.
