@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-SUFFIX = {"gauge": "", "counter": "_total"}
+SUFFIX = {"gauge": "", "counter": "_total", "histogram": ""}
 
 
 @dataclass(slots=True)
@@ -16,14 +16,14 @@ class Family:
     kind: Literal["gauge", "counter", "histogram"]
     help: str
     samples: list[str] = field(default_factory=list)
+    _sample: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sample = f"{self.name}{SUFFIX[self.kind]}"
 
     def add(self, labels: str, value: float) -> None:
         """A sample of a gauge or a counter; labels as ``labels_of`` makes them."""
-        self.samples.append(
-            f"{self.name}{SUFFIX[self.kind]}{{{labels}}} {value}"
-            if labels
-            else f"{self.name}{SUFFIX[self.kind]} {value}"
-        )
+        self.samples.append(f"{self._sample}{{{labels}}} {value}" if labels else f"{self._sample} {value}")
 
     def add_histogram(
         self, labels: str, buckets: Iterable[tuple[float, int]], *, rest: int, total: float

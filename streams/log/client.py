@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
+import hiredis
 import redis
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as StoreConnectionError
@@ -107,19 +108,17 @@ class Log:
 
     def _scripts(self, part: routing.Part[Script]) -> list[Any]:
         try:
-            pipe = self._server(part.in_memory).pipeline(transaction=False)
-            for call in part.commands:
-                pipe.execute_command(*scripts.call(call))
-            replies = pipe.execute(raise_on_error=False)
+            replies = _replies(self._server(part.in_memory), [scripts.call(call) for call in part.commands])
         except RedisError as error:
             return _away(part, error)
         return [self._settled(call, reply) for call, reply in zip(part.commands, replies, strict=True)]
 
     def _pipeline(self, part: routing.Part[Sequence[Any]]) -> list[Any]:
-        pipe = self._server(part.in_memory).pipeline(transaction=False)
-        for each in part.commands:
-            pipe.execute_command(*each)
-        return cast(list[Any], pipe.execute())
+        replies = _replies(self._server(part.in_memory), part.commands)
+        for reply in replies:
+            if isinstance(reply, RedisError):
+                raise reply
+        return replies
 
     def _script(self, call: Script) -> Any:
         server, command = self._server(routing.is_for_memory(call)), scripts.call(call)
@@ -129,10 +128,7 @@ class Log:
             if not scripts.is_unknown(error):
                 raise
         # Refused before it ran: sending it again cannot double anything.
-        pipe = server.pipeline(transaction=False)
-        pipe.execute_command(*scripts.load())
-        pipe.execute_command(*command)
-        return _after_loading(*pipe.execute(raise_on_error=False))
+        return _after_loading(*_replies(server, [scripts.load(), command]))
 
     def _settled(self, call: Script, reply: Any) -> Any:
         if scripts.is_unknown(reply):
@@ -246,6 +242,35 @@ def _client(url: str) -> Any:
     )
     client.response_callbacks.clear()  # replies are parsed by the operations, from raw bytes
     return client
+
+
+def _replies(client: Any, commands: Sequence[Sequence[Any]]) -> list[Any]:
+    """The replies to commands that go out together, refusals in their places.
+
+    As redis-py's pipeline does it, but packed in C: most of the time of ten thousand short commands was its packing.
+
+    Raises:
+        RedisError: the connection broke and it is not known which were executed.
+    """
+    if not commands:
+        return []
+    pool = client.connection_pool
+    connection = pool.get_connection()
+    try:
+        connection.send_packed_command([b"".join([hiredis.pack_command(tuple(each)) for each in commands])])
+        return [_reply(connection) for _ in commands]
+    except BaseException:
+        connection.disconnect()  # what is left on it belongs to nobody
+        raise
+    finally:
+        pool.release(connection)
+
+
+def _reply(connection: Any) -> Any:
+    try:
+        return connection.read_response()
+    except ResponseError as refused:
+        return refused
 
 
 def _wire(url: str) -> Wire:

@@ -104,6 +104,32 @@ def counters_of(stream_ids: Iterable[str], *, strict: bool = False) -> Op[dict[s
     return found
 
 
+def counters_at_once(stream_ids: Sequence[str]) -> Op[list[Counters]]:
+    """The counters of many streams in their order; those of a new stream for one that is gone, and for those in memory
+    while their server does not answer.
+    """
+    durable = [stream_id for stream_id in stream_ids if not keys.in_memory(stream_id)]
+    found = yield from _packed_counters(durable)
+    if len(durable) < len(stream_ids):
+        in_memory = [stream_id for stream_id in stream_ids if keys.in_memory(stream_id)]
+        try:
+            others = yield from _packed_counters(in_memory)
+        except StoreUnavailable:
+            others = [None] * len(in_memory)
+        by_id = dict(zip([*durable, *in_memory], [*found, *others], strict=True))
+        found = [by_id[stream_id] for stream_id in stream_ids]
+    return list(map(unpack, found))
+
+
+def _packed_counters(stream_ids: Sequence[str]) -> Op[list[bytes | None]]:
+    if not stream_ids:
+        return []
+    replies: list[bytes | None] = yield Pipeline(
+        [("HGET", keys.meta(stream_id), COUNTERS) for stream_id in stream_ids]
+    )
+    return replies
+
+
 def _counters_of(wanted: Sequence[str]) -> Op[dict[str, Counters]]:
     replies = yield Pipeline([("HMGET", keys.meta(stream_id), *FIELDS) for stream_id in wanted])
     found = zip(wanted, map(read, replies), strict=True)

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from streams import store
 from streams.access import Caller
 from streams.log import stats
-from streams.log.stats import State
+from streams.log.stats import Counted
 from streams.models import Group, Stream
 from streams.selectors.groups import GroupView, reachable_views
 from streams.selectors.narrowing import inside
@@ -16,8 +17,7 @@ AT_ONCE = 250
 """Streams in one round trip: nobody else waits for more than some milliseconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MonitoredStream:
+class MonitoredStream(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One stream: its names, its limits (None is none), how it stands and how many groups it has."""
 
     workspace: str
@@ -26,7 +26,7 @@ class MonitoredStream:
     max_messages: int | None
     max_bytes: int | None
     groups: int
-    state: State
+    state: Counted
 
     def retention_ratios(self, *, now_ms: int) -> Iterator[tuple[str, float]]:
         """How full each limit is that is set: ``messages``, ``bytes``, ``age``; at 1 the oldest go."""
@@ -52,9 +52,9 @@ def streams_monitored(caller: Caller) -> list[MonitoredStream]:
         found.values_list("pk", "stream_id", "workspace__name", "name", "ttl", "max_messages", "max_bytes")
     )
     log = store.log()
-    states: dict[str, State] = {}
+    states: dict[str, Counted] = {}
     for first in range(0, len(rows), AT_ONCE):
-        states |= log.run(stats.inspect_many([row[1] for row in rows[first : first + AT_ONCE]]))
+        states |= log.run(stats.counted([row[1] for row in rows[first : first + AT_ONCE]]))
     return [
         MonitoredStream(
             workspace=workspace,
