@@ -1,7 +1,8 @@
 """Making a workspace as a file says: all of it, or with everything that is wrong nothing."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from streams.declared.checking import Declared, StreamDeclared
 from streams.declared.reading import Faulty, Path
 from streams.declared.state import State, default_of, model_default, state_of
 from streams.errors import Refusal
-from streams.models import POLICY_LIMITS, Group, Policy, Stream, Workspace
+from streams.models import POLICY_LIMITS, Event, Group, Policy, Stream, Workspace
 from streams.services import groups, policies, streams
 
 
@@ -84,7 +85,7 @@ class _Making:
     def __init__(self, declared: Declared, workspace: Workspace, *, actor: Actor) -> None:
         self._declared, self._workspace, self._actor = declared, workspace, actor
         self.faults: list[Any] = []
-        self._new: set[str] = set()
+        self._new: AbstractSet[str] = set()
 
     def policies(self) -> None:
         held = {each.name: each for each in Policy.objects.filter(workspace=self._workspace)}
@@ -98,16 +99,27 @@ class _Making:
 
     def streams(self) -> None:
         held = {each.name: each for each in Stream.objects.filter(workspace=self._workspace)}
-        for name, stream in (self._declared.streams or {}).items():
+        declared = self._declared.streams or {}
+        self._new = declared.keys() - held.keys()
+        self._make([(name, declared[name].settings) for name in declared if name in self._new])
+        rows: list[Stream] = []
+        events: list[Event] = []
+        for name in declared.keys() - self._new:
             with self._refused_at(("streams", name)):
-                if name not in held:
-                    self._new.add(name)
-                    streams.stream_create(
-                        self._workspace, name=name, settings=stream.settings, actor=self._actor
-                    )
-                else:
-                    changes = self._stream_changes(held[name], stream)
-                    streams.stream_change(held[name], changes=changes, actor=self._actor)
+                changes = self._stream_changes(held[name], declared[name])
+                row, made = streams.stream_row_change(held[name], changes=changes, actor=self._actor)
+                rows.append(row)
+                events += made
+        streams.streams_changed(rows, sorted(events, key=lambda event: event.stream))
+
+    def _make(self, wanted: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        """Make streams in one go; where one is refused one by one, so that every refusal has its place."""
+        with suppress(Refusal), transaction.atomic():
+            streams.streams_create(self._workspace, wanted=wanted, actor=self._actor)
+            return
+        for name, settings in wanted:
+            with self._refused_at(("streams", name)):
+                streams.stream_create(self._workspace, name=name, settings=settings, actor=self._actor)
 
     def _stream_changes(self, held: Stream, stream: StreamDeclared) -> dict[str, Any]:
         wanted = self._whole(("stream", held.name), streams.SETTINGS, stream.settings)

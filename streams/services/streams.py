@@ -10,7 +10,7 @@ from streams.access import Actor
 from streams.errors import Refusal, stream_not_found
 from streams.log import config, keys, stats, trim
 from streams.log.client import one
-from streams.models import DEFAULT_WORKSPACE, RemovalCount, Rollup, RollupPosition, Stream, Workspace
+from streams.models import DEFAULT_WORKSPACE, Event, RemovalCount, Rollup, RollupPosition, Stream, Workspace
 from streams.models.stream import Retention, Storage
 from streams.services.events import event_of, event_record, events_append
 from streams.services.limits import resettled, settled
@@ -172,6 +172,25 @@ def stream_change(stream: Stream, *, changes: Mapping[str, Any], actor: Actor) -
     """Change settings; those not named keep their values. A tighter limit acts at once.
 
     Raises:
+        Refusal: as ``stream_row_change``.
+    """
+    stream, events = stream_row_change(stream, changes=changes, actor=actor)
+    streams_changed([stream], events)
+    return stream
+
+
+def streams_changed(streams: Sequence[Stream], events: Sequence[Event]) -> None:
+    """Record what ``stream_row_change`` did to streams, and tell the log of all of them after the commit."""
+    events_append(events)
+    transaction.on_commit(lambda: streams_publish(streams))
+
+
+def stream_row_change(
+    stream: Stream, *, changes: Mapping[str, Any], actor: Actor
+) -> tuple[Stream, list[Event]]:
+    """Change a stream's row alone, within a transaction; the caller passes the answer on to ``streams_changed``.
+
+    Raises:
         Refusal: ``operation_denied`` for switching a one-way switch off or changing a sealed stream,
             ``quota_exceeded`` above the plan's cap, ``validation_error`` for another storage, ``stream_not_found``
             when it has been deleted meanwhile.
@@ -206,19 +225,19 @@ def stream_change(stream: Stream, *, changes: Mapping[str, Any], actor: Actor) -
         )
     for field, value in changed.items():
         setattr(stream, field, value)
-    if changed:
-        stream.save()
-        event_record(
-            stream.workspace,
-            kind="stream.changed",
-            actor=actor,
-            stream=stream.name,
-            before={field: before[field] for field in changed},
-            after=changed,
-            summary=f"Stream {stream.name}: {', '.join(sorted(changed))} changed.",
-        )
-    transaction.on_commit(lambda: streams_publish([stream]))
-    return stream
+    if not changed:
+        return stream, []
+    stream.save()
+    event = event_of(
+        stream.workspace,
+        kind="stream.changed",
+        actor=actor,
+        stream=stream.name,
+        before={field: before[field] for field in changed},
+        after=changed,
+        summary=f"Stream {stream.name}: {', '.join(sorted(changed))} changed.",
+    )
+    return stream, [event]
 
 
 @transaction.atomic

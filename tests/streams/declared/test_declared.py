@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from streams.selectors import events_prove
 from streams.services.groups import group_create
 from streams.services.policies import policy_create
 from streams.services.streams import stream_create
+from tests.costs import cost_of
 from tests.streams.log.messages import message
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -246,3 +248,20 @@ def test_the_commands_compare_apply_and_export(workspace: Workspace, tmp_path: P
     with pytest.raises(CommandError, match=r"streams\.yaml:2:15: streams\.a\.ttl: Expected") as refused:
         run("okmq_apply", str(file), "--workspace", workspace.name)
     assert refused.value.returncode == 2
+
+
+def test_the_log_is_told_of_many_streams_together(workspace: Workspace) -> None:
+    def trips(count: int, *, limit: int) -> int:
+        rows = "".join(f"  s{n}: {{max_messages: {limit}}}\n" for n in range(count))
+
+        def act() -> SimpleNamespace:
+            return SimpleNamespace(status_code=200, content=applied(workspace, f"okmq: 1\nstreams:\n{rows}"))
+
+        return cost_of(act).trips
+
+    made = trips(60, limit=9)
+    assert made < 20
+    assert trips(60, limit=9) <= made, "nothing changes"
+    previews = trips(60, limit=8) - trips(2, limit=7)
+    assert previews < 5 * 60, "each stream is previewed, and not told of alone"
+    assert {each.max_messages for each in Stream.objects.filter(workspace=workspace)} == {7, 8}
