@@ -1,21 +1,21 @@
 """What other limits would take away, told before they are saved; by the code that then does it.
 
 Age, count and size are arithmetic, whatever they take, and so is interest where no group has a filter. A limit a key
-and groups with a filter are counted by looking at messages in pages, newest first, as long as the caller wants to wait.
+and groups with a filter are counted in a census of the messages, which is made in pages, newest first, as long as the
+caller wants to wait; the next question goes on with it.
 """
 
-import re
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import Any
 
-from streams.log import entries, keys, meta, read, trim
+from streams.log import entries, keys, meta, trim
+from streams.log.census import KEPT, Census, look
 from streams.log.client import Op, Pipeline, Script
-from streams.log.entries import Entry
 from streams.log.errors import GroupNotFound
-from streams.log.patterns import python_pattern
 
 WITHIN_S = 0.15
 """How long one preview looks at messages, if not told otherwise; it then says that its counts are not complete."""
@@ -48,42 +48,33 @@ class Preview:
     is_complete: bool
 
 
-@dataclass(slots=True)
-class _Reader:
-    """How far a group has come: what it wants, has been given, and has not answered."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What goes of the messages that were looked at, and the lowest offset that stays, 0 where none does."""
 
-    name: str
-    wanted: list[re.Pattern[str]]
-    delivered: int = 0
-    flying: frozenset[int] = frozenset()
-    unread: int = 0
-
-    def wants(self, key: bytes | None) -> bool:
-        return not self.wanted or (
-            key is not None and any(pattern.fullmatch(key.decode()) for pattern in self.wanted)
-        )
-
-    def has_done(self, offset: int, key: bytes | None) -> bool:
-        return not self.wants(key) or (offset <= self.delivered and offset not in self.flying)
-
-
-@dataclass(slots=True)
-class _Walk:
-    """What was found by looking at messages."""
-
-    until_s: float
-    always: int
-    seen: int = 0
     messages: int = 0
     size_bytes: int = 0
-    lowest: Entry | None = None
-    of_key: Counter[bytes] = field(default_factory=Counter)
-    is_complete: bool = True
+    lowest: int = 0
 
-    def goes_on(self) -> bool:
-        """Whether another page may be looked at; if not, the counts are not complete."""
-        self.is_complete = self.seen < self.always or time.monotonic() < self.until_s
-        return self.is_complete
+
+@dataclass(slots=True)
+class _Reader:
+    """How far a group has come: what it wants, has been given, and has not answered from the new floor on."""
+
+    name: str
+    patterns: Sequence[str]
+    delivered: int = 0
+    flying: Sequence[int] = ()
+    unread: int = 0
+
+    def done(self, census: Census) -> Any:
+        """Of every message whether it is nothing to this group any more."""
+        done = census.offsets <= self.delivered
+        if self.flying:
+            done &= ~census.among(self.flying)
+        if self.patterns:
+            done |= ~census.wanted(self.patterns)
+        return done
 
 
 def preview(
@@ -112,39 +103,52 @@ def preview(
         [keys.log(stream_id), keys.meta(stream_id), keys.gone(stream_id)],
         [meta.pack_settings(limits)],
     )
-    walked = _Walk(time.monotonic() + within_s, always)
     readers: list[_Reader] = []
+    look_from = last + 1
     for name, patterns in groups.items():
-        reader = _Reader(name, [re.compile(python_pattern(each), re.DOTALL) for each in patterns])
+        reader = _Reader(name, patterns)
         try:
-            yield from _count_unread(stream_id, reader, floor, next_floor, walked)
+            ahead_from = yield from _count_unread(stream_id, reader, floor, next_floor)
         except GroupNotFound:
             continue
+        look_from = min(look_from, ahead_from or look_from)
         readers.append(reader)
     first_offset = next_floor
     per_key = limits.get("max_messages_per_key")
     by_interest = limits.get("retention") == "interest" and bool(readers)
     settled: list[int] = []
-    if by_interest and per_key is None and not any(reader.wanted for reader in readers):
+    if by_interest and per_key is None and not any(reader.patterns for reader in readers):
         settled = yield from _settled(stream_id, readers, next_floor)
+    found, is_complete = _Found(), True
     if settled:
-        walked.messages, walked.size_bytes, first_offset, oldest_ms = settled
-    elif (per_key is not None or by_interest) and next_floor <= last:
-        yield from _walk(
-            stream_id, walked, next_floor, last, per_key=per_key, readers=readers, by_interest=by_interest
+        found = _Found(*settled[:2])
+        first_offset, oldest_ms = settled[2:]
+    elif per_key is not None or by_interest:
+        look_from = min(look_from, next_floor)
+    if look_from <= last:
+        kept, is_complete = yield from look(
+            stream_id,
+            KEPT.take(stream_id),
+            first=look_from,
+            until_s=time.monotonic() + within_s,
+            always=always,
         )
-        if walked.is_complete:
+        last = kept.last
+        found = _count(kept, floor, next_floor, per_key=per_key, readers=readers, by_interest=by_interest)
+        if is_complete and (per_key is not None or by_interest):
             first_offset, oldest_ms = last + 1, 0
-            if walked.lowest is not None:
-                first_offset, oldest_ms = entries.position(walked.lowest)
+            if found.lowest:
+                (entry,) = yield ("XRANGE", keys.log(stream_id), found.lowest, found.lowest)
+                first_offset, oldest_ms = entries.position(entry)
+        KEPT.give(stream_id, kept)
     return Preview(
-        messages=messages + walked.messages,
-        bytes=size + walked.size_bytes,
+        messages=messages + found.messages,
+        bytes=size + found.size_bytes,
         first_offset=first_offset,
         oldest_ms=oldest_ms or None,
         unread={reader.name: reader.unread for reader in readers},
         as_of=last,
-        is_complete=walked.is_complete,
+        is_complete=is_complete,
     )
 
 
@@ -165,8 +169,12 @@ def _settled(stream_id: str, readers: Sequence[_Reader], floor: int) -> Op[list[
     return settled
 
 
-def _count_unread(stream_id: str, reader: _Reader, first: int, stop: int, walk: _Walk) -> Op[None]:
-    """Learn where a group stands, and count what it has not acknowledged below the floor that would be."""
+def _count_unread(stream_id: str, reader: _Reader, first: int, stop: int) -> Op[int | None]:
+    """Learn where a group stands, and count what it has not acknowledged below the floor that would be.
+
+    Returns:
+        The offset from which messages have to be looked at, for a group with a filter that has not read them.
+    """
     delivered, ahead, flying = yield Script(
         "group_unread",
         [
@@ -184,47 +192,41 @@ def _count_unread(stream_id: str, reader: _Reader, first: int, stop: int, walk: 
             for make in (keys.pending, keys.parked)
         ]
     )
-    reader.delivered, reader.flying = delivered, frozenset(map(int, [*above, *waiting]))
-    reader.unread = flying + ahead
-    if reader.wanted and ahead:
+    reader.delivered, reader.flying = delivered, sorted(map(int, [*above, *waiting]))
+    if reader.patterns and ahead:
         reader.unread = flying
-        at = yield from read.position(stream_id)
-        while walk.goes_on():
-            found = yield from read.backward(stream_id, at, stop, read.PAGE, start=max(first, delivered + 1))
-            reader.unread += sum(reader.wants(entries.key(entry)) for entry in found)
-            walk.seen += len(found)
-            if not found:
-                return
-            stop = entries.position(found[0])[0]
+        return max(first, int(delivered) + 1)
+    reader.unread = flying + ahead
+    return None
 
 
-def _walk(
-    stream_id: str,
-    walk: _Walk,
+def _count(
+    census: Census,
     floor: int,
-    last: int,
+    next_floor: int,
     *,
     per_key: int | None,
     readers: Sequence[_Reader],
     by_interest: bool,
-) -> Op[None]:
-    """Look at what is above the floor, newest first, and count what has enough newer ones of its key or is done."""
-    at = yield from read.position(stream_id)
-    before = last + 1
-    while walk.goes_on():
-        found = yield from read.backward(stream_id, at, before, read.PAGE, start=floor)
-        if not found:
-            return
-        walk.seen += len(found)
-        for entry in reversed(found):
-            offset, key = entries.position(entry)[0], entries.key(entry)
-            if key is not None:
-                walk.of_key[key] += 1
-            is_newest = key is None or per_key is None or walk.of_key[key] <= per_key
-            if is_newest and not (by_interest and all(each.has_done(offset, key) for each in readers)):
-                walk.lowest = entry
-                continue
-            walk.messages, walk.size_bytes = walk.messages + 1, walk.size_bytes + len(entry[1][3])
-            for reader in readers:
-                reader.unread += not reader.has_done(offset, key)
-        before = entries.position(found[0])[0]
+) -> _Found:
+    """Count what has enough newer ones of its key or is done, and what groups with a filter want below the floor."""
+    offsets = census.offsets
+    above = offsets >= next_floor
+    for reader in readers:
+        if reader.patterns:
+            ahead = (offsets >= max(floor, reader.delivered + 1)) & ~above
+            reader.unread += int((ahead & census.wanted(reader.patterns)).sum())
+    if per_key is None and not by_interest:
+        return _Found()
+    done = [reader.done(census) for reader in readers]
+    goes = above & (census.ranks > per_key) if per_key is not None else above & False
+    if by_interest:
+        goes |= above & reduce(and_, done)
+    for reader, settled in zip(readers, done, strict=True):
+        reader.unread += int((goes & ~settled).sum())
+    left = offsets[above & ~goes]
+    return _Found(
+        messages=int(goes.sum()),
+        size_bytes=int(census.sizes[goes].sum(dtype="u8")),
+        lowest=int(left.min()) if len(left) else 0,
+    )

@@ -7,8 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from streams.log import config, entries, groups, keys, read, stats, trim
+import pytest
+
+from streams.log import config, entries, groups, keys, read, removals, stats, trim
 from streams.log.append import append
+from streams.log.census import Census, Kept
 from streams.log.client import Log
 from streams.log.entries import NewMessage
 from streams.log.groups import Settings
@@ -112,6 +115,7 @@ def filled_up(log: Log, chance: random.Random, each: Drawn) -> None:
     log.run(trim.delete(each.stream, chance.sample(range(1, 45), 6)))
 
 
+@pytest.mark.timeout(600)
 def test_on_a_thousand_random_streams_what_a_preview_says_is_what_then_goes(valkey_memory: str) -> None:
     chance, log = random.Random(3), Log(valkey_memory)
     streams = [drawn(log, chance) for _ in range(STREAMS)]
@@ -170,13 +174,55 @@ def test_the_time_of_what_would_be_the_oldest_is_told(log: Log, stream: str) -> 
     )
 
 
-def test_too_much_to_look_at_is_said(log: Log, stream: str) -> None:
-    log.run(append(stream, [message(n, key="a") for n in range(1, 1001)]))
-    log.run(append(stream, [message(n, key="a") for n in range(1001, 1201)]))
-    told = log.run(preview(stream, {"max_messages_per_key": 1}, {}, within_s=0, always=1))
-    assert (told.messages, told.is_complete) == (999, False)
-    told = log.run(preview(stream, {"max_messages_per_key": 1}, {}, within_s=0, always=2000))
-    assert (told.messages, told.is_complete) == (1199, True)
+def test_too_much_to_look_at_is_said_and_the_next_question_goes_on(log: Log, stream: str) -> None:
+    for first in (1, 1001):
+        log.run(append(stream, [message(n, key="a") for n in range(first, first + 1000)]))
+    limit = {"max_messages_per_key": 1}
+    for seen in (500, 1000, 1500):
+        told = log.run(preview(stream, limit, {}, within_s=0, always=1))
+        assert (told.messages, told.bytes, told.is_complete) == (seen - 1, seen - 1, False)
+    told = log.run(preview(stream, limit, {}, within_s=0, always=1))
+    assert (told.messages, told.first_offset, told.is_complete) == (1999, 2000, True)
+    assert log.run(preview(stream, {"max_messages_per_key": 1500}, {}, within_s=0, always=0)).messages == 500
+
+
+def test_a_question_knows_what_came_and_went_since_the_last_one(log: Log, stream: str) -> None:
+    def told(**limits: int) -> tuple[int, int, bool]:
+        found = log.run(preview(stream, limits, {"some": ("b",)}))
+        return found.messages, found.unread["some"], found.is_complete
+
+    log.run(groups.group_publish(stream, "some", Settings(filter_keys=("b",))))
+    log.run(append(stream, [message(n, key="a") for n in range(1, 11)]))
+    assert told(max_messages_per_key=4) == (6, 0, True)
+    log.run(append(stream, [message(n, key=key) for n, key in ((11, "b"), (12, "a"), (13, "b"), (14, None))]))
+    assert told(max_messages_per_key=4) == (7, 0, True)
+    assert told(max_messages_per_key=1) == (11, 1, True)
+    assert told(max_messages=2) == (12, 1, True)
+    log.run(trim.delete(stream, [12, 3]))
+    assert told(max_messages_per_key=4) == (5, 0, True)
+    _, number = log.run(removals.delete(stream, [13], keep_ms=60_000, facts={}))
+    assert told(max_messages_per_key=1) == (8, 0, True)
+    assert number
+    log.run(removals.undo(stream, number))
+    assert told(max_messages_per_key=1) == (9, 1, True)
+    log.run(trim.purge(stream, below=5))
+    assert told(max_messages_per_key=1) == (6, 1, True)
+
+
+def test_a_census_is_let_go_when_nobody_asks_any_more() -> None:
+    kept = Kept()
+    kept.give("s", Census(last=1))
+    kept.FOR_S = 0.0
+    kept.forget_idle()
+    assert kept.take("s") is None
+
+
+def test_of_two_censuses_of_a_stream_the_one_that_reaches_farther_is_kept() -> None:
+    kept, far, near = Kept(), Census(), Census()
+    far.add([1, 1, b""])
+    kept.give("s", far)
+    kept.give("s", near)
+    assert kept.take("s") is far
 
 
 def test_what_goes_by_interest_is_told_by_arithmetic_where_no_group_has_a_filter(
