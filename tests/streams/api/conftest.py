@@ -81,15 +81,24 @@ def static_folder() -> None:
 
 
 @pytest.fixture(scope="package")
-def database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """The database as requests find it: everything is committed. Tests keep apart by workspaces of their own."""
+def made_database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """pytest-django makes the database only for tests with its own marks, and there may be none in this run."""
     with django_db_blocker.unblock():
-        # pytest-django makes the database only for tests with its own marks, and there may be none in this run.
         is_there = bool(connection.introspection.table_names())
         made = [] if is_there else setup_databases(verbosity=0, interactive=False, aliases={"default": None})
         yield
-        call_command("flush", interactive=False, verbosity=0)
         teardown_databases(made, verbosity=0)
+
+
+@pytest.fixture(scope="module")
+def database(made_database: None) -> Iterator[None]:
+    """The database as requests find it: everything is committed. Tests keep apart by workspaces of their own.
+
+    Emptied after each file: who rules all workspaces sees, and waits for, what every test before left there. No id
+    comes again, for the log still has what was under it.
+    """
+    yield
+    call_command("flush", interactive=False, verbosity=0, reset_sequences=False)
 
 
 @pytest.fixture
