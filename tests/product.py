@@ -1,6 +1,7 @@
 """The whole product, started as ``make run`` starts it, in a folder and on a port of its own."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -21,10 +22,19 @@ TOKEN = "okmq_test_token_of_the_default_workspace"
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody has at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of the loopback that nobody has, and that nobody is given who asks for any port.
+
+    Those that the system gives to whoever connects or binds may be gone before it is taken.
+    """
+    first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    never_given = [*range(10_000, first), *range(last + 1, 65_536)]
+    while True:
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", random.SystemRandom().choice(never_given)))
+            except OSError:
+                continue  # somebody has this one
+            return int(probe.getsockname()[1])
 
 
 @dataclass(kw_only=True)
@@ -117,6 +127,13 @@ class Product:
     def alive(self) -> list[int]:
         """Every living process of this folder, the supervisor left out."""
         return proctable.marked(self.data_dir)
+
+    def answers(self) -> bool:
+        """Whether it is ready at this moment; one that is just being restarted is not."""
+        try:
+            return httpx.get(f"{self.url}/readyz").status_code == 200
+        except httpx.HTTPError:
+            return False
 
     def client(self, *, token: str | None = None) -> httpx.Client:
         """A client of the API with the token of every scope, or another one."""

@@ -7,8 +7,11 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+LONG_ENOUGH_S = 30.0
+"""For what must come but is promised in no time: reached only by what will not come."""
 
-def until(condition: Callable[[], T], *, within_s: float = 10.0, what: str = "") -> T:
+
+def until(condition: Callable[[], T], *, within_s: float = LONG_ENOUGH_S, what: str = "") -> T:
     """Ask again and again until the answer is true, and return it.
 
     Raises:

@@ -26,8 +26,7 @@ from streams.services.groups import group_create
 from streams.services.logins import person_group, session_group, tell
 from streams.upkeep.sampling import Sample
 from tests.dashboard.conftest import MakeStream
-
-ANSWER_S = 5.0
+from tests.waiting import LONG_ENOUGH_S
 
 
 def sample_of(stream: Stream, **figures: Any) -> Sample:
@@ -71,7 +70,7 @@ class Page:
 
     async def open(self) -> bool:
         await self.socket.send_input({"type": "websocket.connect"})
-        return bool((await self.socket.receive_output(ANSWER_S))["type"] == "websocket.accept")
+        return bool((await self.socket.receive_output(LONG_ENOUGH_S))["type"] == "websocket.accept")
 
     async def say(self, frame: str) -> None:
         await self.socket.send_input({"type": "websocket.receive", "text": frame})
@@ -81,13 +80,13 @@ class Page:
 
     async def next(self, topic: str) -> dict[str, Any]:
         while True:
-            heard = json.loads((await self.socket.receive_output(ANSWER_S))["text"])
+            heard = json.loads((await self.socket.receive_output(LONG_ENOUGH_S))["text"])
             if heard["topic"] == topic:
                 return dict(heard)
 
     async def close(self) -> None:
         await self.socket.send_input({"type": "websocket.disconnect", "code": 1000})
-        await self.socket.wait(ANSWER_S)
+        await self.socket.wait(LONG_ENOUGH_S)
 
 
 @pytest.fixture
@@ -125,7 +124,7 @@ async def test_a_person_who_is_removed_loses_their_sockets(
     page = Page(ours[0])
     assert await page.open()
     await sync_to_async(tell)({person_group(ours[0].pk): "live.again"})
-    assert (await page.socket.receive_output(ANSWER_S))["code"] == 1013
+    assert (await page.socket.receive_output(LONG_ENOUGH_S))["code"] == 1013
 
 
 async def test_a_one_time_password_opens_no_socket(ours: tuple[Any, Stream]) -> None:
@@ -142,7 +141,7 @@ async def test_a_login_that_ends_closes_its_sockets(pages: list[Page], ours: tup
     assert await page.open()
     for session_key in ("another", str(session.session_key)):
         await sync_to_async(tell)({session_group(session_key): "live.end"})
-    assert (await page.socket.receive_output(ANSWER_S))["code"] == 4401
+    assert (await page.socket.receive_output(LONG_ENOUGH_S))["code"] == 4401
     pages.append(page)
 
 
@@ -230,7 +229,7 @@ async def test_a_malformed_frame_ends_the_socket(
 ) -> None:
     page = await opened(pages, ours[0], "overview")
     await page.say(frame)
-    while (heard := await page.socket.receive_output(ANSWER_S))["type"] != "websocket.close":
+    while (heard := await page.socket.receive_output(LONG_ENOUGH_S))["type"] != "websocket.close":
         assert heard["type"] == "websocket.send"
     assert heard["code"] == 4400
 

@@ -13,10 +13,15 @@ from playwright.sync_api import (
     Page,
     Request,
     Response,
+    expect,
     sync_playwright,
 )
 
 from tests.product import Product
+from tests.waiting import LONG_ENOUGH_S
+
+# What a page promises in time has a time of its own in its test.
+expect.set_options(timeout=LONG_ENOUGH_S * 1000)
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = [

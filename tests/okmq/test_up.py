@@ -205,7 +205,7 @@ def test_what_is_killed_comes_back_and_the_file_says_so(steady: Product, name: s
     assert f"{name} exited with signal 9; it is started again in 0.2 s" in steady.output
     assert "exited with signal 9" in steady.page("/")
     assert {other: steady.processes()[other].pid for other in others} == others
-    until(lambda: httpx.get(f"{steady.url}/readyz").status_code == 200, within_s=20)
+    until(steady.answers, within_s=20)
 
 
 def test_nothing_acknowledged_is_lost_when_the_store_is_killed(steady: Product, unique: str) -> None:
@@ -214,7 +214,7 @@ def test_nothing_acknowledged_is_lost_when_the_store_is_killed(steady: Product, 
     for body in sent:
         publish(steady, stream=unique, body=body)
     is_back(steady, "valkey", killed=steady.pid("valkey"))
-    until(lambda: httpx.get(f"{steady.url}/readyz").status_code == 200, within_s=20)
+    until(steady.answers, within_s=20)
     publish(steady, stream=unique, body="30")
     assert bodies(steady, unique) == [*sent, "30"]
 
@@ -309,7 +309,7 @@ def test_a_redis_of_ones_own_is_used_instead(product: Product, tmp_path: Path) -
         assert bodies(product, "elsewhere") == ["kept by Redis 7.0"]
         server.kill()
         server.start()
-        until(lambda: httpx.get(f"{product.url}/readyz").status_code == 200, within_s=20)
+        until(product.answers, within_s=20)
         assert bodies(product, "elsewhere") == ["kept by Redis 7.0"]
         product.stop()
 

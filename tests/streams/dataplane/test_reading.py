@@ -367,7 +367,7 @@ def test_counts_leave_out_what_has_just_expired(client: httpx.Client, stream: St
 def test_a_parked_poll_ends_with_its_token(
     client: httpx.Client, stream: Stream, token_for: Callable[..., str], log: Log, ends: str
 ) -> None:
-    expires = {"expires_ms": int(time.time() * 1000) + 1000} if ends == "expired" else {}
+    expires = {"expires_ms": int(time.time() * 1000) + 2000} if ends == "expired" else {}
     secret = token_for("read", "consume", **expires)
     log.run(groups.group_publish(stream.stream_id, "g", groups.Settings()))
     url, headers = str(client.base_url).rstrip("/"), {"authorization": secret}

@@ -272,7 +272,8 @@ def test_a_hundred_thousand_that_wait_do_not_slow_a_fetch(
         started = time.perf_counter()
         assert take(log, stream, 1000) == [100_002 + n]
         took.append(time.perf_counter() - started)
-    assert sorted(took)[10] < 0.010
+    # Not one of them would be as fast if a fetch looked at what waits, however quiet the machine.
+    assert min(took) < 0.010
     done(log, stream, 1)
     assert take(log, stream, 1000) == [2]
     assert stands(log, stream).lag == 99_998

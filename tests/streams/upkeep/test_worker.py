@@ -49,8 +49,8 @@ class Watched:
         return any(sample.stream_id == stream for sample in self.samples)
 
 
-async def until(condition: Callable[[], bool], *, within_s: float = 8.0) -> None:
-    await asyncio.to_thread(waiting.until, condition, within_s=within_s)
+async def until(condition: Callable[[], bool]) -> None:
+    await asyncio.to_thread(waiting.until, condition)
 
 
 def status(name: str, state: str = "running", *, restarts: int = 0, note: str = "") -> ProcessStatus:
@@ -72,7 +72,7 @@ def test_one_worker_at_a_time_and_another_takes_over(
         await one
         fill(log, second_stream, 1)
         log.run(stats.touch([second_stream]))
-        await until(lambda: second.saw(second_stream), within_s=6)
+        await until(lambda: second.saw(second_stream))
         assert not second.saw(first_stream)
         second.worker.stop()
         await two
