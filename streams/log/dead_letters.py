@@ -57,6 +57,7 @@ def replay(stream_id: str, name: str, offsets: Sequence[int]) -> Op[int]:
                 keys.replayed(stream_id, name),
                 keys.gone(stream_id),
                 keys.turns(stream_id, name),
+                keys.runs(stream_id, name),
             ],
             [keys.wake(stream_id), *offsets[first : first + REPLAY_SLICE]],
         )

@@ -130,6 +130,9 @@ def _put_in_order(stream_id: str, name: str) -> Op[None]:
                 keys.pending(stream_id, name),
                 keys.turns(stream_id, name),
                 keys.replayed(stream_id, name),
+                keys.runs(stream_id, name),
+                keys.due(stream_id, name),
+                keys.leases(stream_id, name),
             ],
             [start, ORDER_SLICE],
         )
@@ -162,7 +165,7 @@ def fetch(
     size = 0
     while True:
         steady_ms = yield Steady()
-        found, left, due_in_ms, again, now_in, has_filter, is_unswept, range_ = yield Script(
+        found, left, due_in_ms, again, now_in, has_filter, is_unswept, range_, read = yield Script(
             "fetch",
             _keys_of_fetch(stream_id, name),
             [
@@ -176,7 +179,9 @@ def fetch(
         )
         new = [Delivery(entry, count, lease.decode()) for entry, count, lease in found]
         if range_:
-            new += yield from _delivered(stream_id, range_, generation=int(now_in))
+            first, last, sequence = range_
+            read = read or (yield ("XRANGE", keys.log(stream_id), first, last))
+            new += _delivered(read, lease=f"{int(now_in)}-", ahead=sequence - first)
         deliveries += new
         size += sum(len(delivery.entry[1][3]) for delivery in new)
         if not again or len(deliveries) >= limit or size >= max_bytes:
@@ -189,16 +194,20 @@ def fetch(
     return Fetched(deliveries, left, due_in_ms if due_in_ms >= 0 else None, int(now_in))
 
 
-def _delivered(stream_id: str, range_: Sequence[int], *, generation: int) -> Op[list[Delivery]]:
-    """The messages of a range that was just leased whole: first and last offset, sequence of the first lease.
+def _delivered(found: Sequence[Entry], *, lease: str, ahead: int) -> list[Delivery]:
+    """The messages of a range that was taken as a whole, with their leases.
 
-    What is taken away between the two is not among them; its lease ends as that of any other message that went.
+    What is taken away before they are read is not among them; its lease ends as that of any other message that went.
+
+    Args:
+        lease: how the leases begin.
+        ahead: how far their sequence is ahead of the offset.
     """
-    first, last, sequence = range_
-    found = yield ("XRANGE", keys.log(stream_id), first, last)
-    offsets = [int(entry[0].partition(b"-")[0]) for entry in found]
-    leases = [f"{generation}-{offset}-{sequence + offset - first}" for offset in offsets]
-    return [Delivery(entry, 1, lease) for entry, lease in zip(found, leases, strict=True)]
+    deliveries = []
+    for entry in found:
+        offset = int(entry[0].partition(b"-")[0])
+        deliveries.append(Delivery(entry, 1, f"{lease}{offset}-{offset + ahead}"))
+    return deliveries
 
 
 def ack(stream_id: str, name: str, named: Named, values: Sequence[int | str]) -> Op[int]:
@@ -241,6 +250,7 @@ def give_back(stream_id: str, name: str, leases: Sequence[str]) -> Op[int]:
                 keys.pending(stream_id, name),
                 keys.due(stream_id, name),
                 keys.leases(stream_id, name),
+                keys.runs(stream_id, name),
             ],
             [keys.wake(stream_id), *part],
         )
@@ -287,6 +297,7 @@ def seek(stream_id: str, name: str, *, next_offset: int) -> Op[tuple[int, int]]:
                 keys.last(stream_id, name),
                 keys.expiry(stream_id),
                 keys.dead(stream_id, name),
+                keys.runs(stream_id, name),
             ],
             [keys.wake(stream_id), next_offset],
         )
@@ -346,6 +357,7 @@ def _keys_of_fetch(stream_id: str, name: str) -> tuple[str, ...]:
         keys.expiry(stream_id),
         keys.went(stream_id),
         keys.last(stream_id, name),
+        keys.runs(stream_id, name),
     )
 
 
@@ -364,6 +376,7 @@ def _keys_of_answer(stream_id: str, name: str) -> tuple[str, ...]:
         keys.replayed(stream_id, name),
         keys.turns(stream_id, name),
         keys.ready(stream_id, name),
+        keys.runs(stream_id, name),
     )
 
 

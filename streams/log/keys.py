@@ -164,18 +164,23 @@ def group(stream_id: str, name: str) -> str:
 
 
 def pending(stream_id: str, group: str) -> str:
-    """Sorted set: offsets delivered and not settled, by offset."""
+    """Sorted set: offsets delivered and not settled, by offset; beside those in ``runs``."""
     return f"okmq:{{{stream_id}}}:p:{group}"
 
 
 def due(stream_id: str, group: str) -> str:
-    """Sorted set: the same offsets, by the unix ms at which they come again."""
+    """Sorted set: the same offsets, and the members of ``runs``, by the steady ms at which they come again."""
     return f"okmq:{{{stream_id}}}:due:{group}"
 
 
 def leases(stream_id: str, group: str) -> str:
     """Hash: offset → ``<deliveries>:<sequence>:<delivered ms>:<consumer>``."""
     return f"okmq:{{{stream_id}}}:l:{group}"
+
+
+def runs(stream_id: str, group: str) -> str:
+    """Sorted set: what was taken as a whole and is out since, a record for many messages (``lua/lib/runs.lua``)."""
+    return f"okmq:{{{stream_id}}}:runs:{group}"
 
 
 def dead(stream_id: str, group: str) -> str:
@@ -230,6 +235,7 @@ def all_of_group(stream_id: str, name: str) -> list[str]:
         pending,
         due,
         leases,
+        runs,
         dead,
         replayed,
         turns,

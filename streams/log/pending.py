@@ -75,6 +75,7 @@ def page(
                 keys.due(stream_id, name),
                 keys.leases(stream_id, name),
                 keys.replayed(stream_id, name),
+                keys.runs(stream_id, name),
             ],
             [
                 at,

@@ -9,10 +9,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from operator import and_
 from typing import Any
 
-from streams.log import entries, keys, meta, trim
+from streams.log import entries, keys, meta, runs, trim
 from streams.log.census import KEPT, Census, look
 from streams.log.client import Op, Pipeline, Script
 from streams.log.errors import GroupNotFound
@@ -154,7 +155,7 @@ def preview(
 
 def _settled(stream_id: str, readers: Sequence[_Reader], floor: int) -> Op[list[int]]:
     """What every group is done with: messages, bytes, first offset and time of what remains; nothing: look and see."""
-    makers = (keys.group, keys.pending, keys.parked, keys.ready)
+    makers = (keys.group, keys.pending, keys.parked, keys.ready, keys.runs)
     try:
         settled: list[int] = yield Script(
             "preview_interest",
@@ -183,6 +184,7 @@ def _count_unread(stream_id: str, reader: _Reader, first: int, stop: int) -> Op[
             keys.group(stream_id, reader.name),
             keys.pending(stream_id, reader.name),
             keys.parked(stream_id, reader.name),
+            keys.runs(stream_id, reader.name),
         ],
         [first, stop],
     )
@@ -192,7 +194,9 @@ def _count_unread(stream_id: str, reader: _Reader, first: int, stop: int) -> Op[
             for make in (keys.pending, keys.parked)
         ]
     )
-    reader.delivered, reader.flying = delivered, sorted(map(int, [*above, *waiting]))
+    taken = yield from runs.of(stream_id, reader.name, start=stop)
+    in_runs = (offset for run in taken for offset in range(max(stop, run.first), run.last + 1))
+    reader.delivered, reader.flying = delivered, sorted(chain(map(int, [*above, *waiting]), in_runs))
     if reader.patterns and ahead:
         reader.unread = flying
         return max(first, int(delivered) + 1)

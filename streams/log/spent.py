@@ -34,6 +34,7 @@ def retire(stream_id: str, name: str) -> Op[int]:
                 keys.replayed(stream_id, name),
                 keys.turns(stream_id, name),
                 keys.ready(stream_id, name),
+                keys.runs(stream_id, name),
             ],
             [keys.wake(stream_id), steady_ms, after],
         )

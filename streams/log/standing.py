@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from streams.log import entries, group_meta, keys, read, spent, trim
+from streams.log import entries, group_meta, keys, read, runs, spent, trim
 from streams.log.client import Op, Pipeline, Script, Steady
 from streams.log.entries import Entry
 from streams.log.errors import StoreUnavailable
@@ -187,6 +187,7 @@ def inspect(stream_id: str, name: str) -> Op[GroupState]:
                 keys.turns(stream_id, name),
                 keys.ready(stream_id, name),
                 keys.last(stream_id, name),
+                keys.runs(stream_id, name),
             ],
             [steady_ms],
         )
@@ -282,7 +283,8 @@ class Members:
 
     Attributes:
         held: consumer → how many, and the unix ms of their last delivery.
-        looked_at: messages in flight that this was counted over; of more than ``MEMBERS_OF`` the oldest and the newest.
+        looked_at: messages in flight that this was counted over. Of more than ``MEMBERS_OF`` that are on their own, and
+            of more than so many runs, it is the oldest and the newest.
     """
 
     held: dict[str, tuple[int, int]]
@@ -291,26 +293,35 @@ class Members:
 
 def members(stream_id: str, name: str) -> Op[Members]:
     """Who has messages in flight, counted in a bounded look: nobody else waits, however many there are."""
-    pending, leases = keys.pending(stream_id, name), keys.leases(stream_id, name)
-    out = int((yield ("ZCARD", pending)))
+    pending, leases, taken = (make(stream_id, name) for make in (keys.pending, keys.leases, keys.runs))
+    single, as_whole = yield Pipeline([("ZCARD", pending), ("ZCARD", taken)])
+    of_single, of_runs = _ends(pending, single), _ends(taken, as_whole)
+    found = (yield Pipeline([*of_single, *of_runs])) if single or as_whole else []
+    named = [offsets for offsets in found[: len(of_single)] if offsets]
+    replies = (yield Pipeline([("HMGET", leases, *offsets) for offsets in named])) if named else []
+    whole = map(runs.read, itertools.chain.from_iterable(found[len(of_single) :]))
+    told = [(run.consumer, run.messages, run.delivered_ms) for run in whole]
+    looked_at = sum(map(len, named)) + sum(count for _, count, _ in told)
+    for lease in itertools.chain.from_iterable(replies):
+        _, sequence, at_ms, consumer = (lease or b":0:0:").decode().split(":", 3)
+        if sequence != "0":  # else replayed or given back, and with nobody since; or just answered
+            told.append((consumer, 1, int(at_ms)))
+    held: dict[str, tuple[int, int]] = {}
+    for consumer, messages, delivered_ms in told:
+        count, last = held.get(consumer, (0, 0))
+        held[consumer] = (count + messages, max(last, delivered_ms))
+    return Members(held, looked_at)
+
+
+def _ends(key: str, count: int) -> list[tuple[str, str, int, int]]:
+    """Commands that read a sorted set of so many members in slices; of a large one its lowest and highest."""
     half = MEMBERS_OF // 2
-    ranks = [(0, out)] if out <= MEMBERS_OF else [(0, half), (out - half, out)]
-    slices = [
-        (start, min(start + MEMBERS_SLICE, stop) - 1)
+    ranks = [(0, count)] if count <= MEMBERS_OF else [(0, half), (count - half, count)]
+    return [
+        ("ZRANGE", key, start, min(start + MEMBERS_SLICE, stop) - 1)
         for first, stop in ranks
         for start in range(first, stop, MEMBERS_SLICE)
     ]
-    found = (yield Pipeline([("ZRANGE", pending, *each) for each in slices])) if slices else []
-    named = [offsets for offsets in found if offsets]
-    replies = (yield Pipeline([("HMGET", leases, *offsets) for offsets in named])) if named else []
-    held: dict[str, tuple[int, int]] = {}
-    for lease in itertools.chain.from_iterable(replies):
-        _, sequence, at_ms, consumer = (lease or b":0:0:").decode().split(":", 3)
-        if sequence == "0":  # replayed or given back, and with nobody since; or just answered
-            continue
-        count, last = held.get(consumer, (0, 0))
-        held[consumer] = (count + 1, max(last, int(at_ms)))
-    return Members(held, sum(map(len, named)))
 
 
 def names_of(stream_ids: Sequence[str]) -> Op[dict[str, list[str]]]:
@@ -327,7 +338,9 @@ def names_of(stream_ids: Sequence[str]) -> Op[dict[str, list[str]]]:
 
 def held(stream_id: str, name: str, *, after_ms: int) -> Op[int]:
     """How many messages are out and not due again by a time of the steady clock."""
-    return int((yield ("ZCOUNT", keys.due(stream_id, name), f"({after_ms}", "+inf")))
+    count: int = yield ("ZCOUNT", keys.due(stream_id, name), f"({after_ms}", "+inf")
+    taken = yield from runs.of(stream_id, name)
+    return count + sum(run.messages - 1 for run in taken if run.due_ms > after_ms)
 
 
 def is_overdue_for_last(stream_id: str, name: str, *, now_ms: int) -> Op[bool]:

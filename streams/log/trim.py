@@ -130,7 +130,7 @@ def release(stream_id: str, *, pages: int | None = None) -> Op[tuple[Removed, bo
         of_groups = [
             make(stream_id, name.decode())
             for name in names
-            for make in (keys.group, keys.pending, keys.parked, keys.ready)
+            for make in (keys.group, keys.pending, keys.parked, keys.ready, keys.runs)
         ]
         went, went_bytes, done = yield Script(
             "release",

@@ -65,7 +65,7 @@ class GroupView:
     @property
     def is_sampled(self) -> bool:
         """Whether so much is in flight that members were counted over a part of it."""
-        return self.state.ack_pending > standing.MEMBERS_OF
+        return self.state.ack_pending > max(standing.MEMBERS_OF, self.members_of)
 
     @property
     def edge_seconds(self) -> float | None:

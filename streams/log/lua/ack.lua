@@ -10,6 +10,7 @@
 -- KEYS[9] replayed
 -- KEYS[10] turns
 -- KEYS[11] ready
+-- KEYS[12] runs
 -- ARGV[1] wake: channel, told when members may take more again
 -- ARGV[2] steady: the store's steady clock in ms
 -- ARGV[3] mode: offsets, up_to or leases
@@ -17,10 +18,10 @@
 -- returns: how many were settled now; the offset up to which there are more to settle and where to go on, or nothing
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP OKMQ_LEASE_LOST
 -- flags: allow-oom
--- include: state, gone, floor, group, order, out
+-- include: state, gone, floor, group, runs, order, out
 local meta, log, group_key = KEYS[1], KEYS[2], KEYS[5]
 local keys = {gone = KEYS[3], expiry = KEYS[4], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], replayed = KEYS[9],
-  turns = KEYS[10], ready = KEYS[11]}
+  turns = KEYS[10], ready = KEYS[11], runs = KEYS[12]}
 local wake, steady, mode = ARGV[1], ARGV[2], ARGV[3]
 
 local state = state_load(meta)
@@ -30,15 +31,25 @@ if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 floor_settle(log, keys.gone, meta, state, state_now(state))
 local values = {}
 for n = 4, #ARGV do values[n - 3] = ARGV[n] end
-local was_full = group_is_full(group, keys.pending)
-local offsets, more, came = out_answered(keys, state, group, mode, values, group.ack == 'all', true)
-if not offsets then return redis.error_reply('OKMQ_LEASE_LOST ' .. more) end
+local was_full, covers = group_is_full(group, keys.pending), group.ack == 'all'
+local run, first, last
+if not covers then run, first, last = runs_named(keys, group, mode, values) end
+if run and runs_are_there(keys, state, first, last) then
+  runs_cut(keys, group, run, first, last)
+  group.acked, group.acked_ms = group.acked + #values, tonumber(steady)
+  group_save(group_key, group)
+  if was_full and not group_is_full(group, keys.pending) then redis.call('PUBLISH', wake, 'room') end
+  return {#values, {}}
+end
+local offsets, more, came, settled = out_answered(keys, state, group, mode, values, covers, true)
+if not offsets then
+  group_save(group_key, group)
+  return redis.error_reply('OKMQ_LEASE_LOST ' .. more)
+end
 
 came = came + out_forget(keys, group, offsets)
-if #offsets > 0 then
-  group.acked = group.acked + #offsets
-  group.acked_ms = tonumber(steady)
-end
+settled = settled + #offsets
+if settled > 0 then group.acked, group.acked_ms = group.acked + settled, tonumber(steady) end
 group_save(group_key, group)
 if came > 0 or (was_full and not group_is_full(group, keys.pending)) then redis.call('PUBLISH', wake, 'room') end
-return {#offsets, more}
+return {settled, more}

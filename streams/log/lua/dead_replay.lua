@@ -9,20 +9,23 @@
 -- KEYS[8] replayed
 -- KEYS[9] gone
 -- KEYS[10] turns
+-- KEYS[11] runs
 -- ARGV[1] wake: channel
 -- ARGV[2...] offsets: at most 1000
 -- returns: how many there were
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
--- include: state, gone, floor, group, order
+-- include: state, gone, floor, group, runs, order
 local log, meta, group_key, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local due, leases, dead, replayed, gone, turns = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local wake = ARGV[1]
+local keys, wake = {runs = KEYS[11], pending = pending, due = due, leases = leases}, ARGV[1]
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 local now, count = state_now(state), 0
+runs_open_named(keys, group, {unpack(ARGV, 2)})
+group_save(group_key, group)
 for n = 2, #ARGV do
   local offset = ARGV[n]
   local letter = redis.call('ZRANGEBYSCORE', dead, offset, offset)[1]

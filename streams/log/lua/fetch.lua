@@ -14,6 +14,7 @@
 -- KEYS[13] expiry
 -- KEYS[14] went
 -- KEYS[15] last
+-- KEYS[16] runs
 -- ARGV[1] consumer: who fetches, for the record
 -- ARGV[2] limit: most messages; 0 only retires what has been delivered too often
 -- ARGV[3] max_bytes: where an answer stops, after one message at least
@@ -22,16 +23,16 @@
 -- ARGV[6] steady: the store's steady clock in ms, which due times follow
 -- returns: {[entry, deliveries, lease] ...}, undelivered left behind, ms until something comes again or -1,
 --   1 to call again, generation, 1 when the group has a filter (what is left has other keys among it),
---   1 when messages went that are among what is left, {first, last, sequence of the first} of new messages that the
---   caller reads by itself
+--   1 when messages went that are among what is left, {first, last, sequence of the first} of new messages taken as a
+--   whole, their entries or nothing when the caller reads them by itself
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
--- include: state, gone, floor, group, order, out, losses, deliver
+-- include: state, gone, floor, group, runs, order, out, losses, deliver
 local log, meta, gone, group_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local fetch = {log = log, gone = gone, pending = KEYS[5], due = KEYS[6], leases = KEYS[7], dead = KEYS[8], replayed = KEYS[9],
   turns = KEYS[10], parked = KEYS[11], ready = KEYS[12], expiry = KEYS[13], went = KEYS[14],
-  last = KEYS[15], consumer = ARGV[1], limit = tonumber(ARGV[2]),
+  last = KEYS[15], runs = KEYS[16], consumer = ARGV[1], limit = tonumber(ARGV[2]),
   max_bytes = tonumber(ARGV[3]), size = tonumber(ARGV[5]), steady = tonumber(ARGV[6]),
-  out = {}, range = {}, in_order = {}, by_time = {}, held_by = {}, at_last = {}, due_again = {}}
+  out = {}, range = {}, entries = {}, in_order = {}, by_time = {}, held_by = {}, at_last = {}, due_again = {}}
 local opened_in = tonumber(ARGV[4])
 
 local state = state_load(meta)
@@ -39,17 +40,20 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 local generation = string.format('%.0f', group.generation)
-if opened_in and opened_in ~= group.generation then return {{}, 0, -1, 0, generation, 0, 0, {}} end
+if opened_in and opened_in ~= group.generation then return {{}, 0, -1, 0, generation, 0, 0, {}, {}} end
 fetch.state, fetch.group, fetch.now = state, group, state_now(state)
 floor_settle(log, gone, meta, state, fetch.now)
 local paused, again = group.paused_until < 0 or group.paused_until > fetch.now, false
 local settled = losses_settle(fetch, state, group)
 
+local ripe = redis.call('ZRANGE', fetch.expiry, 0, 0, 'WITHSCORES')[2]
+fetch.has_expiry = ripe ~= nil
+
 if not paused then
-  fetch.pending_count = redis.call('ZCARD', fetch.pending)
+  fetch.pending_count = group_out(group, fetch.pending)
   if fetch.pending_count + fetch.limit > group.max_ack_pending then
     again = not out_sweep(fetch, state, group, fetch.steady)
-    fetch.pending_count = redis.call('ZCARD', fetch.pending)
+    fetch.pending_count = group_out(group, fetch.pending)
   end
   again = deliver_due(fetch) or again
   deliver_count_lost(fetch)
@@ -64,7 +68,7 @@ end
 if fetch.limit > 0 then group.fetched_ms = fetch.steady end
 group_save(group_key, group)
 local left = state.last - group.delivered - gone_between(gone, group.delivered + 1, state.last)
-local wait, ripe = -1, redis.call('ZRANGE', fetch.expiry, 0, 0, 'WITHSCORES')[2]
+local wait = -1
 local unswept = ripe and tonumber(ripe) <= fetch.now and 1 or 0
 if group.ordered > 0 then
   local parked = redis.call('ZCOUNT', fetch.parked, state.floor, '+inf')
@@ -78,4 +82,4 @@ else
   if next_due then wait = math.max(0, tonumber(next_due) - fetch.steady) end
 end
 return {fetch.out, left, wait, again and #fetch.out < fetch.limit and 1 or 0, generation,
-  #group.filter > 0 and 1 or 0, unswept, fetch.range}
+  #group.filter > 0 and 1 or 0, unswept, fetch.range, fetch.entries}

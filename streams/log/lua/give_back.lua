@@ -3,18 +3,22 @@
 -- KEYS[2] pending
 -- KEYS[3] due
 -- KEYS[4] leases
+-- KEYS[5] runs
 -- ARGV[1] wake: channel
 -- ARGV[2...] leases: those that have passed on or were voided by a seek are passed over
 -- returns: how many there were
 -- errors: OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, gone, floor, group
+-- include: state, gone, floor, group, runs
 local group_key, pending, due, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local wake = ARGV[1]
+local keys, wake = {runs = KEYS[5], pending = pending, due = due, leases = leases}, ARGV[1]
 
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
-local count = 0
+local count, named = 0, {}
+for n = 2, #ARGV do named[n - 1] = string.match(ARGV[n], '^%d+%-(%d+)%-%d+$') end
+runs_open_named(keys, group, named)
+group_save(group_key, group)
 for n = 2, #ARGV do
   local generation, offset, sequence = string.match(ARGV[n], '^(%d+)%-(%d+)%-(%d+)$')
   local held = lease_read(leases, offset)

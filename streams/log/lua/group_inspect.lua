@@ -14,6 +14,7 @@
 -- KEYS[13] turns
 -- KEYS[14] ready
 -- KEYS[15] last
+-- KEYS[16] runs
 -- ARGV[1] steady: the store's steady clock in ms
 -- returns: delivered, ack floor, undelivered (all keys), pending, redelivered, dead letters, lost, acked,
 --   time of the oldest message not acknowledged or 0, fetched_ms, acked_ms, paused_until, made_ms, now,
@@ -24,11 +25,11 @@
 --   last offset and bytes ever appended
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, gone, floor, group, order, out, losses, edge
+-- include: state, gone, floor, group, runs, order, out, losses, edge
 local log, meta, gone, group_key, pending, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local leases, parked, expiry, last, steady = KEYS[7], KEYS[8], KEYS[9], KEYS[15], ARGV[1]
 local keys = {log = log, gone = gone, went = KEYS[10], expiry = expiry, pending = pending, due = KEYS[11], leases = leases,
-  replayed = KEYS[12], turns = KEYS[13], ready = KEYS[14], parked = parked}
+  replayed = KEYS[12], turns = KEYS[13], ready = KEYS[14], parked = parked, runs = KEYS[16]}
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
@@ -44,6 +45,7 @@ local undelivered = state.last - delivered - gone_between(gone, delivered + 1, s
 local lost, unswept = losses_now(keys, state, group), 0
 local floor, oldest = delivered, redis.call('ZRANGE', pending, 0, 0)[1]
 if oldest then floor = math.min(floor, tonumber(oldest) - 1) end
+if group.runs > 0 then floor = math.min(floor, runs_from(keys, 0).first - 1) end
 if group.ordered > 0 then
   undelivered = undelivered + redis.call('ZCOUNT', parked, state.floor, '+inf')
   local first = redis.call('ZRANGEBYSCORE', parked, state.floor, '+inf', 'LIMIT', 0, 1)[1]
@@ -64,7 +66,7 @@ while not is_last do
   if not offset then break end
   if not is_last then redis.call('ZREM', last, offset) end
 end
-return {delivered, floor, undelivered, redis.call('ZCARD', pending), group.redelivered, redis.call('ZCARD', dead), lost,
+return {delivered, floor, undelivered, group_out(group, pending), group.redelivered, redis.call('ZCARD', dead), lost,
   group.acked, oldest_ms, group.fetched_ms, group.acked_ms, group.paused_until, group.made_ms, now, group.sequence,
   group.unfinished, is_last and 1 or 0, margin,
   ripe and tonumber(ripe) <= now and 1 or 0, unswept, tonumber(steady),

@@ -7,6 +7,7 @@
 -- KEYS[6] due
 -- KEYS[7] leases
 -- KEYS[8] replayed
+-- KEYS[9] runs
 -- ARGV[1] start: the first offset
 -- ARGV[2] limit: most rows
 -- ARGV[3] slice: most offsets looked at
@@ -18,7 +19,7 @@
 --   sequence of the lease, id, key, published ms; the last three are empty, empty and 0 where the message went
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: no-writes
--- include: state, gone, floor, group
+-- include: state, gone, floor, group, runs
 local log, meta, gone, group_key, pending, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local leases, replayed, start, consumer = KEYS[7], KEYS[8], ARGV[1], ARGV[7]
 local limit, slice, least, before = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -30,8 +31,18 @@ local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 local now, rows = state_now(state), {}
 local offsets = redis.call('ZRANGEBYSCORE', pending, start, '+inf', 'LIMIT', 0, slice)
-for n, offset in ipairs(offsets) do
-  local held = lease_read(leases, offset)
+local in_runs = {}
+if group.runs > 0 then
+  for _, each in ipairs(runs_list({runs = KEYS[9]}, tonumber(start), slice)) do
+    local offset = string.format('%.0f', each[1])
+    offsets[#offsets + 1], in_runs[offset] = offset, each[2]
+  end
+  table.sort(offsets, function(a, b) return tonumber(a) < tonumber(b) end)
+end
+for n = 1, math.min(#offsets, slice) do
+  local offset = offsets[n]
+  local run = in_runs[offset]
+  local held = run and runs_lease(run, offset) or lease_read(leases, offset)
   if held and held.deliveries >= least and tonumber(held.at_ms) <= before
       and (not is_named or held.consumer == consumer) then
     if #rows >= limit then return {tonumber(offset), group.generation, rows} end
@@ -43,8 +54,8 @@ for n, offset in ipairs(offsets) do
       end
     end
     rows[#rows + 1] = {tonumber(offset), held.deliveries, tonumber(held.at_ms), held.consumer,
-      tonumber(redis.call('ZSCORE', due, offset) or '0'), tonumber(held.sequence), id, key, published}
+      tonumber(run and run.due or redis.call('ZSCORE', due, offset) or '0'), tonumber(held.sequence), id, key, published}
   end
 end
-local last = offsets[#offsets]
-return {#offsets >= slice and tonumber(last) + 1 or 0, group.generation, rows}
+local last = offsets[slice]
+return {last and tonumber(last) + 1 or 0, group.generation, rows}

@@ -14,13 +14,14 @@
 -- KEYS[13] last
 -- KEYS[14] expiry
 -- KEYS[15] dead
+-- KEYS[16] runs
 -- ARGV[1] wake: channel
 -- ARGV[2] next: the offset that is delivered next; beyond the end is the end
 -- returns: the next offset of before and after; none when it has to be called again once what is over has expired, or
 --   because there are more replayed dead letters to put back
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, gone, floor, group, order, out, losses
+-- include: state, gone, floor, group, runs, order, out, losses
 local meta, group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local turns, parked, ready, log, last = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[13]
 local keys = {log = log, gone = KEYS[11], went = KEYS[12], parked = parked, pending = pending, due = due, leases = leases,
@@ -54,7 +55,8 @@ local after = math.max(state.floor, math.min(wanted, state.last + 1))
 group.missed = losses_now(keys, state, group)
 group.delivered = after - 1
 if #group.filter == 0 then group.missed = group.missed - losses_ahead(keys, state, group) end
-redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready, last)
+redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready, last, KEYS[16])
+group.runs, group.in_runs = 0, 0
 group.generation = group.generation + 1
 group_save(group_key, group)
 redis.call('PUBLISH', wake, 'seek')

@@ -4,12 +4,13 @@
 -- KEYS[3] group
 -- KEYS[4] pending
 -- KEYS[5] parked
+-- KEYS[6] runs
 -- ARGV[1] first: the first offset, not below the floor
 -- ARGV[2] stop: the offset after the last
 -- returns: delivered, visible messages of any key not delivered, messages in flight or waiting for their turn
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: no-writes
--- include: state, gone, floor, group
+-- include: state, gone, floor, group, runs
 local meta, gone, group_key, pending, parked = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local first, stop = tonumber(ARGV[1]), tonumber(ARGV[2])
 
@@ -24,6 +25,12 @@ if first < stop then
     for _, offset in ipairs(redis.call('ZRANGEBYSCORE', key, first, '(' .. ARGV[2])) do
       if not gone_has(gone, tonumber(offset)) then flying = flying + 1 end
     end
+  end
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[6], first, '+inf')) do
+    local run = runs_read(member)
+    local from, last = math.max(first, run.first), math.min(run.last, stop - 1)
+    if from > last then break end
+    flying = flying + last - from + 1 - gone_between(gone, from, last)
   end
 end
 return {group.delivered, ahead, flying}

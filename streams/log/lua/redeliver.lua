@@ -10,6 +10,7 @@
 -- KEYS[9] replayed
 -- KEYS[10] turns
 -- KEYS[11] ready
+-- KEYS[12] runs
 -- ARGV[1] wake: channel
 -- ARGV[2] steady: the store's steady clock in ms
 -- ARGV[3] delay_ms: until it comes again; empty restarts the clock of its delivery
@@ -18,10 +19,10 @@
 -- returns: how many it applied to
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP OKMQ_LEASE_LOST
 -- flags: allow-oom
--- include: state, gone, floor, group, order, out
+-- include: state, gone, floor, group, runs, order, out
 local meta, log, group_key = KEYS[1], KEYS[2], KEYS[5]
 local keys = {gone = KEYS[3], expiry = KEYS[4], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], replayed = KEYS[9],
-  turns = KEYS[10], ready = KEYS[11]}
+  turns = KEYS[10], ready = KEYS[11], runs = KEYS[12]}
 local wake, steady, delay_ms, mode = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
 local state = state_load(meta)
@@ -34,7 +35,10 @@ for n = 5, #ARGV do values[n - 4] = ARGV[n] end
 local was_full = group_is_full(group, keys.pending)
 -- A cumulative group's nack is of the message named, not of everything before it.
 local offsets, lost, came = out_answered(keys, state, group, mode, values, false)
-if not offsets then return redis.error_reply('OKMQ_LEASE_LOST ' .. lost) end
+if not offsets then
+  group_save(group_key, group)
+  return redis.error_reply('OKMQ_LEASE_LOST ' .. lost)
+end
 
 for _, offset in ipairs(offsets) do
   local wait = delay_ms or group_wait_ms(group, lease_read(keys.leases, offset).deliveries)

@@ -8,13 +8,13 @@
 -- KEYS[7] went
 -- KEYS[8] kept
 -- KEYS[9] groups
--- KEYS[10...] of_groups: of each group its hash, pending, parked and ready
+-- KEYS[10...] of_groups: of each group its hash, pending, parked, ready and runs
 -- ARGV[1] page: most messages in one call
 -- ARGV[2...] names: of the groups, in the order of their keys
 -- returns: messages and bytes that went, 1 when done; -1 when these are not all groups
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
--- include: state, gone, floor, group, losses, removal, interest
+-- include: state, gone, floor, group, runs, losses, removal, interest
 local meta, kept, groups = KEYS[2], KEYS[8], KEYS[9]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7]}
 local page = tonumber(ARGV[1])
@@ -27,10 +27,11 @@ if state.retention ~= 'interest' then
 end
 local readers = {}
 for n = 2, #ARGV do
-  local at = 10 + (n - 2) * 4
+  local at = 10 + (n - 2) * 5
   local group = redis.call('SISMEMBER', groups, ARGV[n]) == 1 and group_load(KEYS[at])
   if not group then return {0, 0, -1} end
-  readers[#readers + 1] = {key = KEYS[at], group = group, waiting = {KEYS[at + 1], KEYS[at + 2], KEYS[at + 3]}}
+  readers[#readers + 1] = {key = KEYS[at], group = group, waiting = {KEYS[at + 1], KEYS[at + 2], KEYS[at + 3]},
+    runs = KEYS[at + 4]}
 end
 if redis.call('SCARD', groups) ~= #readers then return {0, 0, -1} end
 if #readers == 0 then return {0, 0, 1} end

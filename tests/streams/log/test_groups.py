@@ -448,12 +448,14 @@ def test_no_script_is_left_with_a_half_written_group(log: Log, stream: str, make
     make_group()
     fill(log, stream, 2000)
     log.run(groups.fetch(stream, "g", limit=1000))
+    log.run(groups.nack(stream, "g", "offsets", range(1, 1001)))
     pending, due, held = (
         log.client.execute_command("ZCARD", keys.pending(stream, "g")),
         log.client.execute_command("ZCARD", keys.due(stream, "g")),
         log.client.execute_command("HLEN", keys.leases(stream, "g")),
     )
     assert pending == due == held == 1000
+    assert not log.client.execute_command("EXISTS", keys.runs(stream, "g"))
 
 
 def test_a_pause_of_a_group_that_was_removed_leaves_nothing(log: Log, stream: str) -> None:
@@ -676,6 +678,7 @@ def test_of_very_many_in_flight_the_oldest_and_newest_tell_who_has_them(
     fill(log, stream, 5000)
     for consumer, count in (("old", 1500), ("middle", 2000), ("new", 1500)):
         fetch(log, stream, count, consumer=consumer)
+    log.run(groups.working(stream, "g", "offsets", range(1, 5001)))
     found = log.run(standing.members(stream, "g"))
     assert {name: count for name, (count, _) in found.held.items()} == {
         "old": 1500,
@@ -683,6 +686,22 @@ def test_of_very_many_in_flight_the_oldest_and_newest_tell_who_has_them(
         "new": 1500,
     }
     assert found.looked_at == standing.MEMBERS_OF == 4000
+
+
+def test_of_very_many_that_were_taken_as_a_whole_each_is_counted(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group(max_ack_pending=100_000)
+    fill(log, stream, 5000)
+    for consumer, count in (("old", 1500), ("middle", 2000), ("new", 1500)):
+        fetch(log, stream, count, consumer=consumer)
+    found = log.run(standing.members(stream, "g"))
+    assert {name: count for name, (count, _) in found.held.items()} == {
+        "old": 1500,
+        "middle": 2000,
+        "new": 1500,
+    }
+    assert found.looked_at == 5000
 
 
 def test_what_lies_between_two_positions_is_counted_without_what_went(log: Log, stream: str) -> None:

@@ -15,7 +15,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from streams.log import commit, config, entries, groups, keys, standing, stats, trim
+from streams.log import commit, config, entries, groups, keys, pending, standing, stats, trim
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.entries import NewMessage
@@ -35,6 +35,12 @@ class GroupModel:
     flying: dict[int, int] = field(default_factory=dict)
     ripe: set[int] = field(default_factory=set)
     dead: set[int] = field(default_factory=set)
+    leases: dict[int, str] = field(default_factory=dict)
+
+    def done(self, offsets: set[int]) -> None:
+        for offset in offsets:
+            del self.flying[offset]
+        self.ripe -= offsets
 
 
 def wants(name: str, key: str | None) -> bool:
@@ -210,6 +216,7 @@ class LogMachine(RuleBasedStateMachine):
                 expected.append((offset, 1))
         got = [(entries.position(d.entry)[0], d.deliveries) for d in fetched.deliveries]
         assert got == expected
+        model.leases |= {entries.position(d.entry)[0]: d.lease for d in fetched.deliveries}
 
     @rule(name=st.sampled_from(["all", "some"]), data=st.data())
     def ack(self, name: str, data: st.DataObject) -> None:
@@ -217,9 +224,52 @@ class LogMachine(RuleBasedStateMachine):
         offsets = data.draw(st.lists(st.integers(1, self.last + 1), max_size=5))
         done = {offset for offset in offsets if offset in model.flying}
         assert self.log.run(groups.ack(self.stream, name, "offsets", offsets)) == len(done)
-        for offset in done:
-            del model.flying[offset]
-            model.ripe.discard(offset)
+        model.done(done)
+
+    @rule(name=st.sampled_from(["all", "some"]), data=st.data())
+    def ack_neighbours(self, name: str, data: st.DataObject) -> None:
+        model = self.group[name]
+        first = data.draw(st.sampled_from(sorted(model.flying) or [1]))
+        offsets = list(range(first, first + data.draw(st.integers(1, 9))))
+        done = {offset for offset in offsets if offset in model.flying}
+        assert self.log.run(groups.ack(self.stream, name, "offsets", offsets)) == len(done)
+        model.done(done)
+
+    @rule(name=st.sampled_from(["all", "some"]), data=st.data())
+    def ack_by_lease(self, name: str, data: st.DataObject) -> None:
+        model = self.group[name]
+        given = sorted(model.leases)
+        first = data.draw(st.integers(0, len(given)))
+        offsets = given[first : first + data.draw(st.integers(1, 9))]
+        done = model.flying.keys() & offsets
+        leases = [model.leases[offset] for offset in offsets]
+        assert self.log.run(groups.ack(self.stream, name, "leases", leases)) == len(done)
+        model.done(done)
+
+    @rule(name=st.sampled_from(["all", "some"]), data=st.data())
+    def ack_up_to(self, name: str, data: st.DataObject) -> None:
+        model = self.group[name]
+        upto = data.draw(st.integers(0, self.last + 1))
+        done = {offset for offset in model.flying if offset <= upto}
+        assert self.log.run(groups.ack(self.stream, name, "up_to", [upto])) == len(done)
+        model.done(done)
+
+    @rule(name=st.sampled_from(["all", "some"]), data=st.data())
+    def term(self, name: str, data: st.DataObject) -> None:
+        model = self.group[name]
+        offsets = data.draw(st.lists(st.integers(1, self.last + 1), max_size=3))
+        done = {offset for offset in offsets if offset in model.flying}
+        assert self.log.run(groups.term(self.stream, name, "offsets", offsets, reason="")) == len(done)
+        model.done(done)
+        model.dead |= done
+
+    @rule(name=st.sampled_from(["all", "some"]), data=st.data())
+    def working(self, name: str, data: st.DataObject) -> None:
+        model = self.group[name]
+        offsets = data.draw(st.lists(st.integers(1, self.last + 1), max_size=3))
+        longer = {offset for offset in offsets if offset in model.flying}
+        assert self.log.run(groups.working(self.stream, name, "offsets", offsets)) == len(longer)
+        model.ripe -= longer
 
     @rule(name=st.sampled_from(["all", "some"]), data=st.data())
     def nack(self, name: str, data: st.DataObject) -> None:
@@ -254,6 +304,8 @@ class LogMachine(RuleBasedStateMachine):
             assert group.lost == model.lost
             assert group.ack_pending == len(model.flying)
             assert group.dead_letters == len(model.dead)
+        out, _ = self.log.run(pending.page(self.stream, "all", limit=1000))
+        assert {each.offset: each.deliveries for each in out} == self.group["all"].flying
 
     def teardown(self) -> None:
         self.log.run(config.stream_remove(self.stream, workspace_id=9, name=self.stream))

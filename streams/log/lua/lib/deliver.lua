@@ -1,9 +1,9 @@
--- What one fetch hands out, and the three sources it comes from. Needs the includes state, gone, floor, group, order, out.
+-- What one fetch hands out, and the three sources it comes from. Needs the includes state, gone, floor, group, runs, order, out.
 -- A fetch is a table: the keys by name, state, group, now, steady, limit, max_bytes, consumer; out and size grow.
 
 local DELIVER_SCAN, DELIVER_LAST = 1000, 1000
 
--- From so many on a round trip of its own is cheaper than reading entries in a script.
+-- From so many on a round trip of its own is cheaper than handing entries through a script.
 local DELIVER_RANGE = 32
 
 local function deliver_fits(fetch, entry)
@@ -42,14 +42,8 @@ local function deliver_one(fetch, entry, deliveries)
   held_by[at + 1], held_by[at + 2] = offset, string.format('%d:', deliveries) .. sequence .. fetch.held_since
 end
 
--- A few calls with many arguments cost a third of many calls with few.
 local function deliver_write(fetch)
-  for first = 1, #fetch.in_order, 2000 do
-    local last = math.min(first + 1999, #fetch.in_order)
-    redis.call('ZADD', fetch.pending, unpack(fetch.in_order, first, last))
-    redis.call('ZADD', fetch.due, unpack(fetch.by_time, first, last))
-    redis.call('HSET', fetch.leases, unpack(fetch.held_by, first, last))
-  end
+  group_hold(fetch, fetch.in_order, fetch.by_time, fetch.held_by)
   for first = 1, #fetch.at_last, 2000 do
     redis.call('ZADD', fetch.last, unpack(fetch.at_last, first, math.min(first + 1999, #fetch.at_last)))
   end
@@ -57,11 +51,20 @@ local function deliver_write(fetch)
   if #fetch.at_last > 0 then redis.call('ZREMRANGEBYRANK', fetch.last, 0, -DELIVER_LAST - 1) end
 end
 
+-- The offsets that are due again, at most so many; in no order.
+local function deliver_ripe(fetch, most)
+  local function ripe() return redis.call('ZRANGEBYSCORE', fetch.due, '-inf', fetch.steady, 'LIMIT', 0, most) end
+  local found, single = ripe(), {}
+  if not runs_open_due(fetch, fetch.group, found, most) then return found end
+  for _, member in ipairs(ripe()) do if tonumber(member) then single[#single + 1] = member end end
+  return single
+end
+
 -- What was out and is due again; what was out too often or is no longer there is retired. Returns true when so much
 -- was due that more may be.
 local function deliver_due(fetch)
   local group, retired, given, shelved = fetch.group, {}, {}, {}
-  local ripe = redis.call('ZRANGEBYSCORE', fetch.due, '-inf', fetch.steady, 'LIMIT', 0, math.max(fetch.limit, 100))
+  local ripe = deliver_ripe(fetch, math.max(fetch.limit, 100))
   table.sort(ripe, function(a, b) return tonumber(a) < tonumber(b) end)
   for _, offset in ipairs(ripe) do
     local held = lease_read(fetch.leases, offset)
@@ -96,7 +99,7 @@ local function deliver_due(fetch)
     redis.call('ZREM', fetch.due, unpack(shelved))
     if group.ordered > 0 then order_pass(fetch.turns, fetch.ready, shelved) end
   end
-  fetch.pending_count = redis.call('ZCARD', fetch.pending)
+  fetch.pending_count = group_out(group, fetch.pending)
   return #retired + #shelved > 0 and #ripe >= 100
 end
 
@@ -149,26 +152,24 @@ local function deliver_count_lost(fetch)
 end
 
 -- What was never out, where a range of offsets is whole: nothing went from it, nothing in it expires by itself or is for
--- others. It is leased by number; the caller reads it, which costs a third of reading it here. Returns nil when it has
+-- others. It goes out as a run. Few are read here, many by the caller, which costs less. Returns nil when the messages have
 -- to be looked at, else whether there may be more.
 local function deliver_range(fetch)
   local group, state, room = fetch.group, fetch.state, deliver_room(fetch)
-  if #fetch.out > 0 or group.ordered > 0 or #group.filter > 0 or room < DELIVER_RANGE then return nil end
+  if #fetch.out > 0 or group.ordered > 0 or #group.filter > 0 or fetch.has_expiry then return nil end
+  if room <= 0 or group.delivered >= state.last then return false end
   local page = math.min(room, DELIVER_SCAN, math.floor((fetch.max_bytes - fetch.size) / math.max(1, state.widest)))
+  if page < math.min(room, DELIVER_RANGE) then return nil end
   local first = group.delivered + 1
   local last = math.min(state.last, group.delivered + page)
-  if last - first + 1 < DELIVER_RANGE or redis.call('EXISTS', fetch.expiry) == 1 then return nil end
   if gone_between(fetch.gone, first, last) > 0 then return nil end
   fetch.range = {first, last, group.sequence + 1}
-  local in_order, by_time, held_by, at = fetch.in_order, fetch.by_time, fetch.held_by, 0
-  local due = string.format('%.0f', fetch.steady + group_wait_ms(group, 1))
-  local tail = string.format(':%.0f:%s', fetch.now, fetch.consumer)
-  for offset = first, group.ack == 'none' and 0 or last do
-    local text = string.format('%.0f', offset)
-    in_order[at + 1], in_order[at + 2] = text, text
-    by_time[at + 1], by_time[at + 2] = due, text
-    held_by[at + 1], held_by[at + 2] = text, string.format('1:%.0f', group.sequence + 1 + offset - first) .. tail
-    at = at + 2
+  if last - first < DELIVER_RANGE then
+    fetch.entries = redis.call('XRANGE', fetch.log, string.format('%.0f', first), string.format('%.0f', last))
+  end
+  if group.ack ~= 'none' then
+    local due = string.format('%.0f', fetch.steady + group_wait_ms(group, 1))
+    runs_add(fetch, group, first, last, group.sequence + 1, due, string.format('%.0f', fetch.now), fetch.consumer)
   end
   group.sequence = group.sequence + last - first + 1
   group.delivered = last

@@ -1,5 +1,5 @@
--- How near the limits of a stream are to what a group has not done. Needs the includes state, gone and floor; keys are one
--- table: log, gone, pending, replayed, parked.
+-- How near the limits of a stream are to what a group has not done. Needs the includes state, gone, floor, group and runs;
+-- keys are one table: log, gone, pending, runs, replayed, parked.
 
 local EDGE_LOOKED = 100
 
@@ -13,6 +13,8 @@ local function edge_oldest(keys, state, delivered)
       break
     end
   end
+  local run = runs_from(keys, 0)
+  if run then first = math.min(first, math.max(run.first, state.floor)) end
   local parked = redis.call('ZRANGEBYSCORE', keys.parked, string.format('%.0f', state.floor), '+inf', 'LIMIT', 0, 1)[1]
   if parked then first = math.min(first, tonumber(parked)) end
   first = string.format('%.0f', gone_next(keys.gone, first))

@@ -2,7 +2,8 @@
 -- The group's hash holds two fields (MessagePack): settings as a map, as streams.log.group_meta packs them, and counters as
 -- an array, whose order it knows too.
 -- In flight are three keys: pending (offsets by offset), due (offsets by the time of their redelivery) and leases
--- (offset -> "<deliveries>:<sequence>:<delivered ms>:<consumer>"). What went before it was delivered: see losses.lua.
+-- (offset -> "<deliveries>:<sequence>:<delivered ms>:<consumer>"), beside what was taken as a whole (see runs.lua).
+-- What went before it was delivered: see losses.lua.
 
 -- Returns nil when there is no such group.
 local function group_load(key)
@@ -13,7 +14,7 @@ local function group_load(key)
     redelivered = held[6], missed = held[7], seen = held[8], acked = held[9], paused_until = held[10],
     fetched_ms = held[11], acked_ms = held[12], unfinished = held[13], swept = held[14], dead_lettered = held[15],
     looked = held[16], looked_floor = held[17], look_from = held[18], look_removals = held[19], look_floor = held[20],
-    retired_ms = held[21], packed = packed[2]}, {__index = cmsgpack.unpack(packed[1])})
+    retired_ms = held[21], runs = held[22], in_runs = held[23], packed = packed[2]}, {__index = cmsgpack.unpack(packed[1])})
 end
 
 -- Writes the counters if they changed.
@@ -21,7 +22,7 @@ local function group_save(key, group)
   local packed = cmsgpack.pack({group.delivered, group.generation, group.ordered, group.made_ms, group.sequence,
     group.redelivered, group.missed, group.seen, group.acked, group.paused_until, group.fetched_ms, group.acked_ms,
     group.unfinished, group.swept, group.dead_lettered, group.looked, group.looked_floor, group.look_from,
-    group.look_removals, group.look_floor, group.retired_ms})
+    group.look_removals, group.look_floor, group.retired_ms, group.runs, group.in_runs})
   if packed ~= group.packed then redis.call('HSET', key, 'counters', packed) end
   group.packed = packed
 end
@@ -33,7 +34,7 @@ local function group_make(key, settings, delivered, ordered, now, made_ms)
   group_save(key, {delivered = delivered, generation = now, ordered = ordered, made_ms = made_ms, sequence = 0,
     redelivered = 0, missed = 0, seen = 0, acked = 0, paused_until = 0, fetched_ms = 0, acked_ms = 0, unfinished = 0,
     swept = 0, dead_lettered = 0, looked = 0, looked_floor = 0, look_from = 0, look_removals = 0, look_floor = 0,
-    retired_ms = -1})
+    retired_ms = -1, runs = 0, in_runs = 0})
 end
 
 -- Whether an entry is for this group. Filters come as Lua patterns, anchored at both ends.
@@ -51,9 +52,21 @@ local function group_wait_ms(group, n)
   return group.backoff[math.min(n, #group.backoff)] or group.ack_wait_ms
 end
 
+-- How many messages are in flight.
+local function group_out(group, pending) return redis.call('ZCARD', pending) + group.in_runs end
+
 -- Whether members may take nothing new for what is in flight already.
-local function group_is_full(group, pending)
-  return redis.call('ZCARD', pending) >= group.max_ack_pending
+local function group_is_full(group, pending) return group_out(group, pending) >= group.max_ack_pending end
+
+-- Writes what goes out, as pairs for each of the three keys. A few calls with many arguments cost a third of many calls
+-- with few.
+local function group_hold(keys, in_order, by_time, held_by)
+  for first = 1, #in_order, 2000 do
+    local last = math.min(first + 1999, #in_order)
+    redis.call('ZADD', keys.pending, unpack(in_order, first, last))
+    redis.call('ZADD', keys.due, unpack(by_time, first, last))
+    redis.call('HSET', keys.leases, unpack(held_by, first, last))
+  end
 end
 
 local function lease_read(leases, offset)

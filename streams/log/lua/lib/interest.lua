@@ -1,5 +1,5 @@
 -- Retention by interest: a message goes once no group wants it any more. Everything up to state.passed has been looked
--- at, and what a group still wanted then stands in "kept". Needs state, gone, floor, group and removal.
+-- at, and what a group still wanted then stands in "kept". Needs state, gone, floor, group, runs and removal.
 
 -- Whether no group wants an entry any more: each has it answered, was given it under ack none, or filters it out.
 local function interest_is_over(readers, entry)
@@ -10,6 +10,7 @@ local function interest_is_over(readers, entry)
       for _, key in ipairs(reader.waiting) do
         if redis.call('ZSCORE', key, offset) then return false end
       end
+      if reader.group.runs > 0 and runs_hold(reader, offset) then return false end
     end
   end
   return true

@@ -1,6 +1,6 @@
 -- What a group has out, and what of it went from the stream meanwhile: that is out no more, and an answer to it does
--- nothing. Needs the includes state, gone, floor, group and order. The keys come as one table: log, gone, expiry, pending, due,
--- leases, replayed, turns, ready.
+-- nothing. Needs the includes state, gone, floor, group, runs and order. The keys come as one table: log, gone, expiry, pending, due,
+-- leases, replayed, turns, ready, runs.
 
 local OUT_SLICE = 1000
 
@@ -66,14 +66,17 @@ local function out_sweep(keys, state, group, steady)
   if group.looked == state.removals and group.looked_floor == state.floor then return true end
   if group.look_from == 0 then group.look_removals, group.look_floor = state.removals, state.floor end
   local stop = group.look_removals == group.looked and string.format('(%.0f', group.look_floor) or '+inf'
+  local upto = runs_sweep(keys, state, group, group.look_from)
+  if upto then stop = string.format('%.0f', upto) end
   local found = redis.call('ZRANGEBYSCORE', keys.pending, string.format('%.0f', group.look_from), stop, 'LIMIT', 0, OUT_SLICE)
   local went, gone = out_went(keys, state, found), {}
   for _, offset in ipairs(found) do if went[offset] then gone[#gone + 1] = offset end end
   gone = out_unspent(keys, group, gone, steady)
   out_shelve(keys, state, group, gone)
   group.unfinished = group.unfinished + #gone
-  if #found == OUT_SLICE then
-    group.look_from = tonumber(found[#found]) + 1
+  if #found == OUT_SLICE then upto = tonumber(found[#found]) end
+  if upto then
+    group.look_from = upto + 1
     return false
   end
   group.look_from, group.looked, group.looked_floor = 0, group.look_removals, group.look_floor
@@ -98,7 +101,8 @@ end
 -- named counts although it did not go out since it was replayed or given back.
 -- The deliveries that an answer is about: named by offset, by everything up to one (and where to begin), or by lease; all of
 -- them out, and there. What of them went is forgotten. Returns nil and the lost lease when one of the leases has passed to
--- another delivery; else the offsets, how an answer of everything up to an offset goes on, and how many keys' turns came.
+-- another delivery; else the offsets, how an answer of everything up to an offset goes on, how many keys' turns came, and
+-- how many more were settled as runs.
 local function out_answered(keys, state, group, mode, values, covers, is_final, also_undelivered)
   local named, wanted, highest = {}, {}, 0
   for n, value in ipairs(values) do
@@ -108,14 +112,14 @@ local function out_answered(keys, state, group, mode, values, covers, is_final, 
       named[n], wanted[n] = tonumber(generation) == group.generation and offset or '0', sequence
     end
   end
-  local offsets, seen, more = {}, {}, {}
+  local offsets, seen, more, from, settled = {}, {}, {}, 0, 0
   if mode == 'up_to' then
-    offsets, more = out_upto(keys, tonumber(values[1]), tonumber(values[2] or 0))
+    covers, highest, from = true, tonumber(values[1]), tonumber(values[2] or 0)
   elseif covers and mode == 'offsets' then
     for _, value in ipairs(values) do highest = math.max(highest, tonumber(value)) end
-    offsets, more = out_upto(keys, highest, 0)
   else
     local passed = {}
+    runs_open_named(keys, group, named)
     for first = 1, #named, 1000 do
       for n, held in ipairs(redis.call('HMGET', keys.leases, unpack(named, first, math.min(first + 999, #named)))) do
         local offset, sequence = named[first + n - 1], wanted[first + n - 1]
@@ -131,12 +135,17 @@ local function out_answered(keys, state, group, mode, values, covers, is_final, 
       local went = out_went(keys, state, offsets)
       for offset, lease in pairs(passed) do if not went[offset] then return nil, lease end end
     end
-    if covers then offsets, more = out_upto(keys, highest, 0) end
+  end
+  if covers then
+    local again
+    settled, again = runs_settle_upto(keys, state, group, highest)
+    offsets, more = out_upto(keys, highest, from)
+    if again then more = {highest, 0} end
   end
   local went, there, gone = out_went(keys, state, offsets), {}, {}
   for _, offset in ipairs(offsets) do
     if went[offset] then gone[#gone + 1] = offset else there[#there + 1] = offset end
   end
   group.unfinished = group.unfinished + #gone
-  return there, more, is_final and out_forget(keys, group, gone) or out_shelve(keys, state, group, gone)
+  return there, more, is_final and out_forget(keys, group, gone) or out_shelve(keys, state, group, gone), settled
 end

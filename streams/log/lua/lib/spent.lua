@@ -1,4 +1,4 @@
--- Messages that were delivered as often as they may be and not answered in time. Needs state, gone, floor and group; keys
+-- Messages that were delivered as often as they may be and not answered in time. Needs state, gone, floor, group and runs; keys
 -- are one table: log, gone, pending, due, leases, dead, replayed.
 -- What has come due is looked at once: up to group.retired_ms it was. What is due earlier after all resets that.
 
@@ -14,7 +14,8 @@ local function spent_from(keys, group, steady, after)
   return redis.call('ZCOUNT', keys.due, '-inf', string.format('%.0f', group.retired_ms))
 end
 
--- Makes dead letters of a slice, which are then to be forgotten. Returns their offsets, and after which one to go on or 0.
+-- Makes dead letters of a slice, which are then to be forgotten. Returns their offsets, and after which member of due to go
+-- on, -1 to begin again or 0.
 local function spent_bury(keys, state, group, steady, after)
   local first, now, size, buried = spent_from(keys, group, steady, after), state_now(state), 0, {}
   local found, last = redis.call('ZRANGE', keys.due, first, first + SPENT_SLICE - 1, 'WITHSCORES'), nil
@@ -22,6 +23,11 @@ local function spent_bury(keys, state, group, steady, after)
     local offset, at = found[n], tonumber(found[n + 1])
     if at > steady then break end
     if size >= SPENT_BYTES then return buried, last or offset end
+    local run = group.max_deliver == 1 and runs_read(offset)
+    if run then
+      runs_open(keys, group, run, run.first, run.last)
+      return buried, '-1'
+    end
     local held = lease_read(keys.leases, offset)
     local letter = held and group_is_spent(group, held) and redis.call('ZSCORE', keys.pending, offset)
       and group_remains(keys.log, keys.gone, keys.replayed, state, now, offset)
