@@ -218,7 +218,7 @@ def ack(stream_id: str, name: str, named: Named, values: Sequence[int | str]) ->
     """
     total = 0
     for part in _slices(values):
-        told: Sequence[int | str] = [named, *part]
+        told = _told(named, part)
         while told:
             steady_ms = yield Steady()
             count, more = yield Script(
@@ -378,6 +378,14 @@ def _keys_of_answer(stream_id: str, name: str) -> tuple[str, ...]:
         keys.ready(stream_id, name),
         keys.runs(stream_id, name),
     )
+
+
+def _told(named: Named, values: Sequence[int | str]) -> list[int | str]:
+    """What an answer says to its script; of neighbours in order the first and the last are enough."""
+    first = values[0]
+    if named == "offsets" and isinstance(first, int) and [*values] == [*range(first, first + len(values))]:
+        return ["neighbours", first, values[-1]]
+    return [named, *values]
 
 
 def _slices(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -42,11 +42,12 @@ if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 local generation = string.format('%.0f', group.generation)
 if opened_in and opened_in ~= group.generation then return {{}, 0, -1, 0, generation, 0, 0, {}, {}} end
 fetch.state, fetch.group, fetch.now = state, group, state_now(state)
-floor_settle(log, gone, meta, state, fetch.now)
+floor_settle(log, gone, meta, state)
 local paused, again = group.paused_until < 0 or group.paused_until > fetch.now, false
 local settled = losses_settle(fetch, state, group)
 
-local ripe = redis.call('ZRANGE', fetch.expiry, 0, 0, 'WITHSCORES')[2]
+local function first_due() return tonumber(redis.call('ZRANGE', fetch.due, 0, 0, 'WITHSCORES')[2]) end
+local ripe, next_due = redis.call('ZRANGE', fetch.expiry, 0, 0, 'WITHSCORES')[2], first_due()
 fetch.has_expiry = ripe ~= nil
 
 if not paused then
@@ -55,7 +56,7 @@ if not paused then
     again = not out_sweep(fetch, state, group, fetch.steady)
     fetch.pending_count = group_out(group, fetch.pending)
   end
-  again = deliver_due(fetch) or again
+  if next_due and next_due <= fetch.steady then again = deliver_due(fetch) or again end
   deliver_count_lost(fetch)
   if group.ordered > 0 then again = deliver_ready(fetch) or again end
   -- What a group passes by must have been counted.
@@ -78,8 +79,8 @@ end
 if paused then
   if group.paused_until > 0 then wait = group.paused_until - fetch.now end
 else
-  local next_due = redis.call('ZRANGE', fetch.due, 0, 0, 'WITHSCORES')[2]
-  if next_due then wait = math.max(0, tonumber(next_due) - fetch.steady) end
+  next_due = first_due()
+  if next_due then wait = math.max(0, next_due - fetch.steady) end
 end
 return {fetch.out, left, wait, again and #fetch.out < fetch.limit and 1 or 0, generation,
   #group.filter > 0 and 1 or 0, unswept, fetch.range, fetch.entries}

@@ -36,7 +36,7 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 local now = state_now(state)
-floor_settle(log, gone, meta, state, now)
+floor_settle(log, gone, meta, state)
 local settled = losses_settle(keys, state, group)
 settled = out_sweep(keys, state, group, tonumber(steady)) and settled
 group_save(group_key, group)

@@ -26,7 +26,7 @@ local settings, ordered = ARGV[5], tonumber(ARGV[6])
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local now = state_now(state)
-floor_settle(keys.log, keys.gone, meta, state, now)
+floor_settle(keys.log, keys.gone, meta, state)
 earlier_adopt(keys, state, group_key)
 local held = group_load(group_key)
 -- What has gone before a group begins is nothing that it lost.

@@ -33,7 +33,7 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 
-floor_settle(log, keys.gone, meta, state, state_now(state))
+floor_settle(log, keys.gone, meta, state)
 local is_ripe = redis.call('ZCOUNT', KEYS[14], '-inf', state_now(state)) > 0
 if not losses_settle(keys, state, group) or is_ripe then
   group_save(group_key, group)

@@ -29,7 +29,7 @@ local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
-floor_settle(log, keys.gone, meta, state, state_now(state))
+floor_settle(log, keys.gone, meta, state)
 local values = {}
 for n = 5, #ARGV do values[n - 4] = ARGV[n] end
 local was_full = group_is_full(group, keys.pending)

@@ -104,9 +104,9 @@ local function floor_by_limits(log, gone, state, now)
 end
 
 -- Takes away what the limits ask for now, and notes it.
-local function floor_settle(log, gone, meta, state, now)
+local function floor_settle(log, gone, meta, state)
   if not (state.ttl or state.max_messages or state.max_bytes) then return end
   local before = state.floor
-  raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+  raise_floor(log, gone, state, floor_by_limits(log, gone, state, state_now(state)))
   if state.floor ~= before then state_save(meta, state) end
 end

@@ -138,7 +138,7 @@ local function out_answered(keys, state, group, mode, values, covers, is_final, 
   end
   if covers then
     local again
-    settled, again = runs_settle_upto(keys, state, group, highest)
+    settled, again = runs_settle(keys, state, group, 0, highest, 100)
     offsets, more = out_upto(keys, highest, from)
     if again then more = {highest, 0} end
   end

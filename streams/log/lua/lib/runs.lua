@@ -113,40 +113,48 @@ local function runs_sweep(keys, state, group, from)
   return nil
 end
 
--- The run, first and last offset that an answer names, where these are neighbours in order and, by lease, its own.
-local function runs_named(keys, group, mode, values)
-  if group.runs == 0 or mode == 'up_to' then return nil end
-  local by_lease, first = mode == 'leases', tonumber(string.match(values[1], '^%d+%-(%d+)%-%d+$') or values[1])
-  local run, last = first and runs_from(keys, first), nil
-  if not run or run.first > first or run.last < first + #values - 1 then return nil end
-  last = first + #values - 1
-  local generation, ahead = string.format('%.0f-', group.generation), run.sequence - run.first
-  for offset = first, last do
-    local value = string.format('%.0f', offset)
-    if by_lease then value = generation .. value .. string.format('-%.0f', offset + ahead) end
-    if value ~= values[offset - first + 1] then return nil end
+-- The stretches {first, last} that leases name, in order, in runs that are all there; nil where one is of something else.
+local function runs_leased(keys, state, group, leases)
+  if group.runs == 0 then return nil end
+  local stretches, run, last, ahead = {}, nil, nil, nil
+  local text = string.format('%.0f-%%.0f-%%.0f', group.generation)
+  for _, lease in ipairs(leases) do
+    local offset = run and last < run.last and last + 1
+    if offset and lease == string.format(text, offset, offset + ahead) then
+      stretches[#stretches][2] = offset
+    else
+      offset = tonumber(string.match(lease, '^%d+%-(%d+)%-%d+$') or nil)
+      if not offset or (last and offset <= last) then return nil end
+      run = runs_from(keys, offset)
+      if not run or offset < run.first or not runs_are_there(keys, state, run.first, run.last) then return nil end
+      ahead = run.sequence - run.first
+      if lease ~= string.format(text, offset, offset + ahead) then return nil end
+      stretches[#stretches + 1] = {offset, offset}
+    end
+    last = offset
   end
-  return run, first, last
+  return stretches
 end
 
--- Settles a slice of what is in runs up to an offset: what is all there at once; what is not is opened. Returns how many,
--- and true when there may be more.
-local function runs_settle_upto(keys, state, group, upto)
+-- Settles what is in runs from one offset up to another, at most so many runs: what is all there at once; what is not is
+-- opened. Returns how many, and true when there may be more.
+local function runs_settle(keys, state, group, from, upto, most)
   local count, opened = 0, 0
-  for _ = 1, 100 do
-    local run = group.runs > 0 and runs_from(keys, 0)
+  for _ = 1, most do
+    local run = group.runs > 0 and runs_from(keys, from)
     if not run or run.first > upto then return count, false end
-    local last = math.min(run.last, upto)
-    if runs_are_there(keys, state, run.first, last) then
-      runs_cut(keys, group, run, run.first, last)
-      count = count + last - run.first + 1
+    local first, last = math.max(run.first, from), math.min(run.last, upto)
+    if runs_are_there(keys, state, first, last) then
+      runs_cut(keys, group, run, first, last)
+      count = count + last - first + 1
     else
-      runs_open(keys, group, run, run.first, last)
-      opened = opened + last - run.first + 1
+      runs_open(keys, group, run, first, last)
+      opened = opened + last - first + 1
     end
+    from = last + 1
     if opened >= RUNS_SLICE then break end
   end
-  return count, true
+  return count, from <= upto
 end
 
 -- The lease of a message in a run, as lease_read answers it.
