@@ -1,7 +1,8 @@
 """Consumer groups: who has which message in flight, until when, and what comes next.
 
-A group keeps its own record of what is in flight instead of a native Redis group: three keys that the scripts keep
+A group keeps its own record of what is in flight instead of a native Redis group: keys that the scripts keep
 together give redelivery at a due time, leases that fence a late answer, and a seek that voids everything of before.
+What one fetch took as a whole is one record in them (see ``runs``).
 """
 
 from collections.abc import Iterator, Sequence
