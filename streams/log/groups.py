@@ -8,9 +8,9 @@ What one fetch took as a whole is one record in them (see ``runs``).
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from streams.log import group_meta, keys, spent, standing, trim
+from streams.log import entries, group_meta, keys, spent, standing, trim
 from streams.log.client import Op, Script, Steady
 from streams.log.entries import Entry
 from streams.log.patterns import lua_pattern
@@ -48,8 +48,7 @@ class Settings:
     ordered_by_key: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(NamedTuple):
     """One message handed out: its entry, the how manieth delivery it is, and the lease of this delivery."""
 
     entry: Entry
@@ -180,12 +179,13 @@ def fetch(
         )
         new = [Delivery(entry, count, lease.decode()) for entry, count, lease in found]
         if range_:
-            first, last, sequence = range_
-            read = read or (yield ("XRANGE", keys.log(stream_id), first, last))
-            new += _delivered(read, lease=f"{int(now_in)}-", ahead=sequence - first)
+            read = read or (yield ("XRANGE", keys.log(stream_id), *range_[:2]))
+            new += _delivered(read, range_, generation=int(now_in))
         deliveries += new
+        if not again or len(deliveries) >= limit:
+            break
         size += sum(len(delivery.entry[1][3]) for delivery in new)
-        if not again or len(deliveries) >= limit or size >= max_bytes:
+        if size >= max_bytes:
             break
     if is_unswept and deliveries:
         left = (yield from standing.inspect(stream_id, name)).lag
@@ -195,20 +195,23 @@ def fetch(
     return Fetched(deliveries, left, due_in_ms if due_in_ms >= 0 else None, int(now_in))
 
 
-def _delivered(found: Sequence[Entry], *, lease: str, ahead: int) -> list[Delivery]:
-    """The messages of a range that was taken as a whole, with their leases.
+def _delivered(found: Sequence[Entry], span: Sequence[int], *, generation: int) -> list[Delivery]:
+    """The messages that were found in a range that was just taken as a whole, with their leases.
 
     What is taken away before they are read is not among them; its lease ends as that of any other message that went.
 
     Args:
-        lease: how the leases begin.
-        ahead: how far their sequence is ahead of the offset.
+        span: first and last offset of the range, sequence of the first lease.
     """
-    deliveries = []
-    for entry in found:
-        offset = int(entry[0].partition(b"-")[0])
-        deliveries.append(Delivery(entry, 1, f"{lease}{offset}-{offset + ahead}"))
-    return deliveries
+    first, last, sequence = span
+    offsets: Sequence[int] = range(first, last + 1)
+    if len(found) < len(offsets):
+        offsets = [entries.position(entry)[0] for entry in found]
+    ahead = sequence - first
+    return [
+        Delivery(entry, 1, f"{generation}-{offset}-{offset + ahead}")
+        for entry, offset in zip(found, offsets, strict=True)
+    ]
 
 
 def ack(stream_id: str, name: str, named: Named, values: Sequence[int | str]) -> Op[int]:
