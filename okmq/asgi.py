@@ -46,6 +46,7 @@ data_plane = DataPlane(
     memory_url=env.memory_redis_url,
     allowed_hosts=settings.ALLOWED_HOSTS,
     undo_s=env.undo_s,
+    purge_for_good=env.purge_for_good,
     otherwise=Gate(django_application, record=record),
     record=record,
 )

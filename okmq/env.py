@@ -59,6 +59,7 @@ class Env:
     https_strict: bool
     debug: bool
     undo_s: int
+    purge_for_good: str
 
     @property
     def valkey_dir(self) -> Path:
@@ -187,6 +188,7 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         https_strict=read("OKMQ_HTTPS_STRICT", _switch, False),
         debug=read("OKMQ_DEBUG", _switch, False),
         undo_s=read("OKMQ_UNDO", _between(0, 604_800), 3600),
+        purge_for_good=read("OKMQ_PURGE_FOR_GOOD", _one_of("manage", "admin"), "manage"),
     )
     # A name that is not known in the environment may be somebody else's; in this file it is mistyped.
     mistyped = sorted(name for name in defaults if name.startswith("OKMQ_") and name not in known)

@@ -79,6 +79,7 @@ class DataPlane:
         url, memory_url: the log's servers.
         allowed_hosts: what the Host header may name, as Django's ALLOWED_HOSTS.
         undo_s: for how long a removal that asks for it can be undone; 0: it is refused.
+        purge_for_good: the scope that a removal needs which cannot be undone.
         otherwise: the application that serves every other path.
         record: told of every exchange at its end.
     """
@@ -90,12 +91,13 @@ class DataPlane:
         memory_url: str | None = None,
         allowed_hosts: list[str],
         undo_s: int = 0,
+        purge_for_good: str = "manage",
         otherwise: Application | None = None,
         record: Record | None = None,
     ) -> None:
         self._url, self._memory_url, self._allowed_hosts = url, memory_url, allowed_hosts
         self._otherwise, self._record = otherwise or _nothing, record or _forgotten
-        self._undo_s = undo_s
+        self._undo_s, self._purge_for_good = undo_s, purge_for_good
         self._context: Context | None = None
         self._telling: Task[None] | None = None
         self._known_hosts: set[bytes] = set()
@@ -105,7 +107,14 @@ class DataPlane:
         log_client = AsyncLog(self._url, memory_url=self._memory_url)
         directory = Directory(log_client)
         wakener = Wakener(self._url, memory_url=self._memory_url, on_changed=directory.forget)
-        self._context = Context(log_client, directory, wakener, Durability(log_client), undo_s=self._undo_s)
+        self._context = Context(
+            log_client,
+            directory,
+            wakener,
+            Durability(log_client),
+            undo_s=self._undo_s,
+            purge_for_good=self._purge_for_good,
+        )
         wakener.start()
         self._telling = create_task(self._context.tell_worker())
         return self._context

@@ -32,6 +32,7 @@ class Context:
 
     Attributes:
         undo_s: for how long a removal that asks for it can be undone.
+        purge_for_good: the scope that a removal needs which cannot.
         touched: internal ids of streams that have changed and that the worker is not yet told of.
         polls: open fetches of this process by internal stream id and group.
         appender: appends for all publishers of this process.
@@ -42,6 +43,7 @@ class Context:
     wakener: Wakener
     durability: Durability
     undo_s: int = 0
+    purge_for_good: str = "manage"
     touched: set[str] = field(default_factory=set)
     polls: Counter[tuple[str, str]] = field(default_factory=Counter)
     appender: Appender = field(init=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from streams import bearer
 from streams.dataplane.bodies import read_fields
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Known
@@ -10,6 +11,7 @@ from streams.dataplane.response import Response
 from streams.errors import Refusal, refusal_of
 from streams.log import commit as committing
 from streams.log import entries, read, removals, trim
+from streams.log.config import TokenGrant
 from streams.log.entries import Entry
 from streams.log.errors import LogError, MessageNotFound, StreamNotFound
 from streams.log.trim import Removed
@@ -38,7 +40,7 @@ async def delete_message(context: Context, request: Request, name: str, offset: 
     """``DELETE /streams/{name}/messages/{offset}``."""
     grant = request.grant
     await context.directory.stream(grant, name, may="manage")
-    keep_ms = _keep_ms(context, request.query("undo"))
+    keep_ms = _keep_ms(context, grant, request.query("undo"))
     wanted = whole_number("offset", offset, low=0)
     await _check_empty(request)
     number: int | None = None
@@ -77,7 +79,7 @@ async def purge(context: Context, request: Request, name: str) -> Response:
     grant = request.grant
     await context.directory.stream(grant, name, may="manage")
     given = request.query("offset", "keep", "key", "undo")
-    keep_ms = _keep_ms(context, given)
+    keep_ms = _keep_ms(context, grant, given)
     below = whole_number("offset", given["offset"], low=0) if "offset" in given else None
     keep = whole_number("keep", given["keep"], low=0) if "keep" in given else None
     pattern = key_pattern("key", given["key"]) if "key" in given else None
@@ -135,14 +137,24 @@ async def purge(context: Context, request: Request, name: str) -> Response:
     return _deleted(removed.messages, number)
 
 
-def _keep_ms(context: Context, given: Mapping[str, str]) -> int:
-    """For how long what is removed is to be kept; 0 removes it for good, which is what the guide promises."""
-    asked = given.get("undo", "false")
-    if asked not in ("true", "false"):
+def _keep_ms(context: Context, grant: TokenGrant, given: Mapping[str, str]) -> int:
+    """For how long what is removed is to be kept; 0 removes it for good, which is what the guide promises.
+
+    Raises:
+        Refusal: ``validation_error``; ``forbidden`` where it would be for good and the token lacks the scope for that.
+    """
+    asked = given.get("undo")
+    if asked not in (None, "true", "false"):
         raise invalid("undo", "Expected true or false.")
+    may_for_good = bearer.scopes_cover(grant.scopes, context.purge_for_good)
     if asked == "true" and not context.undo_s:
         raise invalid("undo", "Nothing can be undone here: OKMQ_UNDO is 0.")
-    return context.undo_s * 1000 if asked == "true" else 0
+    if asked == "true" or (asked is None and not may_for_good and context.undo_s):
+        return context.undo_s * 1000
+    if not may_for_good:
+        scope = context.purge_for_good
+        raise Refusal("forbidden", f"To remove messages for good needs the scope {scope!r}.", scope=scope)
+    return 0
 
 
 def _told(number: int | None) -> dict[str, int]:

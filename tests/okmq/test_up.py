@@ -102,6 +102,39 @@ def test_a_second_start_has_everything(product: Product) -> None:
     assert bodies(product, "kept") == ["before", "after"]
 
 
+def test_what_was_removed_for_a_while_comes_back_as_it_was_after_a_restart_of_everything(
+    product: Product,
+) -> None:
+    product.more = NO_HISTORY
+    product.start()
+    with client_of(product) as client:
+        client.post("/streams/", json={"name": "undone"}).raise_for_status()
+        client.post("/streams/undone/groups/", json={"name": "g"}).raise_for_status()
+        batch = [{"id": f"m{n}", "body": n, "key": f"k{n % 2}"} for n in range(1, 21)]
+        client.post("/streams/undone/messages", json=batch).raise_for_status()
+        before = client.get("/streams/undone/messages?offset=1&limit=100").json()
+        assert client.delete("/streams/undone/messages/15?undo=true").json() == {"deleted": 1, "removal": 1}
+        purged = client.delete("/streams/undone/messages?offset=11&undo=true").json()
+        assert purged == {"deleted": 10, "removal": 2}
+    product.stop()
+    product.start()
+    with client_of(product) as client:
+        assert [each["removal"] for each in client.get("/streams/undone/removals/").json()] == [1, 2]
+        assert len(client.get("/streams/undone/messages?offset=1&limit=100").json()) == 9
+        for removal, messages in ((2, 10), (1, 1)):
+            back = client.post(f"/streams/undone/removals/{removal}/undo").json()
+            assert back["messages"] == messages
+        assert client.get("/streams/undone/messages?offset=1&limit=100").json() == before
+        fetched = client.post("/streams/undone/groups/g/fetch", json={"limit": 100}).json()
+        assert sorted(each["offset"] for each in fetched) == list(range(1, 21))
+
+
+def client_of(product: Product) -> httpx.Client:
+    return httpx.Client(
+        base_url=f"{product.url}/api/v1", headers={"authorization": f"Bearer {product.token}"}, timeout=20
+    )
+
+
 def test_it_ends_in_time_while_clients_wait_for_messages(product: Product) -> None:
     product.more = NO_HISTORY
     product.start()

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from tests.streams.dataplane.conftest import Stream, refusal
+from tests.streams.dataplane.conftest import Server, Stream, refusal
 from tests.streams.dataplane.test_reading import fill, offsets
 
 
@@ -127,6 +127,27 @@ def test_a_purge_for_a_while_says_its_number_and_one_for_good_does_not(
         "removal": 2,
     }
     assert client.delete(stream.messages).json() == {"deleted": 2}
+
+
+@pytest.mark.parametrize(("undo_s", "unasked"), [(3600, 200), (0, 403)])
+def test_where_only_an_admin_removes_for_good_the_removals_of_others_can_be_undone(
+    valkey: str, token_for: Callable[..., str], stream: Stream, undo_s: int, unasked: int
+) -> None:
+    server = Server(valkey, purge_for_good="admin", undo_s=undo_s)
+    path = f"http://127.0.0.1:{server.port}/api/v1/streams{stream.messages}"
+    manager, admin = (
+        httpx.Client(base_url=path, headers={"authorization": f"Bearer {token_for(*scopes)}"})
+        for scopes in (("publish", "read", "manage"), ("admin",))
+    )
+    with manager, admin:
+        manager.post("", json=[{"id": f"{n}", "body": n} for n in range(4)])
+        assert refusal(manager.delete("", params={"undo": "false"})) == (403, "forbidden")
+        for answer in (manager.delete("/1"), manager.delete("", params={"keep": 1})):
+            assert answer.status_code == unasked
+            assert ("removal" in answer.json()) == (unasked == 200)
+        assert "removal" not in admin.delete("").json()
+        assert manager.get("", params={"wait": 0}).json() == []
+    server.stop()
 
 
 @pytest.mark.parametrize("undo", ["", "1", "True", "yes"])
