@@ -76,16 +76,18 @@ class Poll:
         polls, poll = self._context.polls, (stream_id, self._group)
         polls[poll] += 1
         try:
+            asked = time.monotonic()
             fetched = await self._try(stream_id)
             if not fetched.deliveries and wait_s > 0:
-                fetched = await self._parked(stream_id, fetched.generation, deadline)
+                due_by = _due_by(fetched, asked=asked, deadline=deadline)
+                fetched = await self._parked(stream_id, fetched.generation, due_by, deadline)
             return await self._unless_gone(stream_id, fetched)
         finally:
             polls[poll] -= 1
             if not polls[poll]:
                 del polls[poll]
 
-    async def _parked(self, stream_id: str, opened_in: int, deadline: float) -> Fetched:
+    async def _parked(self, stream_id: str, opened_in: int, due_by: float, deadline: float) -> Fetched:
         """Look again until something is there, the time is up or a seek came; see ``until_something``."""
         gone = asyncio.ensure_future(self._request.disconnected())
         authorization, expires_ms = self._request.authorization, self._request.grant.expires_ms
@@ -94,7 +96,7 @@ class Poll:
                 await self._context.directory.grant(authorization)  # may have gone just before it was parked
                 while True:
                     waiter = parking.waiter = await self._context.wakener.watch(
-                        stream_id, within_s=max(0.0, deadline - time.monotonic())
+                        stream_id, within_s=max(0.0, due_by - time.monotonic())
                     )
                     try:
                         parking.check()
@@ -107,12 +109,10 @@ class Poll:
                             or fetched.generation != opened_in
                         ):
                             return fetched
-                        until = deadline
-                        if fetched.due_in_ms is not None:
-                            until = min(until, asked + fetched.due_in_ms / 1000 + 0.001)
+                        due_by = _due_by(fetched, asked=asked, deadline=deadline)
                         await asyncio.wait(
                             {waiter, gone},
-                            timeout=max(0.0, until - time.monotonic()),
+                            timeout=max(0.0, due_by - time.monotonic()),
                             return_when=asyncio.FIRST_COMPLETED,
                         )
                     finally:
@@ -142,6 +142,13 @@ class Poll:
             leases = [delivery.lease for delivery in fetched.deliveries]
             await self._context.log.run(groups.give_back(stream_id, self._group, leases))
         raise Disconnected
+
+
+def _due_by(fetched: Fetched, *, asked: float, deadline: float) -> float:
+    """Until when a poll rests at most: until something in flight is due, counted from when that was asked."""
+    if fetched.due_in_ms is None:
+        return deadline
+    return min(deadline, asked + fetched.due_in_ms / 1000 + 0.001)
 
 
 async def ack(context: Context, request: Request, name: str, group: str) -> Response:

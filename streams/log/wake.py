@@ -19,6 +19,9 @@ LINGER_S = 30.0
 
 RECONNECT_S = 0.2
 
+SUBSCRIBE_AGAIN_S = 0.5
+"""A subscription that is not confirmed by then is asked for again."""
+
 log = logging.getLogger(__name__)
 
 
@@ -85,10 +88,13 @@ class _Ear:
     """One subscription at one server. With ``on_changed`` it hears of configuration, too."""
 
     def __init__(self, url: str, *, on_changed: Callable[[str], None] | None = None) -> None:
-        self._client = redis.asyncio.Redis.from_url(url, socket_connect_timeout=2.0, protocol=2)
+        # It waits for as long as nothing is said.
+        self._client = redis.asyncio.Redis.from_url(
+            url, socket_connect_timeout=2.0, socket_timeout=None, protocol=2
+        )
         self._on_changed = on_changed
         self._channels: dict[str, _Channel] = {}
-        self._pubsub: redis.asyncio.client.PubSub | None = None
+        self._connection: Any = None
         self._tasks: list[asyncio.Task[None]] = []
         self._complained = False
 
@@ -108,15 +114,17 @@ class _Ear:
         loop = asyncio.get_running_loop()
         if channel is None:
             channel = self._channels[name] = _Channel(loop.create_future())
-            await self._subscribe(name)
         waiter: asyncio.Future[None] = loop.create_future()
         channel.waiters.add(waiter)
-        if not channel.subscribed.done():
-            try:
-                await asyncio.wait({channel.subscribed}, timeout=within_s)
-            except asyncio.CancelledError:
-                self.forget(name, waiter)
-                raise
+        deadline = time.monotonic() + within_s
+        try:
+            while not channel.subscribed.done() and (left := deadline - time.monotonic()) > 0:
+                # Asked on a connection that was being made or lost, it may never be answered.
+                await self._subscribe(name)
+                await asyncio.wait({channel.subscribed}, timeout=min(left, SUBSCRIBE_AGAIN_S))
+        except asyncio.CancelledError:
+            self.forget(name, waiter)
+            raise
         return waiter
 
     def forget(self, name: str, waiter: asyncio.Future[None]) -> None:
@@ -130,48 +138,59 @@ class _Ear:
         channel = self._channels.get(name)
         return len(channel.waiters) if channel else 0
 
-    async def _subscribe(self, name: str) -> None:
-        # Without a connection the channel is subscribed with all others as soon as there is one.
-        if self._pubsub is not None:
+    async def _subscribe(self, *names: str, verb: str = "SUBSCRIBE") -> None:
+        # Without a connection the channels are subscribed with all others as soon as there is one.
+        connection = self._connection
+        if connection is not None and connection.is_connected:
             with contextlib.suppress(RedisError, OSError):
-                await self._pubsub.subscribe(name)
+                await connection.send_command(verb, *names, check_health=False)
 
     async def _listen(self) -> None:
         while True:
+            # A connection of the client library's, without its PubSub: that one makes a lost connection again in
+            # whichever task comes first, under the others, and they fail or are never heard.
+            connection = self._client.connection_pool.make_connection()
             try:
-                async with self._client.pubsub() as pubsub:
-                    # A subscription of nothing would end at once, so there is always this channel.
-                    await pubsub.subscribe(keys.CHANGED, *self._channels)
-                    self._pubsub = pubsub
-                    self._complained = False
-                    self._changed("stream")
-                    self._changed("token")
-                    self._wake_all()
-                    async for message in pubsub.listen():
-                        self._heard(message)
+                await connection.connect()
+                # A subscription of nothing would be none, so there is always this channel.
+                asked = set(self._channels)
+                await connection.send_command("SUBSCRIBE", keys.CHANGED, *asked, check_health=False)
+                self._connection = connection
+                late = self._channels.keys() - asked
+                if late:  # they came while the connection was made
+                    await self._subscribe(*late)
+                self._complained = False
+                while True:
+                    self._heard(*await connection.read_response())
             except (RedisError, OSError) as error:
                 if not self._complained:
                     log.warning("Wake-ups are interrupted: %s", error)
                 self._complained = True  # once an outage: it is tried again five times a second
             finally:
-                self._pubsub = None
+                self._connection = None
+                await connection.disconnect(nowait=True)
             await asyncio.sleep(RECONNECT_S)
 
     def _changed(self, kind: str) -> None:
         if self._on_changed is not None:
             self._on_changed(kind)
 
-    def _heard(self, message: dict[str, Any]) -> None:
-        name = message["channel"].decode()
-        if message["type"] == "message" and name == keys.CHANGED:
-            self._changed(message["data"].decode())
+    def _heard(self, kind: bytes, channel_name: bytes, data: Any) -> None:
+        name = channel_name.decode()
+        if name == keys.CHANGED:
+            if kind == b"message":
+                self._changed(data.decode())
+            else:  # subscribed, with all others that were asked for: what was said meanwhile was missed
+                self._changed("stream")
+                self._changed("token")
+                self._wake_all()
             return
         channel = self._channels.get(name)
         if channel is None:
             return
-        if message["type"] == "subscribe" and not channel.subscribed.done():
+        if kind == b"subscribe" and not channel.subscribed.done():
             channel.subscribed.set_result(None)
-        elif message["type"] == "message":
+        elif kind == b"message":
             _wake(channel)
 
     def _wake_all(self) -> None:
@@ -189,9 +208,8 @@ class _Ear:
             ]
             for name in idle:
                 del self._channels[name]
-            if idle and self._pubsub is not None:
-                with contextlib.suppress(RedisError, OSError):
-                    await self._pubsub.unsubscribe(*idle)
+            if idle:
+                await self._subscribe(*idle, verb="UNSUBSCRIBE")
 
 
 def _wake(channel: _Channel) -> None:

@@ -5,8 +5,9 @@ import time
 from pathlib import Path
 
 from streams.log.append import append
-from streams.log.client import AsyncLog
+from streams.log.client import AsyncLog, one
 from streams.log.wake import Wakener
+from tests.streams.log.conftest import MakeStream
 from tests.streams.log.messages import message
 
 
@@ -31,6 +32,38 @@ async def test_who_gives_up_meanwhile_waits_no_more(tmp_path: Path) -> None:
     await asyncio.gather(task, return_exceptions=True)
     assert wakener.waiting("s") == 0
     await wakener.stop()
+
+
+async def test_who_comes_while_the_connection_is_made_is_subscribed_with_it(
+    redis_url: str, make_stream: MakeStream
+) -> None:
+    wakener = Wakener(redis_url, on_changed=lambda kind: None)
+    wakener.start()
+    await asyncio.sleep(0)  # what is to be subscribed has been looked up, and nobody has answered
+    await woken_by_a_message(wakener, redis_url, make_stream())
+
+
+async def test_who_comes_while_the_connection_is_lost_is_subscribed_with_the_next(
+    redis_url: str, make_stream: MakeStream
+) -> None:
+    wakener = Wakener(redis_url, on_changed=lambda kind: None)
+    wakener.forget("other", await wakener.watch("other", within_s=5))
+    log = AsyncLog(redis_url)
+    await log.run(one(("CLIENT", "KILL", "TYPE", "pubsub")))
+    await log.close()
+    await woken_by_a_message(wakener, redis_url, make_stream())
+
+
+async def woken_by_a_message(wakener: Wakener, url: str, stream: str) -> None:
+    log, began = AsyncLog(url), time.monotonic()
+    try:
+        waiter = await wakener.watch(stream, within_s=20)
+        assert time.monotonic() - began < 10
+        await log.run(append(stream, [message(1)]))
+        await asyncio.wait_for(waiter, 5)
+    finally:
+        await wakener.stop()
+        await log.close()
 
 
 async def test_a_message_wakes_who_watches(redis_url: str, stream: str) -> None:
