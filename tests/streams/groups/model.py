@@ -126,7 +126,7 @@ class GroupModel:
     out: dict[int, Flight] = field(default_factory=dict)
     ripe: set[int] = field(default_factory=set)
     dead: dict[int, Letter] = field(default_factory=dict)
-    replayed: dict[int, Held] = field(default_factory=dict)
+    replayed: dict[int, Letter] = field(default_factory=dict)
     paused: bool = False
     redelivered: int = 0
     lost: int = 0
@@ -147,7 +147,8 @@ class GroupModel:
         ]
 
     def content(self, offset: int) -> Held | None:
-        return self.stream.held.get(offset) or self.replayed.get(offset)
+        letter = self.replayed.get(offset)
+        return self.stream.held.get(offset) or (letter.held if letter else None)
 
     def fetch(self, *, limit: int, max_bytes: int, consumer: str) -> list[tuple[int, Held, int]]:
         """What a fetch gets: offset, message, deliveries."""
@@ -236,7 +237,7 @@ class GroupModel:
             letter = self.dead.pop(offset)
             if offset in self.ahead:
                 continue  # after a seek the group comes to it by itself
-            self.replayed[offset] = letter.held
+            self.replayed[offset] = letter
             if offset not in self.out:
                 self.out[offset] = Flight(0)
                 self.ripe.add(offset)
@@ -244,6 +245,7 @@ class GroupModel:
 
     def seek(self, next_offset: int) -> None:
         self.delivered = next_offset - 1
+        self.dead |= self.replayed
         self.out, self.ripe, self.replayed, self.leases = {}, set(), {}, {}
 
     def loses(self, before: Iterable[int], *, last: int) -> None:
