@@ -6,7 +6,7 @@ import msgspec
 
 from streams.errors import Refusal
 from streams.naming import shortened
-from streams.nesting import containers, is_deeper
+from streams.nesting import containers, is_deeper, is_wider
 
 DEEPEST = 128
 
@@ -14,14 +14,15 @@ _decode = msgspec.json.Decoder().decode
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-def decode(data: bytes, *, most_containers: int) -> Any:
+def decode(data: bytes, *, most_containers: int, most_members: int) -> Any:
     """JSON text as Python values.
 
     Args:
-        most_containers: arrays and objects that it may hold; a million empty ones are seconds of work.
+        most_containers, most_members: arrays and objects that it may hold, and members and items of all of them; a
+            million are seconds of work.
 
     Raises:
-        Refusal: ``invalid_json`` with a sentence that says why; ``validation_error`` for more containers, or for a
+        Refusal: ``invalid_json`` with a sentence that says why; ``validation_error`` for more of them, or for a
             number beyond those that a computer counts with, which names the members that hold one.
     """
     if data.startswith(b"\xef\xbb\xbf"):
@@ -30,6 +31,8 @@ def decode(data: bytes, *, most_containers: int) -> Any:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise invalid_json(f"byte {error.start} is not UTF-8") from None
+    if is_wider(data, most_members):
+        raise Refusal("validation_error", "The body has more members and items than are taken.", fields=[])
     if is_deeper(data, DEEPEST):
         raise too_deep()
     if containers(data) > most_containers:

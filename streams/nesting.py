@@ -9,6 +9,9 @@ _EVERY = bytes(range(256))
 _MARKS = bytes.maketrans(b"{}", b"[]")
 _NO_MARK = bytes(set(_EVERY) - set(b'[]{}"'))
 _BLOCK = 32
+_PIECE = 65_536
+"""Bytes in one step that makes many objects: other threads wait for its end."""
+_NO_SEPARATOR = bytes(set(_EVERY) - set(b',"'))
 _STEPS = bytes.maketrans(b"[]", b"\x01\xff")
 
 
@@ -47,13 +50,36 @@ def containers(data: bytes) -> int:
     return _brackets(data).count(b"[") if most and b'"' in data else most
 
 
-def _brackets(data: bytes) -> bytes:
-    """The brackets of a JSON text that are not in strings, all of them square.
+def is_wider(data: bytes, limit: int) -> bool:
+    """Whether a JSON text holds more than ``limit`` strings, or separates more than ``limit`` members and items."""
+    if data.count(b'"') + data.count(b",") <= limit:
+        return False
+    data = _unescaped(data)
+    return data.count(b'"') > 2 * limit or _outside(data.translate(None, _NO_SEPARATOR)).count(b",") > limit
 
-    Backslashes stand in strings only. Two quotation marks side by side change for nothing around them whether it is
-    in a string, so that only the strings that hold brackets are left to be looked at one by one.
+
+def _brackets(data: bytes) -> bytes:
+    """The brackets of a JSON text that are not in strings, all of them square."""
+    return _outside(_unescaped(data).translate(_MARKS, _NO_MARK))
+
+
+def _unescaped(data: bytes) -> bytes:
+    """A text whose quotation marks are the ends of strings: backslashes stand in strings only."""
+    return data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
+
+
+def _outside(marks: bytes) -> bytes:
+    """The marks that do not stand between quotation marks.
+
+    Two quotation marks side by side change for nothing around them whether it is in a string, so that only the strings
+    that hold marks are left to be looked at one by one.
     """
-    if b"\\" in data:
-        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    marks = data.translate(_MARKS, _NO_MARK).replace(b'""', b"")
-    return b"".join(marks.split(b'"')[::2]) if b'"' in marks else marks
+    marks = marks.replace(b'""', b"")
+    if b'"' not in marks:
+        return marks
+    outside, is_inside = [], False
+    for at in range(0, len(marks), _PIECE):
+        parts = marks[at : at + _PIECE].split(b'"')
+        outside.append(b"".join(parts[is_inside::2]))
+        is_inside ^= len(parts) % 2 == 0
+    return b"".join(outside)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, ClassVar
 
 from drf_spectacular.types import OpenApiTypes
@@ -18,6 +19,8 @@ LONGEST_LABEL_NAME = 63
 LONGEST_LABEL_VALUE = 255
 MOST_LABELS = 64
 MOST_PATTERNS = 100
+MOST_UNKNOWN = 20
+"""Unknown fields of one object that are named."""
 
 
 class Text(serializers.CharField):
@@ -197,8 +200,7 @@ class Strict(serializers.Serializer):  # type: ignore[type-arg]
     def to_internal_value(self, data: Any) -> Any:
         errors: dict[str, Any] = {
             naming.shortened(name): [self.not_taken.get(name, "This field is not known here.")]
-            for name in data
-            if name not in self.fields
+            for name in islice((name for name in data if name not in self.fields), MOST_UNKNOWN)
         }
         try:
             value = super().to_internal_value(data)

@@ -10,6 +10,8 @@ from streams.naming import shortened
 
 _MOST_CONTAINERS = 128
 """An object of ours holds a few arrays of numbers or texts."""
+_MOST_MEMBERS = 20_000
+"""Ten thousand leases, and what goes with them."""
 _MOST_UNKNOWN = 20
 
 
@@ -82,7 +84,7 @@ async def read_fields(request: Request, *allowed: str, empty: bool = False) -> F
     data = await request.body()
     if not data and empty:
         return Fields({})
-    value = decode(data, most_containers=_MOST_CONTAINERS)
+    value = decode(data, most_containers=_MOST_CONTAINERS, most_members=_MOST_MEMBERS)
     if not isinstance(value, dict):
         raise Refusal("validation_error", "Expected an object.", fields=[])
     unknown = sorted(map(shortened, set(value) - set(allowed)))[:_MOST_UNKNOWN]

@@ -185,12 +185,13 @@ class _Marked:
         nonce = secrets.token_hex(8).encode()  # nobody can send a text that holds it
         self._marks = {b"%blower" % nonce: b"\\ud", b"%bupper" % nonce: b"\\uD"}
         # Two backslashes are one that is escaped; what stands after them is no escape.
+        has_pairs = b"\\\\" in data
         data = data.replace(b"\\\\", nonce)
         for mark, escape in self._marks.items():
             data = data.replace(escape, mark)
         if re.search(rb"%b(?:lower|upper)(?![0-9a-fA-F]{3})" % nonce, data):
             raise invalid_json("an escape is not of four hexadecimal digits")
-        self.data = re.sub(rb"%b(?!lower|upper)" % nonce, rb"\\\\", data)
+        self.data = re.sub(rb"%b(?!lower|upper)" % nonce, rb"\\\\", data) if has_pairs else data
 
     def restored(self, data: bytes) -> bytes:
         """A part of the text as it was sent."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.nesting import containers, is_deeper
+from streams.nesting import containers, is_deeper, is_wider
 
 strings = st.text(alphabet='[]{}"\\a,', max_size=6)
 values = st.recursive(
@@ -26,6 +26,23 @@ def number(value: Any) -> int:
     return 0 if inner is None else 1 + sum(map(number, inner))
 
 
+def commas(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return max(0, len(inner) - 1) + sum(map(commas, inner))
+
+
+def texts(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    names = len(value) if isinstance(value, dict) else 0
+    return isinstance(value, str) + names + sum(map(texts, inner))
+
+
+@given(values, st.integers(0, 8))
+def test_width_is_that_of_the_decoded_value(value: Any, limit: int) -> None:
+    text = json.dumps(value, separators=(",", ":")).encode()
+    assert is_wider(text, limit) == (max(commas(value), texts(value)) > limit)
+
+
 @given(values, st.integers(0, 8))
 def test_depth_and_number_are_those_of_the_decoded_value(value: Any, limit: int) -> None:
     text = json.dumps(value).encode()
@@ -36,6 +53,12 @@ def test_depth_and_number_are_those_of_the_decoded_value(value: Any, limit: int)
 @pytest.mark.parametrize("text", [b"[" * 129, b"[[]," * 64 + b"[" * 65, b'["\\"[",' * 128 + b"[1"])
 def test_what_is_malformed_is_measured_too(text: bytes) -> None:
     assert is_deeper(text, 128)
+
+
+def test_a_string_may_begin_in_one_piece_and_end_in_another() -> None:
+    for strings in range(32_760, 32_770):
+        text = b"[" + b'"[",' * strings + b"[]]"
+        assert containers(text) == 2
 
 
 @pytest.mark.parametrize(
