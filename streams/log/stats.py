@@ -196,10 +196,7 @@ def limits_note(stream_ids: Sequence[str]) -> Op[None]:
     """Have these streams note what their limits take away now. One that cannot (full, disk failing) does it later."""
     if stream_ids:
         yield Scripts(
-            [
-                Script("trim", [keys.log(each), keys.meta(each), keys.gone(each)], ["limits", 0])
-                for each in stream_ids
-            ]
+            [Script("trim", [*keys.removing(each), keys.expiry(each)], ["limits", 0]) for each in stream_ids]
         )
 
 

@@ -48,7 +48,7 @@ def purge(stream_id: str, *, below: int | None = None, keep: int | None = None) 
 
 
 def apply_limits(stream_id: str) -> Op[Removed]:
-    """Hide what the stream's limits no longer allow.
+    """Hide what the stream's limits no longer allow, after what is over by its own time: it makes room first.
 
     Raises:
         StreamNotFound: there is no such stream (any more).
@@ -227,7 +227,7 @@ def _look(stream_id: str) -> Script:
 def _raise_floor(stream_id: str, mode: str, value: int) -> Op[Removed]:
     messages, size = yield Script(
         "trim",
-        [keys.log(stream_id), keys.meta(stream_id), keys.gone(stream_id)],
+        [*keys.removing(stream_id), keys.expiry(stream_id)],
         [mode, value],
     )
     return Removed(messages, size)

@@ -30,8 +30,8 @@ async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed)
     is_one_lost = False
     for stream_id in await _due(log, stream_ids):
         try:
-            hidden = await log.run(trim.apply_limits(stream_id))
             expired = await log.run(trim.expire(stream_id))
+            hidden = await log.run(trim.apply_limits(stream_id))
             pushed_out, all_seen = await log.run(trim.keep_newest_of_keys(stream_id, pages=PAGES_A_TURN))
             let_go, all_done = await log.run(trim.release(stream_id, pages=PAGES_A_TURN))
             await log.run(removals.end(stream_id))

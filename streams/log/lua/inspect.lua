@@ -14,18 +14,23 @@ local log, meta, gone, by_key, expiry = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local now = state_now(state)
-local noted = state.floor
-raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
-local raised = state.floor > noted
--- Messages whose own time is over and that nobody has taken away yet; a thousand are looked at.
+-- Messages whose own time is over and that nobody has taken away yet; a thousand are looked at. They count for no limit.
 local due, over = redis.call('ZRANGEBYSCORE', expiry, '-inf', now, 'LIMIT', 0, 1000), {}
 for _, offset in ipairs(due) do
   offset = tonumber(offset)
   local held = offset >= state.floor and gone_between(gone, offset, offset) == 0
     and redis.call('XRANGE', log, offset, offset)[1]
   if held then
-    over[offset] = true
-    state.messages, state.bytes = state.messages - 1, state.bytes - #held[2][4]
+    over[offset] = #held[2][4]
+    state.messages, state.bytes = state.messages - 1, state.bytes - over[offset]
+  end
+end
+local noted = state.floor
+raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+local raised = state.floor > noted
+for offset, size in pairs(over) do
+  if offset < state.floor then -- taken off twice
+    state.messages, state.bytes, over[offset] = state.messages + 1, state.bytes + size, nil
   end
 end
 while over[state.floor] do state.floor = gone_next(gone, state.floor + 1) end

@@ -2,13 +2,19 @@
 -- KEYS[1] log
 -- KEYS[2] meta
 -- KEYS[3] gone
+-- KEYS[4] hidden
+-- KEYS[5] by_key
+-- KEYS[6] latest
+-- KEYS[7] went
+-- KEYS[8] expiry
 -- ARGV[1] mode: below (everything below an offset), keep (all but the newest), limits (what the settings say)
 -- ARGV[2] value: the offset, or how many to keep; ignored for limits
 -- returns: messages and bytes that went
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
 -- flags: allow-oom
--- include: state, gone, floor
+-- include: state, gone, floor, removal
 local log, meta, gone = KEYS[1], KEYS[2], KEYS[3]
+local stream = {log = log, gone = gone, hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7], expiry = KEYS[8]}
 local mode, value = ARGV[1], ARGV[2]
 
 local state = state_load(meta)
@@ -17,10 +23,12 @@ local by_hand = mode ~= 'limits'
 if by_hand and state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
 if by_hand and state.deny_purge == 1 then return redis.error_reply('OKMQ_DENIED deny_purge') end
 
-local target
+local target, now = nil, state_now(state)
+-- What is over by its own time makes room first: nothing that may stay goes in its place.
+if not by_hand and floor_is_passed(state) then removal_of_expired(stream, state, now, 1000, 100) end
 if mode == 'below' then target = tonumber(value)
 elseif mode == 'keep' then target = floor_keeping(gone, state, tonumber(value))
-else target = floor_by_limits(log, gone, state, state_now(state)) end
+else target = floor_by_limits(log, gone, state, now) end
 
 local messages, bytes = raise_floor(log, gone, state, target)
 -- What a person took away is not kept for the history: it goes physically at once.

@@ -86,6 +86,12 @@ local function floor_within(log, gone, state, limit)
   end)
 end
 
+-- Whether there is more than count or size allow.
+local function floor_is_passed(state)
+  return (state.max_messages and state.messages > state.max_messages)
+    or (state.max_bytes and state.bytes > state.max_bytes)
+end
+
 -- The floor that the stream's own limits ask for now.
 local function floor_by_limits(log, gone, state, now)
   local floor = state.floor
