@@ -6,7 +6,7 @@ import msgspec
 
 from streams.errors import Refusal
 from streams.naming import shortened
-from streams.nesting import containers, is_deeper, is_wider
+from streams.nesting import holds_more, is_deeper, is_wider
 
 DEEPEST = 128
 
@@ -27,15 +27,16 @@ def decode(data: bytes, *, most_containers: int, most_members: int) -> Any:
     """
     if data.startswith(b"\xef\xbb\xbf"):
         raise invalid_json("it begins with a byte order mark")
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise invalid_json(f"byte {error.start} is not UTF-8") from None
+    if not data.isascii():
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise invalid_json(f"byte {error.start} is not UTF-8") from None
     if is_wider(data, most_members):
         raise Refusal("validation_error", "The body has more members and items than are taken.", fields=[])
     if is_deeper(data, DEEPEST):
         raise too_deep()
-    if containers(data) > most_containers:
+    if holds_more(data, most_containers):
         raise Refusal("validation_error", "The body has arrays and objects that no field takes.", fields=[])
     try:
         return _decode(data)

@@ -44,10 +44,10 @@ def _rises(brackets: bytes, limit: int) -> bool:
     return False
 
 
-def containers(data: bytes) -> int:
-    """How many arrays and objects a JSON text holds."""
+def holds_more(data: bytes, limit: int) -> bool:
+    """Whether a JSON text holds more than ``limit`` arrays and objects."""
     most = data.count(b"[") + data.count(b"{")
-    return _brackets(data).count(b"[") if most and b'"' in data else most
+    return most > limit and (b'"' not in data or _brackets(data).count(b"[") > limit)
 
 
 def is_wider(data: bytes, limit: int) -> bool:

@@ -236,7 +236,7 @@ def _targets(fields: Fields, *names: str) -> tuple[Named, list[int | str]]:
 
 
 def _one_of(fields: Fields, *names: str) -> None:
-    if sum(name in fields for name in names) != 1:
+    if sum(map(fields.__contains__, names)) != 1:
         raise Refusal("validation_error", f"Send one of {', '.join(names)}.", fields=list(names))
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.nesting import containers, is_deeper, is_wider
+from streams.nesting import holds_more, is_deeper, is_wider
 
 strings = st.text(alphabet='[]{}"\\a,', max_size=6)
 values = st.recursive(
@@ -47,7 +47,7 @@ def test_width_is_that_of_the_decoded_value(value: Any, limit: int) -> None:
 def test_depth_and_number_are_those_of_the_decoded_value(value: Any, limit: int) -> None:
     text = json.dumps(value).encode()
     assert is_deeper(text, limit) == (depth(value) > limit)
-    assert containers(text) == number(value)
+    assert holds_more(text, limit) == (number(value) > limit)
 
 
 @pytest.mark.parametrize("text", [b"[" * 129, b"[[]," * 64 + b"[" * 65, b'["\\"[",' * 128 + b"[1"])
