@@ -9,7 +9,6 @@ small and costly: what arrays and objects it holds is only counted.
 import json
 import re
 import secrets
-from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import msgspec
@@ -38,12 +37,11 @@ _LONGEST_ESCAPE = 6
 _BLANK = b" \t\n\r"
 
 
-@dataclass(frozen=True, slots=True)
-class Publication:
+class Publication(msgspec.Struct, frozen=True):
     """What one publish asks for."""
 
     messages: list[NewMessage]
-    expect: Expectation = field(default=NOTHING_EXPECTED)
+    expect: Expectation = NOTHING_EXPECTED
 
 
 class _Message(msgspec.Struct, forbid_unknown_fields=True):

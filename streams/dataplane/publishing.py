@@ -1,7 +1,6 @@
 """Publishing: one request is one batch, stored whole or not at all."""
 
 import asyncio
-from dataclasses import replace
 
 import msgspec
 
@@ -49,7 +48,7 @@ async def publish_by_key(context: Context, request: Request, key: str) -> Respon
         message if message.key else msgspec.structs.replace(message, key=key)
         for message in publication.messages
     ]
-    return await _publish(context, grant, known, replace(publication, messages=keyed))
+    return await _publish(context, grant, known, msgspec.structs.replace(publication, messages=keyed))
 
 
 async def _read(request: Request) -> Publication:

@@ -4,11 +4,12 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import msgspec
+
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(msgspec.Struct, frozen=True):
     """One call of a script: its name, its keys, its arguments."""
 
     name: str
