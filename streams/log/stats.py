@@ -253,9 +253,9 @@ def durability(stream_id: str) -> Op[str]:
     """What a stream's server does with a write before it answers, as it is set at this moment.
 
     Returns:
-        ``fsync`` (on disk before the answer), ``window`` (written at once, on disk within about a second, longer
-        while the disk stalls) or ``memory`` (may be lost at a restart). A server that does not tell is taken for
-        the weakest.
+        ``fsync`` (on disk before the answer), ``window`` (with ``everysec`` on disk within about a second, longer
+        while the disk stalls; with ``no`` when the system writes it) or ``memory`` (may be lost at a restart). A
+        server that does not tell is taken for the weakest.
     """
     try:
         _, appendonly, appendfsync = yield Pipeline(
