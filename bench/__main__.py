@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from bench import crowd, group_load, parked, preview, purge, report, store_load
+from bench import crowd, expiry, group_load, parked, preview, purge, report, store_load
 from bench.loads import PROMISES, all_loads
 from bench.measure import Figure, Load, Measured, Scene
 from bench.product import Broken, Product, product
@@ -67,6 +67,7 @@ def _scenes(ours: Product, *, seconds: float, previewed: int) -> list[Scene]:
         Scene("pending", partial(group_load.many_pending, ours)),
         Scene("groups", partial(group_load.many_groups, ours, seconds=seconds)),
         Scene("purge", partial(purge.purge, ours)),
+        Scene("expiry", partial(expiry.expiry, ours)),
         Scene("preview", partial(preview.preview, ours, messages=previewed)),
         Scene("parked polls", partial(parked.parked_polls, ours)),
         Scene("many streams", partial(crowd.crowd, ours, seconds=seconds)),
