@@ -13,7 +13,7 @@
 -- returns: how many have ended, 1 when done
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
--- include: state, gone, floor, group, order, removal, aside
+-- include: state, gone, floor, group, removal, aside
 local meta, aside, removals = KEYS[2], KEYS[8], KEYS[9]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7]}
 local wanted, slice = tonumber(ARGV[1]), tonumber(ARGV[2])

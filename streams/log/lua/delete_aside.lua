@@ -16,7 +16,7 @@
 -- ARGV[6...] names: of the groups, in the order of their keys; then offsets, at most 1000
 -- returns: messages and bytes that went, number of the removal or 0, 1; 0 at the end when these are not all groups
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
--- include: state, gone, floor, group, order, removal, aside
+-- include: state, gone, floor, group, removal, aside
 local log, meta, gone, latest, aside, removals, groups = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local went, denial, number, keep_ms, facts, count =
   KEYS[8], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])

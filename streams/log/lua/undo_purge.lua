@@ -10,7 +10,7 @@
 -- ARGV[4...] names: of the groups, in the order of their keys
 -- returns: messages and bytes that came back
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_NO_REMOVAL OKMQ_UNDO_LATER OKMQ_UNDO_PART
--- include: state, gone, floor, group, order, removal, aside
+-- include: state, gone, floor, group, order, removal, aside, aside_groups
 local log, meta, gone, removals = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, number, partial, names = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', {}
 for n = 4, #ARGV do names[n - 3] = ARGV[n] end

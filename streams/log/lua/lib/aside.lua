@@ -2,7 +2,8 @@
 -- "removals" is a hash: "last", the newest number; of removal n the fields "n:facts" (the caller's JSON), "n:until" (unix
 -- ms), "n:first", "n:upto" (the floor after it; 0 where single messages went), "n:cum" (bytes before first), "n:messages",
 -- "n:bytes", "n:groups" (JSON: name, generation and position of each group then); and "back:n", what an undo has yet to
--- give back to groups. Single offsets stand in "aside", by number. Needs state, gone, floor, group, order and removal.
+-- give back to groups. Single offsets stand in "aside", by number. Needs state, gone, floor,
+-- group and removal; what groups get back: see aside_groups.lua.
 
 local ASIDE_MOST = 100
 
@@ -88,77 +89,6 @@ local function aside_open(held, state, number)
     if later > number and each.upto > record.first and each.first >= state.kept then return nil, later end
   end
   return record
-end
-
--- Lets messages be delivered that a group has passed already: they wait for their turn, and it has come.
-local function aside_park(reader, group, entries)
-  local order, ready, parked = nil, {}, {}
-  if group.ordered == 1 and group.ack ~= 'none' then
-    local keys = {}
-    for _, entry in ipairs(entries) do if entry[2][7] == 'k' then keys[#keys + 1] = entry[2][8] end end
-    order = order_open(reader.turns, keys)
-  end
-  for _, entry in ipairs(entries) do
-    local offset = string.match(entry[1], '^(%d+)')
-    if not (order and redis.call('HEXISTS', reader.turns, offset) == 1) then
-      parked[#parked + 1], parked[#parked + 2] = offset, offset
-      if not (order and entry[2][7] == 'k') or order_join(order, offset, entry[2][8]) then
-        ready[#ready + 1], ready[#ready + 2] = offset, offset
-      end
-    end
-  end
-  if order then order_write(order) end
-  if #parked > 0 then redis.call('ZADD', reader.parked, unpack(parked)) end
-  if #ready > 0 then redis.call('ZADD', reader.ready, unpack(ready)) end
-  -- Not by key, but what is parked is to be handed out.
-  if group.ordered == 0 then group.ordered = 2 end
-end
-
--- What was out when it went, and was not answered since, comes again.
-local function aside_again(reader, group, offset, key)
-  if redis.call('ZADD', reader.pending, 'NX', offset, offset) == 0 then return end
-  local first = not (key and group.ordered == 1) or order_rejoin(reader.turns, offset, key)
-  group_look_again(group, 0)
-  if first then redis.call('ZADD', reader.due, 'NX', 0, offset) else redis.call('ZREM', reader.due, offset) end
-end
-
--- Gives entries back to a group as they were for it: out, or not delivered yet. delivered: its position when they went.
-local function aside_give_back(reader, group, delivered, entries)
-  local missed = {}
-  for _, entry in ipairs(entries) do
-    local offset = string.match(entry[1], '^(%d+)')
-    if redis.call('HEXISTS', reader.leases, offset) == 1 then
-      aside_again(reader, group, offset, entry[2][7] == 'k' and entry[2][8])
-    elseif redis.call('ZSCORE', reader.aside, offset) then
-      redis.call('ZREM', reader.aside, offset)
-      if not redis.call('ZSCORE', reader.parked, offset) then
-        missed[#missed + 1] = entry
-        group.missed = group.missed - 1
-      end
-    elseif tonumber(offset) > delivered and tonumber(offset) <= group.delivered and group_wants(group, entry) then
-      missed[#missed + 1] = entry
-      group.missed = group.missed - 1
-    elseif #group.filter > 0 and tonumber(offset) > group.delivered and group_wants(group, entry) then
-      group.missed = group.missed - 1 -- what is ahead is counted from the journal, not by arithmetic
-    end
-  end
-  if #missed > 0 then aside_park(reader, group, missed) end
-end
-
--- The groups of before that are still the same: not made anew and not sought since.
-local function aside_readers(record, names, keys, at)
-  local positions, readers = {}, {}
-  for _, each in ipairs(cjson.decode(record.groups)) do positions[each[1]] = each end
-  for n, name in ipairs(names) do
-    local first, position = at + 8 * (n - 1), positions[name]
-    local group = position and group_load(keys[first])
-    if group and string.format('%.0f', group.generation) == position[2] then
-      readers[#readers + 1] = {name = name, key = keys[first], pending = keys[first + 1], due = keys[first + 2],
-        leases = keys[first + 3], turns = keys[first + 4], parked = keys[first + 5], ready = keys[first + 6], aside = keys[first + 7],
-        group = group, delivered = tonumber(position[3])}
-    end
-  end
-  return readers
 end
 
 -- What retention of other kinds has to look at again.
