@@ -10,7 +10,6 @@ import logging
 import os
 import re
 import signal
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -21,17 +20,18 @@ from typing import TYPE_CHECKING
 from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.env import Env
+from okmq.queries import Queries
+from okmq.shared_spark import SharedSpark
 from spark.positions import archive_backlog, archived_offsets
 from streams import store
 from streams.log.errors import LogError
 from streams.models import RollupPosition, Run
 from streams.models.history import Job
 from streams.services import history as service
+from streams.services import queries as queries_service
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from spark.jobs.settings import JobSettings
 
 POLL_S = 0.5
 """How often the database is asked for queued runs."""
@@ -42,6 +42,7 @@ RETRY_S = 5.0
 FINISH_S = 1.5
 """How long a run may take to end by itself when the process is told to: time for a transaction, not for Spark."""
 
+POOL = "runs"
 ERROR_LENGTH = 500
 # A line of a trace that names an error, without its package, and what it says.
 _CAUSE = re.compile(
@@ -65,15 +66,20 @@ class Analytics:
     def __init__(self, env: Env, *, stop: threading.Event) -> None:
         self.env = env
         self.stop = stop
+        self.spark = SharedSpark(env)
+        self.queries = Queries(env, spark=self.spark, stop=stop)
         self.next_schedule = time.monotonic()
-        self.used_at = time.monotonic()
 
     def serve(self) -> None:
         """Work until told to stop; a database or a store that does not answer is waited for."""
-        may_be_left_running = True
+        is_beginning = may_be_left_running = True
         while not self.stop.is_set():
             try:
                 close_old_connections()
+                if is_beginning:
+                    queries_service.queries_lost()
+                    self.queries.start()
+                    is_beginning = False
                 if may_be_left_running:
                     service.runs_interrupted()
                     may_be_left_running = False
@@ -83,22 +89,24 @@ class Analytics:
                 if not self.stop.is_set():
                     log.warning("History waits: %s", error)
                 self.stop.wait(RETRY_S)
+        self.queries.join(FINISH_S / 2)
         connections.close_all()
 
     def tick(self) -> None:
         """Queue what is due, do the next queued run, else see whether Spark is still needed."""
         if time.monotonic() >= self.next_schedule:
             self.next_schedule = time.monotonic() + self.env.history_every_s
+            queries_service.queries_forget()
             jobs = jobs_with_work()
             if jobs:
                 service.run_request(jobs=jobs, requested_by="schedule")
         run = service.run_take()
         if run is not None:
             self.execute(run)
-            self.used_at = time.monotonic()
+            self.spark.touch()
             return
-        if time.monotonic() - self.used_at > self.env.spark_idle_s:
-            self.release()
+        if self.spark.is_idle:
+            self.spark.release()
         self.stop.wait(POLL_S)
 
     def execute(self, run: Run) -> None:
@@ -116,22 +124,12 @@ class Analytics:
                 return  # it was cut off: the next start says so and does it again
             log.exception("The %s run %s failed.", run.job, run.pk)
             service.run_finish(run, counts=run.counts, error=readable(error))
-            self._release_if_dead()
+            self.spark.end_if_dead()
             return
         if not self.stop.is_set():
             service.run_finish(run, counts=counts)
             extra = {"run": run.pk, "job": run.job, "seconds": round(time.monotonic() - started, 3), **counts}
             log.info("The %s run %s is done.", run.job, run.pk, extra=extra)
-
-    def release(self) -> None:
-        """Give Spark's memory back."""
-        self.used_at = time.monotonic()
-        if _spark_was_started():
-            from spark import session
-
-            if session.lives():
-                log.info("Spark was idle and is ended.")
-                session.end()
 
     def _archive(self, run: Run) -> dict[str, int]:
         if store.log().run(archive_backlog()) == 0:
@@ -144,7 +142,7 @@ class Analytics:
         def counts(progress: ArchiveProgress) -> dict[str, int]:
             return {"messages": progress.messages, "bytes": progress.bytes, "batches": progress.batches}
 
-        return counts(archive(self._session(), self._settings(), on_progress=note))
+        return counts(archive(self._session(), self.spark.settings(), on_progress=note))
 
     def _rollup(self, run: Run) -> dict[str, int]:
         archived = store.log().run(archived_offsets())
@@ -153,7 +151,7 @@ class Analytics:
             return {"messages": 0, "bytes": 0, "points": 0}
         from spark.jobs.rollup import rollup
 
-        found = rollup(self._session(), self._settings(), counted=counted, archived=archived)
+        found = rollup(self._session(), self.spark.settings(), counted=counted, archived=archived)
         if self.stop.is_set():
             return {}
         service.run_progress(run, progress=0.9, counts={"messages": found.messages, "bytes": found.bytes})
@@ -182,29 +180,10 @@ class Analytics:
         return {"messages": found.messages, "bytes": found.bytes, "points": changed}
 
     def _session(self) -> "SparkSession":
-        from spark import session
-
-        if not session.lives():
-            session.end()
-        return session.build(self._settings().session)
-
-    def _settings(self) -> "JobSettings":
-        from spark.jobs.settings import JobSettings
-
-        return JobSettings(
-            redis_url=self.env.redis_url,
-            memory_url=self.env.memory_redis_url,
-            history_url=self.env.history_url,
-            spark_dir=self.env.data_dir / "spark",
-            master=self.env.spark_master,
-            memory=self.env.spark_memory,
-        )
-
-    def _release_if_dead(self) -> None:
-        from spark import session
-
-        if not session.lives():
-            session.end()
+        """The session, for a run: its jobs share Spark with the queries."""
+        session = self.spark.session()
+        session.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
+        return session
 
 
 def jobs_with_work() -> list[Job]:
@@ -252,18 +231,10 @@ def run(env: Env) -> int:
     crashed = not stop.is_set()
     working.join(FINISH_S)
     logging.disable(logging.CRITICAL)  # the cries of calls whose JVM goes
-    if _spark_was_started():
-        from spark import session
-
-        session.end()
+    analytics.spark.end()
     for pid in _children():
         os.kill(pid, signal.SIGKILL)  # a JVM that was only just being started
     return 1 if crashed else 0
-
-
-def _spark_was_started() -> bool:
-    """Whether PySpark was ever imported here; asking it would import it."""
-    return "spark.session" in sys.modules
 
 
 def _children() -> list[int]:

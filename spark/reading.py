@@ -45,7 +45,12 @@ def batches(
         StreamDeletedError: whether strict or not, where the view is not the archive's.
         LogError: the store does not answer.
     """
-    pages = _archive_pages(log, wanted) if archive else _visible_pages(log, wanted, strict=strict)
+    pages = archive_pages(log, wanted) if archive else visible_pages(log, wanted, strict=strict)
+    yield from in_batches(pages, wanted, schema=schema)
+
+
+def in_batches(pages: Iterator[list[Entry]], wanted: Range, *, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Pages of entries of one stream as record batches of bounded size."""
     pending: list[Entry] = []
     size_bytes = 0
     for page in pages:
@@ -58,7 +63,7 @@ def batches(
         yield record_batch(pending, wanted, schema=schema)
 
 
-def _visible_pages(log: Log, wanted: Range, *, strict: bool) -> Iterator[list[Entry]]:
+def visible_pages(log: Log, wanted: Range, *, strict: bool) -> Iterator[list[Entry]]:
     """Pages of what any reader may see."""
     start = wanted.first
     try:
@@ -67,7 +72,7 @@ def _visible_pages(log: Log, wanted: Range, *, strict: bool) -> Iterator[list[En
             if strict:
                 _refuse_loss(wanted, start, at)
             start = max(start, at.floor)
-            count = _page_rows(at.widest)
+            count = page_rows(at.widest)
             page = log.run(read.archive_range(wanted.stream_id, start, wanted.last, count))
             if strict and (not page or entries.position(page[0])[0] != start):
                 # A gap in front: deletions, or retention that came between the two questions.
@@ -104,23 +109,36 @@ def _visible(page: list[Entry], at: read.Position) -> list[Entry]:
     return [entry for entry in page if entries.expires_ms(entry) is None or read.is_visible(entry, at)]
 
 
-def _archive_pages(log: Log, wanted: Range) -> Iterator[list[Entry]]:
-    """Pages of what the history keeps: everything physically there but what a person purged."""
+def archive_pages(
+    log: Log,
+    wanted: Range,
+    *,
+    on_page: Callable[[int, list[Entry], int], None] = lambda start, page, end: None,
+) -> Iterator[list[Entry]]:
+    """Pages of what the history keeps: everything physically there but what a person purged.
+
+    Args:
+        on_page: told of each page before it is given: the offsets that it was asked from and reaches to.
+    """
     start = wanted.first
     while start <= wanted.last:
         at = log.run(positions([wanted.stream_id], strict=True)).get(wanted.stream_id)
         if at is None:
             return  # deleted, or lost with the memory that it was in
         start = max(start, at.purged + 1)
-        count = _page_rows(at.widest)
+        count = page_rows(at.widest)
         page = log.run(read.archive_range(wanted.stream_id, start, wanted.last, count))
+        is_last = len(page) < count
+        end = wanted.last if is_last else entries.position(page[-1])[0]
+        on_page(start, page, end)
         yield page
-        if len(page) < count:
+        if is_last:
             return
-        start = entries.position(page[-1])[0] + 1
+        start = end + 1
 
 
-def _page_rows(widest_bytes: int) -> int:
+def page_rows(widest_bytes: int) -> int:
+    """Most entries in one page of a stream whose widest body ever had so many bytes."""
     return max(1, min(read.PAGE, PAGE_BYTES // max(1, widest_bytes)))
 
 

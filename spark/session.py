@@ -71,6 +71,11 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Or the text of a query could have this process's environment put into it: ${env:…}.
+        "spark.sql.variable.substitute": "false",
+        "spark.sql.runSQLOnFiles": "false",
+        # Runs and queries share the processors task by task, whoever came first.
+        "spark.scheduler.mode": "FAIR",
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         # Open writers for the folders of one task; without them every task sorts its rows by folder first.

@@ -15,6 +15,7 @@ from streams.models import (
     Group,
     Membership,
     Policy,
+    Query,
     Role,
     Stream,
     Token,
@@ -242,6 +243,21 @@ def rule_for(caller: Caller, name: str, *, may: str) -> AlertRule:
     if rule is None:
         raise alert_rule_not_found(name)
     return rule
+
+
+def query_for(caller: Caller, query_id: int | None) -> Query:
+    """A query of the caller's workspace, with or without its answer.
+
+    Raises:
+        Refusal: ``forbidden`` without the scope ``read``; ``query_not_found``, also where a caller that is narrowed
+            to streams did not ask with just these.
+    """
+    caller.demand("read")
+    found = Query.objects.select_related("workspace").filter(workspace=caller.workspace)
+    query = None if query_id is None else found.filter(pk=query_id).first()
+    if query is None or (caller.streams and sorted(query.streams) != sorted(caller.streams)):
+        raise Refusal("query_not_found", "There is no such query, or its answer is no longer kept.")
+    return query
 
 
 def group_for(caller: Caller, stream_name: str, name: str, *, may: str) -> Group:

@@ -36,6 +36,7 @@ STATUS = {
     "policy_not_found": 404,
     "alert_rule_not_found": 404,
     "run_not_found": 404,
+    "query_not_found": 404,
     "removal_not_found": 404,
     "method_not_allowed": 405,
     "request_timeout": 408,
@@ -46,6 +47,7 @@ STATUS = {
     "policy_exists": 409,
     "alert_rule_exists": 409,
     "policy_in_use": 409,
+    "query_cancelled": 409,
     "ambiguous_key": 409,
     "lease_lost": 409,
     "removed_since": 409,
@@ -57,9 +59,12 @@ STATUS = {
     "message_too_large": 413,
     "payload_too_large": 413,
     "unsupported_media_type": 415,
+    "query_failed": 422,
     "rate_limited": 429,
     "internal_error": 500,
     "store_unavailable": 503,
+    "history_unavailable": 503,
+    "query_lost": 503,
 }
 
 
@@ -86,7 +91,7 @@ class Refusal(Exception):
         self.headers = dict(headers or {})
         if code == "unauthorized":
             self.headers.setdefault("WWW-Authenticate", "Bearer")
-        if code == "store_unavailable":
+        if code in {"store_unavailable", "query_lost"}:
             self.headers.setdefault("Retry-After", "1")
 
     @property

@@ -25,6 +25,7 @@ from streams.api.removals import RemovalsView, RemovalUndoView, RemovalView
 from streams.api.retention import RetentionForecastView, RetentionPreviewView
 from streams.api.runs import RunsView, RunView
 from streams.api.service import healthz, readyz
+from streams.api.sql import SqlQueriesView, SqlQueryView
 from streams.api.streams import StreamsFindView, StreamsView, StreamView
 from streams.api.tokens import TokensView, TokenView
 from streams.api.users import UserPasswordView, UsersView, UserView
@@ -81,6 +82,8 @@ urlpatterns = [
     at("events", EventsView.as_view(), "events"),
     at("analytics/runs", RunsView.as_view(), "runs"),
     at("analytics/runs/<run_id>", RunView.as_view(), "run"),
+    at("analytics/query", SqlQueriesView.as_view(), "queries"),
+    at("analytics/query/<query_id>", SqlQueryView.as_view(), "query"),
     at("schema", SchemaView.as_view(), "schema"),
     at("docs", csrf_exempt(docs), "docs"),
     re_path("", csrf_exempt(not_found), name="not-found"),

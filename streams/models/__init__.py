@@ -8,6 +8,7 @@ from streams.models.group_loss import GroupLoss
 from streams.models.history import Rollup, RollupPosition, Run
 from streams.models.person import FailedLogins, Login, OneTimePassword
 from streams.models.policy import POLICY_LIMITS, Policy
+from streams.models.query import UNFINISHED, Query, QueryState, SavedQuery
 from streams.models.removal import RemovalCount
 from streams.models.stream import Retention, Stream
 from streams.models.token import Token
@@ -25,6 +26,7 @@ __all__ = [
     "CAPS",
     "DEFAULT_WORKSPACE",
     "POLICY_LIMITS",
+    "UNFINISHED",
     "Alert",
     "AlertRule",
     "Cap",
@@ -41,12 +43,15 @@ __all__ = [
     "OneTimePassword",
     "Plan",
     "Policy",
+    "Query",
+    "QueryState",
     "RemovalCount",
     "Retention",
     "Role",
     "Rollup",
     "RollupPosition",
     "Run",
+    "SavedQuery",
     "Stream",
     "Token",
     "Workspace",

@@ -38,6 +38,7 @@ from streams.selectors.messages import (
 )
 from streams.selectors.people import PersonView, logins_of, people_of, people_page, workspaces_of_person
 from streams.selectors.policies import policies_page, policy_view
+from streams.selectors.queries import queries_latest, queries_saved
 from streams.selectors.removals import RemovalView, removals_of
 from streams.selectors.retention import retention_preview
 from streams.selectors.retention_effects import Effect, effects_of
@@ -123,6 +124,8 @@ __all__ = [
     "people_page",
     "policies_page",
     "policy_view",
+    "queries_latest",
+    "queries_saved",
     "reachable_views",
     "recent_samples",
     "removals_of",

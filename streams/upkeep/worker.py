@@ -14,7 +14,7 @@ from django.db import connections
 from streams.log import config, keys, lease, memory, notes, stats
 from streams.log.client import AsyncLog, Steady, one
 from streams.log.errors import LogError, StoreUnavailable
-from streams.services import alerts, chain_checks, group_repairs, history
+from streams.services import alerts, chain_checks, group_repairs, history, queries
 from streams.services import group_losses as losses_recorded
 from streams.services import removals as removals_recorded
 from streams.services import upkeep as records
@@ -180,11 +180,12 @@ class Worker:
         return self._memory_answers
 
     async def _refuse_runs(self) -> None:
-        """Nobody waits for a run that cannot come: the supervisor says why there is no analytics process."""
+        """Nobody waits for what cannot come: the supervisor says why there is no analytics process."""
         for process in self._processes:
             if process.name == "analytics" and process.state in ("unavailable", "stopped"):
                 reason = process.note or "The analytics process does not run."
                 await sync_to_async(history.runs_refuse)(reason=reason)
+                await sync_to_async(queries.queries_refuse)(reason=reason)
 
     async def _record_removals(self, samples: Sequence[Sample]) -> None:
         """Events of what went: from notes what people took away, the rest of what is gone as retention's."""

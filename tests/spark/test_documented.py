@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from spark import plans, tables
 from spark.options import KNOWN
 from streams.log.entries import NewMessage
 from tests.spark.jobs import PROJECT, environment
@@ -20,6 +22,22 @@ def test_the_table_of_options_is_complete() -> None:
     table = PAGE.split("| option |")[1].split("\n\n")[0]
     documented = set(re.findall(r"`(\w+)`", " ".join(line.split("|")[1] for line in table.splitlines()[2:])))
     assert documented == set(KNOWN)
+
+
+@pytest.mark.spark
+def test_the_queries_can_be_asked_and_the_table_of_tables_is_true(spark: SparkSession) -> None:
+    own = spark.newSession()
+    for name, columns in tables.COLUMNS.items():
+        written = ", ".join(f"{column} {kind}" for column, kind in columns)
+        assert f"| `{name}` | `{written}` |" in PAGE
+        own.createDataFrame(
+            [], ", ".join(f"`{column}` {kind}" for column, kind in columns)
+        ).createOrReplaceTempView(name)
+    examples = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+    asked = json.loads(re.findall(r"-d '(\{.*?\})'\n", PAGE, re.DOTALL)[0])
+    for sql in [*examples, asked["sql"]]:
+        assert plans.analyzed(own, plans.parse(own, sql, tables=tables.COLUMNS)).collect() is not None
+    assert len(examples) == 4
 
 
 @pytest.mark.spark

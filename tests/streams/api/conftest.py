@@ -16,6 +16,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from streams import bearer
 from streams.access import SYSTEM
+from streams.api import sql
 from streams.models import Workspace
 from streams.services.tokens import token_create
 
@@ -118,3 +119,9 @@ def owner(database: None, unique: str) -> Api:
 def stranger(database: None, unique: str) -> Api:
     """Everything, in another workspace."""
     return caller(Workspace.objects.create(name=f"{unique}-other"))
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing answers queries here: a question is told at once where to ask for its answer."""
+    monkeypatch.setattr(sql, "WAIT_S", 0.0)

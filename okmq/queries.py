@@ -1,0 +1,265 @@
+"""Answers the queries that web processes put into the database, beside the runs of the same process.
+
+Each query has a thread that asks Spark and one that watches it: whether it is still wanted, how far it is, whether its
+time is over. Queries and runs are pools of one fair scheduler, so that neither waits for the other's end.
+"""
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from django.db import DatabaseError, close_old_connections, connections
+
+from okmq.env import Env
+from okmq.shared_spark import SharedSpark
+from streams import bearer, store
+from streams.log import config
+from streams.log.errors import LogError
+from streams.models import Query, QueryState, Rollup
+from streams.selectors import METRICS_STREAM
+from streams.services import queries as service
+
+if TYPE_CHECKING:
+    from spark.query import Answer
+    from spark.tables import KnownBatches, Seen
+
+AT_ONCE = 2
+POLL_S = 0.25
+RETRY_S = 5.0
+
+TIME_LIMIT_S = 300.0
+"""How long a query may take, the start of Spark not counted."""
+
+ENDING_S = 10.0
+"""How long the tasks of a query may go on after they were told to end; then Spark is ended with them."""
+
+MOST_ROLLUPS = 1_000_000
+"""Points that are handed to Spark; they come from the SQL database, through this process's memory."""
+
+POOL = "queries"
+
+log = logging.getLogger(__name__)
+# Whatever is wrong with somebody's SQL is answered, and nothing for the log.
+logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What became of a query in the thread that asked Spark."""
+
+    has_session: bool = False
+    answer: "Answer | None" = None
+    state: QueryState = QueryState.FAILED
+    error: str = ""
+
+
+class Queries:
+    """Takes queries from the database and answers them.
+
+    Args:
+        stop: ends ``serve``; what is under way is marked at the next start.
+        time_limit_s: seconds that Spark may take for one.
+    """
+
+    def __init__(
+        self, env: Env, *, spark: SharedSpark, stop: threading.Event, time_limit_s: float = TIME_LIMIT_S
+    ) -> None:
+        self.env = env
+        self.spark = spark
+        self.stop = stop
+        self.time_limit_s = time_limit_s
+        self._known: KnownBatches | None = None
+        self._knowing = threading.Lock()
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Serve in threads of their own."""
+        for n in range(AT_ONCE):
+            self._threads.append(threading.Thread(target=self.serve, name=f"queries-{n}", daemon=True))
+            self._threads[-1].start()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the threads, after they were told to stop."""
+        for thread in self._threads:
+            thread.join(timeout_s)
+
+    def serve(self) -> None:
+        """Answer until told to stop; a database or a store that does not answer is waited for."""
+        while not self.stop.is_set():
+            try:
+                close_old_connections()
+                if not self.answer_next():
+                    self.stop.wait(POLL_S)
+            except (DatabaseError, LogError) as error:
+                if not self.stop.is_set():
+                    log.warning("Queries wait: %s", error)
+                self.stop.wait(RETRY_S)
+        connections.close_all()
+
+    def answer_next(self) -> bool:
+        """Answer the query that waits longest; whether there was one."""
+        query = service.query_take()
+        if query is None:
+            return False
+        asked = _Asked()
+        asking = threading.Thread(target=self._ask, args=(query, asked), daemon=True)
+        asking.start()
+        is_wanted, is_late = self._watch(query, asking, asked)
+        if self.stop.is_set():
+            return True  # the next start says so
+        if not is_wanted:
+            service.query_end(query, QueryState.CANCELLED)
+        elif is_late:
+            service.query_end(
+                query, QueryState.FAILED, error=f"It took longer than {self.time_limit_s:g} seconds."
+            )
+        elif asked.answer is not None:
+            service.query_answer(
+                query, columns=asked.answer.columns, rows=asked.answer.rows, truncated=asked.answer.truncated
+            )
+        else:
+            service.query_end(query, asked.state, error=asked.error)
+        if not is_wanted or is_late:
+            self._see_the_end(query)
+        return True
+
+    def _watch(self, query: Query, asking: threading.Thread, asked: _Asked) -> tuple[bool, bool]:
+        """Wait for the end of a query, or bring it about; whether it was wanted to the end, and whether it was late."""
+        began: float | None = None
+        is_wanted, is_late = True, False
+        while asking.is_alive() and not self.stop.is_set():
+            asking.join(POLL_S)
+            self.spark.touch()
+            if began is None and asked.has_session:
+                began = time.monotonic()
+                service.query_runs(query)
+            is_wanted = is_wanted and service.query_progress(query, self._progress(query))
+            is_late = is_late or (began is not None and time.monotonic() - began > self.time_limit_s)
+            if (not is_wanted or is_late) and self.spark.lives:
+                self._cancel(query)  # and again: its next job may only just be beginning
+        return is_wanted, is_late
+
+    def _ask(self, query: Query, asked: _Asked) -> None:
+        """Let Spark answer; runs in a thread of its own, whose jobs can be cancelled."""
+        from spark import query as asking
+        from spark.plans import QueryRefused
+        from spark.query import QueryFailed
+
+        try:
+            session = self.spark.session()
+            asked.has_session = True
+            context = session.sparkContext
+            context.setJobGroup(group_of(query), f"query {query.pk}", interruptOnCancel=True)
+            context.setLocalProperty("spark.scheduler.pool", POOL)
+            asked.answer = asking.ask(
+                session,
+                self.spark.settings(),
+                query.sql,
+                seen=self._seen(query),
+                known=self._batches(),
+                limit=query.limit,
+            )
+        except QueryRefused as error:
+            asked.state, asked.error = QueryState.REFUSED, str(error)
+        except QueryFailed as error:
+            asked.error = self._without_places(str(error))
+        except (DatabaseError, LogError) as error:
+            log.warning("Query %s could not be answered: %s", query.pk, error)
+            asked.state, asked.error = QueryState.LOST, "A store does not answer; ask again."
+        except Exception:
+            if self.spark.lives:
+                log.exception("Query %s failed.", query.pk)
+                asked.error = "Spark could not carry it out; its log says why."
+            else:
+                asked.state = QueryState.LOST
+                asked.error = (
+                    "Spark ended while this ran, perhaps for want of memory; ask again, or for less."
+                )
+        finally:
+            connections.close_all()
+
+    def _seen(self, query: Query) -> "Seen":
+        from spark.tables import Seen
+
+        registered = store.log().run(config.streams())
+        streams = [
+            each
+            for each in registered
+            if each.workspace_id == query.workspace_id
+            and not each.internal
+            and bearer.streams_cover(query.streams, each.name)
+        ]
+        ids = [each.stream_id for each in streams]
+        return Seen(
+            streams=streams,
+            metrics_stream=next(
+                (each for each in registered if each.internal and each.name == METRICS_STREAM), None
+            ),
+            rollups=lambda: rollups_of(ids),
+        )
+
+    def _batches(self) -> "KnownBatches":
+        from spark.tables import KnownBatches
+
+        with self._knowing:
+            if self._known is None:
+                self._known = KnownBatches()
+            return self._known
+
+    def _progress(self, query: Query) -> float:
+        """The part of the tasks, as far as Spark has planned them, that are done."""
+        if not self.spark.lives:
+            return 0.0
+        from spark import watching
+
+        return watching.progress(group_of(query))
+
+    def _cancel(self, query: Query) -> None:
+        from spark import watching
+
+        watching.cancel(group_of(query))
+
+    def _see_the_end(self, query: Query) -> None:
+        """End Spark where a task does not end: some code, such as a regular expression, hears nothing."""
+        from spark import watching
+
+        deadline = time.monotonic() + ENDING_S
+        while self.spark.lives and watching.tasks_left(group_of(query)):
+            if time.monotonic() > deadline:
+                log.warning("Query %s does not end, so Spark is ended.", query.pk)
+                self.spark.end()
+                return
+            self.stop.wait(POLL_S)
+
+    def _without_places(self, sentence: str) -> str:
+        """A sentence of Spark's without the folders of this machine."""
+        for place in (self.env.history_url, str(self.env.data_dir)):
+            sentence = sentence.replace(place, "…")
+        return sentence
+
+
+def group_of(query: Query) -> str:
+    """The name under which Spark's jobs of a query are known."""
+    return f"query-{query.pk}"
+
+
+def rollups_of(stream_ids: list[str]) -> pa.Table:
+    """What was counted of streams: ``stream_id, step, start, messages, bytes``.
+
+    Raises:
+        QueryFailed: there is more of it than fits.
+    """
+    from spark.query import QueryFailed
+
+    found = Rollup.objects.filter(stream_id__in=stream_ids)
+    columns = ("stream_id", "step", "start", "messages", "bytes")
+    rows = list(found.values_list(*columns)[: MOST_ROLLUPS + 1])
+    if len(rows) > MOST_ROLLUPS:
+        raise QueryFailed(f"The rollups have more than {MOST_ROLLUPS} points; ask messages instead.")
+    kinds = (pa.string(), pa.string(), pa.timestamp("us", tz="UTC"), pa.int64(), pa.int64())
+    by_column = zip(*rows, strict=True) if rows else ((),) * len(columns)
+    arrays = [pa.array(values, kind) for values, kind in zip(by_column, kinds, strict=True)]
+    return pa.Table.from_arrays(arrays, names=list(columns))

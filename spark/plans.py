@@ -1,0 +1,259 @@
+"""Whether a query only reads, and only the tables that it was given: decided on Spark's own parse of it.
+
+Nothing of the text is looked at. Every node of the parsed plan, every expression in it and everything that they are
+made of must be named in the lists below; what a new version of Spark adds is refused until somebody has read what it
+does. A table is one of those offered or one that the query itself defines, by one plain name; a function is one of
+``spark.functions``. The analyzed plan is looked at once more for where its rows come from (docs/adr/0017).
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from spark import functions
+
+MOST_NODES = 5_000
+"""Nodes of a parsed plan: its walk is a few calls into the JVM each."""
+
+_CATALYST = "org.apache.spark.sql.catalyst."
+
+_PLANS = """
+Project Filter Aggregate Join JoinHint Sort GlobalLimit LocalLimit Offset Distinct Union Intersect Except
+SubqueryAlias UnresolvedWith UnresolvedHaving OneRowRelation LocalRelation UnresolvedInlineTable Generate
+Pivot Unpivot Sample SampleMethod$Bernoulli$ WithWindowDefinition LateralJoin UnresolvedRelation
+UnresolvedTableValuedFunction UnresolvedTVFAliases UnresolvedSubqueryColumnAliases Inner$ LeftOuter$
+RightOuter$ FullOuter$ LeftSemi$ LeftAnti$ Cross$ NaturalJoin UsingJoin JoinHint$
+"""
+PLANS = frozenset(_PLANS.split())
+_EXPRESSIONS = """
+UnresolvedAttribute UnresolvedStar UnresolvedStarExceptOrReplace UnresolvedExtractValue UnresolvedAlias
+UnresolvedFunction UnresolvedGenerator UnresolvedNamedLambdaVariable UnresolvedOrdinal UnresolvedCollation
+Alias MultiAlias AttributeReference Literal GenericInternalRow GenericRowWithSchema Cast
+SemiStructuredExtract And Or Not EqualTo EqualNullSafe GreaterThan GreaterThanOrEqual LessThan
+LessThanOrEqual Between Like ILike LikeAll LikeAny NotLikeAll NotLikeAny ILikeAll ILikeAny NotILikeAll
+NotILikeAny RLike Collate In InSubquery ListQuery Exists ScalarSubquery LateralSubquery IsNull IsNotNull
+IsUnknown IsNotUnknown Add Subtract Multiply Divide Remainder IntegralDivide UnaryMinus UnaryPositive
+BitwiseAnd BitwiseOr BitwiseXor BitwiseNot ShiftLeft ShiftRight ShiftRightUnsigned Concat Coalesce
+CaseWhen LambdaFunction CreateNamedStruct CreateStruct$ NamePlaceholder$ SortOrder Ascending$ Descending$
+NullsFirst$ NullsLast$ WindowExpression WindowSpecDefinition WindowSpecReference SpecifiedWindowFrame
+RowFrame$ RangeFrame$ UnboundedPreceding$ UnboundedFollowing$ CurrentRow$ UnspecifiedFrame$ StringTrim
+StringTrimLeft StringTrimRight StringTrimBoth StringLocate Substring Overlay TimestampAdd TimestampDiff
+CurrentDate CurrentTimestamp LocalTimestamp Now Rollup Cube GroupingSets GroupingAnalytics ExprId
+NumericEvalContext
+"""
+EXPRESSIONS = frozenset(_EXPRESSIONS.split())
+VALUES = (
+    "java.lang.",
+    "java.util.UUID",
+    "java.math.",
+    "scala.math.",
+    "scala.Enumeration$Val",
+    "scala.collection.immutable.Range",
+    "org.apache.spark.sql.types.",
+    "org.apache.spark.unsafe.types.",
+    "org.apache.spark.sql.catalyst.AliasIdentifier",
+    "org.apache.spark.sql.catalyst.util.",
+)
+"""What nodes are made of beside nodes: values and types, which do nothing."""
+
+
+class QueryRefused(ValueError):
+    """A query is not understood, or does more than read what it may; the message is a sentence for a person."""
+
+
+@dataclass(slots=True)
+class Checked:
+    """A parsed plan that only reads.
+
+    Attributes:
+        plan: the JVM's object.
+        tables: those of the offered tables that it names.
+    """
+
+    plan: Any
+    tables: set[str] = field(default_factory=set)
+
+
+def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checked:
+    """Parse a query and check that it only reads.
+
+    Args:
+        tables: the names that stand for tables.
+
+    Raises:
+        QueryRefused: with what is wrong.
+    """
+    if not sql.strip():
+        raise QueryRefused("The query is empty.")
+    inner: Any = session._jsparkSession
+    try:
+        plan = inner.sessionState().sqlParser().parsePlan(sql)
+    except ParseException as error:
+        raise QueryRefused(sentence(error)) from None
+    except Py4JJavaError:  # the parser's stack has an end
+        raise QueryRefused("The query is nested too deeply.") from None
+    walk = _Walk(tables=frozenset(tables))
+    walk.node(plan)
+    for name in sorted(walk.named - walk.defined):
+        if name not in walk.tables:
+            raise QueryRefused(f"There is no table {name!r}; there are {', '.join(sorted(tables))}.")
+    return Checked(plan, walk.named & walk.tables)
+
+
+def analyzed(session: SparkSession, checked: Checked) -> DataFrame:
+    """The data frame of a checked plan, on the session whose temporary views are its tables.
+
+    Raises:
+        QueryRefused: a name or a type does not fit, or its rows come from elsewhere.
+    """
+    jvm: Any = session._jvm
+    try:
+        frame = DataFrame(
+            jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, checked.plan), session
+        )
+    except AnalysisException as error:
+        raise QueryRefused(sentence(error)) from None
+    plan: Any = frame._jdf.queryExecution().analyzed()
+    for leaf in _leaves(plan, frozenset(checked.tables)):
+        if leaf not in {"OneRowRelation", "LocalRelation", "Range", "CTERelationRef"}:
+            raise QueryRefused(f"{leaf} is not one of the tables that can be asked.")
+    return frame
+
+
+def sentence(error: PySparkException) -> str:
+    """What Spark says of a query, without its code, its plan and its trace."""
+    text = str(error).strip()
+    text = text.split("\n\n", 1)[0].split(";\n", 1)[0].split("\n", 1)[0]
+    before, _, after = text.partition("SQLSTATE:")
+    if before.startswith("["):
+        before = before.partition("] ")[2] or before
+    place = after.strip().partition(" ")[2].lstrip("; ").strip("()").replace("pos ", "position ")
+    said = before.strip()
+    return f"{said.rstrip('.')} ({place})." if place else said
+
+
+class _Walk:
+    """Goes through everything that a parsed plan is made of."""
+
+    def __init__(self, *, tables: frozenset[str]) -> None:
+        self.tables = tables
+        self.named: set[str] = set()
+        self.defined: set[str] = set()
+        self.nodes = 0
+
+    def node(self, found: Any) -> None:
+        """Check one object of the JVM and all that it holds.
+
+        Raises:
+            QueryRefused: it is not in the lists.
+        """
+        if found is None or isinstance(found, (str, int, float, bool, bytes, bytearray)):
+            return
+        self.nodes += 1
+        if self.nodes > MOST_NODES:
+            raise QueryRefused("The query is too large.")
+        name = str(found.getClass().getName())
+        if name.startswith(_CATALYST) and not name.startswith(VALUES):
+            self._catalyst(found, name.rpartition(".")[2])
+        elif name.startswith("scala.collection.") and not name.startswith(VALUES):
+            for each in _elements(found):
+                self.node(each)
+        elif name.startswith(("scala.Some", "scala.Tuple")):
+            for each in _parts(found):
+                self.node(each)
+        elif not name.startswith(VALUES) and name != "scala.None$":
+            raise _not_reading(name.rpartition(".")[2])
+
+    def _catalyst(self, found: Any, kind: str) -> None:
+        if kind not in PLANS and kind not in EXPRESSIONS:
+            raise _not_reading(kind)
+        if kind in {"GenericInternalRow", "GenericRowWithSchema"}:
+            return  # the values of VALUES (…)
+        match kind:
+            case "UnresolvedRelation":
+                self._relation(found)
+                return
+            case "UnresolvedWith":
+                if found.allowRecursion():
+                    raise QueryRefused("WITH RECURSIVE is not possible here.")
+                for each in _elements(found.cteRelations()):
+                    self.defined.add(str(each._1()).lower())
+            case "UnresolvedFunction":
+                _function(list(map(str, _elements(found.nameParts()))), functions.ALLOWED)
+            case "UnresolvedTableValuedFunction":
+                _function(list(map(str, _elements(found.name()))), functions.TABLES)
+            case "UnresolvedGenerator":
+                name = found.name()
+                _function(str(name.unquotedString()).split("."), functions.TABLES)
+                for each in _elements(found.children()):
+                    self.node(each)
+                return
+            case "UnresolvedAttribute" | "UnresolvedStar":
+                parts = _texts(found)
+                if any(part.lower() == "_metadata" for part in parts):
+                    raise QueryRefused("There is no column '_metadata'.")
+        for each in _parts(found):
+            self.node(each)
+
+    def _relation(self, found: Any) -> None:
+        parts = [str(part) for part in _elements(found.multipartIdentifier())]
+        if len(parts) != 1:
+            raise QueryRefused(
+                f"{'.'.join(parts)!r} is no table here: only {', '.join(sorted(self.tables))} can be asked, "
+                "no files and no other catalogs."
+            )
+        if not found.options().isEmpty():
+            raise QueryRefused("A table takes no options here.")
+        self.named.add(parts[0].lower())
+
+
+def _function(parts: list[str], allowed: Collection[str]) -> None:
+    name = ".".join(parts).lower()
+    if name not in allowed:
+        raise QueryRefused(f"The function {name!r} cannot be used here.")
+
+
+def _not_reading(kind: str) -> QueryRefused:
+    what = kind.rstrip("$").rpartition("$")[2].removeprefix("Unresolved")
+    return QueryRefused(f"Only one reading query (SELECT) is possible; {what} is not.")
+
+
+def _elements(found: Any) -> Iterator[Any]:
+    elements = found.iterator()
+    while elements.hasNext():
+        yield elements.next()
+
+
+def _parts(found: Any) -> Iterator[Any]:
+    parts = found.productIterator()
+    while parts.hasNext():
+        yield parts.next()
+
+
+def _texts(found: Any) -> list[str]:
+    """The strings that a node holds directly or in a list."""
+    texts = []
+    for part in _parts(found):
+        name = "" if isinstance(part, (str, int, bool)) or part is None else str(part.getClass().getName())
+        if isinstance(part, str):
+            texts.append(part)
+        elif name == "scala.Some":
+            texts += [str(each) for each in _elements(part.get())]
+        elif name.startswith("scala.collection."):
+            texts += [str(each) for each in _elements(part)]
+    return texts
+
+
+def _leaves(plan: Any, views: frozenset[str]) -> Iterator[str]:
+    """The kinds of the leaves of an analyzed plan, without looking into the views that were made for it."""
+    if plan.nodeName() == "View" and plan.isTempView() and plan.desc().identifier().table() in views:
+        return
+    children = list(_elements(plan.children()))
+    if not children:
+        yield str(plan.getClass().getSimpleName())
+    for each in [*children, *_elements(plan.subqueries()), *_elements(plan.innerChildren())]:
+        yield from _leaves(each, views)

@@ -1,0 +1,116 @@
+"""One query from its text to its answer: checked, run with limits on rows and bytes, cancelled when told to."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from spark import plans, tables
+from spark.jobs.settings import JobSettings
+from spark.tables import KnownBatches, Seen
+
+ANSWER_BYTES = 16 * 1024 * 1024
+"""An answer stops at so many bytes of rows, as a read of messages does."""
+
+SORT_BYTES = 64 * 1024 * 1024
+"""The heap that the rows of a sorted answer may take while they are chosen; larger ones are sorted on disk."""
+
+ATTEMPTS = 4
+"""How often a query is begun when the history moves on under it."""
+
+_JSON = {
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+}
+
+
+class QueryFailed(RuntimeError):
+    """A query was understood but could not be carried out; the message is a sentence for a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a query found.
+
+    Attributes:
+        columns: names and Spark's types, in order; a name may stand twice.
+        rows: each the JSON text of an array.
+        truncated: whether there was more, by rows or by bytes.
+    """
+
+    columns: list[tuple[str, str]]
+    rows: list[str]
+    truncated: bool
+
+
+def ask(
+    session: SparkSession, settings: JobSettings, sql: str, *, seen: Seen, known: KnownBatches, limit: int
+) -> Answer:
+    """Answer a query in the calling thread, whose job group and pool it runs in.
+
+    Args:
+        session: the process's session; the query gets one of its own, with nothing but its tables.
+        limit: most rows.
+
+    Raises:
+        QueryRefused: it does not only read, or is not understood.
+        QueryFailed: Spark could not carry it out.
+        LogError: a store does not answer.
+    """
+    own = session.newSession()
+    checked = plans.parse(own, sql, tables=tables.COLUMNS)
+    rows_in_heap = max(1, SORT_BYTES // max(1, tables.widest_body(settings, seen.streams)))
+    own.conf.set("spark.sql.execution.topKSortFallbackThreshold", rows_in_heap)
+    own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 1000)
+    for attempt in range(1, ATTEMPTS + 1):
+        tables.offer(own, settings, checked.tables, seen=seen, known=known)
+        try:
+            return _collected(plans.analyzed(own, checked), limit=limit)
+        except PySparkException as error:
+            if "HistoryMovedOn" not in str(error):
+                raise QueryFailed(plans.sentence(error)) from error
+            if attempt == ATTEMPTS:
+                raise QueryFailed("The history moved on each time this was tried; ask again.") from error
+    raise AssertionError("unreachable")
+
+
+def _collected(frame: DataFrame, *, limit: int) -> Answer:
+    columns = [(each.name, each.dataType.simpleString()) for each in frame.schema.fields]
+    numbered = frame.toDF(*[str(n) for n in range(len(columns))])
+    written = numbered.limit(limit + 1).select(sf.to_json(sf.struct("*"), _JSON).alias("row"))
+    found = [row.row for row in written.mapInArrow(within(ANSWER_BYTES), "row string").collect()]
+    is_cut = len(found) > limit or (bool(found) and found[-1] is None)
+    return Answer(
+        columns=columns,
+        rows=[_as_array(row) for row in found[:limit] if row is not None],
+        truncated=is_cut,
+    )
+
+
+def within(limit_bytes: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Rows of text until they have so many bytes; where more came, a null is the last one."""
+
+    def cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        left = limit_bytes
+        for batch in batches:
+            sizes = [len(text.encode()) for text in batch.column(0).to_pylist()]
+            fit = 0
+            while fit < len(sizes) and sizes[fit] <= left:
+                left -= sizes[fit]
+                fit += 1
+            yield batch.slice(0, fit)
+            if fit < len(sizes):
+                yield pa.RecordBatch.from_arrays([pa.nulls(1, batch.schema.field(0).type)], ["row"])
+                return
+
+    return cut
+
+
+def _as_array(row: str) -> str:
+    """``{"0":1,"1":"a"}`` as ``[1,"a"]``, each value as Spark wrote it."""
+    values = msgspec.json.decode(row, type=dict[str, msgspec.Raw]).values()
+    return "[" + ",".join(bytes(value).decode() for value in values) + "]"

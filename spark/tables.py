@@ -1,0 +1,186 @@
+"""The tables of a query: a snapshot of what a caller may see, as temporary views of one session.
+
+``messages`` is the history and the live tail, without gap and without overlap: for each stream the history up to where
+its log of batches ends, and the log from there to where it stood when the query began. ``metrics`` are the worker's
+samples, ``rollups`` what the jobs counted.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from spark.history import Batch, History
+from spark.jobs.settings import JobSettings
+from spark.positions import Position, positions
+from spark.tail import TailRange, live_tail
+from streams.log.config import Registered
+
+COLUMNS: Mapping[str, Sequence[tuple[str, str]]] = {
+    "messages": (
+        ("stream", "string"),
+        ("offset", "bigint"),
+        ("timestamp", "timestamp"),
+        ("id", "string"),
+        ("key", "string"),
+        ("headers", "map<string,string>"),
+        ("body", "string"),
+        ("bytes", "bigint"),
+    ),
+    "metrics": (
+        ("stream", "string"),
+        ("time", "timestamp"),
+        ("offset", "bigint"),
+        ("messages", "bigint"),
+        ("bytes", "bigint"),
+        ("committed", "bigint"),
+        ("lag", "bigint"),
+        ("messages_in", "double"),
+        ("bytes_in", "double"),
+        ("messages_out", "double"),
+    ),
+    "rollups": (
+        ("stream", "string"),
+        ("step", "string"),
+        ("start", "timestamp"),
+        ("messages", "bigint"),
+        ("bytes", "bigint"),
+    ),
+}
+"""The tables that can be asked: name → its columns and their types, in order."""
+
+_SAMPLED = (
+    "streams map<string, struct<offset: bigint, messages: bigint, bytes: bigint, committed: bigint, lag: bigint, "
+    "`in`: double, bytes_in: double, `out`: double>>, at bigint"
+)
+
+
+@dataclass(slots=True)
+class KnownBatches:
+    """The log of batches as far as it was read; it only grows, so each entry is read once a process."""
+
+    batches: list[Batch] = field(default_factory=list)
+
+    def refresh(self, history: History) -> list[Batch]:
+        """All batches that count now, oldest first."""
+        known = self.batches[-1].number if self.batches else 0
+        fresh = []
+        for batch in history.newest_first():
+            if batch.number <= known:
+                break
+            fresh.append(batch)
+        self.batches = [*self.batches, *reversed(fresh)]
+        return self.batches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a query may see.
+
+    Attributes:
+        streams: those whose messages it may read.
+        metrics_stream: the internal stream of samples; None where there is none.
+        rollups: what was counted of these streams, with the columns ``stream_id, step, start, messages, bytes``.
+    """
+
+    streams: Sequence[Registered]
+    metrics_stream: Registered | None
+    rollups: Callable[[], pa.Table]
+
+
+def offer(
+    session: SparkSession, settings: JobSettings, wanted: Collection[str], *, seen: Seen, known: KnownBatches
+) -> None:
+    """Make the tables that a query names the session's temporary views.
+
+    Raises:
+        LogError: a store does not answer.
+    """
+    if "messages" in wanted:
+        _messages(session, settings, seen.streams, known).createOrReplaceTempView("messages")
+    if "metrics" in wanted:
+        _metrics(session, settings, seen, known).createOrReplaceTempView("metrics")
+    if "rollups" in wanted:
+        _rollups(session, seen).createOrReplaceTempView("rollups")
+
+
+def widest_body(settings: JobSettings, streams: Sequence[Registered]) -> int:
+    """Bytes of the largest body that any of these streams ever took."""
+    with closing(settings.log()) as log:
+        at = log.run(positions(each.stream_id for each in streams))
+    return max((each.widest for each in at.values()), default=0)
+
+
+def _messages(
+    session: SparkSession, settings: JobSettings, streams: Sequence[Registered], known: KnownBatches
+) -> DataFrame:
+    with closing(settings.log()) as log:
+        # Before the log of batches: what is archived between the two is in the history, so nothing is missing.
+        at = log.run(positions((each.stream_id for each in streams), strict=True))
+    history = History(session, settings.history_url)
+    ends: dict[str, int] = {}
+    files = []
+    wanted = set(at)
+    for batch in known.refresh(history):
+        ends |= {stream_id: last for stream_id, last in batch.end.items() if stream_id in wanted}
+        files += [file for file in batch.files if file.stream_id in wanted]
+    columns = [name for name, _ in COLUMNS["messages"]]
+    tail = [
+        _tail_range(each, at[each.stream_id], ends.get(each.stream_id, 0))
+        for each in streams
+        if each.stream_id in at
+    ]
+    live = live_tail(
+        session,
+        [each for each in tail if each.first <= each.last],
+        redis_url=settings.redis_url,
+        memory_url=settings.memory_url,
+    )
+    return history.read(files).select(columns).union(live.select(columns)) if files else live.select(columns)
+
+
+def _tail_range(stream: Registered, at: Position, in_history: int) -> TailRange:
+    # A stream in memory that was lost is begun again above what the history has, and told to be archived up to there.
+    return TailRange(
+        workspace_id=stream.workspace_id,
+        stream_id=stream.stream_id,
+        stream=stream.name,
+        first=max(in_history, at.archived) + 1,
+        last=at.last,
+        archive=stream.archive,
+    )
+
+
+def _metrics(session: SparkSession, settings: JobSettings, seen: Seen, known: KnownBatches) -> DataFrame:
+    held = [] if seen.metrics_stream is None else [seen.metrics_stream]
+    body = sf.from_json("body", _SAMPLED)
+    return (
+        _messages(session, settings, held, known)
+        .select(body.alias("sample"))
+        .select(sf.col("sample.at").alias("at"), sf.explode("sample.streams").alias("stream_id", "is"))
+        .join(sf.broadcast(_names(session, seen.streams)), on="stream_id", how="inner")
+        .select(
+            "stream",
+            sf.timestamp_millis("at").alias("time"),
+            *[f"is.{name}" for name in ("offset", "messages", "bytes", "committed", "lag")],
+            sf.col("is.in").alias("messages_in"),
+            "is.bytes_in",
+            sf.col("is.out").alias("messages_out"),
+        )
+    )
+
+
+def _rollups(session: SparkSession, seen: Seen) -> DataFrame:
+    return (
+        session.createDataFrame(seen.rollups())
+        .join(sf.broadcast(_names(session, seen.streams)), on="stream_id", how="inner")
+        .select([name for name, _ in COLUMNS["rollups"]])
+    )
+
+
+def _names(session: SparkSession, streams: Sequence[Registered]) -> DataFrame:
+    rows = [(each.stream_id, each.name) for each in streams]
+    return session.createDataFrame(rows, "stream_id string, stream string")

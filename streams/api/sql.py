@@ -1,0 +1,214 @@
+"""Everything ever published, asked in SQL."""
+
+import json
+import re
+import time
+from typing import ClassVar
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from streams import selectors
+from streams.access import query_for
+from streams.api.base import ApiView
+from streams.api.fields import Moment, Strict, Text, WholeNumber
+from streams.api.operation import Operation
+from streams.errors import Refusal
+from streams.models import UNFINISHED, Query, QueryState
+from streams.services import queries as service
+
+PATH = "/api/v1/analytics/query"
+
+WAIT_S = 10.0
+"""How long a question waits for its answer before it is told where to ask for it."""
+
+POLL_S = 0.1
+REFUSALS: dict[str, str] = {
+    QueryState.REFUSED: "query_refused",
+    QueryState.FAILED: "query_failed",
+    QueryState.LOST: "query_lost",
+    QueryState.CANCELLED: "query_cancelled",
+}
+EXAMPLE = (
+    "SELECT stream, date_trunc('hour', timestamp) AS hour, count(*) AS messages "
+    "FROM messages WHERE key LIKE 'orders.%' GROUP BY ALL ORDER BY hour"
+)
+
+
+class QueryWanted(Strict):
+    """A question."""
+
+    sql = Text(
+        max_length=service.LONGEST_SQL, help_text="One SELECT over `messages`, `metrics` and `rollups`."
+    )
+    limit = WholeNumber(
+        max_value=service.MOST_ROWS, default=service.DEFAULT_ROWS, help_text="How many rows at most."
+    )
+
+
+class QueryColumn(serializers.Serializer):  # type: ignore[type-arg]
+    """A column of an answer."""
+
+    name = serializers.CharField()
+    type = serializers.CharField(help_text="Spark's type, such as `bigint` or `map<string,string>`.")
+
+
+@extend_schema_field({"type": "array", "items": {"type": "array", "items": {}}})
+class Rows(serializers.Field):  # type: ignore[type-arg]
+    """Rows of values."""
+
+
+class QueryAnswer(serializers.Serializer):  # type: ignore[type-arg]
+    """An answer; a number keeps its digits, a time is RFC 3339 in UTC, and not-a-number is a string."""
+
+    columns = QueryColumn(many=True)
+    rows = Rows()
+    truncated = serializers.BooleanField(help_text="There was more, by rows or beyond 16 MiB.")
+    elapsed = serializers.FloatField(help_text="Seconds from the question to the answer.")
+
+
+class QueryObject(serializers.Serializer):  # type: ignore[type-arg]
+    """A query, without its answer."""
+
+    id = serializers.IntegerField()
+    url = serializers.SerializerMethodField()
+    state = serializers.ChoiceField(choices=QueryState.values)
+    progress = serializers.FloatField(help_text="0 to 1, by Spark's tasks.")
+    sql = serializers.CharField()
+    asked_by = serializers.CharField()
+    created_at = Moment()
+    finished_at = Moment(allow_null=True)
+    error = serializers.SerializerMethodField(help_text="Why there is no answer, or null.")
+
+    def get_url(self, query: Query) -> str:
+        return query_url(query, self.context["request"])
+
+    def get_error(self, query: Query) -> str | None:
+        return query.error or None
+
+
+def query_url(query: Query, request: Request) -> str:
+    """Where to ask for the answer."""
+    return str(request.build_absolute_uri(f"{PATH}/{query.pk}"))
+
+
+class SqlQueriesView(ApiView):
+    """``/analytics/query``"""
+
+    operations: ClassVar = {
+        "GET": Operation(
+            id="queries_list",
+            summary="List the queries of the last day, newest first",
+            scope="read",
+            answer=QueryObject,
+            many=True,
+            description="The newest 100, without their answers.",
+        ),
+        "POST": Operation(
+            id="query_ask",
+            summary="Ask in SQL",
+            scope="read",
+            body=QueryWanted,
+            answer=QueryAnswer,
+            also={202: "Not answered within 10 s: `{id, url, state, …}`, to be asked for at `url`."},
+            refusals=(
+                "query_refused",
+                "query_failed",
+                "query_cancelled",
+                "query_lost",
+                "history_unavailable",
+            ),
+            description=(
+                "One reading query of Spark's SQL over everything ever published: `messages` is the history and "
+                "the live tail, up to the last publish that was acknowledged; `metrics` are the live samples of "
+                "the last hours, `rollups` what the history counted. A token that is narrowed to streams sees "
+                "these alone."
+            ),
+            examples={"hours": {"sql": EXAMPLE}, "newest": {"sql": "SELECT * FROM messages", "limit": 10}},
+        ),
+    }
+
+    def get(self, request: Request) -> Response:
+        return Response(self.rows(QueryObject, selectors.queries_latest(self.caller, limit=100)))
+
+    def post(self, request: Request) -> HttpResponse | Response:
+        wanted = self.sent(QueryWanted)
+        query = service.query_ask(self.caller, sql=wanted["sql"], limit=wanted["limit"])
+        deadline = time.monotonic() + WAIT_S
+        while time.monotonic() < deadline and not _is_finished(query):
+            time.sleep(POLL_S)
+        return answered(query, request)
+
+
+class SqlQueryView(ApiView):
+    """``/analytics/query/{id}``"""
+
+    operations: ClassVar = {
+        "GET": Operation(
+            id="query_get",
+            summary="Get the answer to a query",
+            scope="read",
+            answer=QueryAnswer,
+            also={202: "Not answered yet."},
+            refusals=(
+                "query_not_found",
+                "query_refused",
+                "query_failed",
+                "query_cancelled",
+                "query_lost",
+            ),
+            description="An answer is kept for an hour.",
+        ),
+        "DELETE": Operation(
+            id="query_cancel",
+            summary="Cancel a query",
+            scope="read",
+            status=204,
+            refusals=("query_not_found",),
+            description="Its jobs in Spark end. One that is answered already is let be.",
+        ),
+    }
+
+    def get(self, request: Request, query_id: str) -> HttpResponse | Response:
+        return answered(query_for(self.caller, number_of(query_id)), request)
+
+    def delete(self, request: Request, query_id: str) -> Response:
+        service.query_cancel(query_for(self.caller, number_of(query_id)))
+        return Response(status=204)
+
+
+def answered(query: Query, request: Request) -> HttpResponse | Response:
+    """What there is to say of a query now.
+
+    Raises:
+        Refusal: it has ended without an answer.
+    """
+    query.refresh_from_db()
+    if query.state in UNFINISHED:
+        shown = QueryObject(query, context={"request": request}).data
+        return Response(shown, status=202, headers={"Location": shown["url"], "Retry-After": "1"})
+    if query.state != QueryState.SUCCEEDED:
+        raise Refusal(REFUSALS[query.state], query.error or "The query was cancelled.", query=query.pk)
+    if not query.columns:
+        raise Refusal("query_not_found", "The answer is no longer kept; ask again.")
+    return HttpResponse(answer_of(query), content_type="application/json")
+
+
+def answer_of(query: Query) -> bytes:
+    """The answer as JSON; the rows are text already, and stay as Spark wrote them."""
+    columns = [{"name": name, "type": kind} for name, kind in query.columns]
+    rest = json.dumps({"truncated": query.truncated, "elapsed": query.elapsed_s})
+    return f'{{"columns": {json.dumps(columns)}, "rows": {query.rows}, {rest[1:]}'.encode()
+
+
+def number_of(text: str) -> int | None:
+    """An id from a path; None for what is none."""
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
+
+
+def _is_finished(query: Query) -> bool:
+    state = Query.objects.filter(pk=query.pk).values_list("state", flat=True).first()
+    return state not in UNFINISHED

@@ -1,0 +1,189 @@
+"""Questions in SQL: put into the queue, taken from it, answered, cancelled, forgotten; and kept under a name."""
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from streams.access import Caller
+from streams.errors import Refusal
+from streams.models import UNFINISHED, Query, QueryState, SavedQuery
+from streams.services.events import event_record
+
+LONGEST_SQL = 20_000
+"""Characters of a query."""
+
+MOST_ROWS = 10_000
+DEFAULT_ROWS = 1_000
+
+MOST_UNFINISHED = 10
+"""Queries of one workspace that wait or run; each may hold a request for as long as it waits."""
+
+KEPT = timedelta(hours=24)
+"""How long a query and who asked it are kept."""
+
+ANSWER_KEPT = timedelta(hours=1)
+"""How long an answer can be asked for."""
+
+LOST = "The analytics process ended while this ran; ask again."
+
+
+def query_ask(caller: Caller, *, sql: str, limit: int = DEFAULT_ROWS) -> Query:
+    """Queue a query.
+
+    Raises:
+        Refusal: ``forbidden`` without the scope ``read``; ``history_unavailable`` where nothing would answer;
+            ``rate_limited`` while too many of the workspace are not answered yet.
+    """
+    caller.demand("read")
+    if not settings.ENV.history:
+        raise Refusal("history_unavailable", "The history is switched off here (OKMQ_HISTORY=off).")
+    with transaction.atomic():
+        waiting = Query.objects.filter(workspace=caller.workspace, state__in=UNFINISHED).count()
+        if waiting >= MOST_UNFINISHED:
+            raise Refusal(
+                "rate_limited",
+                f"{waiting} queries of this workspace are not answered yet; wait for one, or cancel one.",
+                headers={"Retry-After": "5"},
+            )
+        return Query.objects.create(
+            workspace=caller.workspace,
+            sql=sql,
+            limit=limit,
+            streams=list(caller.streams),
+            asked_by=caller.actor.name,
+        )
+
+
+def query_cancel(query: Query) -> None:
+    """End a query that is not answered yet; one that is running within a second or so."""
+    with transaction.atomic():
+        if not _finish(query, QueryState.CANCELLED, only=[QueryState.QUEUED]):
+            Query.objects.filter(pk=query.pk, state__in=UNFINISHED).update(cancel=True)
+
+
+def query_take() -> Query | None:
+    """The oldest query that waits, now starting; None where none does."""
+    queued = Query.objects.filter(state=QueryState.QUEUED)
+    if not queued.exists():  # the look is cheap, the lock is not
+        return None
+    with transaction.atomic():
+        query = queued.select_for_update().select_related("workspace").order_by("id").first()
+        if query is not None:
+            query.state, query.started_at = QueryState.STARTING, timezone.now()
+            query.save(update_fields=["state", "started_at"])
+        return query
+
+
+def query_runs(query: Query) -> None:
+    """Spark is there."""
+    Query.objects.filter(pk=query.pk, state=QueryState.STARTING).update(state=QueryState.RUNNING)
+
+
+def query_progress(query: Query, progress: float) -> bool:
+    """Note how far a query is, 0 to 1; whether it is still wanted."""
+    held = Query.objects.filter(pk=query.pk, state__in=UNFINISHED, cancel=False)
+    if progress > query.progress:
+        query.progress = progress
+        return bool(held.update(progress=progress))
+    return held.exists()
+
+
+def query_answer(
+    query: Query, *, columns: Iterable[tuple[str, str]], rows: Sequence[str], truncated: bool
+) -> None:
+    """Keep the answer; each row is the JSON text of an array."""
+    _finish(
+        query,
+        QueryState.SUCCEEDED,
+        columns=[list(column) for column in columns],
+        rows=f"[{','.join(rows)}]",
+        row_count=len(rows),
+        truncated=truncated,
+        progress=1.0,
+    )
+
+
+def query_end(query: Query, state: QueryState, *, error: str = "") -> None:
+    """End a query without an answer."""
+    _finish(query, state, error=error)
+
+
+def queries_lost() -> int:
+    """End the queries that a process which died was answering; returns how many."""
+    held = Query.objects.filter(state__in=[QueryState.STARTING, QueryState.RUNNING])
+    return held.update(state=QueryState.LOST, error=LOST, finished_at=timezone.now())
+
+
+def queries_refuse(*, reason: str) -> int:
+    """End the queries that nothing will answer, with the reason; returns how many."""
+    held = Query.objects.filter(state=QueryState.QUEUED)
+    return held.update(state=QueryState.LOST, error=reason, finished_at=timezone.now())
+
+
+def queries_forget() -> None:
+    """Let go of answers, and later of queries, that are old."""
+    now = timezone.now()
+    old = Query.objects.filter(finished_at__lt=now - ANSWER_KEPT, state=QueryState.SUCCEEDED).exclude(
+        rows="[]"
+    )
+    old.update(rows="[]", columns=[])
+    Query.objects.filter(created_at__lt=now - KEPT).delete()
+
+
+def saved_query_put(caller: Caller, *, name: str, sql: str) -> SavedQuery:
+    """Keep a query under a name, in place of what stood there.
+
+    Raises:
+        Refusal: ``forbidden`` without the scope ``manage``, or for a caller that is narrowed to streams.
+    """
+    caller.demand("manage")
+    caller.demand_every_stream()
+    with transaction.atomic():
+        held = SavedQuery.objects.filter(workspace=caller.workspace, name=name).first()
+        saved, _ = SavedQuery.objects.update_or_create(
+            workspace=caller.workspace, name=name, defaults={"sql": sql, "saved_by": caller.actor.name}
+        )
+        if held is None or held.sql != sql:
+            event_record(
+                caller.workspace,
+                kind="history.query_saved",
+                actor=caller.actor,
+                before=None if held is None else {"sql": held.sql},
+                after={"sql": sql},
+                summary=f"Query {name} was saved.",
+            )
+    return saved
+
+
+def saved_query_delete(caller: Caller, *, name: str) -> bool:
+    """Let go of a saved query; whether there was one.
+
+    Raises:
+        Refusal: as ``saved_query_put``.
+    """
+    caller.demand("manage")
+    caller.demand_every_stream()
+    with transaction.atomic():
+        held = SavedQuery.objects.filter(workspace=caller.workspace, name=name).first()
+        if held is None:
+            return False
+        held.delete()
+        event_record(
+            caller.workspace,
+            kind="history.query_deleted",
+            actor=caller.actor,
+            before={"sql": held.sql},
+            summary=f"Saved query {name} was deleted.",
+        )
+    return True
+
+
+def _finish(
+    query: Query, state: QueryState, *, only: Sequence[QueryState] = UNFINISHED, **fields: object
+) -> bool:
+    """Take a query to an end, once; whether it was this call."""
+    held = Query.objects.filter(pk=query.pk, state__in=only)
+    return bool(held.update(state=state, finished_at=timezone.now(), **fields))

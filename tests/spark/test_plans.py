@@ -1,0 +1,119 @@
+"""Only reading, and only the tables that are there: decided on what Spark makes of the text."""
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark import plans
+from spark.functions import ALLOWED
+from spark.plans import QueryRefused
+
+pytestmark = pytest.mark.spark
+
+TABLES = ("messages", "metrics", "rollups")
+
+
+@pytest.fixture(scope="module")
+def asking(spark: SparkSession) -> SparkSession:
+    """A session as a query has it, with small tables."""
+    own = spark.newSession()
+    for table in TABLES:
+        rows = own.createDataFrame(
+            [], "stream string, offset bigint, key string, body string, headers map<string, string>"
+        )
+        rows.createOrReplaceTempView(table)
+    return own
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM messages WHERE offset > 3 AND key LIKE 'a%' OR offset BETWEEN 1 AND 2 ORDER BY offset LIMIT 3",
+        "WITH a AS (SELECT stream, count(*) AS n FROM messages GROUP BY ALL HAVING count(*) > 1) SELECT * FROM a",
+        "SELECT m.stream, r.offset FROM messages m LEFT JOIN rollups r USING (stream) WHERE NOT m.offset <=> r.offset",
+        "SELECT (SELECT max(offset) FROM metrics) AS m, EXISTS (SELECT 1 FROM messages) AS e",
+        "SELECT rank() OVER (PARTITION BY stream ORDER BY offset), sum(offset) OVER (ORDER BY offset ROWS 2 PRECEDING) "
+        "FROM messages",
+        "SELECT k, v FROM messages LATERAL VIEW explode(headers) h AS k, v",
+        "SELECT * FROM messages m, LATERAL (SELECT m.offset + 1 AS next)",
+        "SELECT * FROM messages PIVOT (count(offset) FOR stream IN ('a', 'b'))",
+        "SELECT * FROM (SELECT stream, offset FROM messages) UNPIVOT (v FOR k IN (offset))",
+        "SELECT stream FROM messages UNION SELECT stream FROM rollups EXCEPT SELECT 'a' INTERSECT SELECT 'b'",
+        "SELECT CASE WHEN cast(body AS int) > 1 THEN 'a' ELSE trim(body) END, extract(hour FROM now()) FROM messages",
+        "SELECT filter(array(1, 2), x -> x > 1), parse_json(body):a.b::int, struct(1 AS a).a FROM messages",
+        "SELECT count(DISTINCT key) FILTER (WHERE offset > 1), percentile_cont(0.5) WITHIN GROUP (ORDER BY offset) "
+        "FROM messages GROUP BY GROUPING SETS ((stream), ())",
+        "SELECT * EXCEPT (body) FROM messages TABLESAMPLE (10 PERCENT)",
+        "SELECT a FROM VALUES (1), (2) t(a)",
+        "TABLE messages",
+    ],
+)
+def test_reading_is_possible(asking: SparkSession, sql: str) -> None:
+    plans.analyzed(asking, plans.parse(asking, sql, tables=TABLES))
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("", "empty"),
+        ("SELEC 1", "Syntax error"),
+        ("SELECT 1; SELECT 2", "Syntax error"),
+        ("SELECT nope FROM messages", "`nope`"),
+        ("INSERT INTO messages VALUES (1)", "InsertInto"),
+        ("CREATE TABLE x AS SELECT 1", "Create"),
+        ("CREATE TEMPORARY VIEW messages AS SELECT 1", "Create"),
+        ("DROP TABLE messages", "Drop"),
+        ("SET spark.sql.runSQLOnFiles=true", "Set"),
+        ("ADD JAR '/tmp/x.jar'", "Add"),
+        ("CACHE TABLE messages", "Cache"),
+        ("EXPLAIN SELECT 1", "Explain"),
+        ("SHOW TABLES", "Show"),
+        ("DESCRIBE messages", "Describe"),
+        ("BEGIN SELECT 1; END", "Compound"),
+        ("EXECUTE IMMEDIATE 'SELECT 1'", "only|Only"),
+        ("DECLARE VARIABLE x INT", "Create"),
+        ("SELECT * FROM parquet.`/etc`", "no files"),
+        ("SELECT * FROM json.`file:///etc/passwd`", "no files"),
+        ("SELECT * FROM IDENTIFIER('parquet.`/etc`')", "no files"),
+        ("WITH a AS (SELECT * FROM text.`/etc/passwd`) SELECT * FROM a", "no files"),
+        ("SELECT (SELECT max(value) FROM text.`/etc/passwd`)", "no files"),
+        ("SELECT 1 WHERE 1 IN (SELECT value FROM text.`/etc/passwd`)", "no files"),
+        ("SELECT * FROM spark_catalog.default.messages", "no other catalogs"),
+        ("SELECT * FROM global_temp.x", "no other catalogs"),
+        ("SELECT * FROM elsewhere", "There is no table 'elsewhere'"),
+        ("SELECT * FROM messages WITH (path = '/etc')", "options"),
+        ("SELECT * FROM messages VERSION AS OF 1", "TimeTravel"),
+        ("SELECT * FROM STREAM(messages)", "Streaming"),
+        ("SELECT * FROM read_files('/etc')", "'read_files'"),
+        ("SELECT _metadata.file_path FROM messages", "_metadata"),
+        ("SELECT messages._metadata FROM messages", "_metadata"),
+        ("SELECT input_file_name() FROM messages", "'input_file_name'"),
+        ("SELECT java_method('java.lang.System', 'getenv', 'HOME')", "'java_method'"),
+        ("SELECT reflect('java.lang.Runtime', 'getRuntime')", "'reflect'"),
+        ("SELECT system.builtin.java_method('a', 'b')", "java_method"),
+        ("SELECT max(try_reflect('a', 'b')) OVER () FROM messages", "'try_reflect'"),
+        ("SELECT filter(array(1), x -> java_method('a', 'b')) FROM messages", "'java_method'"),
+        ("SELECT * FROM messages ORDER BY reflect('a', 'b')", "'reflect'"),
+        ("SELECT current_user()", "current_user|CurrentUser"),
+        ("SELECT repeat('x', 1000000000)", "'repeat'"),
+        ("SELECT TRANSFORM (body) USING 'cat' FROM messages", "ScriptTransformation"),
+        ("SELECT /*+ REPARTITION(100000) */ * FROM messages", "Hint"),
+        ("WITH RECURSIVE a AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM a) SELECT * FROM a", "RECURSIVE"),
+        ("SELECT :parameter", "Parameter"),
+        ("SELECT " + "(" * 3000 + "1" + ")" * 3000, "nested|complex"),
+        ("SELECT " + " + ".join(["1"] * 400) + ", 1" * 3000, "large"),
+    ],
+)
+def test_anything_else_is_refused(asking: SparkSession, sql: str, said: str) -> None:
+    with pytest.raises(QueryRefused, match=said) as refused:
+        plans.analyzed(asking, plans.parse(asking, sql, tables=TABLES))
+    assert "\n" not in str(refused.value)
+
+
+def test_nothing_of_the_process_is_put_into_the_text(asking: SparkSession) -> None:
+    found = plans.analyzed(asking, plans.parse(asking, "SELECT '${env:HOME}' AS x", tables=TABLES))
+    assert found.collect()[0].x == "${env:HOME}"
+
+
+def test_every_function_on_the_list_is_one_of_sparks_own(spark: SparkSession) -> None:
+    known = {row.function for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
+    assert ALLOWED - known == set()

@@ -1,0 +1,104 @@
+"""Queries beside runs in the analytics process: answered, refused, cancelled and cut off, each with a sentence."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from okmq.analytics import Analytics
+from okmq.queries import Queries, group_of
+from spark import watching
+from streams import store
+from streams.models import Query, QueryState, Run, Workspace
+from streams.services import queries as service
+from tests.spark.published import Published
+from tests.waiting import until
+
+pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
+
+ENDLESS = "SELECT count(*) FROM range(1000000000000000) WHERE hash(id) = 7 AND hash(id) = 8"
+
+
+@pytest.fixture
+def here(published: Published) -> Published:
+    """What is published, in a workspace that the database knows."""
+    workspace = Workspace.objects.create(name=published.workspace)
+    return replace(published, workspace_id=workspace.pk)
+
+
+@pytest.fixture
+def analytics(here: Published, tmp_path: Path, settings: Any, spark: SparkSession) -> Iterator[Analytics]:
+    """The process's inside, on the store and a history of this test's own."""
+    settings.ENV = replace(
+        settings.ENV,
+        redis_url=here.url,
+        data_dir=tmp_path,
+        history_url=str(tmp_path / "history"),
+        history_every_s=3600,
+    )
+    store.log.cache_clear()
+    yield Analytics(settings.ENV, stop=threading.Event())
+    store.log.cache_clear()
+
+
+def put(here: Published, sql: str, *, streams: tuple[str, ...] = ()) -> Query:
+    return Query.objects.create(
+        workspace_id=here.workspace_id, sql=sql, limit=100, streams=list(streams), asked_by="somebody"
+    )
+
+
+def answered(analytics: Analytics, query: Query) -> Query:
+    assert analytics.queries.answer_next()
+    query.refresh_from_db()
+    return query
+
+
+def test_a_query_is_answered_from_history_and_live_tail_of_its_own_workspace(
+    analytics: Analytics, here: Published
+) -> None:
+    elsewhere = replace(here, workspace="elsewhere", workspace_id=here.workspace_id + 1)
+    elsewhere.numbered(elsewhere.stream("a"), 3)
+    stream = here.stream("a")
+    here.numbered(stream, 20)
+    analytics.tick()
+    while Run.objects.filter(state="queued").exists():
+        analytics.tick()
+    here.numbered(stream, 5, prefix="live")
+    here.numbered(here.stream("b"), 7)
+    sql = "SELECT (SELECT count(*) FROM messages), (SELECT sum(messages) FROM rollups WHERE step = 'day')"
+    query = answered(analytics, put(here, sql, streams=("a*",)))
+    assert (query.state, query.rows, query.row_count) == (QueryState.SUCCEEDED, "[[25,20]]", 1)
+    assert query.columns[0][1] == "bigint"
+    assert answered(analytics, put(here, "SELECT count(*) FROM messages")).rows == "[[32]]"
+    refused = answered(analytics, put(here, "DROP TABLE messages"))
+    assert (refused.state, refused.rows) == (QueryState.REFUSED, "[]")
+    assert "Drop" in refused.error
+
+
+def test_an_endless_query_holds_up_no_run_and_is_cancelled_to_its_last_task(
+    analytics: Analytics, here: Published
+) -> None:
+    query = put(here, ENDLESS)
+    answering = threading.Thread(target=analytics.queries.answer_next)
+    answering.start()
+    until(lambda: watching.tasks_left(group_of(query)), within_s=60, what="its tasks run")
+    assert Query.objects.get().state == QueryState.RUNNING
+    here.numbered(here.stream("a"), 10)
+    analytics.tick()
+    assert list(Run.objects.filter(job="archive").values_list("state", flat=True)) == ["succeeded"]
+    service.query_cancel(query)
+    answering.join(60)
+    query.refresh_from_db()
+    assert query.state == QueryState.CANCELLED
+    assert not watching.tasks_left(group_of(query))
+
+
+def test_a_query_has_its_time(analytics: Analytics, here: Published) -> None:
+    analytics.queries = Queries(analytics.env, spark=analytics.spark, stop=analytics.stop, time_limit_s=1.0)
+    query = answered(analytics, put(here, ENDLESS))
+    assert (query.state, query.error) == (QueryState.FAILED, "It took longer than 1 seconds.")
+    assert not watching.tasks_left(group_of(query))

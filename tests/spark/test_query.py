@@ -1,0 +1,305 @@
+"""What a query sees: everything ever published, each message once, beside plain Python over what was published."""
+
+import json
+import random
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from okmq import flights
+from spark import query
+from spark.history import History
+from spark.jobs.archive import archive
+from spark.jobs.settings import JobSettings
+from spark.query import Answer, QueryFailed
+from spark.tables import KnownBatches, Seen
+from streams.log import config, trim
+from streams.log.client import Log
+from streams.log.entries import NewMessage, timestamp
+from tests.servers import store
+from tests.spark.published import Published
+
+pytestmark = pytest.mark.spark
+
+
+class Asker:
+    """Asks as somebody who sees every stream of one workspace, unless told otherwise."""
+
+    def __init__(self, spark: SparkSession, published: Published, settings: JobSettings) -> None:
+        self.spark = spark
+        self.published = published
+        self.settings = settings
+        self.known = KnownBatches()
+        self.rollups = pa.table({"stream_id": pa.array([], pa.string())})
+
+    def __call__(self, sql: str, *, limit: int = 10_000, only: str | None = None) -> list[Any]:
+        """The rows, decoded."""
+        return [json.loads(row) for row in self.answer(sql, limit=limit, only=only).rows]
+
+    def answer(self, sql: str, *, limit: int = 10_000, only: str | None = None) -> Answer:
+        registered = self.published.log.run(config.streams())
+        seen = Seen(
+            streams=[each for each in registered if not each.internal and only in {None, each.name}],
+            metrics_stream=next((each for each in registered if each.internal), None),
+            rollups=lambda: self.rollups,
+        )
+        return query.ask(self.spark, self.settings, sql, seen=seen, known=self.known, limit=limit)
+
+    def archive(self) -> None:
+        archive(self.spark, self.settings)
+
+
+@pytest.fixture
+def ask(spark: SparkSession, published: Published, settings_of_job: JobSettings) -> Asker:
+    return Asker(spark, published, settings_of_job)
+
+
+def removed_by_limit(published: Published, name: str, *, keep: int) -> None:
+    """Have a limit take all but the newest messages, physically as far as the history has them."""
+    stream_id = published.stream(name, max_messages=keep)
+    published.log.run(trim.apply_limits(stream_id))
+    published.log.run(trim.drop(stream_id))
+
+
+def expected(published: Published, **stream_ids: str) -> list[list[Any]]:
+    """What stands in the store, as the rows of ``SELECT * FROM messages ORDER BY stream, offset``."""
+    return [
+        [name, row[1], timestamp(row[2]), *row[3:]]
+        for name, stream_id in sorted(stream_ids.items())
+        for row in published.stored(stream_id)
+    ]
+
+
+def odd_messages(*, seed: int, count: int) -> Iterator[NewMessage]:
+    """Messages with unusual bodies, keys and headers, always the same ones of a seed."""
+    chance = random.Random(seed)
+    bodies: list[Any] = [None, True, 'ü€😀\u0000\\"', 10**29 + 7, -1.5e-300, [], {}, {"a": {"b": [1, None]}}]
+    for n in range(count):
+        body = json.dumps(chance.choice(bodies)) if n % 3 else json.dumps({"n": n, "big": 2**63 - 1 - n})
+        headers = {"h": "wert ñ", "n": str(n)} if n % 4 == 0 else None
+        key = None if n % 5 == 0 else f"k.{chance.randrange(4)}"
+        yield NewMessage(
+            id=f"{seed}-{n}",
+            body=body.encode(),
+            key=key,
+            headers=None if headers is None else json.dumps(headers).encode(),
+        )
+
+
+def test_answers_are_those_of_plain_python_over_all_that_was_published(
+    ask: Asker, published: Published
+) -> None:
+    chance = random.Random(7)
+    departures = flights.load()
+    flown = [departures.message(chance.randrange(len(departures))) for _ in range(900)]
+    flown = list({each["id"]: each for each in flown}.values())
+    odd, fly = published.stream("odd"), published.stream("flights")
+    published.publish(odd, odd_messages(seed=1, count=120))
+    published.delete(odd, [3, 4, 50])
+    new = [
+        NewMessage(id=each["id"], key=each["key"], body=json.dumps(each["body"]).encode()) for each in flown
+    ]
+    published.publish(fly, new[:500])
+    ask.archive()
+    published.publish(fly, new[500:])
+    published.publish(odd, odd_messages(seed=2, count=60))
+    published.publish(odd, [NewMessage(id="wide", body=json.dumps("w" * 1_000_000).encode())])
+    published.delete(odd, [130])
+    rows = expected(published, odd=odd, flights=fly)
+    # Taken away by a limit only after the history has some of it: it is still all there.
+    removed_by_limit(published, "flights", keep=100)
+
+    assert ask("SELECT * FROM messages ORDER BY stream, offset") == rows
+
+    delays = defaultdict(list)
+    for each in flown:
+        delays[each["key"]].append(each["body"]["dep_delay"])
+    late = [
+        [
+            key,
+            len(found),
+            sum(1 for delay in found if delay is None),
+            max((d for d in found if d is not None), default=None),
+        ]
+        for key, found in sorted(delays.items())
+    ]
+    assert late == ask(
+        """
+        WITH f AS (SELECT key, cast(get_json_object(body, '$.dep_delay') AS int) AS delay
+                   FROM messages WHERE stream = 'flights')
+        SELECT key, count(*), count_if(delay IS NULL), max(delay) FROM f GROUP BY key ORDER BY key
+        """
+    )
+    big = [[row[0], row[1], json.loads(row[6])["big"]] for row in rows if '"big"' in row[6]]
+    assert big == ask(
+        "SELECT stream, offset, cast(body:big AS bigint) FROM "
+        "(SELECT stream, offset, parse_json(body) AS body FROM messages WHERE body LIKE '%\"big\"%') "
+        "ORDER BY stream, offset"
+    )
+
+
+def test_what_the_history_and_retention_take_while_a_query_begins_is_neither_missing_nor_twice(
+    ask: Asker, published: Published
+) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 300)
+    ask.archive()
+    published.numbered(stream, 200, prefix="live")
+
+    class Overtaken(KnownBatches):
+        """After the first look at the history it goes on, and a limit takes what it then has."""
+
+        looks = 0
+
+        def refresh(self, history: History) -> list[Any]:
+            found = super().refresh(history)
+            self.looks += 1
+            if self.looks == 1:
+                ask.archive()
+                removed_by_limit(published, "a", keep=10)
+            return found
+
+    ask.known = Overtaken()
+    assert ask("SELECT count(*), count(DISTINCT offset), max(offset) FROM messages") == [[500, 500, 500]]
+    assert ask.known.looks == 2
+
+
+def test_a_query_sees_every_publish_that_was_acknowledged_before_it(ask: Asker, published: Published) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 50)
+    acknowledged, stop = [50], threading.Event()
+
+    def publish() -> None:
+        with closing(Log(published.url)) as log:
+            mine = replace(published, log=log)
+            n = 0
+            while not stop.is_set():
+                n += 1
+                acknowledged[0] = mine.numbered(stream, 20, prefix=f"p{n}-")
+
+    publishing = threading.Thread(target=publish)
+    publishing.start()
+    try:
+        for round_ in range(3):
+            if round_ == 1:
+                ask.archive()
+            before = acknowledged[0]
+            ((count, distinct, last),) = ask("SELECT count(*), count(DISTINCT id), max(offset) FROM messages")
+            assert count == distinct == last >= before
+    finally:
+        stop.set()
+        publishing.join()
+
+
+def test_streams_that_are_not_archived_internal_or_not_for_the_caller(
+    ask: Asker, published: Published
+) -> None:
+    shown, unarchived, secret = (
+        published.stream("shown"),
+        published.stream("unarchived", archive=False),
+        published.stream("secret"),
+    )
+    published.numbered(shown, 5)
+    published.numbered(unarchived, 7)
+    published.numbered(secret, 9)
+    ask.archive()
+    published.numbered(secret, 2, prefix="live")
+    by_stream = "SELECT stream, count(*) FROM messages GROUP BY stream ORDER BY stream"
+    assert ask(by_stream) == [["secret", 11], ["shown", 5], ["unarchived", 7]]
+    assert ask(by_stream, only="shown") == [["shown", 5]]
+    published.remove("secret")
+    assert ask(by_stream) == [["shown", 5], ["unarchived", 7]]
+
+
+def test_streams_in_memory_are_seen_too(
+    spark: SparkSession, published: Published, settings_of_job: JobSettings, tmp_path: Path
+) -> None:
+    folder = tmp_path / "volatile"
+    folder.mkdir()
+    with store(folder, fsync=None) as volatile, closing(Log(published.url, memory_url=volatile.url)) as log:
+        both = replace(published, log=log, memory_url=volatile.url)
+        ask = Asker(spark, both, replace(settings_of_job, memory_url=volatile.url))
+        fleeting = both.memory_stream("fleeting")
+        both.numbered(fleeting, 30)
+        ask.archive()
+        both.numbered(fleeting, 12, prefix="live")
+        assert ask("SELECT count(*), max(offset) FROM messages") == [[42, 42]]
+
+
+def test_samples_and_rollups(ask: Asker, published: Published) -> None:
+    stream, other = published.stream("a"), published.stream("b")
+    samples = published.stream("_metrics", internal=True, archive=False)
+    figures = {
+        "offset": 5,
+        "messages": 4,
+        "bytes": 40,
+        "committed": 1,
+        "lag": 3,
+        "in": 2.5,
+        "bytes_in": 9,
+        "out": 0,
+    }
+    bodies = [
+        {"at": 1_700_000_000_123, "streams": {stream: figures, "gone": figures}},
+        {"at": 1_700_000_001_000, "streams": {}, "groups": {stream: {}}},
+    ]
+    published.publish(
+        samples, [NewMessage(id=f"{n}", body=json.dumps(b).encode()) for n, b in enumerate(bodies)]
+    )
+    assert ask("SELECT * FROM metrics") == [["a", "2023-11-14T22:13:20.123Z", 5, 4, 40, 1, 3, 2.5, 9.0, 0.0]]
+    ask.rollups = pa.table(
+        {
+            "stream_id": [stream, other, "gone"],
+            "step": ["day", "day", "day"],
+            "start": pa.array([0, 86_400_000, 0], pa.timestamp("ms", tz="UTC")),
+            "messages": [1, 2, 3],
+            "bytes": [10, 20, 30],
+        }
+    )
+    assert ask("SELECT * FROM rollups ORDER BY stream") == [
+        ["a", "day", "1970-01-01T00:00:00.000Z", 1, 10],
+        ["b", "day", "1970-01-02T00:00:00.000Z", 2, 20],
+    ]
+
+
+def test_an_answer_stops_at_its_rows_and_at_its_bytes(
+    ask: Asker, published: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published.numbered(published.stream("a"), 50)
+    by_offset = "SELECT offset FROM messages ORDER BY offset DESC"
+    answer = ask.answer(by_offset, limit=10)
+    assert (answer.rows, answer.truncated) == ([f"[{n}]" for n in range(50, 40, -1)], True)
+    assert not ask.answer(by_offset, limit=50).truncated
+    monkeypatch.setattr(query, "ANSWER_BYTES", 100)
+    answer = ask.answer("SELECT id, body FROM messages ORDER BY offset", limit=50)
+    assert answer.truncated
+    assert 0 < sum(map(len, answer.rows)) <= 100
+
+
+def test_values_keep_their_digits_and_columns_their_names(ask: Asker) -> None:
+    answer = ask.answer(
+        "SELECT 9007199254740993 AS n, 9007199254740993 AS n, 1.50 AS d, double('NaN') AS nan, NULL AS nothing, "
+        "map('k', array(1)) AS m, x'00ff' AS b, timestamp'2026-01-02 03:04:05.678' AS t, date'2026-01-02' AS day, "
+        "interval 1 day AS i, 'ü\"<b>' AS s"
+    )
+    assert [name for name, _ in answer.columns][:3] == ["n", "n", "d"]
+    assert answer.columns[5] == ("m", "map<string,array<int>>")
+    assert answer.rows == [
+        '[9007199254740993,9007199254740993,1.50,"NaN",null,{"k":[1]},"AP8=","2026-01-02T03:04:05.678Z",'
+        '"2026-01-02","INTERVAL \'1\' DAY","ü\\"<b>"]'
+    ]
+
+
+def test_what_cannot_be_carried_out_is_a_sentence(ask: Asker) -> None:
+    with pytest.raises(QueryFailed) as failed:
+        ask("SELECT 1 / (SELECT 0)")
+    assert str(failed.value).startswith("Division by zero")
+    assert "\n" not in str(failed.value)
