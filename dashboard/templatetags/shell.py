@@ -1,5 +1,6 @@
 """What the frame around every page needs to know."""
 
+import json
 import shlex
 from dataclasses import dataclass
 from typing import Any
@@ -146,6 +147,12 @@ def stream_command(base_url: str, name: str) -> str:
 def stream_history_command(base_url: str, name: str) -> str:
     """What a stream's history holds, from the API."""
     return call(f"{base_url}/api/v1/streams/{name}/history?step=hour")
+
+
+@register.simple_tag
+def query_command(base_url: str, sql: str | None) -> str:
+    """A question in SQL."""
+    return call(f"{base_url}/api/v1/analytics/query", body=json.dumps({"sql": sql or ""}))
 
 
 @register.simple_tag

@@ -37,7 +37,7 @@ function colour(name) {
   return resolved;
 }
 
-function options(box, { format, bars, series, stepS, live }) {
+function options(box, { format, bars, series, stepS, live, numbers }) {
   const say = FORMATS[format];
   const faint = colour("--ink-faint");
   const grid = { stroke: colour("--line"), width: 1 };
@@ -53,9 +53,9 @@ function options(box, { format, bars, series, stepS, live }) {
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), pageZone()),
     cursor: { sync: { key: "okmq" }, drag: { x: false, y: false }, points: { size: 6 } },
     padding: [8, 20, 0, 0],
-    scales: { x: { range: (_, first, last) => (live ? [last - WINDOW_S, last] : [first, last + stepS]) }, y: { range: (_, __, top) => [0, top > 0 ? top * 1.1 : 1] } },
+    scales: { x: { time: !numbers, range: (_, first, last) => (live ? [last - WINDOW_S, last] : [first, last + stepS]) }, y: { range: (_, __, top) => [0, top > 0 ? top * 1.1 : 1] } },
     axes: [
-      { ...axis, grid: { show: false }, values: (_, splits, __, ___, step) => splits.map((at) => axisLabel(at, step)), space: 70, size: 26 },
+      { ...axis, grid: { show: false }, values: (_, splits, __, ___, step) => splits.map((at) => (numbers ? String(at) : axisLabel(at, step))), space: 70, size: 26 },
       { ...axis, values: (_, splits) => splits.map(short), size: 66, space: 36, gap: 6, ...(format.startsWith("size") && { incrs: BINARY }) },
     ],
     series: [
@@ -76,7 +76,7 @@ function options(box, { format, bars, series, stepS, live }) {
           readout.textContent =
             value === undefined || value === null
               ? (box.dataset.resting ?? resting)
-              : `${said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS ? 16 : 19)} · ${say(value)}`;
+              : `${numbers ? plot.data[0][at] : said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS ? 16 : 19)} · ${say(value)}`;
         },
       ],
     },
@@ -85,8 +85,8 @@ function options(box, { format, bars, series, stepS, live }) {
 
 function draw(box) {
   const seed = JSON.parse(document.getElementById(box.dataset.chart).textContent);
-  const { series: field, format, kind, liveChart: topic } = box.dataset;
-  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, live: kind === "live" };
+  const { series: field, format, kind, liveChart: topic, x } = box.dataset;
+  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, live: kind === "live", numbers: x === "number" };
   let data = [seed.times, seed[field]];
   let plot = new uPlot(options(box, look), data, box);
   const redraw = () => {
@@ -103,4 +103,7 @@ function draw(box) {
   });
 }
 
-if (typeof document !== "undefined") document.querySelectorAll("[data-chart]").forEach(draw);
+if (typeof document !== "undefined") {
+  document.querySelectorAll("[data-chart]").forEach(draw);
+  document.addEventListener("htmx:afterSettle", ({ detail }) => detail.elt.querySelectorAll("[data-chart]:empty").forEach(draw));
+}

@@ -1,0 +1,101 @@
+"""An answer in SQL as a page shows it: cells with their digits, a file, a chart where the first column is an axis."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from dashboard.exports import csv_line
+from streams.models import Query
+
+PAGE_ROWS = 200
+LONGEST_CELL = 400
+MOST_SERIES = 4
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+_TIMES = ("timestamp", "date")
+
+_rows_of = msgspec.json.Decoder(list[list[msgspec.Raw]]).decode
+_text_of = msgspec.json.Decoder(str).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value as text; ``kind`` is text, number, null or json."""
+
+    text: str
+    kind: str
+
+    @property
+    def short(self) -> str:
+        """What a table shows of it."""
+        return self.text if len(self.text) <= LONGEST_CELL else f"{self.text[:LONGEST_CELL]}…"
+
+
+def rows(query: Query) -> list[list[Cell]]:
+    """All rows; numbers with the digits that Spark wrote."""
+    return [[_cell(bytes(value)) for value in row] for row in _rows_of(query.rows)]
+
+
+def _cell(raw: bytes) -> Cell:
+    if raw == b"null":
+        return Cell("null", "null")
+    if raw.startswith(b'"'):
+        return Cell(_text_of(raw), "text")
+    return Cell(raw.decode(), "json" if raw[:1] in b"{[" else "number")
+
+
+def csv_of(query: Query) -> Iterator[str]:
+    """The answer as a CSV file, line by line; null is empty, formulas are made text."""
+    yield csv_line([name for name, _ in query.columns])
+    for row in rows(query):
+        yield csv_line(["" if cell.kind == "null" else cell.text for cell in row])
+
+
+def charts_of(query: Query, found: Sequence[Sequence[Cell]]) -> dict[str, Any] | None:
+    """What a chart needs: the first column as x, the numbers beside it as series; None where that makes no chart.
+
+    Returns:
+        ``times`` (x, ascending; seconds where it is a time), ``step_s``, ``names`` and ``s0``, ``s1``, …, and
+        ``is_time``.
+    """
+    kinds = [_kind(kind) for _, kind in query.columns]
+    if len(found) < 2 or len(kinds) < 2 or kinds[0] not in {"time", "number"}:
+        return None
+    series = [n for n, kind in enumerate(kinds) if n and kind == "number"][:MOST_SERIES]
+    points = sorted(
+        ((x, row) for row in found if (x := _place(row[0], kinds[0])) is not None), key=lambda point: point[0]
+    )
+    places = [x for x, _ in points]
+    if not series or len(set(places)) != len(places) or len(places) < 2:
+        return None
+    return {
+        "is_time": kinds[0] == "time",
+        "times": places,
+        "step_s": min(after - before for before, after in pairwise(places)),
+        "names": [query.columns[n][0] for n in series],
+        **{f"s{at}": [_number(row[n]) for _, row in points] for at, n in enumerate(series)},
+    }
+
+
+def _kind(spark_type: str) -> str:
+    name = spark_type.partition("(")[0]
+    return "time" if name in _TIMES else "number" if name in _NUMBERS else "other"
+
+
+def _place(cell: Cell, kind: str) -> float | None:
+    if kind == "number":
+        return _number(cell)
+    try:
+        moment = datetime.fromisoformat(cell.text)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _number(cell: Cell) -> float | None:
+    value = float(cell.text) if cell.kind == "number" else math.nan
+    return value if math.isfinite(value) else None

@@ -1,0 +1,146 @@
+"""Everything ever published, asked in SQL: the editor, the answer as a grid, a chart and a file, saved queries."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from dashboard import answers
+from dashboard.sql_forms import QueryForm
+from dashboard.views.door import base_url, console_page, is_part, number_of
+from dashboard.views.stream_history import obstacle
+from streams import selectors
+from streams.access import Caller, query_for
+from streams.errors import Refusal
+from streams.models import Query, QueryState
+from streams.services import queries as service
+
+TABLES = {
+    "messages": "stream, offset, timestamp, id, key, headers, body, bytes",
+    "metrics": "stream, time, offset, messages, bytes, committed, lag, messages_in, bytes_in, messages_out",
+    "rollups": "stream, step, start, messages, bytes",
+}
+EXAMPLES = (
+    "SELECT stream, date_trunc('HOUR', timestamp) AS hour, count(*) AS messages\n"
+    "FROM messages GROUP BY ALL ORDER BY hour",
+    "SELECT * FROM messages ORDER BY timestamp DESC LIMIT 20",
+    "SELECT key, count(*) AS messages, sum(bytes) AS bytes\nFROM messages GROUP BY key ORDER BY messages DESC",
+)
+LATEST_SHOWN = 10
+
+
+@require_http_methods(["GET", "POST"])
+@console_page
+def editor(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """The editor; a POST asks, or saves."""
+    if request.method == "GET":
+        begin = _begin(request, caller)
+        return _page(request, caller, QueryForm(initial={"sql": begin, "limit": service.DEFAULT_ROWS}))
+    form = QueryForm(request.POST)
+    if not form.is_valid():
+        return _page(request, caller, form)
+    asked = form.cleaned_data
+    if "save" in request.POST:
+        if not asked["name"].strip():
+            form.add_error("name", _("Give it a name to save it under."))
+            return _page(request, caller, form)
+        service.saved_query_put(caller, name=asked["name"], sql=asked["sql"])
+        messages.success(request, _("Query %(name)s is saved.") % {"name": asked["name"]})
+        return _page(request, caller, form)
+    query = service.query_ask(caller, sql=asked["sql"], limit=asked["limit"])
+    return redirect("dashboard:sql_answer", query.pk)
+
+
+@never_cache
+@require_GET
+@console_page
+def answer(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse:
+    """A query with its answer, or how far it is; htmx asks for the answer alone until it is there."""
+    query = query_for(caller, query_id)
+    context = answer_context(request, query)
+    if is_part(request):
+        return render(request, "dashboard/parts/answer.html", context)
+    return _page(request, caller, QueryForm(initial={"sql": query.sql, "limit": query.limit}), **context)
+
+
+@require_POST
+@console_page
+def cancel(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse:
+    """End a query that is not answered yet."""
+    query = query_for(caller, query_id)
+    service.query_cancel(query)
+    return redirect("dashboard:sql_answer", query.pk)
+
+
+@require_GET
+@console_page
+def download(request: HttpRequest, caller: Caller, query_id: int) -> StreamingHttpResponse:
+    """The answer as a CSV file."""
+    query = query_for(caller, query_id)
+    if not query.columns:
+        raise Refusal("query_not_found", "There is no answer to this query, or it is no longer kept.")
+    return StreamingHttpResponse(
+        answers.csv_of(query),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="query-{query.pk}.csv"'},
+    )
+
+
+@require_POST
+@console_page
+def forget(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """Let go of a saved query."""
+    name = request.POST.get("name", "")
+    if service.saved_query_delete(caller, name=name):
+        messages.success(request, _("Query %(name)s is no longer saved.") % {"name": name})
+    return redirect("dashboard:sql")
+
+
+def answer_context(request: HttpRequest, query: Query) -> dict[str, Any]:
+    """What the part with the answer needs."""
+    context: dict[str, Any] = {"query": query}
+    if query.state == QueryState.SUCCEEDED:
+        found = answers.rows(query)
+        pages = Paginator(found, answers.PAGE_ROWS)
+        page = pages.page(number_of(request.GET.get("page"), default=1, low=1, high=pages.num_pages))
+        chart = answers.charts_of(query, found)
+        context |= {
+            "page": page,
+            "chart": chart,
+            "series": [(f"s{n}", name, n + 1) for n, name in enumerate(chart["names"])] if chart else [],
+        }
+    return context
+
+
+def _begin(request: HttpRequest, caller: Caller) -> str:
+    """The text that the editor begins with: a saved query, one about a stream, or an example."""
+    for saved in selectors.queries_saved(caller):
+        if saved.name == request.GET.get("saved"):
+            return saved.sql
+    stream = request.GET.get("stream", "")
+    if stream:
+        name = stream.replace("\\", "\\\\").replace("'", "\\'")
+        return f"SELECT * FROM messages\nWHERE stream = '{name}'\nORDER BY offset DESC LIMIT 100"
+    return EXAMPLES[0]
+
+
+def _page(request: HttpRequest, caller: Caller, form: QueryForm, **more: Any) -> HttpResponse:
+    context = {
+        "section": "sql",
+        "caller": caller,
+        "form": form,
+        "tables": TABLES.items(),
+        "examples": EXAMPLES,
+        "saved": selectors.queries_saved(caller),
+        "latest": selectors.queries_latest(caller, limit=LATEST_SHOWN),
+        "may_save": caller.may("manage"),
+        "obstacle": obstacle(),
+        "base_url": base_url(request),
+        **more,
+    }
+    return render(request, "dashboard/sql.html", context, status=422 if form.errors else 200)

@@ -1,0 +1,172 @@
+"""The SQL page: asked, waited for, shown, downloaded, cancelled, saved; what comes out of streams does nothing."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from dashboard.views.sql import TABLES
+from spark.tables import COLUMNS
+from streams.models import Event, Query, QueryState, SavedQuery, Workspace
+from streams.services import queries as service
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+
+
+def asked(client: Client, sql: str = "SELECT 1", **more: Any) -> Query:
+    answer = client.post("/sql/", {"sql": sql, "limit": 100, "ask": "", **more})
+    assert answer.status_code == 302, answer.content.decode()
+    query = Query.objects.latest("id")
+    assert answer.headers["Location"] == f"/sql/{query.pk}/"
+    return query
+
+
+def answered(
+    query: Query, columns: list[tuple[str, str]], rows: list[Any], *, truncated: bool = False
+) -> str:
+    service.query_answer(query, columns=columns, rows=[json.dumps(row) for row in rows], truncated=truncated)
+    return f"/sql/{query.pk}/"
+
+
+def text(client: Client, path: str, **headers: Any) -> str:
+    answer = client.get(path, **headers)
+    assert answer.status_code == 200, answer.content.decode()
+    return answer.content.decode()
+
+
+def test_a_question_waits_with_its_progress_and_a_way_to_cancel(owner: Client) -> None:
+    query = asked(owner)
+    path = f"/sql/{query.pk}/"
+    assert "It waits for its turn." in text(owner, path)
+    assert service.query_take() is not None
+    assert "Spark is starting" in text(owner, path)
+    service.query_runs(query)
+    assert service.query_progress(query, 0.25)
+    part = text(owner, path, headers={"HX-Request": "true"})
+    assert 'value="0.250"' in part
+    assert 'hx-trigger="okmq:second from:document"' in part
+    assert "<html" not in part
+    assert owner.post(f"{path}cancel/").status_code == 302
+    assert "It is being cancelled." in text(owner, path)
+    service.query_end(query, QueryState.CANCELLED)
+    page = text(owner, path)
+    assert "It was cancelled." in page
+    assert "okmq:second" not in page
+
+
+def test_an_answer_is_a_table_with_its_digits_and_a_file(owner: Client) -> None:
+    path = answered(
+        asked(owner),
+        [("big", "bigint"), ("text", "string"), ("n", "string"), ("m", "map<string,int>")],
+        [[9007199254740993, "=1+1", None, {"a": 1}]],
+        truncated=True,
+    )
+    page = text(owner, path)
+    for shown in (
+        "<bdi>9007199254740993</bdi>",
+        "<bdi>=1+1</bdi>",
+        "<bdi>null</bdi>",
+        "{&quot;a&quot;: 1}",
+        "1 row",
+    ):
+        assert shown in page
+    assert "there is more" in page
+    file = owner.get(f"{path}csv/")
+    assert file.headers["Content-Disposition"] == f'attachment; filename="query-{Query.objects.get().pk}.csv"'
+    assert file.getvalue().decode() == 'big,text,n,m\r\n9007199254740993,\'=1+1,,"{""a"": 1}"\r\n'
+
+
+def test_hostile_text_is_text_everywhere(owner: Client) -> None:
+    path = answered(
+        asked(owner, f"SELECT '{HOSTILE}'"), [(HOSTILE, "int"), (HOSTILE, "int")], [[1, 2], [2, 3]]
+    )
+    page = text(owner, path)
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    service.query_end(asked(owner), QueryState.REFUSED, error=HOSTILE)
+    assert "<img src=x" not in text(owner, f"/sql/{Query.objects.latest('id').pk}/")
+    owner.post("/sql/", {"sql": HOSTILE, "limit": 1, "name": HOSTILE, "save": "1"})
+    page = text(owner, "/sql/")
+    assert "<img src=x" not in page
+    assert "&lt;img src=x" in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "seed"),
+    [
+        ("timestamp", ["2026-01-01T00:00:00.000Z", "2026-01-01T01:00:00.000Z"], [1767225600.0, 1767229200.0]),
+        ("date", ["2026-01-02", "2026-01-01"], [1767225600.0, 1767312000.0]),
+        ("bigint", [2, 1], [1.0, 2.0]),
+    ],
+)
+def test_a_first_column_of_times_or_numbers_makes_a_chart(
+    owner: Client, kind: str, values: list[Any], seed: list[float]
+) -> None:
+    columns = [("x", kind), ("messages", "bigint"), ("name", "string")]
+    path = answered(asked(owner), columns, [[values[0], 5, "a"], [values[1], None, "b"]])
+    page = text(owner, path)
+    assert page.count('data-chart="answer-chart"') == 1
+    chart = json.loads(page.split('id="answer-chart" type="application/json">')[1].split("</script>")[0])
+    assert (chart["times"], chart["names"], sorted(chart["s0"], key=str)) == (seed, ["messages"], [5.0, None])
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        ([("x", "string"), ("n", "int")], [["a", 1], ["b", 2]]),
+        ([("x", "int"), ("n", "string")], [[1, "a"], [2, "b"]]),
+        ([("x", "int"), ("n", "int")], [[1, 1], [1, 2]]),
+        ([("x", "int"), ("n", "int")], [[1, 1]]),
+        ([("x", "double"), ("n", "int")], [["NaN", 1], [1.5, 2]]),
+    ],
+)
+def test_other_answers_make_none(owner: Client, columns: list[tuple[str, str]], rows: list[Any]) -> None:
+    assert "data-chart" not in text(owner, answered(asked(owner), columns, rows))
+
+
+def test_a_long_answer_comes_in_pages(owner: Client) -> None:
+    path = answered(asked(owner), [("n", "string")], [[f"row-{n}"] for n in range(450)])
+    assert "<bdi>row-199</bdi>" in text(owner, path)
+    last = text(owner, f"{path}?page=3")
+    assert "rows 401 to 450" in last
+    assert "<bdi>row-399</bdi>" not in last
+    assert "rows 401 to 450" in text(owner, f"{path}?page=99")
+
+
+def test_queries_are_saved_for_the_workspace_and_let_go(owner: Client, viewer: Client) -> None:
+    saved = {"sql": "SELECT 2", "limit": 1, "name": "two & more", "save": "1"}
+    assert owner.post("/sql/", {**saved, "name": " "}).status_code == 422
+    assert owner.post("/sql/", saved).status_code == 200
+    assert SavedQuery.objects.get().saved_by == "owner"
+    assert ">SELECT 2</textarea>" in text(viewer, "/sql/?saved=two%20%26%20more").replace("\n", "")
+    assert viewer.post("/sql/", saved).status_code == 403
+    assert viewer.post("/sql/saved/delete/", {"name": "two & more"}).status_code == 403
+    assert owner.post("/sql/saved/delete/", {"name": "two & more"}).status_code == 302
+    assert not SavedQuery.objects.exists()
+    kinds = Event.objects.filter(kind__startswith="history.query").order_by("id")
+    assert [event.kind for event in kinds] == ["history.query_saved", "history.query_deleted"]
+
+
+def test_a_viewer_asks_and_a_stranger_sees_nothing_of_it(viewer: Client, stranger: Client) -> None:
+    query = asked(viewer, "SELECT 'secret'")
+    path = answered(query, [("s", "string")], [["secret"]])
+    for address in (path, f"{path}csv/"):
+        assert stranger.get(address).status_code == 404
+    assert stranger.post(f"{path}cancel/").status_code == 404
+    assert "secret" not in text(stranger, "/sql/")
+    assert Client().get(path).status_code == 302
+
+
+@pytest.mark.parametrize("given", [{"sql": ""}, {"sql": "x" * 20_001}, {"limit": "0"}, {"limit": "x"}])
+def test_what_is_no_question_is_said_at_its_field(owner: Client, given: dict[str, str]) -> None:
+    answer = owner.post("/sql/", {"sql": "SELECT 1", "limit": "10", "ask": "", **given})
+    assert answer.status_code == 422
+    assert "invalid-feedback" in answer.content.decode()
+    assert not Query.objects.exists()
+
+
+def test_the_editor_begins_with_the_stream_that_one_came_from(owner: Client, workspace: Workspace) -> None:
+    page = text(owner, "/sql/?stream=it%27s")
+    assert "WHERE stream = &#x27;it\\&#x27;s&#x27;" in page
+    assert {name: ", ".join(column for column, _ in columns) for name, columns in COLUMNS.items()} == TABLES
