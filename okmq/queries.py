@@ -97,6 +97,8 @@ class Queries:
                 if not self.stop.is_set():
                     log.warning("Queries wait: %s", error)
                 self.stop.wait(RETRY_S)
+            except Exception:  # a thread that ended would leave all that come after it waiting
+                log.exception("A query could not be answered.")
         connections.close_all()
 
     def answer_next(self) -> bool:
@@ -104,12 +106,20 @@ class Queries:
         query = service.query_take()
         if query is None:
             return False
+        try:
+            self._answer(query)
+        except Exception:
+            service.query_end(query, QueryState.LOST, error="Something went wrong; ask again.")
+            raise
+        return True
+
+    def _answer(self, query: Query) -> None:
         asked = _Asked()
         asking = threading.Thread(target=self._ask, args=(query, asked), daemon=True)
         asking.start()
         is_wanted, is_late = self._watch(query, asking, asked)
         if self.stop.is_set():
-            return True  # the next start says so
+            return  # the next start says so
         if not is_wanted:
             service.query_end(query, QueryState.CANCELLED)
         elif is_late:
@@ -124,7 +134,6 @@ class Queries:
             service.query_end(query, asked.state, error=asked.error)
         if not is_wanted or is_late:
             self._see_the_end(query)
-        return True
 
     def _watch(self, query: Query, asking: threading.Thread, asked: _Asked) -> tuple[bool, bool]:
         """Wait for the end of a query, or bring it about; whether it was wanted to the end, and whether it was late."""
@@ -136,9 +145,11 @@ class Queries:
             if began is None and asked.has_session:
                 began = time.monotonic()
                 service.query_runs(query)
-            is_wanted = is_wanted and service.query_progress(query, self._progress(query))
+            is_wanted = is_wanted and service.query_progress(
+                query, self._progress(query) if asked.has_session else 0.0
+            )
             is_late = is_late or (began is not None and time.monotonic() - began > self.time_limit_s)
-            if (not is_wanted or is_late) and self.spark.lives:
+            if (not is_wanted or is_late) and asked.has_session:
                 self._cancel(query)  # and again: its next job may only just be beginning
         return is_wanted, is_late
 
@@ -211,8 +222,6 @@ class Queries:
 
     def _progress(self, query: Query) -> float:
         """The part of the tasks, as far as Spark has planned them, that are done."""
-        if not self.spark.lives:
-            return 0.0
         from spark import watching
 
         return watching.progress(group_of(query))
