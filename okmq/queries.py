@@ -180,9 +180,10 @@ class Queries:
         except (DatabaseError, LogError) as error:
             log.warning("Query %s could not be answered: %s", query.pk, error)
             asked.state, asked.error = QueryState.LOST, "A store does not answer; ask again."
-        except Exception:
+        except Exception as error:
             if self.spark.lives:
-                log.exception("Query %s failed.", query.pk)
+                if "SPARK_JOB_CANCELLED" not in str(error):
+                    log.exception("Query %s failed.", query.pk)
                 asked.error = "Spark could not carry it out; its log says why."
             else:
                 asked.state = QueryState.LOST

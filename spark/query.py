@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -58,7 +59,8 @@ def ask(
 
     Raises:
         QueryRefused: it does not only read, or is not understood.
-        QueryFailed: Spark could not carry it out.
+        QueryFailed: Spark could not carry it out, and says why.
+        Py4JJavaError: something else went wrong in the JVM, such as a job that was cancelled.
         LogError: a store does not answer.
     """
     own = session.newSession()
@@ -70,11 +72,14 @@ def ask(
         tables.offer(own, settings, checked.tables, seen=seen, known=known)
         try:
             return _collected(plans.analyzed(own, checked), limit=limit)
-        except PySparkException as error:
-            if "HistoryMovedOn" not in str(error):
+        except (PySparkException, Py4JJavaError) as error:
+            if "HistoryMovedOn" in str(error):
+                if attempt == ATTEMPTS:
+                    raise QueryFailed("The history moved on each time this was tried; ask again.") from error
+            elif isinstance(error, PySparkException):
                 raise QueryFailed(plans.sentence(error)) from error
-            if attempt == ATTEMPTS:
-                raise QueryFailed("The history moved on each time this was tried; ask again.") from error
+            else:
+                raise
     raise AssertionError("unreachable")
 
 

@@ -105,5 +105,5 @@ function draw(box) {
 
 if (typeof document !== "undefined") {
   document.querySelectorAll("[data-chart]").forEach(draw);
-  document.addEventListener("htmx:afterSettle", ({ detail }) => detail.elt.querySelectorAll("[data-chart]:empty").forEach(draw));
+  document.addEventListener("htmx:afterSettle", () => document.querySelectorAll("[data-chart]:empty").forEach(draw));
 }
