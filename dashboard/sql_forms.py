@@ -25,7 +25,11 @@ class QueryForm(BootstrapMixin, forms.Form):
         ),
     )
     limit = forms.IntegerField(
-        label=_("Rows at most"), min_value=1, max_value=MOST_ROWS, initial=DEFAULT_ROWS
+        label=_("Rows at most"),
+        min_value=1,
+        max_value=MOST_ROWS,
+        initial=DEFAULT_ROWS,
+        widget=forms.NumberInput(attrs={"class": "w-auto"}),
     )
     name = forms.CharField(
         label=_("Save as"), max_length=100, required=False, widget=forms.TextInput(attrs={"class": "w-auto"})
