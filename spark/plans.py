@@ -3,7 +3,7 @@
 Nothing of the text is looked at. Every node of the parsed plan, every expression in it and everything that they are
 made of must be named in the lists below; what a new version of Spark adds is refused until somebody has read what it
 does. A table is one of those offered or one that the query itself defines, by one plain name; a function is one of
-``spark.functions``. The analyzed plan is looked at once more for where its rows come from (docs/adr/0017).
+``spark.functions``. The analyzed plan is looked at once more for where its rows come from (docs/adr/0019).
 """
 
 from collections.abc import Collection, Iterator
