@@ -1,13 +1,17 @@
 """The whole product, started as ``make run`` starts it, in a folder and on a port of its own."""
 
+import atexit
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -37,15 +41,40 @@ def free_port() -> int:
             return int(probe.getsockname()[1])
 
 
+GROUNDWORK = """
+import django
+django.setup()
+from django.core.management import call_command
+from okmq.management.commands.okmq_setup import static_collect
+static_collect()
+call_command("migrate", interactive=False, verbosity=0)
+"""
+
+
+@cache
+def groundwork() -> Path:
+    """A data folder with what every first start makes alike, and slowly: empty tables, the static files."""
+    folder = Path(tempfile.mkdtemp(prefix="okmq-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    environ = {**Product(data_dir=folder).environ, "DJANGO_SETTINGS_MODULE": "okmq.settings"}
+    subprocess.run([sys.executable, "-c", GROUNDWORK], cwd=env.PROJECT, env=environ, check=True)
+    (folder / "secret_key").unlink()
+    return folder
+
+
 @dataclass(kw_only=True)
 class Product:
-    """One supervisor and its processes; ``password`` is of the user admin, ``token`` has every scope."""
+    """One supervisor and its processes; ``password`` is of the user admin, ``token`` has every scope.
+
+    The first start finds its tables and its static files there; with ``bare`` it makes them, as on a new machine.
+    """
 
     data_dir: Path
     port: int = field(default_factory=free_port)
     more: Mapping[str, str] = field(default_factory=dict)
     password: str = PASSWORD
     token: str = TOKEN
+    bare: bool = False
     supervisor: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -81,6 +110,8 @@ class Product:
 
     def start(self, *, wait: bool = True) -> "Product":
         """Start it; with ``wait``, return when it said that it is ready."""
+        if not self.bare and not self.data_dir.exists():
+            shutil.copytree(groundwork(), self.data_dir)
         with self.terminal.open("wb") as terminal:
             self.supervisor = subprocess.Popen(
                 [sys.executable, "-m", "okmq.up"],
@@ -95,13 +126,13 @@ class Product:
             self.wait_ready()
         return self
 
-    def wait_ready(self, *, within_s: float = 45) -> None:
+    def wait_ready(self, *, within_s: float = 120) -> None:
         try:
             until(self._ready, within_s=within_s, what="OKMQ is ready")
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.output}\n{self._log_ends()}") from None
 
-    def ended(self, *, within_s: float = 15) -> int:
+    def ended(self, *, within_s: float = 60) -> int:
         """Wait for the supervisor's end; its exit code."""
         assert self.supervisor is not None
         code = self.supervisor.wait(timeout=within_s)

@@ -75,7 +75,7 @@ def is_back(product: Product, name: str, *, killed: int) -> None:
 
 def test_it_is_ready_in_time_and_ends_in_time_without_an_orphan(product: Product) -> None:
     began = time.monotonic()
-    product.more = NO_HISTORY
+    product.bare, product.more = True, NO_HISTORY
     product.start()
     assert time.monotonic() - began < 30
     assert httpx.get(f"{product.url}/readyz").status_code == 200
@@ -89,6 +89,7 @@ def test_it_is_ready_in_time_and_ends_in_time_without_an_orphan(product: Product
 
 
 def test_a_second_start_has_everything(product: Product) -> None:
+    product.bare = True
     product.more = {**NO_HISTORY, "OKMQ_ADMIN_PASSWORD": "", "OKMQ_ADMIN_TOKEN": ""}
     product.start()
     (product.token,) = re.findall(r"Token .* \(shown this once\): (\S+)", product.output)
