@@ -9,6 +9,9 @@ PYTEST := $(PY) -m pytest
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
+# Compiled once, not at every start of the hundreds of processes that the tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run
 run: ## start OKMQ; Ctrl-C ends it
 	@scripts/bootstrap run
@@ -33,8 +36,8 @@ test: dev system ## everything: unit, Valkey, Redis, database, Spark, Chromium, 
 	$(PYTEST) $(ARGS)
 
 .PHONY: test-fast
-test-fast: dev ## without Spark, Chromium and whole-product tests
-	$(PYTEST) -m "not spark and not e2e and not running and not install" $(ARGS)
+test-fast: dev ## a look between two edits: Valkey and the database; no random runs, Spark, Chromium, whole product
+	$(PYTEST) -m "not long and not spark and not e2e and not running and not install" $(ARGS)
 
 .PHONY: coverage
 coverage: dev system ## the whole suite with branch coverage

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+import pytest
+
 from okmq import resp
 from okmq.children import Child, Plan
 from okmq.valkey import ValkeyServer
 from tests.waiting import until
 
-FLAVOURS = ("valkey", "redis7")
+FLAVOURS = ("valkey", pytest.param("redis7", marks=pytest.mark.long))
 
 
 @dataclass(frozen=True, kw_only=True)

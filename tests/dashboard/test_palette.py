@@ -1,5 +1,6 @@
 """The palette: streams, groups, pages and actions, also among ten thousand streams; and the page of the system."""
 
+import pytest
 from django.test import Client
 
 from streams.access import SYSTEM
@@ -39,6 +40,7 @@ def test_a_stranger_finds_nothing_of_ours(stranger: Client, make_stream: MakeStr
     assert found(stranger, "orders") == []
 
 
+@pytest.mark.long
 def test_ten_thousand_streams_cost_a_few_statements_and_a_bounded_list(
     owner: Client, workspace: Workspace
 ) -> None:

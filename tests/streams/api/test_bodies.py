@@ -171,6 +171,7 @@ FIELDS = st.sampled_from(
 )
 
 
+@pytest.mark.long
 @settings(
     max_examples=150,
     deadline=None,

@@ -12,6 +12,7 @@ from tests.product import Product
 LEFT_OUT = ("token_revoke", "messages_tail", "messages_read", "group_fetch")
 
 
+@pytest.mark.long
 @pytest.mark.running
 @pytest.mark.timeout(300)
 def test_schemathesis_finds_nothing(tmp_path: Path) -> None:

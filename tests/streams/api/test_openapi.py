@@ -22,6 +22,7 @@ def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield path, method, item[method]
 
 
+@pytest.mark.long
 def test_the_document_is_valid_openapi() -> None:
     assert document()["openapi"] == "3.1.0"
     validate_schema(document())  # type: ignore[no-untyped-call]

@@ -566,6 +566,7 @@ class GroupsMachine(RuleBasedStateMachine):
             self.other.close()
 
 
+@pytest.mark.long
 def test_no_sequence_of_calls_tells_the_groups_from_the_model(mortal: Product) -> None:
     class Bound(GroupsMachine):
         product = mortal

@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from streams.log import config, groups, standing, stats, trim
 from streams.log.append import append
 from streams.log.client import Log
@@ -110,6 +112,7 @@ def test_the_history_gets_it_first(log: Log, make_stream: MakeStream) -> None:
     assert log.run(trim.drop(stream)).entries == 3
 
 
+@pytest.mark.long
 def test_no_sequence_of_answers_tells_it_from_a_model(log: Log, make_stream: MakeStream) -> None:
     chance = random.Random(11)
     for _ in range(25):

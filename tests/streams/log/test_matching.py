@@ -30,6 +30,7 @@ def publish(log: Log, stream: str, *of_keys: str, first: int, ttl_s: int | None 
     log.run(append(stream, batch))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_it_equals_a_count_one_by_one(log: Log, make_stream: MakeStream, seed: int) -> None:
     chance = random.Random(seed)

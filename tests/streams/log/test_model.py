@@ -331,6 +331,7 @@ def machine(redis_url: str) -> type[LogMachine]:
     return Bound
 
 
+@pytest.mark.long
 def test_no_sequence_of_calls_tells_the_log_from_the_model(machine: type[LogMachine]) -> None:
     run_state_machine_as_test(
         machine,

@@ -257,6 +257,7 @@ def test_a_cumulative_ack_lets_every_key_of_it_go_on(
     assert take(log, stream) == [3, 4]
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_that_wait_do_not_slow_a_fetch(
     log: Log, stream: str, ordered: Ordered, publish: Callable[..., None]
 ) -> None:
@@ -279,6 +280,7 @@ def test_a_hundred_thousand_that_wait_do_not_slow_a_fetch(
     assert stands(log, stream).lag == 99_998
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 def test_no_order_of_calls_lets_two_of_a_key_out_or_one_before_its_turn(
     log: Log, make_stream: MakeStream, seed: int

@@ -152,6 +152,7 @@ def test_what_went_takes_room_by_what_is_left_not_by_what_went(log: Log, make_st
     assert log.client.execute_command("ZCARD", keys.gone(stream)) == 0
 
 
+@pytest.mark.long
 def test_counts_and_bytes_are_exact_over_many_blocks(log: Log, stream: str) -> None:
     chance = random.Random(7)
     held = {n: 1 + n % 3 for n in range(1, 70_001)}

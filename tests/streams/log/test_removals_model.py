@@ -62,6 +62,7 @@ class Model:
         ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_no_sequence_of_removals_and_undos_tells_the_log_from_the_model(
     log: Log, make_stream: MakeStream, publish_settings: Publish, seed: int
