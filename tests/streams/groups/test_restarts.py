@@ -1,12 +1,16 @@
 """What a group promised holds when the processes that keep it are killed."""
 
+import json
+import os
+import signal
 import time
 from typing import Any
 
 import pytest
 
 from tests.product import Product
-from tests.streams.groups.restarts import kill_and_wait
+from tests.streams.groups.restarts import connection_to, kill_and_wait
+from tests.waiting import until
 
 pytestmark = pytest.mark.running
 
@@ -55,6 +59,28 @@ def test_a_delivery_comes_again_in_time_also_after_a_restart(
     (second,) = answer.json()
     assert (first["offset"], first["deliveries"], second["offset"], second["deliveries"]) == (1, 1, 1, 2)
     assert asked + ACK_WAIT_S <= again <= max(got + ACK_WAIT_S, back) + LATEST_S
+
+
+@pytest.mark.timeout(240)
+def test_a_delivery_comes_again_in_time_while_one_of_two_web_processes_is_down(
+    product: Product, unique: str
+) -> None:
+    product.more = {"OKMQ_HISTORY": "off", "OKMQ_WEB_WORKERS": "2"}
+    product.start(wait=False).wait_ready(within_s=100)
+    group = Group(product, unique, messages=1, ack_wait=ACK_WAIT_S)
+    there = until(lambda: connection_to(product, "web-2"), within_s=30, what="web-2 serves")
+    assert there is not None
+    asked = time.monotonic()
+    assert len(group.post("fetch", wait=0)) == 1
+    got = time.monotonic()
+    os.kill(product.pid("web-1"), signal.SIGKILL)
+    path, headers = f"/api/v1/streams/{unique}/groups/g/fetch", {"Authorization": product.token}
+    there.request("POST", path, json.dumps({"wait": 10}), headers)
+    (second,) = json.load(there.getresponse())
+    again = time.monotonic()
+    there.close()
+    assert (second["offset"], second["deliveries"]) == (1, 2)
+    assert asked + ACK_WAIT_S <= again <= got + ACK_WAIT_S + LATEST_S
 
 
 def test_dead_letters_outlast_a_crash_a_new_start_and_their_messages(mortal: Product, unique: str) -> None:
