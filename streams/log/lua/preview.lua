@@ -14,8 +14,9 @@ local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local now = state_now(state)
 raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
-local floor, settings = state.floor, getmetatable(state).__index
-for _, name in ipairs({'ttl', 'max_messages', 'max_bytes'}) do settings[name] = limits[name] end
+local floor = state.floor
+-- The stream's own settings are kept for other calls: nothing is written into them.
+setmetatable(state, {__index = limits})
 local messages, bytes = raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
 local entry = redis.call('XRANGE', log, state.floor, state.floor)[1]
 return {messages, bytes, floor, state.floor, entry and entry_ms(entry) or 0, state.last}

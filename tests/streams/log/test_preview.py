@@ -159,6 +159,14 @@ def test_a_preview_changes_nothing(log: Log, make_stream: MakeStream) -> None:
     assert whole(log, stream) == before
 
 
+def test_what_a_preview_was_asked_of_holds_for_nobody_else(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages=5)
+    fill(log, stream, 5)
+    assert log.run(preview(stream, {"max_messages": 1}, {})).messages == 4
+    fill(log, stream, 3, first=6)
+    assert log.run(stats.inspect(stream)).messages == 5
+
+
 def test_the_time_of_what_would_be_the_oldest_is_told(log: Log, stream: str) -> None:
     fill(log, stream, 3)
     kept = log.run(preview(stream, {"max_messages": 1}, {}))

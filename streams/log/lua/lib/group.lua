@@ -14,7 +14,7 @@ local function group_load(key)
     redelivered = held[6], missed = held[7], seen = held[8], acked = held[9], paused_until = held[10],
     fetched_ms = held[11], acked_ms = held[12], unfinished = held[13], swept = held[14], dead_lettered = held[15],
     looked = held[16], looked_floor = held[17], look_from = held[18], look_removals = held[19], look_floor = held[20],
-    retired_ms = held[21], runs = held[22], in_runs = held[23], packed = packed[2]}, {__index = cmsgpack.unpack(packed[1])})
+    retired_ms = held[21], runs = held[22], in_runs = held[23], packed = packed[2]}, settings_read(packed[1]))
 end
 
 -- Writes the counters if they changed.

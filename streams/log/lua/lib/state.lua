@@ -2,6 +2,19 @@
 -- one field (MessagePack): counters as an array, whose order streams.log.meta knows too, settings as a map. Twenty
 -- fields of their own cost five times as much to read and to write.
 
+-- Settings that were read, as metatables, by their text: they seldom change. Nobody may write into them.
+local SETTINGS_KEPT = 1000
+local settings_kept, settings_count = {}, 0
+
+local function settings_read(packed)
+  local settings = settings_kept[packed]
+  if settings then return settings end
+  if settings_count >= SETTINGS_KEPT then settings_kept, settings_count = {}, 0 end
+  settings = {__index = cmsgpack.unpack(packed)}
+  settings_kept[packed], settings_count = settings, settings_count + 1
+  return settings
+end
+
 -- Returns nil when there is no such stream.
 local function state_load(meta)
   local packed = redis.call('HMGET', meta, 'settings', 'counters')
@@ -15,7 +28,7 @@ local function state_load(meta)
     indexed_for = held[20] or 0, removals = held[21] or 0, passed = held[22] or 0, turn = held[23] or 0,
     kept = held[24] or 0}
   state.packed = packed[2]
-  setmetatable(state, {__index = cmsgpack.unpack(packed[1])})
+  setmetatable(state, settings_read(packed[1]))
   -- From here on the index of messages by key would no longer be kept up.
   if not state.max_messages_per_key then state.indexed = 0 end
   if state.retention ~= 'interest' then state.passed, state.turn = 0, 0 end
