@@ -1,9 +1,11 @@
 """Small request objects: decoded strictly, every wrong field named."""
 
+import asyncio
 import re
+from functools import partial
 from typing import Any
 
-from streams.dataplane.request import LARGEST_INTEGER, Request, invalid
+from streams.dataplane.request import LARGEST_AT_ONCE_BYTES, LARGEST_INTEGER, Request, invalid
 from streams.decoding import decode
 from streams.errors import Refusal
 from streams.naming import shortened
@@ -13,6 +15,8 @@ _MOST_CONTAINERS = 128
 _MOST_MEMBERS = 20_000
 """Ten thousand leases, and what goes with them."""
 _MOST_UNKNOWN = 20
+
+_decode = partial(decode, most_containers=_MOST_CONTAINERS, most_members=_MOST_MEMBERS)
 
 
 class Fields:
@@ -84,7 +88,7 @@ async def read_fields(request: Request, *allowed: str, empty: bool = False) -> F
     data = await request.body()
     if not data and empty:
         return Fields({})
-    value = decode(data, most_containers=_MOST_CONTAINERS, most_members=_MOST_MEMBERS)
+    value = await asyncio.to_thread(_decode, data) if len(data) > LARGEST_AT_ONCE_BYTES else _decode(data)
     if not isinstance(value, dict):
         raise Refusal("validation_error", "Expected an object.", fields=[])
     unknown = sorted(map(shortened, set(value) - set(allowed)))[:_MOST_UNKNOWN]

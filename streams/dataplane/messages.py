@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from streams.dataplane import slicing
+from streams.dataplane.request import LARGEST_AT_ONCE_BYTES
 from streams.decoding import DEEPEST, invalid_json, malformed, too_deep
 from streams.errors import Refusal
 from streams.log.append import BATCH_LIMIT, NOTHING_EXPECTED, Expectation
@@ -26,9 +27,6 @@ LONGEST_ID = 50
 LARGEST_HEADERS_BYTES = 65_536
 LONGEST_TTL_S = 10 * 365 * 86_400
 LARGEST_INTEGER = 2**53 - 1
-LARGEST_AT_ONCE_BYTES = 256 * 1024
-"""A larger text is first looked over, whether what is to be decoded in it is as small as it must be; and in a thread:
-a hostile one takes long enough to keep others waiting."""
 LARGEST_EXPECT_BYTES = 1024 * 1024
 MOST_ERRORS = 1000
 """Errors after which of a message's unknown fields only one is named."""
@@ -84,7 +82,7 @@ def read_publication(data: bytes) -> Publication:
 
 
 def _is_modest(data: bytes) -> bool:
-    """Whether it is an array of messages in which nothing but bodies is large.
+    """Whether it is an array of messages in which nothing but bodies is large: only bodies are not decoded.
 
     Raises:
         Refusal: ``batch_too_large``.

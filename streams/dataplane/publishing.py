@@ -7,8 +7,8 @@ import msgspec
 from streams import bearer
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Known
-from streams.dataplane.messages import LARGEST_AT_ONCE_BYTES, Publication, read_publication
-from streams.dataplane.request import Request, invalid
+from streams.dataplane.messages import Publication, read_publication
+from streams.dataplane.request import LARGEST_AT_ONCE_BYTES, Request, invalid
 from streams.dataplane.response import Response
 from streams.errors import Refusal, refusal_of
 from streams.log import stats

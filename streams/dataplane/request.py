@@ -17,6 +17,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 BODY_LIMIT_BYTES = 16 * 1024 * 1024
+LARGEST_AT_ONCE_BYTES = 256 * 1024
+"""A larger body is taken apart in a thread: a hostile one takes long enough to keep others waiting."""
 BODY_TIMEOUT_S = 30.0
 MALFORMED = "okmq.malformed"
 """In the state of a scope: the server cannot parse the body."""

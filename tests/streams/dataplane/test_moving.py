@@ -38,6 +38,13 @@ def test_a_wrong_commit_is_refused_and_moves_nothing(
     assert offsets(client.get(stream.messages)) == [1, 2, 3]
 
 
+def test_a_large_body_is_read_and_refused_as_a_small_one(client: httpx.Client, stream: Stream) -> None:
+    fill(client, stream, 3)
+    path, blank = f"/{stream.name}/commit", " " * 1_000_000
+    assert client.post(path, content='{"offset":2' + blank + "}").json() == {"offset": 2, "previous": 0}
+    assert refusal(client.post(path, content='{"offset":3' + blank)) == (400, "invalid_json")
+
+
 def test_a_commit_may_rewind(client: httpx.Client, stream: Stream) -> None:
     fill(client, stream, 3)
     client.post(f"/{stream.name}/commit", json={"offset": 3})
