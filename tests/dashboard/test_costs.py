@@ -9,6 +9,8 @@ from streams.models import Workspace
 from streams.services.streams import streams_create
 from tests.costs import cost_of
 
+pytestmark = pytest.mark.long
+
 MANY = 400
 MORE = 40
 """Round trips and statements that a page needs for the rest: the session, the samples, the newest events."""

@@ -8,6 +8,8 @@ from okmq import flights
 from okmq.flights import Flights
 from tests.demo.reading import data_set
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def table() -> Flights:
@@ -20,14 +22,12 @@ def test_every_departure_has_an_id_of_its_own(table: Flights) -> None:
     assert max(map(len, ids)) <= 50
 
 
-@pytest.mark.long
 def test_the_bodies_are_the_rows_of_the_data_set(table: Flights) -> None:
     published = [table.message(rank)["body"] for rank in range(len(table))]
     expected = sorted(data_set(), key=lambda row: (row["time_hour"], row["minute"]))
     assert published == expected
 
 
-@pytest.mark.long
 def test_they_are_in_the_order_of_the_year(table: Flights) -> None:
     bodies = (table.message(rank)["body"] for rank in range(len(table)))
     times = ((body["time_hour"], body["minute"]) for body in bodies)

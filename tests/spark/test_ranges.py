@@ -1,5 +1,6 @@
 """Shares of a micro-batch, and the split into tasks."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ def test_an_offset_never_goes_back() -> None:
     assert admit({"a": 50}, {"a": 9}, limit=None) == {"a": 50}
 
 
+@pytest.mark.long
 @given(start=COUNTS, latest=COUNTS, limit=st.integers(1, 6000))
 def test_a_limit_is_kept_and_used_whole(start: dict[str, int], latest: dict[str, int], limit: int) -> None:
     admitted = admit(start, latest, limit=limit)
@@ -36,6 +38,7 @@ def test_a_limit_is_kept_and_used_whole(start: dict[str, int], latest: dict[str,
     assert sum(taken.values()) == min(limit, sum(waiting.values()))
 
 
+@pytest.mark.long
 @given(counts=COUNTS, rows=st.integers(1, 3000), partitions=st.integers(1, 12))
 def test_tasks_cover_every_offset_once_and_in_order(
     counts: dict[str, int], rows: int, partitions: int
@@ -47,6 +50,7 @@ def test_tasks_cover_every_offset_once_and_in_order(
     assert covered == [(name, 10 + n) for name, count in counts.items() for n in range(count)]
 
 
+@pytest.mark.long
 @given(counts=COUNTS, rows=st.integers(1, 3000), partitions=st.integers(1, 12))
 def test_tasks_are_as_many_and_as_large_as_asked(counts: dict[str, int], rows: int, partitions: int) -> None:
     tasks = pack(ranges_of(counts), rows=rows, partitions=partitions)

@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from django.db import connection
 from django.db.models import AutoField, Model
 
@@ -10,6 +11,8 @@ from streams.models import Event, RemovalCount, Stream
 from streams.services.groups import group_create
 from tests.costs import cost_of
 from tests.streams.api.conftest import Api
+
+pytestmark = pytest.mark.long
 
 
 def names(count: int, first: int = 0) -> list[dict[str, str]]:
