@@ -1,6 +1,6 @@
 """The API of a running product driven at random beside a model in plain Python; nothing may differ.
 
-``--hypothesis-profile=long`` (see CONTRIBUTING.md) makes of the minute an evening.
+``--hypothesis-profile=long`` (see CONTRIBUTING.md) makes of the minute half an hour.
 """
 
 import time
@@ -576,7 +576,7 @@ def test_no_sequence_of_calls_tells_the_groups_from_the_model(mortal: Product) -
     run_state_machine_as_test(
         Bound,
         settings=settings(
-            max_examples=settings.default.max_examples if IS_LONG else 14,  # type: ignore[union-attr]
+            max_examples=settings.default.max_examples if IS_LONG else 13,  # type: ignore[union-attr]
             stateful_step_count=60,
             derandomize=not IS_LONG,
             database=None,
