@@ -36,7 +36,9 @@ def stream_context(request: HttpRequest, caller: Caller, name: str, *, tab: str)
         "caller": caller,
         "stream": stream,
         "row": row,
-        "outlook": selectors.retention_outlook(stream, {}) if is_there else None,
+        "outlook": selectors.retention_outlook(stream, {}, with_groups=tab == "retention")
+        if is_there
+        else None,
         "tab": tab,
         "tabs": TABS,
         "base_url": base_url(request),

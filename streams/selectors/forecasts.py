@@ -17,30 +17,33 @@ from streams.selectors.streams import stream_view
 
 
 def retention_outlook(
-    stream: Stream, changes: Mapping[str, Any], *, preview: Preview | None = None
+    stream: Stream, changes: Mapping[str, Any], *, preview: Preview | None = None, with_groups: bool = True
 ) -> Outlook:
     """What is foreseen of a stream with these settings over those that it has, at the rate of the last hour.
 
     Args:
         preview: what these settings would take away, where that is known already.
+        with_groups: whether each group is looked at.
 
     Raises:
         Refusal: the stream's server does not answer.
     """
     settings = {name: changes.get(name, getattr(stream, name)) for name in (*LIMITS, "discard")}
-    taken = preview or retention_preview(stream, changes)
+    # What the limits as they are take has gone: nothing has to be looked at to show where a stream is going.
+    taken = preview or (retention_preview(stream, changes) if changes else None)
     try:
         came = store.log().run(inflow(stream.stream_id))
-        groups = group_views(stream.groups.select_related("stream"))
+        groups = group_views(stream.groups.select_related("stream") if with_groups else [])
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
     state, over_s = stream_view(stream).state, came.over_ms / 1000
+    oldest_ms = taken.oldest_ms if taken else state.first_ms
     going = Going(
-        messages=max(0, state.messages - taken.messages),
-        bytes=max(0, state.bytes - taken.bytes),
+        messages=max(0, state.messages - (taken.messages if taken else 0)),
+        bytes=max(0, state.bytes - (taken.bytes if taken else 0)),
         rate_in=came.messages / over_s,
         bytes_in=came.bytes / over_s,
-        oldest_s=None if taken.oldest_ms is None else max(0, came.now_ms - taken.oldest_ms) / 1000,
+        oldest_s=None if oldest_ms is None else max(0, came.now_ms - oldest_ms) / 1000,
         ttl=settings["ttl"],
         max_messages=settings["max_messages"],
         max_bytes=settings["max_bytes"],
