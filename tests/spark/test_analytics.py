@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 
 from okmq.analytics import Analytics, readable
 from streams import store
-from streams.models import Rollup, RollupPosition, Run
+from streams.models import Query, Rollup, RollupPosition, Run, Workspace
 from streams.services import history as service
+from streams.services import queries
 from tests.spark.published import Published
 from tests.waiting import until
 
@@ -118,6 +119,20 @@ def test_a_run_that_a_crash_cut_off_is_marked_and_done_again(
     cut_off, again = Run.objects.order_by("id")
     assert (cut_off.state, again.job, again.state) == ("failed", "rollup", "succeeded")
     assert cut_off.error == service.INTERRUPTED
+
+
+def test_a_query_that_a_crash_cut_off_is_told_so(analytics: Analytics) -> None:
+    workspace = Workspace.objects.create(name="cut-off")
+    query = Query.objects.create(
+        workspace=workspace, sql="SELECT 1", limit=1, asked_by="somebody", state="running"
+    )
+    serving = threading.Thread(target=analytics.serve)
+    serving.start()
+    until(lambda: Query.objects.get(pk=query.pk).is_finished, what="its end is told")
+    analytics.stop.set()
+    serving.join(10)
+    query.refresh_from_db()
+    assert (query.state, query.error) == ("lost", queries.LOST)
 
 
 @pytest.mark.parametrize(
