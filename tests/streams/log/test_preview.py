@@ -116,6 +116,7 @@ def filled_up(log: Log, chance: random.Random, each: Drawn) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_on_a_thousand_random_streams_what_a_preview_says_is_what_then_goes(valkey_memory: str) -> None:
     chance, log = random.Random(3), Log(valkey_memory)

@@ -60,6 +60,7 @@ def publish_ms(log: Log, stream: str, n: int) -> float:
 
 
 @pytest.mark.long
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_nobody_waits_for_more_than_a_slice_while_a_million_messages_expire(
     valkey_memory: str, capsys: pytest.CaptureFixture[str]
