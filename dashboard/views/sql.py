@@ -60,11 +60,13 @@ def editor(request: HttpRequest, caller: Caller) -> HttpResponse:
 @require_GET
 @console_page
 def answer(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse:
-    """A query with its answer, or how far it is; htmx asks for the answer alone until it is there."""
+    """A query with its answer, or how far it is; htmx asks how far, and for the page when it is there."""
     query = query_for(caller, query_id)
-    context = answer_context(request, query)
     if is_part(request):
-        return render(request, "dashboard/parts/answer.html", context)
+        if query.is_finished:  # what a chart is drawn from comes with a page only
+            return HttpResponse(headers={"HX-Refresh": "true"})
+        return render(request, "dashboard/parts/answer.html", {"query": query})
+    context = answer_context(request, query)
     return _page(request, caller, QueryForm(initial={"sql": query.sql, "limit": query.limit}), **context)
 
 

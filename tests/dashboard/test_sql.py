@@ -50,6 +50,7 @@ def test_a_question_waits_with_its_progress_and_a_way_to_cancel(owner: Client) -
     assert owner.post(f"{path}cancel/").status_code == 302
     assert "It is being cancelled." in text(owner, path)
     service.query_end(query, QueryState.CANCELLED)
+    assert owner.get(path, headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
     page = text(owner, path)
     assert "It was cancelled." in page
     assert "okmq:second" not in page

@@ -103,7 +103,4 @@ function draw(box) {
   });
 }
 
-if (typeof document !== "undefined") {
-  document.querySelectorAll("[data-chart]").forEach(draw);
-  document.addEventListener("htmx:afterSettle", () => document.querySelectorAll("[data-chart]:empty").forEach(draw));
-}
+if (typeof document !== "undefined") document.querySelectorAll("[data-chart]").forEach(draw);
