@@ -96,7 +96,8 @@ def streams_publish(streams: Sequence[tuple[Registered, Mapping[str, Any]]]) -> 
 
 
 def _publication(stream: Registered, settings: Mapping[str, Any]) -> Script:
-    return Script("publish", [keys.meta(stream.stream_id)], published(stream, settings))
+    made = (keys.log, keys.meta, keys.gone)
+    return Script("publish", [make(stream.stream_id) for make in made], published(stream, settings))
 
 
 def published(stream: Registered, settings: Mapping[str, Any]) -> list[str | int | bytes]:

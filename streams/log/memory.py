@@ -45,7 +45,7 @@ def begin(
         last = max(0, ceiling - BLOCK)
         begun = yield Script(
             "begin",
-            [meta, keys.groups(stream_id), *names],
+            [keys.log(stream_id), meta, keys.gone(stream_id), keys.groups(stream_id), *names],
             [life, last, ceiling, len(published), *published, *told],
         )
         if begun >= 0:

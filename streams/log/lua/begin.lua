@@ -1,8 +1,10 @@
 -- Begins a memory stream, empty and above every offset that was ever handed out, with its groups at its start;
 -- of one that is there it changes the settings.
--- KEYS[1] meta
--- KEYS[2] groups
--- KEYS[3...] group: one of each group
+-- KEYS[1] log
+-- KEYS[2] meta
+-- KEYS[3] gone
+-- KEYS[4] groups
+-- KEYS[5...] group: one of each group
 -- ARGV[1] life: as `life` answered, empty for a stream that was there
 -- ARGV[2] last: up to it offsets may have been handed out
 -- ARGV[3] ceiling: up to it offsets may be handed out now
@@ -11,13 +13,14 @@
 --   ordered
 -- returns: 1 when it was begun, 0 when it was there, -1 when the server has lost what it held meanwhile
 -- flags: allow-oom
--- include: state, floor, group
-local meta, groups = KEYS[1], KEYS[2]
+-- include: state, gone, floor, group
+local log, meta, gone, groups = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local life, last, ceiling, values = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local held = redis.call('HMGET', meta, 'name', 'life')
 local new = not held[1]
 if new and (life == '' or held[2] ~= life) then return -1 end
+floor_settle_before(log, gone, meta)
 for n = 5, values + 4, 2 do
   if ARGV[n + 1] == '' then redis.call('HDEL', meta, ARGV[n]) else redis.call('HSET', meta, ARGV[n], ARGV[n + 1]) end
 end
@@ -25,8 +28,8 @@ if not new then return 0 end
 local state = state_load(meta)
 state.last, state.floor, state.committed, state.archived, state.ceiling = last, last + 1, last, last, ceiling
 state_save(meta, state)
-for n = 3, #KEYS do
-  local at = values + 5 + 3 * (n - 3)
+for n = 5, #KEYS do
+  local at = values + 5 + 3 * (n - 5)
   redis.call('SADD', groups, ARGV[at])
   group_make(KEYS[n], ARGV[at + 1], last, tonumber(ARGV[at + 2]), state_now(state), 0)
 end

@@ -1,12 +1,15 @@
 -- Publishes a stream's settings; counters are left as they are, and start at nothing for a new stream.
--- KEYS[1] meta
+-- KEYS[1] log
+-- KEYS[2] meta
+-- KEYS[3] gone
 -- ARGV[1...] pairs: field, value; an empty value takes the field away
 -- returns: 1 when the stream is new here, else 0
 -- flags: allow-oom
--- include: state
-local meta = KEYS[1]
+-- include: state, gone, floor
+local log, meta, gone = KEYS[1], KEYS[2], KEYS[3]
 
 local new = redis.call('EXISTS', meta) == 0
+floor_settle_before(log, gone, meta)
 for n = 1, #ARGV, 2 do
   if ARGV[n + 1] == '' then redis.call('HDEL', meta, ARGV[n]) else redis.call('HSET', meta, ARGV[n], ARGV[n + 1]) end
 end

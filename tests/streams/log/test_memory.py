@@ -80,6 +80,17 @@ def test_a_stream_in_memory_is_on_the_other_server_only(both: Log, make: Make, v
     only.close()
 
 
+def test_what_was_too_old_in_memory_does_not_come_back_with_a_longer_time_to_live(
+    both: Log, make: Make
+) -> None:
+    stream = make()
+    both.run(memory.begin(stream, {**SETTINGS, "ttl": 1}, {}))
+    offsets(both, stream, 2)
+    until(lambda: not browse(both, stream.stream_id), within_s=5)
+    begin(both, stream)
+    assert browse(both, stream.stream_id) == []
+
+
 def test_how_streams_stand_is_told_of_both_servers_in_one_call(both: Log, make: Make) -> None:
     stream, durable = make(), make(name="durable", in_memory=False)
     offsets(both, stream, 3)

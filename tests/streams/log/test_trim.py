@@ -7,7 +7,7 @@ from streams.log.append import append
 from streams.log.client import Log
 from streams.log.groups import Settings
 from streams.log.read import after_committed
-from tests.streams.log.conftest import MakeStream
+from tests.streams.log.conftest import MakeStream, Publish
 from tests.streams.log.messages import browse, fill, message, offsets
 from tests.waiting import until
 
@@ -77,6 +77,17 @@ def test_what_is_too_old_is_hidden_at_once_from_reads_and_counts(log: Log, make_
     state = log.run(stats.inspect(stream))
     assert (state.messages, state.bytes, state.lag, state.first_offset) == (0, 0, 0, 4)
     assert log.run(after_committed(stream, 10)) == []
+
+
+def test_what_was_too_old_does_not_come_back_with_a_longer_time_to_live(
+    log: Log, make_stream: MakeStream, publish_settings: Publish
+) -> None:
+    stream = make_stream(ttl=1)
+    fill(log, stream, 2)
+    until(lambda: not offsets(log, stream), within_s=5)
+    publish_settings(stream)
+    assert offsets(log, stream) == []
+    assert log.run(stats.inspect(stream)).messages == 0
 
 
 def test_a_message_with_its_own_time_to_live_goes_alone(log: Log, stream: str) -> None:

@@ -116,3 +116,9 @@ local function floor_settle(log, gone, meta, state)
   raise_floor(log, gone, state, floor_by_limits(log, gone, state, state_now(state)))
   if state.floor ~= before then state_save(meta, state) end
 end
+
+-- Notes what the limits have taken away before others hold: it does not come back.
+local function floor_settle_before(log, gone, meta)
+  local state = state_load(meta)
+  if state then floor_settle(log, gone, meta, state) end
+end
