@@ -332,7 +332,8 @@ PATHS: Mapping[str, Schema] = {
             ),
             success={
                 "200": {
-                    "description": "`id:` is the offset, `data:` the message; a comment line every 15 s.",
+                    "description": "`id:` is the offset, `data:` the message, a `data:` for each line of a "
+                    "body sent with line breaks; a comment line every 15 s.",
                     "content": {"text/event-stream": {"schema": {"type": "string"}}},
                 }
             },

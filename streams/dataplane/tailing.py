@@ -63,7 +63,7 @@ async def _events(
                     found, start = await context.log.run(_next_page(stream_id, start, pattern))
                     parking.check()
                     for entry in found:
-                        yield b"id: %d\ndata: %b\n\n" % (entries.position(entry)[0], entries.to_json(entry))
+                        yield _event(entry)
                     if found:
                         commented = time.monotonic()
                         continue
@@ -79,6 +79,13 @@ async def _events(
         return  # the stream or the token is gone; who connects again is told so
     finally:
         gone.cancel()
+
+
+def _event(entry: Entry) -> bytes:
+    # A body comes as it was sent, line breaks and all; they stand between JSON's tokens, so it is the same message
+    # after a client has joined the lines by its own.
+    lines = entries.to_json(entry).splitlines()
+    return b"id: %d\ndata: %b\n\n" % (entries.position(entry)[0], b"\ndata: ".join(lines))
 
 
 def _next_page(stream_id: str, start: int, pattern: re.Pattern[str] | None) -> Op[tuple[list[Entry], int]]:

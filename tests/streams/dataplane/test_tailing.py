@@ -1,4 +1,5 @@
 import itertools
+import json
 import threading
 from collections.abc import Callable, Iterator
 
@@ -92,6 +93,18 @@ def test_a_long_stream_is_told_whole(client: httpx.Client, stream: Stream, tail:
         fill(client, stream, 1000, first=first)
     following = tail("?offset=1")
     until(lambda: following.ids == list(range(1, 2001)))
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r", "\n\n"])
+def test_a_body_with_line_breaks_arrives_whole(client: httpx.Client, stream: Stream, line_break: str) -> None:
+    sent = line_break.join(['{"id": "a", "body": {', '  "lines": [1,', "  2]", "}}"])
+    assert client.post(stream.messages, content=sent).status_code == 201
+    with client.stream("GET", f"/{stream.name}/tail?offset=1") as answer:
+        event = list(itertools.takewhile(bool, answer.iter_lines()))
+    assert event[0] == "id: 1"
+    assert all(line.startswith("data: ") for line in event[1:])
+    message = json.loads("\n".join(line.removeprefix("data: ") for line in event[1:]))
+    assert message["body"] == {"lines": [1, 2]}
 
 
 @pytest.mark.parametrize("value", ["x", "-1", "9" * 40])
