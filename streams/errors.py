@@ -198,18 +198,24 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "")
                 "store_unavailable",
                 "The memory server has lost this stream, and it is about to be begun again; try again.",
             )
+        case log_errors.StoreFull():
+            _tell("is full", str(error))
+            return Refusal(
+                "store_unavailable",
+                "The message store is full: it takes nothing new until something is removed.",
+            )
         case _:
-            _tell(str(error))
+            _tell("does not answer", str(error))
             return Refusal("store_unavailable", "The message store does not answer; try again.")
 
 
-def _tell(cause: str) -> None:
-    """Log why the store does not answer: callers are told no addresses, and an outage is no flood of lines."""
+def _tell(state: str, cause: str) -> None:
+    """Log why the store cannot be used: callers are told no addresses, and an outage is no flood of lines."""
     now = time.monotonic()
     if now - _told_at.get(cause, -TELL_EVERY_S) >= TELL_EVERY_S:
         _told_at.clear()
         _told_at[cause] = now
-        log.warning("The message store does not answer: %s", cause)
+        log.warning("The message store %s: %s", state, cause)
 
 
 def stream_not_found(name: str) -> Refusal:

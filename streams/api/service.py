@@ -8,7 +8,7 @@ from django.http import HttpRequest, JsonResponse
 from streams import store
 from streams.api.errors import answer, refused_method
 from streams.errors import Refusal
-from streams.log import keys
+from streams.log import keys, server
 from streams.log.client import one
 from streams.log.errors import LogError
 
@@ -27,13 +27,16 @@ def healthz(request: HttpRequest) -> JsonResponse:
 def readyz(request: HttpRequest) -> JsonResponse:
     """Its stores answer too; 503 names those that do not.
 
-    Without the server of the streams in memory the others can be served: that is told, and no reason for a 503.
+    A full message store still lets messages go, and without the server of the streams in memory the others can be
+    served: that is told, and no reason for a 503.
     """
     if request.method not in ALLOWED:
         return answer(refused_method(ALLOWED))
     reasons = {}
+    log_check = "ok"
     try:
-        store.log().run(one(("PING",)))
+        if store.log().run(server.is_full()):
+            log_check = "The message store is full."
     except LogError as error:
         log.warning("Not ready: %s", error)
         reasons["log"] = "The message store does not answer."
@@ -47,7 +50,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
         return answer(
             Refusal("store_unavailable", "Not ready. " + " ".join(reasons.values()), reasons=reasons)
         )
-    checks = {"log": "ok", "database": "ok"}
+    checks = {"log": log_check, "database": "ok"}
     if store.has_memory():
         checks["memory"] = _memory_check()
     status = "ok" if set(checks.values()) == {"ok"} else "degraded"

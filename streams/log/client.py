@@ -12,7 +12,7 @@ import hiredis
 import redis
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as StoreConnectionError
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import OutOfMemoryError, RedisError, ResponseError
 from redis.retry import Retry
 
 from streams.log import errors, keys, routing, scripts
@@ -307,6 +307,8 @@ def named(error: RedisError) -> errors.LogError:
     """The log's own error for what the server or the connection said."""
     if not isinstance(error, ResponseError):
         return errors.StoreUnavailable(str(error) or type(error).__name__)
+    if isinstance(error, OutOfMemoryError):
+        return errors.StoreFull(str(error))
     code, _, rest = str(error).partition(" ")
     match code:
         case "OKMQ_NO_STREAM":
@@ -345,5 +347,5 @@ def named(error: RedisError) -> errors.LogError:
                 last_key_offset={key: int(offset) for key, offset in held or []},
             )
         case _:
-            # LOADING, OOM, MISCONF, BUSY, READONLY, CLUSTERDOWN …: the server is there and refuses for now.
+            # LOADING, MISCONF, BUSY, READONLY, CLUSTERDOWN …: the server is there and refuses for now.
             return errors.StoreUnavailable(str(error))

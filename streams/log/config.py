@@ -67,7 +67,8 @@ class TokenGrant:
 def stream_publish(stream: Registered, settings: Mapping[str, Any]) -> Op[bool]:
     """Publish a durable stream's name and settings (those of ``SETTINGS``); True when it is new to this store."""
     new = yield _publication(stream, settings)
-    yield Pipeline([*_registration(stream, settings), ("PUBLISH", keys.CHANGED, "stream")])
+    yield _registration(stream, settings)
+    yield ("PUBLISH", keys.CHANGED, "stream")
     return bool(new)
 
 
@@ -86,13 +87,17 @@ def streams_publish(streams: Sequence[tuple[Registered, Mapping[str, Any]]]) -> 
         if publications:
             # The first one alone: it makes the script known to the server, so that the others are sent only once.
             yield publications[0]
-            replies = yield Scripts(publications[1:])
-            for reply in replies:
-                if isinstance(reply, LogError):
-                    raise reply
-        yield Pipeline([command for each in part for command in _registration(*each)])
+            yield from _all_of(publications[1:])
+        yield from _all_of([_registration(*each) for each in part])
     if streams:
         yield ("PUBLISH", keys.CHANGED, "stream")
+
+
+def _all_of(calls: Sequence[Script]) -> Op[None]:
+    replies = yield Scripts(calls)
+    for reply in replies:
+        if isinstance(reply, LogError):
+            raise reply
 
 
 def _publication(stream: Registered, settings: Mapping[str, Any]) -> Script:
@@ -107,15 +112,10 @@ def published(stream: Registered, settings: Mapping[str, Any]) -> list[str | int
     return [*pairs, "settings", packed, "keys", _patterns(settings)]
 
 
-def _registration(stream: Registered, settings: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def _registration(stream: Registered, settings: Mapping[str, Any]) -> Script:
     entry = {name: value for name, value in asdict(stream).items() if name != "stream_id"}
-    patterns = keys.patterns(stream.workspace_id)
-    accepted = _patterns(settings)
-    return [
-        ("HSET", keys.REGISTRY, stream.stream_id, json.dumps(entry)),
-        ("HSET", keys.names(stream.workspace_id), stream.name, stream.stream_id),
-        ("HSET", patterns, stream.name, accepted) if accepted else ("HDEL", patterns, stream.name),
-    ]
+    listed = [keys.REGISTRY, keys.names(stream.workspace_id), keys.patterns(stream.workspace_id)]
+    return Script("register", listed, [stream.stream_id, json.dumps(entry), stream.name, _patterns(settings)])
 
 
 def stream_remove(stream_id: str, *, workspace_id: int, name: str) -> Op[None]:

@@ -11,6 +11,10 @@ class StoreUnavailable(LogError):
     """The store did not answer, or refuses commands for now; whether a write happened is not known."""
 
 
+class StoreFull(StoreUnavailable):
+    """The server's memory is used up; nothing was done."""
+
+
 class StreamLost(StoreUnavailable):
     """The memory server has lost this stream, and it is about to be begun again; nothing was done."""
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from streams.log import keys
-from streams.log.client import Op
+from streams.log.client import Op, Script
 
 AT_ONCE = 1000
 
@@ -36,7 +36,7 @@ class Note:
 
 def put(note: Note) -> Op[None]:
     """Leave a note for the worker."""
-    yield ("XADD", keys.NOTES, "*", "note", json.dumps(asdict(note)))
+    yield Script("note", [keys.NOTES], [json.dumps(asdict(note))])
 
 
 def take() -> Op[list[tuple[str, Note]]]:

@@ -26,6 +26,17 @@ class ServerState:
     writes_fail: bool
 
 
+def is_full() -> Op[bool]:
+    """Whether the durable server's memory is used up (``maxmemory``): it lets messages go and takes none.
+
+    Raises:
+        StoreUnavailable: it does not answer.
+    """
+    told = _figures((yield ("INFO", "memory")))
+    allowed, uncounted = int(told.get("maxmemory", 0)), int(told.get("mem_not_counted_for_evict", 0))
+    return 0 < allowed < int(told.get("used_memory", 0)) - uncounted
+
+
 def inspect(*, memory: bool = False) -> Op[ServerState]:
     """How the durable server stands, or the one that holds the streams in memory.
 
@@ -34,7 +45,7 @@ def inspect(*, memory: bool = False) -> Op[ServerState]:
     """
     # No stream has this id; it says which server is asked.
     told, durability = yield from _asked(keys.stream_id(memory=memory))
-    info = dict(line.partition(":")[::2] for line in told.splitlines() if ":" in line)
+    info = _figures(told)
     return ServerState(
         memory_bytes=int(info.get("used_memory", 0)),
         clients=int(info.get("connected_clients", 0)),
@@ -45,6 +56,10 @@ def inspect(*, memory: bool = False) -> Op[ServerState]:
     )
 
 
-def _asked(stream_id: str) -> Op[tuple[str, str]]:
+def _figures(told: bytes) -> dict[str, str]:
+    return dict(line.partition(":")[::2] for line in told.decode().splitlines() if ":" in line)
+
+
+def _asked(stream_id: str) -> Op[tuple[bytes, str]]:
     _, info = yield Pipeline([("EXISTS", keys.meta(stream_id)), ("INFO",)])
-    return info.decode(), (yield from stats.durability(stream_id))
+    return info, (yield from stats.durability(stream_id))

@@ -240,7 +240,7 @@ def _state(reply: list[int]) -> State:
 
 def touch(stream_ids: Sequence[str]) -> Op[None]:
     """Tell the worker that these streams have changed."""
-    yield ("SADD", keys.TOUCHED, *stream_ids)
+    yield Script("touch", [keys.TOUCHED], stream_ids)
 
 
 def take_touched(limit: int) -> Op[list[str]]:

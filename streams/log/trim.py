@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from streams.log import entries, keys, losses, read, spent
 from streams.log.client import Op, Script, Scripts
 from streams.log.entries import Entry
+from streams.log.errors import StoreFull
 
 DROP_SLICE = 10_000
 """Offsets physically removed in one call: about a hundred nodes, well under a millisecond."""
@@ -98,7 +99,7 @@ def drop(stream_id: str, *, hold_ms: int = HOLD_FOR_HISTORY_MS) -> Op[Dropped]:
 def keep_newest_of_keys(stream_id: str, *, pages: int | None = None) -> Op[tuple[Removed, bool]]:
     """Apply ``max_messages_per_key`` to what was there before it was set; a publish takes care of what comes after.
 
-    Goes on where it, or a process that has ended, stopped.
+    Goes on where it, or a process that has ended, stopped. On a full server it stops at once.
 
     Args:
         pages: of ``PAGE`` messages, at most so many; None goes through all.
@@ -109,7 +110,10 @@ def keep_newest_of_keys(stream_id: str, *, pages: int | None = None) -> Op[tuple
     yield from spent.retire_before_removal(stream_id)
     messages = size = seen = 0
     while True:
-        went, went_bytes, done = yield Script("per_key", keys.removing(stream_id), [PAGE])
+        try:
+            went, went_bytes, done = yield Script("per_key", keys.removing(stream_id), [PAGE])
+        except StoreFull:  # the index by key has no room; what else removes messages makes some
+            return Removed(messages, size), False
         messages, size, seen = messages + went, size + went_bytes, seen + 1
         if done or seen == pages:
             return Removed(messages, size), bool(done)

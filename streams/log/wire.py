@@ -15,7 +15,7 @@ from typing import Any, cast
 import hiredis
 from redis.asyncio.connection import parse_url
 from redis.exceptions import ConnectionError as StoreConnectionError
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import OutOfMemoryError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as StoreTimeoutError
 
 Command = Sequence[Any]
@@ -214,4 +214,6 @@ class _Link(asyncio.Protocol):
 
 
 def _refusal(text: str) -> RedisError:
+    if text.startswith("OOM "):
+        return OutOfMemoryError(text.removeprefix("OOM "))
     return ResponseError(text.removeprefix("ERR "))  # which servers put before an error of one word

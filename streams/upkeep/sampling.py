@@ -14,7 +14,7 @@ from streams.log.append import append
 from streams.log.client import AsyncLog
 from streams.log.config import Registered
 from streams.log.entries import NewMessage
-from streams.log.errors import StreamNotFound
+from streams.log.errors import StoreFull, StreamNotFound
 from streams.log.stats import State
 
 TOUCHED_AT_ONCE = 5_000
@@ -142,7 +142,10 @@ class Sampler:
 
 
 async def record(log: AsyncLog, metrics_stream_id: str, samples: Iterable[Sample], *, at_ms: int) -> None:
-    """Append samples to the system's own stream, where the live charts and the history find them."""
+    """Append samples to the system's own stream, where the live charts and the history find them.
+
+    A full store takes none: they are left out, so that what makes room there goes on.
+    """
     visible = [sample for sample in samples if sample.stream_id != metrics_stream_id]
     for first in range(0, len(visible), MOST_IN_ONE_RECORD):
         part = visible[first : first + MOST_IN_ONE_RECORD]
@@ -150,7 +153,7 @@ async def record(log: AsyncLog, metrics_stream_id: str, samples: Iterable[Sample
         message = NewMessage(id=f"{at_ms}-{first}", body=body.encode())
         try:
             await log.run(append(metrics_stream_id, [message]))
-        except StreamNotFound:
+        except (StreamNotFound, StoreFull):
             return
 
 

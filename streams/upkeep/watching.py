@@ -15,7 +15,7 @@ from streams.log import spent, standing
 from streams.log.append import append
 from streams.log.client import AsyncLog
 from streams.log.entries import NewMessage
-from streams.log.errors import GroupNotFound, StreamNotFound
+from streams.log.errors import GroupNotFound, StoreFull, StreamNotFound
 from streams.log.standing import GroupState
 
 AT_ONCE = 100
@@ -135,7 +135,7 @@ def sample_of(state: GroupState, *, held: int, polls: int, is_overdue: bool = Fa
 
 
 async def record(log: AsyncLog, metrics_stream_id: str, watched: Iterable[Watched], *, at_ms: int) -> None:
-    """Append the samples to the system's own stream, beside those of the streams."""
+    """Append the samples to the system's own stream, beside those of the streams; a full store takes none."""
     of_streams: dict[str, dict[str, Mapping[str, object]]] = {}
     for each in watched:
         if each.stream_id != metrics_stream_id:
@@ -145,7 +145,7 @@ async def record(log: AsyncLog, metrics_stream_id: str, watched: Iterable[Watche
     body = json.dumps({"at": at_ms, "streams": {}, "groups": of_streams})
     try:
         await log.run(append(metrics_stream_id, [NewMessage(id=f"{at_ms}-groups", body=body.encode())]))
-    except StreamNotFound:
+    except (StreamNotFound, StoreFull):
         return
 
 

@@ -8,7 +8,7 @@ import pytest
 from streams.log import commit, config, groups, keys, scripts, stats, trim
 from streams.log.append import Appended, append
 from streams.log.client import AsyncLog, Log
-from streams.log.errors import StoreUnavailable
+from streams.log.errors import StoreFull
 from tests.servers import FLAVOURS, Store, store
 from tests.streams.log.conftest import DEFAULTS
 from tests.streams.log.messages import fill, message
@@ -85,7 +85,7 @@ def test_a_full_server_takes_no_message_and_lets_go_of_those_it_has(own: Store) 
     fill(log, stream, 5)
     assert len(log.run(groups.fetch(stream, "g", limit=2)).deliveries) == 2
     log.client.execute_command("CONFIG", "SET", "maxmemory", "1")
-    with pytest.raises(StoreUnavailable, match="maxmemory"):
+    with pytest.raises(StoreFull, match="maxmemory"):
         fill(log, stream, 1, first=6)
     assert log.run(stats.inspect(stream)).messages == 5
     assert log.run(groups.ack(stream, "g", "offsets", [1, 2])) == 2

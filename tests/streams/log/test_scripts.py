@@ -56,7 +56,9 @@ def test_no_verb_that_runs_on_a_full_server_stores_a_message(verb: str) -> None:
     assert set(flags) <= set(scripts.FLAGS)
     if "allow-oom" in flags:
         parts = reached(verb)
-        assert "XADD" not in set().union(*map(commands, parts))
+        # A note is as small as a line of a log, and goes as soon as the worker has read it.
+        if verb != "note":
+            assert "XADD" not in set().union(*map(commands, parts))
         # What is retired is in flight, which is bounded; the removal that it mostly goes before frees it.
         if verb != "retire":
             assert not any(part.startswith("local function group_bury(") for part in parts), (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.log import stats
+from streams.log import config, keys, notes, stats, trim
 from streams.log.client import Log
 from streams.models import Event, Run
 from streams.models.history import RunState
@@ -14,6 +14,7 @@ from streams.upkeep.processes import ProcessStatus
 from streams.upkeep.sampling import Sample
 from streams.upkeep.worker import Worker
 from tests import waiting
+from tests.servers import store
 from tests.streams.log.messages import fill
 from tests.streams.upkeep.conftest import MakeStream
 
@@ -115,3 +116,42 @@ def test_a_run_that_nobody_will_take_fails_with_the_reason(valkey: str, tmp_path
 
     asyncio.run(go())
     assert Run.objects.get(pk=run.pk).error == "Install Java."
+
+
+def test_on_a_full_store_what_was_purged_is_removed_and_becomes_an_event(tmp_path: Path) -> None:
+    with store(tmp_path) as running:
+        log = Log(running.url)
+        stream = config.Registered(
+            stream_id=keys.stream_id(), name="full", workspace="upkeep", workspace_id=77, archive=False
+        )
+        settings = {"dedup_window": 86_400, "max_message_bytes": 1_048_576, "discard": "old"}
+        log.run(config.stream_publish(stream, settings))
+        fill(log, stream.stream_id, 5)
+        log.client.execute_command("CONFIG", "SET", "maxmemory", "1mb")
+        log.run(trim.purge(stream.stream_id, keep=1))
+        note = notes.Note(
+            kind="stream.purged",
+            workspace_id=77,
+            stream_id=stream.stream_id,
+            stream="full",
+            token_id=1,
+            address="",
+            messages=4,
+            after={"messages": 4},
+        )
+        log.run(notes.put(note))
+        log.run(stats.touch([stream.stream_id]))
+
+        def is_done() -> bool:
+            is_removed = log.client.execute_command("XLEN", keys.log(stream.stream_id)) == 1
+            return is_removed and Event.objects.filter(kind="stream.purged", stream="full").exists()
+
+        async def run() -> None:
+            watched = Watched(running.url, tmp_path / "none")
+            task = asyncio.create_task(watched.worker.run())
+            await until(is_done)
+            watched.worker.stop()
+            await task
+
+        asyncio.run(run())
+        log.close()
