@@ -56,6 +56,7 @@ STATUS = {
     "wrong_last_offset": 409,
     "wrong_last_id": 409,
     "wrong_last_key_offset": 409,
+    "history_off": 409,
     "message_too_large": 413,
     "payload_too_large": 413,
     "unsupported_media_type": 415,
@@ -63,7 +64,6 @@ STATUS = {
     "rate_limited": 429,
     "internal_error": 500,
     "store_unavailable": 503,
-    "history_unavailable": 503,
     "query_lost": 503,
 }
 

@@ -119,7 +119,7 @@ class SqlQueriesView(ApiView):
                 "query_failed",
                 "query_cancelled",
                 "query_lost",
-                "history_unavailable",
+                "history_off",
             ),
             description=(
                 "One reading query of Spark's SQL over everything ever published: `messages` is the history and "

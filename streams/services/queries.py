@@ -34,12 +34,12 @@ def query_ask(caller: Caller, *, sql: str, limit: int = DEFAULT_ROWS) -> Query:
     """Queue a query.
 
     Raises:
-        Refusal: ``forbidden`` without the scope ``read``; ``history_unavailable`` where nothing would answer;
+        Refusal: ``forbidden`` without the scope ``read``; ``history_off`` where nothing would answer;
             ``rate_limited`` while too many of the workspace are not answered yet.
     """
     caller.demand("read")
     if not settings.ENV.history:
-        raise Refusal("history_unavailable", "The history is switched off here (OKMQ_HISTORY=off).")
+        raise Refusal("history_off", "The history is switched off here (OKMQ_HISTORY=off).")
     with transaction.atomic():
         waiting = Query.objects.filter(workspace=caller.workspace, state__in=UNFINISHED).count()
         if waiting >= MOST_UNFINISHED:

@@ -189,7 +189,7 @@ def test_where_nothing_answers_that_is_said_at_once(owner: Api, settings: Any) -
         content_type="application/json",
         headers={"authorization": owner.secret},
     )
-    assert (answer.status_code, code(answer)) == (503, "history_unavailable")
+    assert (answer.status_code, code(answer)) == (409, "history_off")
     shown = Query.objects.create(workspace=owner.workspace, sql="SELECT 1", limit=1, asked_by="x")
     assert service.queries_refuse(reason="Java is missing.") == 1
     shown.refresh_from_db()
