@@ -97,8 +97,6 @@ def _next_page(stream_id: str, start: int, pattern: re.Pattern[str] | None) -> O
 
     at = yield from read.position(stream_id)
     found = yield from read.forward(stream_id, at, start, PAGE, wanted=wanted if pattern else None)
-    if len(found) == PAGE:
-        return found, entries.position(found[-1])[0] + 1
-    last = entries.position(found[-1])[0] if found else 0
-    # Without a full page everything up to the last offset was looked at, unless the answer's size ended it.
-    return found, max(start, last + 1 if found and pattern is None else at.last + 1)
+    # The answer's size may have ended the page before its count did, so what follows its last message is yet to be
+    # looked at. Only an empty page says that nothing up to the last offset is wanted.
+    return found, entries.position(found[-1])[0] + 1 if found else max(start, at.last + 1)

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from streams import bearer
-from streams.log import config
+from streams.log import config, read
 from streams.log.client import Log
 from tests.streams.dataplane.conftest import WORKSPACE_ID, Stream, refusal
 from tests.streams.dataplane.test_reading import fill
@@ -93,6 +93,19 @@ def test_a_long_stream_is_told_whole(client: httpx.Client, stream: Stream, tail:
         fill(client, stream, 1000, first=first)
     following = tail("?offset=1")
     until(lambda: following.ids == list(range(1, 2001)))
+
+
+@pytest.mark.parametrize("query", ["?offset=1", "?offset=1&key=k.1"])
+def test_more_than_an_answer_holds_is_told_whole(
+    client: httpx.Client, stream: Stream, tail: Callable[..., Tail], query: str
+) -> None:
+    body = "x" * 1_000_000
+    assert 20 * len(body) > read.ANSWER_LIMIT_BYTES
+    for n in range(20):
+        sent = client.post(stream.messages, json={"id": str(n), "body": body, "key": "k.1"})
+        assert sent.status_code == 201
+    following = tail(query)
+    until(lambda: following.ids == list(range(1, 21)))
 
 
 @pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r", "\n\n"])
