@@ -1,14 +1,13 @@
 """The data plane's ASGI application: which path goes where, and what every answer has."""
 
 import logging
-import re
 from asyncio import Task, create_task
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from django.http.request import validate_host
+from django.http.request import split_domain_port, validate_host
 
 from streams import rates
 from streams.dataplane import grouping, moving, publishing, reading, tailing
@@ -26,7 +25,6 @@ from streams.log.wake import Wakener
 PREFIX = b"/api/v1/"
 LONGEST_KNOWN, MOST_KNOWN = 256, 4096
 """Bytes of a path or a host that is remembered, and how many are."""
-_PORT = re.compile(r":[0-9]{1,5}$")
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Handler = Callable[..., Awaitable[Response | EventStream]]
@@ -178,7 +176,8 @@ class DataPlane:
     def _serves(self, host: bytes) -> bool:
         if host in self._known_hosts:
             return True
-        served: bool = validate_host(_PORT.sub("", host.decode("latin-1")), self._allowed_hosts)
+        name, _ = split_domain_port(host.decode("latin-1"))
+        served = bool(name) and validate_host(name, self._allowed_hosts)
         if served and len(host) <= LONGEST_KNOWN and len(self._known_hosts) < MOST_KNOWN:
             self._known_hosts.add(host)  # a name under a wildcard is the client's choice, so there is a bound
         return served

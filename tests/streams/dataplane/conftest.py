@@ -25,7 +25,7 @@ class Server:
     """A uvicorn that serves one DataPlane from a thread."""
 
     def __init__(self, store_url: str, **options: Any) -> None:
-        plane = DataPlane(store_url, allowed_hosts=["127.0.0.1"], **{"undo_s": 3600, **options})
+        plane = DataPlane(store_url, allowed_hosts=["127.0.0.1", "localhost"], **{"undo_s": 3600, **options})
 
         async def application(scope: Any, receive: Any, send: Any) -> None:
             if scope["type"] == "lifespan":

@@ -258,8 +258,16 @@ def test_another_method_is_405_with_allow(client: httpx.Client, stream: Stream) 
     assert answer.headers["allow"] == "DELETE, GET, HEAD, POST"
 
 
-def test_another_host_is_refused(client: httpx.Client, stream: Stream) -> None:
-    assert refusal(client.get(stream.messages, headers={"host": "evil.example"})) == (400, "invalid_host")
+@pytest.mark.parametrize("host", ["evil.example", "localhost..:99", "localhost:99:99", "local host", ""])
+def test_another_host_is_refused(client: httpx.Client, stream: Stream, host: str) -> None:
+    assert refusal(client.get(stream.messages, headers={"host": host})) == (400, "invalid_host")
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:99", "localhost.:99"])
+def test_a_host_is_the_same_in_capitals_with_a_port_and_with_the_dot_of_the_root(
+    client: httpx.Client, stream: Stream, host: str
+) -> None:
+    assert client.get(stream.messages, headers={"host": host}).status_code == 200
 
 
 def test_every_answer_has_a_request_id(client: httpx.Client, stream: Stream) -> None:
