@@ -113,13 +113,19 @@ def _shown_only(
 
 
 SERVICE_PATHS = {
-    "/healthz": _shown_only("healthz", "Whether the process lives", media="application/json", schema=HEALTH),
+    "/healthz": _shown_only(
+        "healthz",
+        "Whether the process lives",
+        media="application/json",
+        schema=HEALTH,
+        codes=["validation_error"],
+    ),
     "/readyz": _shown_only(
         "readyz",
         "Whether its stores answer",
         media="application/json",
         schema=HEALTH,
-        codes=["store_unavailable"],
+        codes=["validation_error", "store_unavailable"],
     ),
     "/metrics": _shown_only(
         "metrics",

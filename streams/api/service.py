@@ -2,11 +2,14 @@
 
 import logging
 
+from django.core.exceptions import SuspiciousOperation
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
+from rest_framework.exceptions import ValidationError
 
 from streams import store
-from streams.api.errors import answer, refused_method
+from streams.api.errors import answer, refusal_for, refused_method
+from streams.api.queries import NothingAsked, asked
 from streams.errors import Refusal
 from streams.log import keys, server
 from streams.log.client import one
@@ -19,8 +22,8 @@ ALLOWED = ("GET", "HEAD")
 
 def healthz(request: HttpRequest) -> JsonResponse:
     """The process answers."""
-    if request.method not in ALLOWED:
-        return answer(refused_method(ALLOWED))
+    if refusal := _refused(request):
+        return answer(refusal)
     return JsonResponse({"status": "ok"}, headers={"Cache-Control": "no-store"})
 
 
@@ -30,8 +33,8 @@ def readyz(request: HttpRequest) -> JsonResponse:
     A full message store still lets messages go, and without the server of the streams in memory the others can be
     served: that is told, and no reason for a 503.
     """
-    if request.method not in ALLOWED:
-        return answer(refused_method(ALLOWED))
+    if refusal := _refused(request):
+        return answer(refusal)
     reasons = {}
     log_check = "ok"
     try:
@@ -55,6 +58,17 @@ def readyz(request: HttpRequest) -> JsonResponse:
         checks["memory"] = _memory_check()
     status = "ok" if set(checks.values()) == {"ok"} else "degraded"
     return JsonResponse({"status": status, "checks": checks}, headers={"Cache-Control": "no-store"})
+
+
+def _refused(request: HttpRequest) -> Refusal | None:
+    """What is wrong with a question to a probe: it is only asked, and takes no parameters."""
+    if request.method not in ALLOWED:
+        return refused_method(ALLOWED)
+    try:
+        asked(request.GET, NothingAsked, text=request.META["QUERY_STRING"])
+    except (ValidationError, SuspiciousOperation, Refusal) as error:
+        return refusal_for(error)
+    return None
 
 
 def _memory_check() -> str:

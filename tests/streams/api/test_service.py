@@ -34,3 +34,10 @@ def test_a_probe_only_shows(method: str) -> None:
         answer = Client(enforce_csrf_checks=True).generic(method, path)
         assert (answer.status_code, code(answer)) == (405, "method_not_allowed")
         assert answer.headers["Allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize("query", ["x=1", "x", "%ff", "&".join(f"p{n}=1" for n in range(2000))])
+def test_a_probe_takes_no_parameters(query: str) -> None:
+    for path in ("/healthz", "/readyz"):
+        answer = Client().get(f"{path}?{query}")
+        assert (answer.status_code, code(answer)) == (400, "validation_error")
