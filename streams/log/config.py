@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from streams.log import keys, meta
+from streams.log import keys, meta, trim
 from streams.log.client import Op, Pipeline, Script, Scripts
 from streams.log.errors import LogError
 
@@ -66,6 +66,7 @@ class TokenGrant:
 
 def stream_publish(stream: Registered, settings: Mapping[str, Any]) -> Op[bool]:
     """Publish a durable stream's name and settings (those of ``SETTINGS``); True when it is new to this store."""
+    yield from trim.expire_before_limits([stream.stream_id])
     new = yield _publication(stream, settings)
     yield _registration(stream, settings)
     yield ("PUBLISH", keys.CHANGED, "stream")
@@ -83,7 +84,9 @@ def streams_publish(streams: Sequence[tuple[Registered, Mapping[str, Any]]]) -> 
     """
     for first in range(0, len(streams), PUBLISHED_AT_ONCE):
         part = streams[first : first + PUBLISHED_AT_ONCE]
-        publications = [_publication(*each) for each in part if not keys.in_memory(each[0].stream_id)]
+        durable = [each for each in part if not keys.in_memory(each[0].stream_id)]
+        yield from trim.expire_before_limits(each.stream_id for each, _ in durable)
+        publications = [_publication(*each) for each in durable]
         if publications:
             # The first one alone: it makes the script known to the server, so that the others are sent only once.
             yield publications[0]

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from streams.log import config, groups, keys
+from streams.log import config, groups, keys, trim
 from streams.log.client import Op, Pipeline, Script
 
 BLOCK = 100_000
@@ -42,6 +42,8 @@ def begin(
         # The life first, then the block: a block that is older than this life may lie below what was handed out.
         life = yield Script("life", [meta], [secrets.token_hex(8)])
         ceiling = (yield _reservation(stream_id)) if life else 0
+        if not life:
+            yield from trim.expire_before_limits([stream_id])
         last = max(0, ceiling - BLOCK)
         begun = yield Script(
             "begin",

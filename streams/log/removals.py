@@ -54,7 +54,7 @@ def purge(
         StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
     """
     mode, value = ("below", below) if below is not None else ("keep", keep or 0)
-    yield from spent.retire_before_removal(stream_id)
+    yield from trim.expire(stream_id)
     while True:
         names = yield from _groups(stream_id)
         messages, size, number, done = yield Script(

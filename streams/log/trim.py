@@ -1,12 +1,13 @@
 """Taking messages away: by hand, by limits, by their own time to live."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from streams.log import entries, keys, losses, read, spent
-from streams.log.client import Op, Script, Scripts
+from streams.log.client import Op, Pipeline, Script, Scripts
 from streams.log.entries import Entry
-from streams.log.errors import StoreFull
+from streams.log.errors import StoreFull, StreamLost, StreamNotFound
 
 DROP_SLICE = 10_000
 """Offsets physically removed in one call: about a hundred nodes, well under a millisecond."""
@@ -34,12 +35,13 @@ def purge(stream_id: str, *, below: int | None = None, keep: int | None = None) 
     """Remove by hand everything below an offset, or all but the newest ``keep``, or everything.
 
     Works in slices, so nobody else waits long; a purge that is interrupted has removed the oldest part. Offsets
-    go on and the committed offset stays (the streams guide, "Deleting messages").
+    go on and the committed offset stays (the streams guide, "Deleting messages"). What is over by its own time is
+    neither kept nor counted.
 
     Raises:
         StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
     """
-    yield from spent.retire_before_removal(stream_id)
+    yield from expire(stream_id)
     if below is not None:
         removed = yield from _raise_floor(stream_id, "below", below)
     else:
@@ -159,6 +161,16 @@ def expire(stream_id: str) -> Op[int]:
         total += expired
         if done:
             return total
+
+
+def expire_before_limits(stream_ids: Iterable[str]) -> Op[None]:
+    """Take away what is over by its own time before other limits hold: nothing that may stay goes in its place."""
+    asked = list(stream_ids)
+    timed = (yield Pipeline([("EXISTS", keys.expiry(each)) for each in asked])) if asked else []
+    for stream_id, is_timed in zip(asked, timed, strict=True):
+        if is_timed:
+            with suppress(StreamNotFound, StreamLost):  # it has gone meanwhile
+                yield from expire(stream_id)
 
 
 def delete(stream_id: str, offsets: Sequence[int], *, denied_by: str = "deny_delete") -> Op[Removed]:

@@ -130,7 +130,7 @@ state.messages, state.bytes = state.messages + #fresh, state.bytes + size
 if pushed_out then per_key_apply(stream, state, incoming, pushed_out) end
 if state.discard ~= 'new' then
   -- What is over makes room first: nothing that may stay goes in its place.
-  if floor_is_passed(state) then removal_of_expired(stream, state, now, 1000, 100) end
+  if floor_is_passed(state) then removal_of_expired(stream, state, now, 1000, math.max(100, #fresh)) end
   raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
 end
 state_save(meta, state)

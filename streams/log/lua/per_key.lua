@@ -21,8 +21,9 @@ if not state.max_messages_per_key then
   return {0, 0, 1}
 end
 if state.indexed == 1 and state.max_messages_per_key >= state.indexed_for then return {0, 0, 1} end
-raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state, state_now(state)))
+local now = state_now(state)
+raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state, now))
 page = math.max(1, math.min(page, math.floor(4194304 / math.max(1, state.widest))))
-local messages, bytes, done = per_key_index(stream, state, page)
+local messages, bytes, done = per_key_index(stream, state, now, page)
 state_save(meta, state)
 return {messages, bytes, done and 1 or 0}

@@ -80,6 +80,26 @@ def test_a_limit_on_a_stream_that_is_there_acts_on_what_it_holds(
     assert offsets(log, stream) == list(range(987, 1001))
 
 
+def test_a_limit_that_is_set_counts_nothing_that_is_over_by_its_own_time(
+    log: Log, stream: str, publish_settings: Publish
+) -> None:
+    log.run(append(stream, [*of_keys("a", "a"), message(3, key="a", ttl_s=1)]))
+    until(lambda: offsets(log, stream) == [1, 2], within_s=5)
+    publish_settings(stream, max_messages_per_key=1)
+    log.run(trim.keep_newest_of_keys(stream))
+    assert offsets(log, stream) == [2]
+
+
+def test_what_is_over_while_a_limit_is_applied_counts_for_no_key(
+    log: Log, stream: str, publish_settings: Publish
+) -> None:
+    log.run(append(stream, [*of_keys("a", "a"), message(3, key="a", ttl_s=1)]))
+    publish_settings(stream, max_messages_per_key=1)
+    until(lambda: offsets(log, stream) == [1, 2], within_s=5)
+    log.run(trim.keep_newest_of_keys(stream))
+    assert offsets(log, stream) == [2]
+
+
 def test_a_limit_that_is_applied_in_part_goes_on_where_it_stopped(
     log: Log, stream: str, publish_settings: Publish
 ) -> None:

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from streams.log import config, errors, groups, keys, meta, stats, trim
+from streams.log import config, errors, groups, keys, meta, removals, stats, trim
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.groups import Settings
@@ -34,6 +34,46 @@ def test_keep_counts_messages_not_offsets(log: Log, stream: str, keep: int, left
     log.run(trim.delete(stream, [3]))
     log.run(trim.purge(stream, keep=keep))
     assert offsets(log, stream) == left
+
+
+@pytest.mark.parametrize("way", ["for good", "for a while"])
+@pytest.mark.parametrize(("keep", "left"), [(3, [1, 2, 4]), (1, [4]), (0, [])])
+def test_a_purge_neither_keeps_nor_counts_what_is_over_by_its_own_time(
+    log: Log, stream: str, keep: int, left: list[int], way: str
+) -> None:
+    log.run(
+        append(
+            stream,
+            [message(1), message(2), message(3, ttl_s=1), message(4), message(5, ttl_s=1)],
+        )
+    )
+    until(lambda: offsets(log, stream) == [1, 2, 4], within_s=5)
+    if way == "for good":
+        removed = log.run(trim.purge(stream, keep=keep))
+    else:
+        removed, _ = log.run(removals.purge(stream, keep=keep, keep_ms=60_000, facts={}))
+    assert offsets(log, stream) == left
+    assert removed == trim.Removed(3 - len(left), 3 - len(left))
+
+
+def test_a_limit_that_is_set_counts_nothing_that_is_over_by_its_own_time(
+    log: Log, stream: str, publish_settings: Publish
+) -> None:
+    log.run(append(stream, [message(1), message(2), *(message(n, ttl_s=1) for n in range(3, 203))]))
+    until(lambda: offsets(log, stream) == [1, 2], within_s=5)
+    publish_settings(stream, max_messages=2)
+    log.run(trim.apply_limits(stream))
+    assert offsets(log, stream) == [1, 2]
+
+
+def test_a_batch_pushes_nothing_out_while_enough_is_over_by_its_own_time(
+    log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream(max_messages=202)
+    log.run(append(stream, [message(1), *(message(n, ttl_s=1) for n in range(2, 202)), message(202)]))
+    until(lambda: offsets(log, stream) == [1, 202], within_s=5)
+    fill(log, stream, 200, first=203)
+    assert offsets(log, stream) == [1, *range(202, 403)]
 
 
 def test_a_deleted_message_leaves_a_gap_and_its_bytes_are_taken_off(log: Log, stream: str) -> None:

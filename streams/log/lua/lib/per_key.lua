@@ -66,7 +66,7 @@ local function per_key_apply(stream, state, incoming, plan)
 end
 
 -- Indexes a page of older messages, newest first, and takes away those with enough newer ones; true when all are done.
-local function per_key_index(stream, state, page)
+local function per_key_index(stream, state, now, page)
   per_key_begin(stream, state)
   local removal, found = removal_begin(), {}
   if state.indexed > state.floor then
@@ -74,7 +74,7 @@ local function per_key_index(stream, state, page)
   end
   for _, entry in ipairs(found) do
     local offset, key = entry_offset(entry), entry[2][7] == 'k' and entry[2][8]
-    if key and not (state.hidden == 1 and gone_has(stream.gone, offset)) then
+    if key and entry_visible(stream.gone, state, now, entry) then
       redis.call('ZADD', stream.latest, 0, latest_member(key, offset))
       if per_key_count(stream.latest, key, offset) > state.max_messages_per_key then
         removal_take(stream, state, removal, entry)
