@@ -1,10 +1,11 @@
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from streams.log import config, keys, notes, stats, trim
+from streams.log import config, keys, notes, stats
 from streams.log.client import Log
 from streams.models import Event, Run
 from streams.models.history import RunState
@@ -20,6 +21,8 @@ from tests.streams.upkeep.conftest import MakeStream
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+METRICS_STREAM_ID = "aaaaaaaaaaaa"
+
 
 class Watched:
     """A worker, and what it told."""
@@ -30,7 +33,7 @@ class Watched:
         self.processes: list[Sequence[ProcessStatus]] = []
         self.worker = Worker(
             url,
-            metrics_stream_id="aaaaaaaaaaaa",
+            metrics_stream_id=METRICS_STREAM_ID,
             processes_file=processes_file,
             on_samples=self._samples,
             on_groups=self._groups,
@@ -118,17 +121,18 @@ def test_a_run_that_nobody_will_take_fails_with_the_reason(valkey: str, tmp_path
     assert Run.objects.get(pk=run.pk).error == "Install Java."
 
 
-def test_on_a_full_store_what_was_purged_is_removed_and_becomes_an_event(tmp_path: Path) -> None:
+def test_on_a_full_store_limits_remove_messages_and_notes_become_events(tmp_path: Path) -> None:
     with store(tmp_path) as running:
         log = Log(running.url)
         stream = config.Registered(
             stream_id=keys.stream_id(), name="full", workspace="upkeep", workspace_id=77, archive=False
         )
         settings = {"dedup_window": 86_400, "max_message_bytes": 1_048_576, "discard": "old"}
-        log.run(config.stream_publish(stream, settings))
+        metrics = replace(stream, stream_id=METRICS_STREAM_ID, name="metrics", internal=True)
+        log.run(config.streams_publish([(stream, settings), (metrics, settings)]))
         fill(log, stream.stream_id, 5)
         log.client.execute_command("CONFIG", "SET", "maxmemory", "1mb")
-        log.run(trim.purge(stream.stream_id, keep=1))
+        log.run(config.stream_publish(stream, {**settings, "max_messages": 1}))
         note = notes.Note(
             kind="stream.purged",
             workspace_id=77,
@@ -140,9 +144,9 @@ def test_on_a_full_store_what_was_purged_is_removed_and_becomes_an_event(tmp_pat
             after={"messages": 4},
         )
         log.run(notes.put(note))
-        log.run(stats.touch([stream.stream_id]))
 
         def is_done() -> bool:
+            log.run(stats.touch([stream.stream_id]))  # so that every tick has a sample to record
             is_removed = log.client.execute_command("XLEN", keys.log(stream.stream_id)) == 1
             return is_removed and Event.objects.filter(kind="stream.purged", stream="full").exists()
 
