@@ -30,6 +30,7 @@ class Stream(models.Model):
 
     Attributes:
         policy: name of the workspace's retention policy that decides the limits; empty for none.
+        is_told: whether the log knows of the row as it is.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="streams")
@@ -53,6 +54,7 @@ class Stream(models.Model):
     description = models.TextField(blank=True, default="")
     labels = models.JSONField(default=dict)
     keys = models.JSONField(default=list)
+    is_told = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

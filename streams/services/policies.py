@@ -169,7 +169,8 @@ def _give(policy: Policy, streams: Sequence[Stream], *, actor: Actor) -> list[An
         before = {field: getattr(stream, field) for field in after}
         for field, value in after.items():
             setattr(stream, field, value)
-        stream.save(update_fields=[*after, "updated_at"])
+        stream.is_told = False
+        stream.save(update_fields=[*after, "is_told", "updated_at"])
         touched.append(stream)
         events.append(
             event_of(

@@ -1,4 +1,4 @@
-"""Streams: made, changed, deleted. The database is the truth; the log is told after the commit."""
+"""Streams: made, changed, deleted. The database is the truth; the log is told after the commit, or by the worker."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -37,6 +37,9 @@ SETTINGS = (
 )
 PAGES_AT_ONCE = 150
 """What a change looks through before it is answered (4,500 messages); the worker goes on with the rest."""
+
+TOLD_AT_ONCE = 1000
+"""Streams that the database is asked of together after the log was told: as many as one call makes."""
 
 ONE_WAY = ("deny_delete", "deny_purge", "sealed")
 CHANGEABLE_WHEN_SEALED = frozenset({"description", "labels", "sealed"})
@@ -227,6 +230,7 @@ def stream_row_change(
         setattr(stream, field, value)
     if not changed:
         return stream, []
+    stream.is_told = False
     stream.save()
     event = event_of(
         stream.workspace,
@@ -266,8 +270,8 @@ def streams_publish(streams: Sequence[Stream]) -> None:
     A stream that somebody else changed or deleted while the log was told is told of again, so that the last thing
     the log hears is what the database holds.
     """
-    for first in range(0, len(streams), config.PUBLISHED_AT_ONCE):
-        told = list(streams[first : first + config.PUBLISHED_AT_ONCE])
+    for first in range(0, len(streams), TOLD_AT_ONCE):
+        told = list(streams[first : first + TOLD_AT_ONCE])
         while told:
             store.log().run(config.streams_publish([(registered(each), settings_of(each)) for each in told]))
             for each in told:
@@ -282,8 +286,12 @@ def streams_publish(streams: Sequence[Stream]) -> None:
 
 
 def _changed_meanwhile(told: Sequence[Stream]) -> list[Stream]:
-    """Those of the streams whose settings are others by now; those that have gone are taken out of the log."""
-    ids = [each.stream_id for each in told]
+    """Those of the streams whose settings are others by now; those that have gone are taken out of the log.
+
+    It is noted of those that nobody changed since that the log knows them as they are.
+    """
+    ids, as_of = [each.stream_id for each in told], max(each.updated_at for each in told)
+    Stream.objects.filter(stream_id__in=ids, updated_at__lte=as_of, is_told=False).update(is_told=True)
     now = {
         each.stream_id: each for each in Stream.objects.select_related("workspace").filter(stream_id__in=ids)
     }

@@ -85,7 +85,8 @@ def _streams_bound(workspace: Workspace, *, actor: Actor) -> None:
         after = {field: limits[field] for field in before}
         for field, value in after.items():
             setattr(stream, field, value)
-        stream.save(update_fields=[*after, "updated_at"])
+        stream.is_told = False
+        stream.save(update_fields=[*after, "is_told", "updated_at"])
         touched.append(stream)
         events.append(
             event_of(

@@ -14,7 +14,7 @@ from django.db import connections
 from streams.log import config, keys, lease, memory, notes, stats
 from streams.log.client import AsyncLog, Steady, one
 from streams.log.errors import LogError, StoreUnavailable
-from streams.services import alerts, chain_checks, group_repairs, history, queries
+from streams.services import alerts, chain_checks, group_repairs, history, queries, stream_repairs
 from streams.services import group_losses as losses_recorded
 from streams.services import removals as removals_recorded
 from streams.services import upkeep as records
@@ -146,6 +146,7 @@ class Worker:
             await self._refuse_runs()
         if self._repaired_at < time.monotonic() - REPAIRS_EVERY_S:
             self._repaired_at = time.monotonic()
+            await sync_to_async(stream_repairs.streams_repair)(with_memory=answers)
             await sync_to_async(group_repairs.groups_repair)(reachable)
         if self._chain_at < time.monotonic() - CHAIN_EVERY_S:
             self._chain_at = time.monotonic()

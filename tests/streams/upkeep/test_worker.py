@@ -7,7 +7,7 @@ import pytest
 
 from streams.log import config, keys, notes, stats
 from streams.log.client import Log
-from streams.models import Event, Run
+from streams.models import Event, Run, Stream, Workspace
 from streams.models.history import RunState
 from streams.services.history import run_request
 from streams.upkeep import processes
@@ -159,3 +159,22 @@ def test_on_a_full_store_limits_remove_messages_and_notes_become_events(tmp_path
 
         asyncio.run(run())
         log.close()
+
+
+def test_a_stream_that_the_log_was_not_told_of_is_told_of(valkey: str, log: Log, tmp_path: Path) -> None:
+    workspace = Workspace.objects.create(name="untold")
+    stream = Stream.objects.create(workspace=workspace, name="orders", max_messages=2)
+
+    def is_told() -> bool:
+        return log.run(config.stream_id_of(workspace.pk, "orders")) == stream.stream_id
+
+    async def run() -> None:
+        watched = Watched(valkey, tmp_path / "none")
+        task = asyncio.create_task(watched.worker.run())
+        await until(is_told)
+        watched.worker.stop()
+        await task
+
+    asyncio.run(run())
+    fill(log, stream.stream_id, 3)
+    assert log.run(stats.inspect(stream.stream_id)).messages == 2
