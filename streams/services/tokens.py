@@ -54,7 +54,11 @@ def token_create(
 
 @transaction.atomic
 def token_revoke(token: Token, *, actor: Actor) -> None:
-    """Revoke a token; requests with it are refused within 2 seconds on every process."""
+    """Revoke a token; requests with it are refused within 2 seconds on every process.
+
+    Raises:
+        StoreUnavailable: it is there as before, or refused already, and can be revoked later.
+    """
     digest = token.digest
     token.delete()
     event_record(
@@ -64,6 +68,9 @@ def token_revoke(token: Token, *, actor: Actor) -> None:
         before={"name": token.name, "scopes": token.scopes, "streams": token.streams},
         summary=f"Token {token.name} ({token.prefix}…) was revoked.",
     )
+    # Before the commit: a token that is gone from every list must not let anybody in while the log cannot be told.
+    # And after it: somebody may have told the log of all tokens in between.
+    store.log().run(config.token_remove(digest))
     transaction.on_commit(lambda: store.log().run(config.token_remove(digest)))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streams import store
+from streams import bearer, store
 from streams.log import config
 from streams.log.client import Log
 from streams.models import Event, Stream
@@ -91,3 +91,16 @@ def test_a_group_stays_as_it_is_and_the_call_succeeds_later(
     assert owner.get("streams/orders/groups/g").json() == before
     assert Event.objects.filter(workspace=owner.workspace.name).count() == events
     assert owner.call(method, "streams/orders/groups/g", body).status_code in {200, 204}
+
+
+def test_a_token_is_not_taken_for_revoked_before_it_is(owner: Api, request: pytest.FixtureRequest) -> None:
+    made = owner.post("tokens/", {"name": "leaked", "scopes": ["read"]}).json()
+    bring_back = request.getfixturevalue("down")
+    answer = owner.client.delete(f"/api/v1/tokens/{made['id']}", headers={"authorization": owner.secret})
+    assert (answer.status_code, code(answer)) == (503, "store_unavailable")
+    bring_back()
+    digest = bearer.digest(made["token"])
+    assert made["id"] in [each["id"] for each in owner.get("tokens/").json()]
+    assert store.log().run(config.token_grant(digest)) is not None
+    assert owner.delete(f"tokens/{made['id']}").status_code == 204
+    assert store.log().run(config.token_grant(digest)) is None
