@@ -81,8 +81,9 @@ COMPONENTS: Mapping[str, Schema] = {
                 "last_id": text("The id of the last message.", maxLength=50, type=["string", "null"]),
                 "last_key_offset": {
                     "type": ["object", "null"],
-                    "additionalProperties": whole("0: none yet."),
-                    "description": "The last offset of each of these keys.",
+                    "additionalProperties": whole("0: none."),
+                    "description": "The offset of the newest message that was published under each of these keys; "
+                    "0 where there was none, or that message is over or gone.",
                 },
             },
             required=[],

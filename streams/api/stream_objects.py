@@ -163,7 +163,11 @@ class StreamObject(serializers.Serializer):  # type: ignore[type-arg]
     first_timestamp = Moment(allow_null=True)
     last_timestamp = Moment(allow_null=True)
     groups = serializers.IntegerField(help_text="How many consumer groups.")
-    keys_count = serializers.IntegerField(source="figures.keys_count", allow_null=True)
+    keys_count = serializers.IntegerField(
+        source="figures.keys_count",
+        allow_null=True,
+        help_text="Keys whose newest message is still stored, also while it only waits for the history or an undo.",
+    )
     duplicates = serializers.IntegerField(
         source="figures.duplicates", allow_null=True, help_text="Publishes refused as known."
     )

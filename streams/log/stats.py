@@ -20,7 +20,7 @@ class State:
         messages, bytes: visible ones, bytes of their bodies.
         committed_offset, lag: the committed position, and visible messages above it.
         first_ms, last_ms: unix ms of the first and last visible message; None when empty.
-        keys_count: distinct message keys.
+        keys_count: keys whose newest message is still stored, be it only for the history or an undo.
         duplicates: publishes refused as already known.
         archived_offset: everything up to it is in the history.
         appended_bytes: bytes of everything ever appended.

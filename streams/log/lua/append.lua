@@ -56,8 +56,9 @@ if #fresh == 0 then
 end
 if expect_last ~= '' or expect_id ~= '' or expect_keys ~= '' then
   local wrong, held = nil, {}
+  raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
   for n, expected in ipairs(expect_keys ~= '' and cjson.decode(expect_keys) or {}) do
-    held[n] = {expected[1], redis.call('HGET', by_key, expected[1]) or '0'}
+    held[n] = {expected[1], per_key_newest(stream, state, now, expected[1])}
     if tonumber(held[n][2]) ~= expected[2] then wrong = 'OKMQ_WRONG_KEY' end
   end
   if expect_id ~= '' and expect_id ~= state.last_id then wrong = 'OKMQ_WRONG_ID' end

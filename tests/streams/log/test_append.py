@@ -1,13 +1,15 @@
 import threading
+from collections.abc import Callable
 
 import pytest
 
-from streams.log import errors, stats
+from streams.log import errors, removals, stats, trim
 from streams.log.append import Appended, Expectation, append
-from streams.log.client import Log
+from streams.log.client import Log, Op
 from streams.log.entries import NewMessage
 from tests.streams.log.conftest import MakeStream
 from tests.streams.log.messages import browse, fill, message, offsets
+from tests.waiting import until
 
 
 def test_offsets_begin_at_1_and_have_no_gap(log: Log, stream: str) -> None:
@@ -69,6 +71,57 @@ def test_a_failed_expectation_stores_nothing(log: Log, stream: str, expect: Expe
         log.run(append(stream, [message(3)], expect=expect))
     assert refusal.value.kind == kind
     assert offsets(log, stream) == [1, 2]
+
+
+def _delete(stream: str) -> Op[object]:
+    return (yield from trim.delete(stream, [1]))
+
+
+def _delete_for_a_while(stream: str) -> Op[object]:
+    return (yield from removals.delete(stream, [1], keep_ms=60_000, facts={}))
+
+
+def _purge(stream: str) -> Op[object]:
+    return (yield from trim.purge(stream, below=2))
+
+
+def _purge_for_a_while(stream: str) -> Op[object]:
+    return (yield from removals.purge(stream, below=2, keep_ms=60_000, facts={}))
+
+
+def _publish_more(stream: str) -> Op[object]:
+    return (yield from append(stream, [message(3), message(4)]))
+
+
+@pytest.mark.parametrize("archive", [False, True])
+@pytest.mark.parametrize("act", [_delete, _delete_for_a_while, _purge, _purge_for_a_while, _publish_more])
+def test_a_key_whose_newest_message_is_gone_has_none_whatever_took_it(
+    log: Log, make_stream: MakeStream, act: Callable[[str], Op[object]], archive: bool
+) -> None:
+    stream = make_stream(max_messages=2, archive=archive)
+    log.run(append(stream, [message(1, key="a"), message(2, key="b")]))
+    log.run(act(stream))
+    expect = Expectation(last_key_offset={"a": 9})
+    with pytest.raises(errors.WrongExpectation) as refusal:
+        log.run(append(stream, [message(5)], expect=expect))
+    assert refusal.value.last_key_offset == {"a": 0}
+
+
+@pytest.mark.parametrize("whose", ["message", "stream"])
+def test_a_key_whose_newest_message_is_over_has_none(log: Log, make_stream: MakeStream, whose: str) -> None:
+    stream = make_stream(ttl=1 if whose == "stream" else None)
+    log.run(append(stream, [message(1, key="a", ttl_s=1 if whose == "message" else None)]))
+    until(lambda: not offsets(log, stream), within_s=5)
+    none_yet = Expectation(last_key_offset={"a": 0})
+    assert log.run(append(stream, [message(2)], expect=none_yet)) == [Appended(2, False)]
+
+
+def test_a_key_has_its_newest_message_back_after_an_undo(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(1, key="a")]))
+    _, number = log.run(removals.delete(stream, [1], keep_ms=60_000, facts={}))
+    log.run(removals.undo(stream, number or 0))
+    held = Expectation(last_key_offset={"a": 1})
+    assert log.run(append(stream, [message(2)], expect=held)) == [Appended(2, False)]
 
 
 def test_expectations_that_hold_let_the_batch_in(log: Log, stream: str) -> None:

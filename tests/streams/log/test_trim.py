@@ -163,6 +163,12 @@ def test_a_key_is_forgotten_with_its_last_message(log: Log, stream: str) -> None
     assert log.run(stats.inspect(stream)).keys_count == 1
 
 
+def test_a_key_is_forgotten_with_its_last_message_when_that_is_deleted(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(1, key="a"), message(2, key="b")]))
+    log.run(trim.delete(stream, [1]))
+    assert log.run(stats.inspect(stream)).keys_count == 1
+
+
 def test_many_single_deletions_do_not_stop_the_floor(log: Log, stream: str) -> None:
     fill(log, stream, 5000, body=b"12")
     log.run(trim.delete(stream, list(range(2, 5000, 2))))

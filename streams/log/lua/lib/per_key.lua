@@ -12,6 +12,15 @@ local function per_key_count(latest, key, offset)
   return redis.call('ZLEXCOUNT', latest, '[' .. latest_member(key, offset), per_key_after(key))
 end
 
+-- The offset of the newest message that was published under a key, as text; 0 once that message is over or gone, whatever
+-- took it. Bodies are not read: a batch may ask for a thousand keys.
+local function per_key_newest(stream, state, now, key)
+  local offset = redis.call('HGET', stream.by_key, key)
+  if not offset or tonumber(offset) < state.floor or gone_has(stream.gone, tonumber(offset)) then return '0' end
+  local ends = redis.call('ZSCORE', stream.expiry, offset)
+  return ends and tonumber(ends) <= now and '0' or offset
+end
+
 -- Begins the index, anew where less of a key is kept than before.
 local function per_key_begin(stream, state)
   if state.indexed == 0 or state.max_messages_per_key < state.indexed_for then

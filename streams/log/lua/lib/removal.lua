@@ -40,7 +40,7 @@ local function removal_take(stream, state, removal, entry, by_hand)
   end
   redis.call('XDEL', stream.log, entry[1])
   if state.hidden == 1 then redis.call('ZREM', stream.hidden, offset) end
-  if key and not by_hand and redis.call('HGET', stream.by_key, key) == string.format('%d', offset) then
+  if key and redis.call('HGET', stream.by_key, key) == string.format('%d', offset) then
     redis.call('HDEL', stream.by_key, key)
   end
 end
