@@ -4,6 +4,7 @@ Beside ``test_model.py`` (groups, losses, seeks) and ``test_removals_model.py`` 
 """
 
 import random
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from streams.log.groups import Settings
 from tests.servers import store
 from tests.streams.log.conftest import DEFAULTS
 from tests.streams.log.messages import browse
+from tests.waiting import until
 
 HOUR_S = 3600
 STREAMS, STEPS = 12, 40
@@ -101,6 +103,10 @@ class Faked:
 
     def set_hour(self, hour: int) -> None:
         self.clock.write_text(f"+{hour * HOUR_S}")
+        until(lambda: self._server_s() - time.time() > hour * HOUR_S - 60, within_s=5)
+
+    def _server_s(self) -> int:
+        return int(self.log.client.execute_command("TIME")[0])
 
 
 @pytest.fixture
