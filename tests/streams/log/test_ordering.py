@@ -239,6 +239,24 @@ def test_it_may_be_switched_on_and_off_at_any_time(
     assert take(log, stream) == [6]
 
 
+def test_what_was_out_when_it_was_switched_on_comes_again_one_at_a_time(
+    log: Log, stream: str, ordered: Ordered, publish: Callable[..., None]
+) -> None:
+    ordered(ordered_by_key=False)
+    publish("a", "b", "a", "a")
+    assert take(log, stream) == [1, 2, 3, 4]
+    ordered()
+    log.run(groups.nack(stream, "g", "offsets", [1, 2, 3, 4]))
+    assert take(log, stream) == [1, 2]
+    assert stands(log, stream).ack_pending == 4
+    done(log, stream, 4, 1)
+    again = log.run(groups.fetch(stream, "g", limit=100))
+    assert [(delivery.deliveries, offsets(again)) for delivery in again.deliveries] == [(2, [3])]
+    done(log, stream, 2, 3)
+    assert (take(log, stream), stands(log, stream).ack_pending) == ([], 0)
+    assert stands(log, stream).redelivered == 3
+
+
 def test_a_group_that_acknowledges_nothing_takes_no_turns(
     log: Log, stream: str, ordered: Ordered, publish: Callable[..., None]
 ) -> None:

@@ -42,6 +42,12 @@ local function deliver_one(fetch, entry, deliveries)
   held_by[at + 1], held_by[at + 2] = offset, string.format('%d:', deliveries) .. sequence .. fetch.held_since
 end
 
+-- Leases one that has a lease already: what was replayed or given back went out never before.
+local function deliver_again(fetch, entry, held)
+  if held.deliveries > 0 then fetch.group.redelivered = fetch.group.redelivered + 1 end
+  deliver_one(fetch, entry, held.deliveries + 1)
+end
+
 local function deliver_write(fetch)
   group_hold(fetch, fetch.in_order, fetch.by_time, fetch.held_by)
   for first = 1, #fetch.at_last, 2000 do
@@ -65,6 +71,7 @@ end
 local function deliver_due(fetch)
   local group, retired, given, shelved = fetch.group, {}, {}, {}
   local ripe = deliver_ripe(fetch, math.max(fetch.limit, 100))
+  local in_turn = group.ordered == 1 and group.ack ~= 'none'
   table.sort(ripe, function(a, b) return tonumber(a) < tonumber(b) end)
   for _, offset in ipairs(ripe) do
     local held = lease_read(fetch.leases, offset)
@@ -81,9 +88,11 @@ local function deliver_due(fetch)
       -- One that is set aside may come back: its lease stays, so that a late answer still counts.
       local kept = not entry and not letter and fetch.state.kept > 0 and redis.call('XRANGE', fetch.log, offset, offset)[1]
       if kept then shelved[#shelved + 1] = offset else retired[#retired + 1] = offset end
+    elseif in_turn and entry[2][7] == 'k' and not order_rejoin(fetch.turns, offset, entry[2][8]) then
+      -- Several of a key were out before the group took turns: its turn brings it.
+      redis.call('ZREM', fetch.due, offset)
     elseif deliver_fits(fetch, entry) then
-      if held.deliveries > 0 then group.redelivered = group.redelivered + 1 end
-      deliver_one(fetch, entry, held.deliveries + 1)
+      deliver_again(fetch, entry, held)
       if group.ack == 'none' then given[#given + 1] = offset end
     end
   end
@@ -124,8 +133,12 @@ local function deliver_ready(fetch)
         if entry and not deliver_fits(fetch, entry) then full = true break end
         left[#left + 1] = offset
         if entry then
-          deliver_one(fetch, entry, 1)
-          if not held then fetch.pending_count = fetch.pending_count + 1 end
+          if held then
+            deliver_again(fetch, entry, held)
+          else
+            deliver_one(fetch, entry, 1)
+            fetch.pending_count = fetch.pending_count + 1
+          end
         elseif not is_out and waiting[n] then
           group.missed = group.missed + 1
         end
