@@ -93,15 +93,15 @@ def test_a_failed_run_says_why_and_the_next_one_does_its_work(
     analytics: Analytics, published: Published, tmp_path: Path
 ) -> None:
     published.numbered(published.stream("a"), 10)
-    good = analytics.env
+    good = analytics.spark.env
     (tmp_path / "file").write_text("in the way")
-    analytics.env = replace(good, history_url=str(tmp_path / "file" / "history"))
+    analytics.spark.env = replace(good, history_url=str(tmp_path / "file" / "history"))
     due(analytics)
     failed = Run.objects.get(job="archive")
     assert failed.state == "failed"
     assert "file" in failed.error
     assert "\n" not in failed.error
-    analytics.env = good
+    analytics.spark.env = good
     due(analytics)
     assert runs()[-2:] == [("archive", "succeeded"), ("rollup", "succeeded")]
     assert totals("day")[0] == 10
