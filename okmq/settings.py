@@ -164,6 +164,10 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
+    "ENUM_NAME_OVERRIDES": {
+        "RunState": "streams.models.history.RunState.values",
+        "QueryState": "streams.models.query.QueryState.values",
+    },
 }
 
 # Message bodies are hostile input: nothing runs or loads that this server did not serve.
