@@ -13,7 +13,7 @@ from typing import Any
 from streams.dataplane.directory import Directory, Known
 from streams.dataplane.durability import Durability
 from streams.dataplane.request import Request
-from streams.log import config, notes, standing, stats
+from streams.log import config, notes, open_polls, stats
 from streams.log.client import AsyncLog, Steady, one
 from streams.log.errors import LogError
 from streams.log.joined import Appender
@@ -94,7 +94,7 @@ class Context:
                 if touched:
                     await self.log.run(stats.touch(sorted(touched)))
                 if polls != told_polls or (polls and time.monotonic() - told_at > POLLS_EVERY_S):
-                    await self.log.run(standing.waiting_told(self.process, polls))
+                    await self.log.run(open_polls.told(self.process, polls))
                     told_polls, told_at = polls, time.monotonic()
                 if used:
                     await self.log.run(config.tokens_used(used))

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from streams.log import keys
-from streams.log.client import Op, Pipeline, Script
+from streams.log.client import Op, Pipeline
 from streams.log.errors import MessageNotFound
+from streams.log.group_scripts import group_script
 
 REPLAY_SLICE = 100
 """Most dead letters replayed in one call of the script."""
@@ -44,22 +45,8 @@ def replay(stream_id: str, name: str, offsets: Sequence[int]) -> Op[int]:
     """Deliver dead letters again with a fresh count; returns how many there were."""
     total = 0
     for first in range(0, len(offsets), REPLAY_SLICE):
-        total += yield Script(
-            "dead_replay",
-            [
-                keys.log(stream_id),
-                keys.meta(stream_id),
-                keys.group(stream_id, name),
-                keys.pending(stream_id, name),
-                keys.due(stream_id, name),
-                keys.leases(stream_id, name),
-                keys.dead(stream_id, name),
-                keys.replayed(stream_id, name),
-                keys.gone(stream_id),
-                keys.turns(stream_id, name),
-                keys.runs(stream_id, name),
-            ],
-            [keys.wake(stream_id), *offsets[first : first + REPLAY_SLICE]],
+        total += yield group_script(
+            "dead_replay", stream_id, name, [keys.wake(stream_id), *offsets[first : first + REPLAY_SLICE]]
         )
     return total
 
@@ -68,9 +55,7 @@ def replay_all(stream_id: str, name: str) -> Op[int]:
     """Deliver all dead letters again, in slices; returns how many there were."""
     total = start = 0
     while True:
-        offsets = yield Script(
-            "dead_offsets", [keys.meta(stream_id), keys.dead(stream_id, name)], [start, REPLAY_SLICE]
-        )
+        offsets = yield group_script("dead_offsets", stream_id, name, [start, REPLAY_SLICE])
         if not offsets:
             return total
         total += yield from replay(stream_id, name, offsets)

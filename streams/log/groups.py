@@ -7,12 +7,12 @@ What one fetch took as a whole is one record in them (see ``runs``).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from streams.log import entries, group_meta, keys, spent, standing, trim
+from streams.log import entries, group_meta, keys, lag, spent, standing, trim
 from streams.log.client import Op, Script, Steady
 from streams.log.entries import Entry
+from streams.log.group_scripts import group_script
 from streams.log.patterns import lua_pattern
 from streams.log.read import ANSWER_LIMIT_BYTES
 
@@ -96,18 +96,10 @@ def group_publish(stream_id: str, name: str, settings: Settings, *, delivered: i
     """
     while True:
         steady_ms = yield Steady()
-        told = yield Script(
+        told = yield group_script(
             "group_publish",
-            [
-                keys.meta(stream_id),
-                keys.group(stream_id, name),
-                keys.groups(stream_id),
-                keys.counted(stream_id, name),
-                keys.log(stream_id),
-                keys.gone(stream_id),
-                keys.went(stream_id),
-                keys.expiry(stream_id),
-            ],
+            stream_id,
+            name,
             [keys.wake(stream_id), name, delivered, steady_ms, *published(settings)],
         )
         if told != 3:
@@ -122,20 +114,7 @@ def _put_in_order(stream_id: str, name: str) -> Op[None]:
     """Let a group take turns by key from now on, beginning with what it has in flight."""
     start = 1
     while start:
-        start = yield Script(
-            "order_adopt",
-            [
-                keys.log(stream_id),
-                keys.group(stream_id, name),
-                keys.pending(stream_id, name),
-                keys.turns(stream_id, name),
-                keys.replayed(stream_id, name),
-                keys.runs(stream_id, name),
-                keys.due(stream_id, name),
-                keys.leases(stream_id, name),
-            ],
-            [start, ORDER_SLICE],
-        )
+        start = yield group_script("order_adopt", stream_id, name, [start, ORDER_SLICE])
 
 
 def group_remove(stream_id: str, name: str) -> Op[None]:
@@ -165,9 +144,10 @@ def fetch(
     size = 0
     while True:
         steady_ms = yield Steady()
-        found, left, due_in_ms, again, now_in, has_filter, is_unswept, range_, read = yield Script(
+        found, left, due_in_ms, again, now_in, has_filter, is_unswept, range_, read = yield group_script(
             "fetch",
-            _keys_of_fetch(stream_id, name),
+            stream_id,
+            name,
             [
                 consumer,
                 limit - len(deliveries),
@@ -190,8 +170,8 @@ def fetch(
     if is_unswept and deliveries:
         left = (yield from standing.inspect(stream_id, name)).lag
     elif has_filter and deliveries:
-        matching, _ = yield from standing.matching(stream_id, name)
-        left = matching + (yield from standing.parked(stream_id, name))
+        matching, _ = yield from lag.matching(stream_id, name)
+        left = matching + (yield from lag.parked(stream_id, name))
     return Fetched(deliveries, left, due_in_ms if due_in_ms >= 0 else None, int(now_in))
 
 
@@ -225,9 +205,7 @@ def ack(stream_id: str, name: str, named: Named, values: Sequence[int | str]) ->
         told = _told(named, part)
         while told:
             steady_ms = yield Steady()
-            count, more = yield Script(
-                "ack", _keys_of_answer(stream_id, name), [keys.wake(stream_id), steady_ms, *told]
-            )
+            count, more = yield group_script("ack", stream_id, name, [keys.wake(stream_id), steady_ms, *told])
             total += count
             told = ["up_to", *more] if more else []  # what an offset or a lease covers is settled in slices
     return total
@@ -247,17 +225,7 @@ def give_back(stream_id: str, name: str, leases: Sequence[str]) -> Op[int]:
     """
     total = 0
     for part in _slices(leases):
-        total += yield Script(
-            "give_back",
-            [
-                keys.group(stream_id, name),
-                keys.pending(stream_id, name),
-                keys.due(stream_id, name),
-                keys.leases(stream_id, name),
-                keys.runs(stream_id, name),
-            ],
-            [keys.wake(stream_id), *part],
-        )
+        total += yield group_script("give_back", stream_id, name, [keys.wake(stream_id), *part])
     return total
 
 
@@ -270,41 +238,16 @@ def term(stream_id: str, name: str, named: Named, values: Sequence[int | str], *
     """Send deliveries to the dead letters. Errors as ``ack``."""
     total = 0
     for part in _slices(values):
-        total += yield Script(
-            "term",
-            [*_keys_of_answer(stream_id, name), keys.dead(stream_id, name)],
-            [keys.wake(stream_id), reason, named, *part],
-        )
+        total += yield group_script("term", stream_id, name, [keys.wake(stream_id), reason, named, *part])
     return total
 
 
 def seek(stream_id: str, name: str, *, next_offset: int) -> Op[tuple[int, int]]:
     """Deliver from ``next_offset`` on; leases of before are void. Returns the next offset before and after."""
     yield from spent.retire_these([(stream_id, name)])
-    yield from standing.sweep(stream_id, name)
+    yield from lag.sweep(stream_id, name)
     while True:
-        moved = yield Script(
-            "group_seek",
-            [
-                keys.meta(stream_id),
-                keys.group(stream_id, name),
-                keys.pending(stream_id, name),
-                keys.due(stream_id, name),
-                keys.leases(stream_id, name),
-                keys.replayed(stream_id, name),
-                keys.turns(stream_id, name),
-                keys.parked(stream_id, name),
-                keys.ready(stream_id, name),
-                keys.log(stream_id),
-                keys.gone(stream_id),
-                keys.went(stream_id),
-                keys.last(stream_id, name),
-                keys.expiry(stream_id),
-                keys.dead(stream_id, name),
-                keys.runs(stream_id, name),
-            ],
-            [keys.wake(stream_id), next_offset],
-        )
+        moved = yield group_script("group_seek", stream_id, name, [keys.wake(stream_id), next_offset])
         if moved:
             before, after = moved
             return before, after
@@ -326,7 +269,7 @@ def resume(stream_id: str, name: str) -> Op[None]:
 
 
 def _pause(stream_id: str, name: str, until_ms: int | str) -> Script:
-    return Script("group_pause", [keys.group(stream_id, name)], [keys.wake(stream_id), until_ms])
+    return group_script("group_pause", stream_id, name, [keys.wake(stream_id), until_ms])
 
 
 def _redeliver(
@@ -335,53 +278,10 @@ def _redeliver(
     total = 0
     for part in _slices(values):
         steady_ms = yield Steady()
-        total += yield Script(
-            "redeliver",
-            _keys_of_answer(stream_id, name),
-            [keys.wake(stream_id), steady_ms, delay, named, *part],
+        total += yield group_script(
+            "redeliver", stream_id, name, [keys.wake(stream_id), steady_ms, delay, named, *part]
         )
     return total
-
-
-@lru_cache(maxsize=4096)
-def _keys_of_fetch(stream_id: str, name: str) -> tuple[str, ...]:
-    return (
-        keys.log(stream_id),
-        keys.meta(stream_id),
-        keys.gone(stream_id),
-        keys.group(stream_id, name),
-        keys.pending(stream_id, name),
-        keys.due(stream_id, name),
-        keys.leases(stream_id, name),
-        keys.dead(stream_id, name),
-        keys.replayed(stream_id, name),
-        keys.turns(stream_id, name),
-        keys.parked(stream_id, name),
-        keys.ready(stream_id, name),
-        keys.expiry(stream_id),
-        keys.went(stream_id),
-        keys.last(stream_id, name),
-        keys.runs(stream_id, name),
-    )
-
-
-@lru_cache(maxsize=4096)
-def _keys_of_answer(stream_id: str, name: str) -> tuple[str, ...]:
-    """The keys of a script that answers deliveries, in the order in which all of them take these."""
-    return (
-        keys.meta(stream_id),
-        keys.log(stream_id),
-        keys.gone(stream_id),
-        keys.expiry(stream_id),
-        keys.group(stream_id, name),
-        keys.pending(stream_id, name),
-        keys.due(stream_id, name),
-        keys.leases(stream_id, name),
-        keys.replayed(stream_id, name),
-        keys.turns(stream_id, name),
-        keys.ready(stream_id, name),
-        keys.runs(stream_id, name),
-    )
 
 
 def _told(named: Named, values: Sequence[int | str]) -> list[int | str]:

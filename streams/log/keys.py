@@ -6,6 +6,7 @@ leak into it.
 """
 
 import secrets
+from collections.abc import Callable, Mapping
 
 STREAM_ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 STREAM_ID_LENGTH = 12
@@ -228,9 +229,9 @@ def health(stream_id: str, group: str) -> str:
     return f"okmq:{{{stream_id}}}:health:{group}"
 
 
-def all_of_group(stream_id: str, name: str) -> list[str]:
-    """Every key that a group may own."""
-    makers = (
+OF_GROUP: Mapping[str, Callable[[str, str], str]] = {
+    make.__name__: make
+    for make in (
         group,
         pending,
         due,
@@ -246,27 +247,38 @@ def all_of_group(stream_id: str, name: str) -> list[str]:
         counted,
         health,
     )
-    return [make(stream_id, name) for make in makers]
+}
+"""Every key that a group may own, by the name that the scripts know it by."""
+
+
+def all_of_group(stream_id: str, name: str) -> list[str]:
+    """Every key that a group may own."""
+    return [make(stream_id, name) for make in OF_GROUP.values()]
+
+
+OF_STREAM: Mapping[str, Callable[[str], str]] = {
+    make.__name__: make
+    for make in (
+        log,
+        meta,
+        gone,
+        by_key,
+        expiry,
+        hidden,
+        latest,
+        kept,
+        aside,
+        removals,
+        went,
+        groups,
+    )
+}
+"""Every key that a stream may own, by the name that the scripts know it by; but for those of ids and of its groups."""
 
 
 def all_of(stream_id: str) -> list[str]:
     """Every key that a stream may own, but for those of its groups."""
-    return [
-        log(stream_id),
-        meta(stream_id),
-        gone(stream_id),
-        ids(stream_id, 0),
-        ids(stream_id, 1),
-        by_key(stream_id),
-        expiry(stream_id),
-        hidden(stream_id),
-        latest(stream_id),
-        kept(stream_id),
-        aside(stream_id),
-        removals(stream_id),
-        went(stream_id),
-        groups(stream_id),
-    ]
+    return [ids(stream_id, 0), ids(stream_id, 1), *(make(stream_id) for make in OF_STREAM.values())]
 
 
 def wake(stream_id: str) -> str:

@@ -1,8 +1,9 @@
 """What groups lost: messages that went before they got them. One with a filter counts them while it can be told."""
 
 from streams.log import group_meta, keys, meta
-from streams.log.client import Op, Pipeline, Script
+from streams.log.client import Op, Pipeline
 from streams.log.errors import GroupNotFound, StreamNotFound
+from streams.log.group_scripts import group_script
 
 
 def settle(stream_id: str) -> Op[int]:
@@ -36,16 +37,7 @@ def settle(stream_id: str) -> Op[int]:
 
 def _one(stream_id: str, name: str) -> Op[tuple[int, int]]:
     while True:
-        done, upto, seen, has_filter = yield Script(
-            "group_settle",
-            [
-                keys.log(stream_id),
-                keys.meta(stream_id),
-                keys.gone(stream_id),
-                keys.went(stream_id),
-                keys.group(stream_id, name),
-            ],
-        )
+        done, upto, seen, has_filter = yield group_script("group_settle", stream_id, name)
         if not has_filter:
             raise GroupNotFound  # changed meanwhile: it counts by arithmetic now
         if done:

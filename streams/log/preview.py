@@ -17,6 +17,7 @@ from streams.log import entries, keys, meta, runs, trim
 from streams.log.census import KEPT, Census, look
 from streams.log.client import Op, Pipeline, Script
 from streams.log.errors import GroupNotFound
+from streams.log.group_scripts import group_script
 
 WITHIN_S = 0.15
 """How long one preview looks at messages, if not told otherwise; it then says that its counts are not complete."""
@@ -176,18 +177,7 @@ def _count_unread(stream_id: str, reader: _Reader, first: int, stop: int) -> Op[
     Returns:
         The offset from which messages have to be looked at, for a group with a filter that has not read them.
     """
-    delivered, ahead, flying = yield Script(
-        "group_unread",
-        [
-            keys.meta(stream_id),
-            keys.gone(stream_id),
-            keys.group(stream_id, reader.name),
-            keys.pending(stream_id, reader.name),
-            keys.parked(stream_id, reader.name),
-            keys.runs(stream_id, reader.name),
-        ],
-        [first, stop],
-    )
+    delivered, ahead, flying = yield group_script("group_unread", stream_id, reader.name, [first, stop])
     above, waiting = yield Pipeline(
         [
             ("ZRANGEBYSCORE", make(stream_id, reader.name), stop, "+inf")

@@ -27,6 +27,7 @@ server. Any other is refused by a full server before it has begun."""
 
 _BEGIN = "lib/_library"
 
+_KEY = re.compile(r"^-- KEYS\[\d+\] (\w+)", re.MULTILINE)
 _HEADER = re.compile(r"^-- (include|flags): (.+)$", re.MULTILINE)
 
 
@@ -76,6 +77,11 @@ def header(verb: str, line: str) -> list[str]:
     """What a script's header lists as ``include`` or as ``flags``."""
     found = dict(_HEADER.findall(_source(verb)))
     return re.split(r"[,\s]+", found[line].strip()) if line in found else []
+
+
+def keys_named(verb: str) -> list[str]:
+    """The names that a script's header gives to its keys, in their order."""
+    return _KEY.findall(_source(verb))
 
 
 @cache

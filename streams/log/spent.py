@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from streams.log import group_meta, keys
-from streams.log.client import Op, Pipeline, Script, Steady
+from streams.log.client import Op, Pipeline, Steady
 from streams.log.errors import GroupNotFound, StoreUnavailable, StreamNotFound
+from streams.log.group_scripts import group_script
 from streams.log.keys import GroupName
 
 CALLS = 100
@@ -20,24 +21,7 @@ def retire(stream_id: str, name: str) -> Op[int]:
     total = after = 0
     for _ in range(CALLS):
         steady_ms = yield Steady()
-        count, after = yield Script(
-            "retire",
-            [
-                keys.log(stream_id),
-                keys.meta(stream_id),
-                keys.gone(stream_id),
-                keys.group(stream_id, name),
-                keys.pending(stream_id, name),
-                keys.due(stream_id, name),
-                keys.leases(stream_id, name),
-                keys.dead(stream_id, name),
-                keys.replayed(stream_id, name),
-                keys.turns(stream_id, name),
-                keys.ready(stream_id, name),
-                keys.runs(stream_id, name),
-            ],
-            [keys.wake(stream_id), steady_ms, after],
-        )
+        count, after = yield group_script("retire", stream_id, name, [keys.wake(stream_id), steady_ms, after])
         total += count
         if not after:
             break

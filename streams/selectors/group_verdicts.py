@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from streams import health, store
 from streams.access import Caller
 from streams.health import Status, Verdict
-from streams.log import standing
+from streams.log import healths
 from streams.log.client import Op
 from streams.log.commands import Steady
 from streams.models import Group, Stream
@@ -93,9 +93,7 @@ def _judged(groups: "QuerySet[Group]") -> list[tuple[int, JudgedGroup]]:
 
     def op() -> Op[tuple[int, list[bytes | None]]]:
         now_ms: int = yield Steady()
-        return now_ms, (
-            yield from standing.healths_of([(stream_id, name) for _, stream_id, _, name in named])
-        )
+        return now_ms, (yield from healths.many([(stream_id, name) for _, stream_id, _, name in named]))
 
     now_ms, kept = store.log().run(op())
     return [

@@ -9,7 +9,7 @@ from streams import health, store
 from streams.errors import group_not_found
 from streams.health import EVERY_MS, Health, Verdict
 from streams.log import dead_letters as letters
-from streams.log import keys, pending, standing
+from streams.log import healths, keys, open_polls, pending, standing
 from streams.log.client import Op
 from streams.log.dead_letters import DeadLetter
 from streams.log.errors import GroupNotFound, StoreUnavailable, StreamNotFound
@@ -44,7 +44,7 @@ class GroupView:
     Attributes:
         waiting: open polls.
         members: consumers with messages in flight, by name; counted over ``members_of`` of these (see
-            ``standing.members``).
+            ``pending.members``).
         watched: what the worker found when it looked last; None when it has not yet.
     """
 
@@ -65,7 +65,7 @@ class GroupView:
     @property
     def is_sampled(self) -> bool:
         """Whether so much is in flight that members were counted over a part of it."""
-        return self.state.ack_pending > max(standing.MEMBERS_OF, self.members_of)
+        return self.state.ack_pending > max(pending.MEMBERS_OF, self.members_of)
 
     @property
     def edge_seconds(self) -> float | None:
@@ -139,7 +139,7 @@ def group_views(groups_: Iterable[Group]) -> list[GroupView]:
         StoreUnavailable: a server that holds some of them does not answer.
     """
     wanted, log = list(groups_), store.log()
-    polls = log.run(standing.waiting()) if wanted else {}
+    polls = log.run(open_polls.counted()) if wanted else {}
     found: list[GroupView] = []
     for first in range(0, len(wanted), AT_ONCE):
         part = wanted[first : first + AT_ONCE]
@@ -163,8 +163,8 @@ def reachable_views(groups_: Iterable[Group]) -> list[GroupView]:
 def _view(group: Group, polls: Mapping[tuple[str, str], int]) -> Op[GroupView]:
     stream_id = group.stream.stream_id
     state = yield from standing.inspect(stream_id, group.name)
-    kept = yield from standing.health_of(stream_id, group.name)
-    members = yield from standing.members(stream_id, group.name)
+    kept = yield from healths.one(stream_id, group.name)
+    members = yield from pending.members(stream_id, group.name)
     return GroupView(
         group,
         state,

@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from streams import selectors, store
 from streams.access import Actor
 from streams.errors import Refusal, refusal_of
-from streams.log import dead_letters, groups, keys, read, standing
+from streams.log import dead_letters, groups, keys, lag, read, standing
 from streams.log.client import one
 from streams.log.errors import LogError, StoreUnavailable
 from streams.models import Group, Stream
@@ -153,7 +153,7 @@ def group_seek(group: Group, *, next_offset: int, actor: Actor, dry_run: bool = 
     state = store.log().run(standing.inspect(stream_id, group.name))
     before, after = state.delivered_offset + 1, _within(group, next_offset)
     low, high = sorted((before, after))
-    messages = store.log().run(standing.matching_count(stream_id, low, high, group.filter_keys))
+    messages = store.log().run(lag.matching_count(stream_id, low, high, group.filter_keys))
     told = {"from": before, "to": after, "messages": messages}
     if not dry_run:
         told["from"], told["to"] = store.log().run(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from streams import health
 from streams.health import Health, Sample
-from streams.log import spent, standing
+from streams.log import healths, open_polls, pending, spent, standing
 from streams.log.append import append
 from streams.log.client import AsyncLog
 from streams.log.entries import NewMessage
@@ -76,7 +76,7 @@ class Watch:
         self._changed = set()
         found = await self._log.run(standing.names_of(sorted(asked)))
         wanted = sorted(self._awake | {(each, name) for each, names in found.items() for name in names})
-        polls = await self._log.run(standing.waiting())
+        polls = await self._log.run(open_polls.counted())
         watched: list[Watched] = []
         for first in range(0, len(wanted), AT_ONCE):
             part = wanted[first : first + AT_ONCE]
@@ -89,21 +89,21 @@ class Watch:
         try:
             state = await self._log.run(standing.inspect(stream_id, name))
             is_overdue = await self._log.run(
-                standing.is_overdue_for_last(stream_id, name, now_ms=state.steady_ms)
+                pending.is_overdue_for_last(stream_id, name, now_ms=state.steady_ms)
             )
-            held = await self._log.run(standing.held(stream_id, name, after_ms=state.steady_ms))
+            held = await self._log.run(pending.held(stream_id, name, after_ms=state.steady_ms))
         except (GroupNotFound, StreamNotFound):
             return None
-        kept = await self._log.run(standing.health_of(stream_id, name))
+        kept = await self._log.run(healths.one(stream_id, name))
         fresh = health.looked(
             health.read(kept), sample_of(state, held=held, polls=polls, is_overdue=is_overdue)
         )
-        await self._log.run(standing.health_set(stream_id, name, health.written(fresh)))
+        await self._log.run(healths.put(stream_id, name, health.written(fresh)))
         return Watched(stream_id, name, state, fresh)
 
 
 def sample_of(state: GroupState, *, held: int, polls: int, is_overdue: bool = False) -> Sample:
-    """What the engine needs of a group's state; ``is_overdue`` as ``standing.is_overdue_for_last`` says."""
+    """What the engine needs of a group's state; ``is_overdue`` as ``pending.is_overdue_for_last`` says."""
     since_ms = state.made_ms or state.steady_ms
     is_at_rest = not state.lag and not state.ack_pending
     return Sample(

@@ -2,7 +2,7 @@
 
 from streams import health, store
 from streams.health import Health, Sample, Status, Verdict
-from streams.log import standing
+from streams.log import healths
 from streams.log.client import Op
 from streams.log.commands import Steady
 from streams.models import Stream
@@ -30,6 +30,6 @@ def judged(stream: Stream, group: str, status: Status, *, lag_ms: int = 0) -> No
             lag_ms=lag_ms,
         )
         held = Health(samples=[sample], verdict=Verdict(status, f"It is {status}."), since_ms=now_ms)
-        yield from standing.health_set(stream.stream_id, group, health.written(held))
+        yield from healths.put(stream.stream_id, group, health.written(held))
 
     store.log().run(op())

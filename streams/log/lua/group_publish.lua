@@ -19,7 +19,7 @@
 -- flags: allow-oom
 -- include: state, gone, floor, group, losses, earlier
 local meta, group_key, groups, counted = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local keys, expiry = {log = KEYS[5], gone = KEYS[6], went = KEYS[7]}, KEYS[8]
+local expiry, keys = KEYS[8], {log = KEYS[5], gone = KEYS[6], went = KEYS[7]}
 local wake, name, delivered, made_ms = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local settings, ordered = ARGV[5], tonumber(ARGV[6])
 

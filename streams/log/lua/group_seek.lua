@@ -24,6 +24,7 @@
 -- include: state, gone, floor, group, runs, order, out, losses
 local meta, group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local turns, parked, ready, log, last = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[13]
+local expiry, dead, runs = KEYS[14], KEYS[15], KEYS[16]
 local keys = {log = log, gone = KEYS[11], went = KEYS[12], parked = parked, pending = pending, due = due, leases = leases,
   replayed = replayed, turns = turns, ready = ready}
 local wake, wanted = ARGV[1], tonumber(ARGV[2])
@@ -34,7 +35,7 @@ local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 
 floor_settle(log, keys.gone, meta, state)
-local is_ripe = redis.call('ZCOUNT', KEYS[14], '-inf', state_now(state)) > 0
+local is_ripe = redis.call('ZCOUNT', expiry, '-inf', state_now(state)) > 0
 if not losses_settle(keys, state, group) or is_ripe then
   group_save(group_key, group)
   return {}
@@ -44,8 +45,8 @@ local page = math.max(1, math.min(100, math.floor(4194304 / math.max(1, state.wi
 local letters, back = redis.call('HRANDFIELD', replayed, page, 'WITHVALUES'), {}
 for n = 1, #letters, 2 do
   back[#back + 1] = letters[n]
-  redis.call('ZREMRANGEBYSCORE', KEYS[15], letters[n], letters[n])
-  redis.call('ZADD', KEYS[15], letters[n], letters[n + 1])
+  redis.call('ZREMRANGEBYSCORE', dead, letters[n], letters[n])
+  redis.call('ZADD', dead, letters[n], letters[n + 1])
 end
 out_forget(keys, group, back)
 if #back == page then return {} end
@@ -55,7 +56,7 @@ local after = math.max(state.floor, math.min(wanted, state.last + 1))
 group.missed = losses_now(keys, state, group)
 group.delivered = after - 1
 if #group.filter == 0 then group.missed = group.missed - losses_ahead(keys, state, group) end
-redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready, last, KEYS[16])
+redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready, last, runs)
 group.runs, group.in_runs = 0, 0
 group.generation = group.generation + 1
 group_save(group_key, group)

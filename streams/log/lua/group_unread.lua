@@ -11,7 +11,7 @@
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: no-writes
 -- include: state, gone, floor, group, runs
-local meta, gone, group_key, pending, parked = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local meta, gone, group_key, pending, parked, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local first, stop = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 local state = state_load(meta)
@@ -26,7 +26,7 @@ if first < stop then
       if not gone_has(gone, tonumber(offset)) then flying = flying + 1 end
     end
   end
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[6], first, '+inf')) do
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', runs, first, '+inf')) do
     local run = runs_read(member)
     local from, last = math.max(first, run.first), math.min(run.last, stop - 1)
     if from > last then break end

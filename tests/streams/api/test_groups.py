@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streams import health, store
-from streams.log import groups, standing, trim
+from streams.log import groups, healths, open_polls, standing, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Event, Stream
@@ -249,7 +249,7 @@ def test_what_is_lost_is_told_of_a_paused_group_too(owner: Api, path: str) -> No
     state = store.log().run(standing.inspect(stream_id(owner), "g"))
     sample = watching.sample_of(state, held=0, polls=0)
     losing = health.Health(samples=[sample], verdict=health.Verdict("losing", "2 went."), since_ms=1)
-    store.log().run(standing.health_set(stream_id(owner), "g", health.written(losing)))
+    store.log().run(healths.put(stream_id(owner), "g", health.written(losing)))
     assert owner.get(f"{path}/g").json()["health"]["status"] == "losing"
 
 
@@ -323,11 +323,11 @@ def test_a_group_that_nobody_fetches_from_goes(owner: Api, path: str) -> None:
 def test_an_open_poll_is_activity(owner: Api, path: str) -> None:
     owner.post(path, {"name": "g", "inactive_after": 0.1})
     told_at = owner.get(f"{path}/g").json()["created_at"]
-    store.log().run(standing.waiting_told("process", {(stream_id(owner), "g"): 1}))
+    store.log().run(open_polls.told("process", {(stream_id(owner), "g"): 1}))
     assert owner.get(f"{path}/g").json()["waiting"] == 1
     until(lambda: time.time() - datetime.fromisoformat(told_at).timestamp() > 1.3, within_s=5)
     assert "g" not in groups_remove_inactive()
-    store.log().run(standing.waiting_told("process", {}))
+    store.log().run(open_polls.told("process", {}))
     assert "g" in groups_remove_inactive()
 
 

@@ -11,6 +11,8 @@ from streams.log import (
     errors,
     groups,
     keys,
+    lag,
+    pending,
     removals,
     standing,
     trim,
@@ -208,7 +210,7 @@ def test_max_ack_pending_holds_over_all_members(log: Log, stream: str, make_grou
     assert offsets(fetch(log, stream, consumer="b")) == []
     log.run(groups.ack(stream, "g", "offsets", [2]))
     assert offsets(fetch(log, stream, consumer="b")) == [4]
-    assert {name: count for name, (count, _) in log.run(standing.members(stream, "g")).held.items()} == {
+    assert {name: count for name, (count, _) in log.run(pending.members(stream, "g")).held.items()} == {
         "a": 2,
         "b": 1,
     }
@@ -491,7 +493,7 @@ def spent(log: Log, stream: str) -> None:
     """Message 1 is out for the last time, and its time is over."""
     fill(log, stream, 3)
     fetch(log, stream, 1)
-    until(lambda: log.run(standing.held(stream, "g", after_ms=log.run(client.one(client.Steady())))) == 0)
+    until(lambda: log.run(pending.held(stream, "g", after_ms=log.run(client.one(client.Steady())))) == 0)
 
 
 def test_a_message_out_for_the_last_time_is_a_dead_letter_although_nobody_fetches(
@@ -535,7 +537,7 @@ def test_a_dead_letter_is_kept_although_a_publish_pushes_its_message_out_first(
     log.run(append(stream, [message(1, key="a")]))
     log.run(config.archived_set(stream, 1))
     fetch(log, stream)
-    until(lambda: log.run(standing.held(stream, "g", after_ms=log.run(client.one(client.Steady())))) == 0)
+    until(lambda: log.run(pending.held(stream, "g", after_ms=log.run(client.one(client.Steady())))) == 0)
     log.run(append(stream, [message(2, key="a"), message(3, key="b")]))
     log.run(trim.drop(stream))
     assert [letter.offset for letter in log.run(dead_letters.page(stream, "g"))] == [1]
@@ -560,7 +562,7 @@ def test_what_is_nacked_after_its_last_delivery_is_found_by_the_next_look(
     make_group(ack_wait_ms=50, max_deliver=2)
     fill(log, stream, 2)
     fetch(log, stream)
-    until(lambda: log.run(standing.held(stream, "g", after_ms=log.run(client.one(client.Steady())))) == 0)
+    until(lambda: log.run(pending.held(stream, "g", after_ms=log.run(client.one(client.Steady())))) == 0)
     assert log.run(retiring.retire(stream, "g")) == 0
     log.run(groups.group_publish(stream, "g", Settings(ack_wait_ms=60_000, max_deliver=2)))
     assert offsets(fetch(log, stream)) == [1, 2]
@@ -668,7 +670,7 @@ def test_a_replayed_letter_that_nobody_has_yet_is_with_no_consumer(
     make_group()
     replay(log, stream)
     log.run(groups.ack(stream, "g", "offsets", [2, 3]))
-    assert log.run(standing.members(stream, "g")).held == {}
+    assert log.run(pending.members(stream, "g")).held == {}
 
 
 def test_of_very_many_in_flight_the_oldest_and_newest_tell_who_has_them(
@@ -679,13 +681,13 @@ def test_of_very_many_in_flight_the_oldest_and_newest_tell_who_has_them(
     for consumer, count in (("old", 1500), ("middle", 2000), ("new", 1500)):
         fetch(log, stream, count, consumer=consumer)
     log.run(groups.working(stream, "g", "offsets", range(1, 5001)))
-    found = log.run(standing.members(stream, "g"))
+    found = log.run(pending.members(stream, "g"))
     assert {name: count for name, (count, _) in found.held.items()} == {
         "old": 1500,
         "middle": 1000,
         "new": 1500,
     }
-    assert found.looked_at == standing.MEMBERS_OF == 4000
+    assert found.looked_at == pending.MEMBERS_OF == 4000
 
 
 def test_of_very_many_that_were_taken_as_a_whole_each_is_counted(
@@ -695,7 +697,7 @@ def test_of_very_many_that_were_taken_as_a_whole_each_is_counted(
     fill(log, stream, 5000)
     for consumer, count in (("old", 1500), ("middle", 2000), ("new", 1500)):
         fetch(log, stream, count, consumer=consumer)
-    found = log.run(standing.members(stream, "g"))
+    found = log.run(pending.members(stream, "g"))
     assert {name: count for name, (count, _) in found.held.items()} == {
         "old": 1500,
         "middle": 2000,
@@ -709,4 +711,4 @@ def test_what_lies_between_two_positions_is_counted_without_what_went(log: Log, 
     log.run(trim.delete(stream, [4, 9]))
     log.run(trim.purge(stream, below=3))
     for start, stop, count in ((1, None, 6), (4, 7, 2), (5, 4, 0), (11, 50, 0)):
-        assert log.run(standing.matching_count(stream, start, stop, [])) == count
+        assert log.run(lag.matching_count(stream, start, stop, [])) == count

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from streams.log import entries, groups, standing, trim
+from streams.log import entries, groups, lag, standing, trim
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.groups import Settings
@@ -101,11 +101,11 @@ def test_counting_again_reads_little(log: Log, stream: str) -> None:
     log.run(groups.group_publish(stream, "g", Settings(filter_keys=FILTER)))
     for first in range(1, 20_001, 1000):
         publish(log, stream, *["a.1", "b"] * 500, first=first)
-    assert log.run(standing.matching(stream, "g"))[0] == 10_000
+    assert log.run(lag.matching(stream, "g"))[0] == 10_000
     log.client.execute_command("CONFIG", "RESETSTAT")
-    assert log.run(standing.matching(stream, "g"))[0] == 10_000
+    assert log.run(lag.matching(stream, "g"))[0] == 10_000
     log.run(trim.delete(stream, [10_001]))
-    assert log.run(standing.matching(stream, "g"))[0] == 9_999
+    assert log.run(lag.matching(stream, "g"))[0] == 9_999
     text = log.client.execute_command("INFO", "commandstats").decode()
     ranges = re.search(r"cmdstat_xrange:calls=(\d+)", text)
     assert ranges, text

@@ -65,7 +65,7 @@ def out(log: Log, stream: str) -> list[int]:
     """The offsets in flight, as the pending desk lists them and the other counts have to agree."""
     state = log.run(standing.inspect(stream, "g"))
     rows, _ = log.run(pending.page(stream, "g", limit=1000))
-    members = log.run(standing.members(stream, "g"))
+    members = log.run(pending.members(stream, "g"))
     assert len(rows) == state.ack_pending == sum(count for count, _ in members.held.values())
     return [row.offset for row in rows]
 
@@ -329,7 +329,7 @@ def test_members_and_times_are_told_of_runs_as_of_single_messages(
     fill(log, stream, 4, first=11)
     log.run(groups.fetch(stream, "g", limit=4, consumer="bert"))
     log.run(groups.working(stream, "g", "offsets", [2]))
-    members = log.run(standing.members(stream, "g"))
+    members = log.run(pending.members(stream, "g"))
     assert {name: count for name, (count, _) in members.held.items()} == {"anna": 10, "bert": 4}
     rows, following = log.run(pending.page(stream, "g", start=9, limit=3))
     assert [(row.offset, row.consumer, row.deliveries) for row in rows] == [
@@ -339,8 +339,8 @@ def test_members_and_times_are_told_of_runs_as_of_single_messages(
     ]
     assert following == 12
     state = log.run(standing.inspect(stream, "g"))
-    assert log.run(standing.held(stream, "g", after_ms=state.steady_ms)) == 14
-    assert log.run(standing.held(stream, "g", after_ms=state.steady_ms + HOUR_MS)) == 0
+    assert log.run(pending.held(stream, "g", after_ms=state.steady_ms)) == 14
+    assert log.run(pending.held(stream, "g", after_ms=state.steady_ms + HOUR_MS)) == 0
 
 
 def test_the_ack_floor_is_below_the_first_run(log: Log, stream: str, taken: Callable[..., Fetched]) -> None:

@@ -7,10 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from streams.log import client, scripts
+from streams.log import client, keys, scripts
 from streams.log.client import Log
+from streams.log.group_scripts import group_script
 
 FILES = sorted(scripts.LUA.glob("*.lua"))
+OF_GROUP = sorted(
+    {
+        verb
+        for path in scripts.LUA.parent.glob("*.py")
+        for verb in re.findall(r'\bgroup_script\(\s*"(\w+)"', path.read_text())
+    }
+)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -24,6 +32,32 @@ def test_header_and_code_name_the_same_keys_and_arguments(path: Path) -> None:
         used = {number for line in code for number in re.findall(rf"\b{table}\[(\d+)\]", line)}
         assert used <= set(said), f"{table} used and not said"
         assert set(said) <= used, f"{table} said and not used"
+
+
+@pytest.mark.parametrize("verb", OF_GROUP)
+def test_a_verb_on_a_group_knows_each_key_by_the_name_that_brings_it(verb: str) -> None:
+    named = scripts.keys_named(verb)
+    assert set(named) <= {*keys.OF_STREAM, *keys.OF_GROUP}
+    sent = group_script(verb, "stream", "its").keys
+    assert [keys.OF_GROUP[name]("stream", "its") for name in named if name in keys.OF_GROUP] == [
+        key for key in sent if key.endswith(":its")
+    ]
+    code = without_comments((scripts.LUA / f"{verb}.lua").read_text())
+    bound = dict(bindings(code))
+    assert {number: name.removesuffix("_key") for number, name in bound.items()} == {
+        str(number): name for number, name in enumerate(named, start=1)
+    }
+
+
+def bindings(code: str) -> Iterator[tuple[str, str]]:
+    """Number of each key that is given a name, by ``local name, … = KEYS[1], …`` or in a table, and that name."""
+    for names, values in re.findall(r"^local ([\w, ]+) =\s+(.+)$", code, re.MULTILINE):
+        for name, value in zip(names.split(", "), values.split(", "), strict=False):
+            if number := re.fullmatch(r"KEYS\[(\d+)\]", value):
+                yield number[1], name
+    for table in re.findall(r"\{[^{}]+\}", code.replace("{}", "")):
+        for name, number in re.findall(r"(\w+) = KEYS\[(\d+)\]", table):
+            yield number, name
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

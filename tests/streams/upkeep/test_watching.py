@@ -7,7 +7,7 @@ import pytest
 
 from streams import health
 from streams.health import KNOWN_FROM
-from streams.log import dead_letters, groups, standing
+from streams.log import dead_letters, groups, healths, pending, standing
 from streams.log.client import AsyncLog, Log
 from streams.log.groups import Settings
 from streams.upkeep import watching
@@ -58,10 +58,10 @@ def test_one_delivery_is_the_last_when_its_time_is_over(log: Log, stream: str) -
     log.run(groups.group_publish(stream, "g", Settings(max_deliver=1, ack_wait_ms=60_000)))
     log.run(groups.fetch(stream, "g", limit=1))
     now_ms = log.run(standing.inspect(stream, "g")).steady_ms
-    assert not log.run(standing.is_overdue_for_last(stream, "g", now_ms=now_ms))
-    assert log.run(standing.is_overdue_for_last(stream, "g", now_ms=now_ms + 61_000))
+    assert not log.run(pending.is_overdue_for_last(stream, "g", now_ms=now_ms))
+    assert log.run(pending.is_overdue_for_last(stream, "g", now_ms=now_ms + 61_000))
     log.run(groups.group_publish(stream, "g", Settings(max_deliver=2)))
-    assert not log.run(standing.is_overdue_for_last(stream, "g", now_ms=now_ms + 61_000))
+    assert not log.run(pending.is_overdue_for_last(stream, "g", now_ms=now_ms + 61_000))
 
 
 def test_another_worker_goes_on_where_the_one_before_stopped(valkey: str, log: Log, stream: str) -> None:
@@ -70,7 +70,7 @@ def test_another_worker_goes_on_where_the_one_before_stopped(valkey: str, log: L
         await Watch(store, every_s=0).look([stream])
 
     run(valkey, act)
-    kept = health.read(log.run(standing.health_of(stream, "g")))
+    kept = health.read(log.run(healths.one(stream, "g")))
     assert kept
     assert len(kept.samples) == 2
 

@@ -1,0 +1,39 @@
+"""What the worker keeps of groups between two looks (see ``streams.health``)."""
+
+from collections.abc import Sequence
+
+from streams.log import keys
+from streams.log.client import Op, Pipeline
+from streams.log.errors import StoreUnavailable
+
+KEPT_S = 86_400
+
+
+def one(stream_id: str, name: str) -> Op[bytes | None]:
+    """What the worker keeps of a group between two looks (see ``streams.health``)."""
+    found: bytes | None = yield ("GET", keys.health(stream_id, name))
+    return found
+
+
+def many(groups: Sequence[tuple[str, str]]) -> Op[list[bytes | None]]:
+    """What the worker keeps of many groups, by the stream's internal id and the group's name, in one round trip
+    a server; nothing of streams in memory while theirs does not answer.
+    """
+    found: dict[tuple[str, str], bytes | None] = {}
+    for in_memory in (False, True):
+        asked = [group for group in groups if keys.in_memory(group[0]) is in_memory]
+        if not asked:
+            continue
+        try:
+            replies = yield Pipeline([("GET", keys.health(*group)) for group in asked])
+        except StoreUnavailable:
+            if not in_memory:
+                raise
+            continue
+        found |= zip(asked, replies, strict=True)
+    return [found.get(group) for group in groups]
+
+
+def put(stream_id: str, name: str, health: bytes) -> Op[None]:
+    """Keep it, for a day: of a group that is looked at no more, or is no more, nothing stays."""
+    yield ("SET", keys.health(stream_id, name), health, "EX", KEPT_S)
