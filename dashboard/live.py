@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
 
-from streams import selectors
+from streams import selectors, store
+from streams.log import listeners
 from streams.models import Stream
 from streams.selectors import StreamView
 from streams.upkeep.processes import ProcessStatus
@@ -218,10 +219,24 @@ async def send(event: Event) -> None:
 
 
 async def send_many(events: Iterable[Event]) -> None:
-    """Send events, a bounded number at a time."""
-    waiting = list(events)
+    """Send those of these events that a page shows, a bounded number at a time.
+
+    Thousands of streams may move in a second, and a page shows some dozens: to ask who listens is one call for a
+    thousand. A page that begins to listen after that is told by its snapshot, which is taken later.
+    """
+    waiting = await _heard(list(events))
     for first in range(0, len(waiting), SENT_AT_ONCE):
         await asyncio.gather(*(send(event) for event in waiting[first : first + SENT_AT_ONCE]))
+
+
+async def _heard(events: Sequence[Event]) -> list[Event]:
+    """The events whose group somebody has joined, in whichever process."""
+    if not events:
+        return []
+    name_of = get_channel_layer()._get_group_channel_name  # the layer tells nobody who has joined a group
+    channels = {event.group: name_of(event.group) for event in events}
+    heard = await asyncio.to_thread(store.log().run, listeners.heard(list(channels.values())))
+    return [event for event in events if channels[event.group] in heard]
 
 
 def stream_sampled(

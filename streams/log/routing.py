@@ -14,7 +14,7 @@ from streams.log.commands import Command, Pipeline, Script, Scripts, Steady
 NO_MEMORY = "there is no memory server: set OKMQ_MEMORY_REDIS_URL"
 LOST = "the memory server has lost this stream, which is about to be begun again"
 
-KEYLESS = frozenset({"CONFIG", "FUNCTION", "INFO"})
+KEYLESS = frozenset({"CONFIG", "FUNCTION", "INFO", "PUBSUB"})
 """Commands whose first argument is no key."""
 
 Sent = TypeVar("Sent", Script, Sequence[Any])

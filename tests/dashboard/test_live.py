@@ -173,6 +173,26 @@ async def test_a_page_that_shows_something_else_hears_nothing(
     assert (await page.next("processes"))["seq"] == 2
 
 
+async def test_what_no_page_shows_costs_no_message(pages: list[Page], ours: tuple[Any, Stream]) -> None:
+    page = await opened(pages, ours[0], "stream:orders")
+    await page.next("stream:orders")
+    # A subscription by pattern hears everything and counts as nobody who listens.
+    spy = store.log().client.pubsub(ignore_subscribe_messages=True)
+    spy.psubscribe("okmq.live__group__live.stream.*")
+    spy.get_message(timeout=LONG_ENOUGH_S)
+    unseen = [
+        live.sampled(sample_of(ours[1], stream_id=f"unseen{n:06d}"[-12:], messages=n)) for n in range(2500)
+    ]
+    await live.send_many([*unseen, live.sampled(sample_of(ours[1], messages=7))])
+    assert (await page.next("stream:orders"))["event"]["messages"] == 7
+    spy.ping()
+    told = []
+    while (heard := spy.get_message(timeout=LONG_ENOUGH_S))["type"] == "pmessage":
+        told.append(heard["channel"].decode())
+    spy.close()
+    assert told == [f"okmq.live__group__live.stream.{ours[1].stream_id}"]
+
+
 @pytest.fixture
 def both(
     owner: Client, stranger: Client, make_stream: MakeStream, elsewhere: Workspace
