@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -121,10 +122,11 @@ def _figures(counters: meta.Counters) -> Figures:
 
 
 class Counted(msgspec.Struct, frozen=True, gc=False):
-    """How a stream stands in what a monitoring system asks for; each as in ``State``.
+    """How a stream stands in what a monitoring system and the worker ask for; each as in ``State``.
 
     Attributes:
-        first_ms: only where messages go by age.
+        first_ms: only where it had to be looked at closely.
+        is_bounded: whether there is a limit, or something that waits for the history, for the worker to look after.
     """
 
     offset: int
@@ -136,7 +138,9 @@ class Counted(msgspec.Struct, frozen=True, gc=False):
     duplicates: int
     archived_offset: int
     appended_bytes: int
+    last_ms: int | None
     first_ms: int | None = None
+    is_bounded: bool = True
 
 
 def counted(stream_ids: Sequence[str]) -> Op[dict[str, Counted]]:
@@ -158,12 +162,31 @@ def counted(stream_ids: Sequence[str]) -> Op[dict[str, Counted]]:
         if expires or counters.removals or settings.get("ttl"):
             closely.append(stream_id)
         else:
-            found[stream_id] = _counted(counters)
-    states = yield from inspect_many(closely)
-    return found | {stream_id: _counted_closely(state) for stream_id, state in states.items()}
+            found[stream_id] = _counted(settings, counters)
+    return found | (yield from _counted_closely(closely))
 
 
-def _counted(counters: meta.Counters) -> Counted:
+def counted_again(stream_ids: Sequence[str], before: Mapping[str, Counted]) -> Op[dict[str, Counted]]:
+    """As ``counted``, with the time of the first message of each, which is looked for only where another is first
+    than in ``before``.
+    """
+    found = yield from counted(stream_ids)
+    unknown: list[str] = []
+    for stream_id, now in found.items():
+        if not now.messages or now.first_ms is not None:
+            continue
+        then = before.get(stream_id)
+        if then is not None and then.first_offset == now.first_offset and then.first_ms is not None:
+            found[stream_id] = msgspec.structs.replace(now, first_ms=then.first_ms)
+        else:
+            unknown.append(stream_id)
+    looked = yield from _counted_closely(unknown)
+    for stream_id in unknown:
+        found.pop(stream_id)  # it may have gone meanwhile
+    return found | looked
+
+
+def _counted(settings: Mapping[str, Any], counters: meta.Counters) -> Counted:
     return Counted(
         counters.last,
         counters.floor,
@@ -174,22 +197,31 @@ def _counted(counters: meta.Counters) -> Counted:
         counters.duplicates,
         counters.archived,
         counters.cum,
+        counters.last_ms if counters.messages else None,
+        is_bounded=bool(counters.hidden or counters.held_since or counters.passed)
+        or settings.get("retention") == "interest"
+        or any(map(settings.get, ("ttl", "max_messages", "max_bytes", "max_messages_per_key"))),
     )
 
 
-def _counted_closely(state: State) -> Counted:
-    return Counted(
-        state.offset,
-        state.first_offset,
-        state.messages,
-        state.bytes,
-        state.committed_offset,
-        state.lag,
-        state.duplicates,
-        state.archived_offset,
-        state.appended_bytes,
-        state.first_ms,
-    )
+def _counted_closely(stream_ids: Sequence[str]) -> Op[dict[str, Counted]]:
+    states = yield from inspect_many(stream_ids)
+    return {
+        stream_id: Counted(
+            state.offset,
+            state.first_offset,
+            state.messages,
+            state.bytes,
+            state.committed_offset,
+            state.lag,
+            state.duplicates,
+            state.archived_offset,
+            state.appended_bytes,
+            state.last_ms,
+            state.first_ms,
+        )
+        for stream_id, state in states.items()
+    }
 
 
 def limits_note(stream_ids: Sequence[str]) -> Op[None]:

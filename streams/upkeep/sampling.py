@@ -15,7 +15,7 @@ from streams.log.client import AsyncLog
 from streams.log.config import Registered
 from streams.log.entries import NewMessage
 from streams.log.errors import StoreFull, StreamNotFound
-from streams.log.stats import State
+from streams.log.stats import Counted
 
 TOUCHED_AT_ONCE = 5_000
 MOST_IN_ONE_RECORD = 2_000
@@ -33,6 +33,8 @@ class Sample:
         rate_in, bytes_in, rate_out: messages published, bytes published, messages committed, a second.
         first_ms, last_ms: unix ms of the first and last visible message, None when empty.
         archived: everything up to it is in the history.
+        is_to_tend: whether the worker may have something to do for it: it has limits, something waits for the history,
+            or another message is the first one than at the sample before.
     """
 
     stream_id: str
@@ -52,6 +54,7 @@ class Sample:
     first_ms: int | None
     last_ms: int | None
     archived: int
+    is_to_tend: bool = True
 
     @property
     def unarchived(self) -> int:
@@ -69,7 +72,7 @@ class Sampler:
     def __init__(self, log: AsyncLog) -> None:
         self._log = log
         self._registered: dict[str, Registered] = {}
-        self._last: dict[str, tuple[int, State]] = {}
+        self._last: dict[str, tuple[int, Counted]] = {}
         self._moving: set[str] = set()
         self._refreshed = 0.0
 
@@ -87,7 +90,8 @@ class Sampler:
         if not wanted <= registered.keys():
             registered = await self._refresh()
         asked = {each for each in wanted & registered.keys() if with_memory or not keys.in_memory(each)}
-        states = await self._log.run(stats.inspect_many(sorted(asked)))
+        before = {each: self._last[each][1] for each in asked & self._last.keys()}
+        states = await self._log.run(stats.counted_again(sorted(asked), before))
         samples = [self._sampled(stream_id, state, at_ms=at_ms) for stream_id, state in states.items()]
         for stream_id in wanted - states.keys():
             self._last.pop(stream_id, None)
@@ -113,8 +117,9 @@ class Sampler:
         self._refreshed = time.monotonic()
         return self._registered
 
-    def _sampled(self, stream_id: str, state: State, *, at_ms: int) -> Sample:
+    def _sampled(self, stream_id: str, state: Counted, *, at_ms: int) -> Sample:
         stream = self._registered[stream_id]
+        is_known = stream_id in self._last
         before_ms, before = self._last.get(stream_id, (at_ms - TICK_MS, state))
         # A stream that was quiet is sampled again because it changed within the last tick, not since its last sample.
         elapsed_ms = at_ms - before_ms if stream_id in self._moving else TICK_MS
@@ -138,6 +143,7 @@ class Sampler:
             first_ms=state.first_ms,
             last_ms=state.last_ms,
             archived=state.archived_offset,
+            is_to_tend=state.is_bounded or not is_known or state.first_offset != before.first_offset,
         )
 
 

@@ -41,13 +41,15 @@ class Watch:
     def __init__(self, log: AsyncLog, *, every_s: float = health.EVERY_MS / 1000) -> None:
         self._log, self._every_s = log, every_s
         self._changed: set[str] | None = None
+        self._fresh: set[str] = set()
+        self._named: dict[str, list[str]] = {}
         self._awake: set[tuple[str, str]] = set()
         self._looked = float("-inf")
 
     def changed(self, stream_ids: Iterable[str]) -> None:
         """Note which streams changed; their groups are looked at next time."""
         if self._changed is not None:
-            self._changed.update(stream_ids)
+            self._fresh.update(stream_ids)
 
     async def retire(self, stream_ids: Iterable[str]) -> None:
         """Make dead letters of what is spent, in every group that has something to do or whose stream changed.
@@ -56,9 +58,10 @@ class Watch:
             stream_ids: all streams that can be reached.
         """
         there = set(stream_ids)
-        found = await self._log.run(standing.names_of(sorted((self._changed or set()) & there)))
+        fresh = sorted(self._take_fresh() & there)
+        self._named |= await self._log.run(standing.names_of(fresh))
         groups = {each for each in self._awake if each[0] in there} | {
-            (each, name) for each, names in found.items() for name in names
+            (each, name) for each, names in self._named.items() if each in there for name in names
         }
         await self._log.run(spent.retire_these(groups))
 
@@ -72,8 +75,9 @@ class Watch:
             return []
         self._looked = time.monotonic()
         there = set(stream_ids)
+        self._take_fresh()
         asked = there if self._changed is None else self._changed & there
-        self._changed = set()
+        self._changed, self._named = set(), {}
         found = await self._log.run(standing.names_of(sorted(asked)))
         wanted = sorted(self._awake | {(each, name) for each, names in found.items() for name in names})
         polls = await self._log.run(open_polls.counted())
@@ -84,6 +88,18 @@ class Watch:
             watched += [each for each in await asyncio.gather(*looks) if each is not None]
         self._awake = {(each.stream_id, each.name) for each in watched if not each.health.is_settled}
         return watched
+
+    @property
+    def with_groups(self) -> set[str]:
+        """The streams that changed since the last look and have groups, as ``retire`` found them."""
+        return set(self._named)
+
+    def _take_fresh(self) -> set[str]:
+        """What changed since the last call; a look comes back to it."""
+        fresh, self._fresh = self._fresh, set()
+        if self._changed is not None:
+            self._changed |= fresh
+        return fresh
 
     async def _one(self, stream_id: str, name: str, *, polls: int) -> Watched | None:
         try:

@@ -126,7 +126,8 @@ class Worker:
             await self._log.run(memory.held_set(held))
         await self._watch_processes()
         registered = await self._sampler.registered()
-        turn = set(self._round.next(list(registered))) | {sample.stream_id for sample in samples}
+        turn = set(self._round.next(list(registered)))
+        turn |= {sample.stream_id for sample in samples if sample.is_to_tend}
         tended = sorted(each for each in turn if answers or not keys.in_memory(each))
         if await retention.tend(self._log, tended, on_missed=self._missed):
             # One was made while its server did not answer: the next tick begins it.
@@ -135,10 +136,10 @@ class Worker:
         self._watch.changed(sample.stream_id for sample in samples)
         reachable = [each for each in registered if answers or not keys.in_memory(each)]
         await self._watch.retire(reachable)
+        moved = {sample.stream_id for sample in shown} & self._watch.with_groups
         watched = await self._watch.look(reachable)
         await watching.record(self._log, self._metrics_stream_id, watched, at_ms=at_ms)
-        moved = {each.stream_id for each in shown} | {each.stream_id for each in watched}
-        await self._on_groups(sorted(moved))
+        await self._on_groups(sorted(moved | {each.stream_id for each in watched}))
         await self._record_losses(watched)
         if self._groups_at < time.monotonic() - GROUPS_EVERY_S:
             self._groups_at = time.monotonic()

@@ -1,7 +1,7 @@
 import asyncio
 import json
 
-from streams.log import commit, stats
+from streams.log import commit, stats, trim
 from streams.log.client import AsyncLog, Log
 from streams.upkeep.sampling import TOUCHED_AT_ONCE, Sample, Sampler, record
 from tests.streams.log.messages import browse, fill
@@ -57,6 +57,26 @@ def test_a_stream_is_sampled_until_it_is_still_and_then_costs_nothing(
 
     found = ticks(valkey, stream, lambda: log.run(stats.touch([stream])), publish, None, None, None, publish)
     assert [sample and sample.rate_in for sample in found] == [0, 1, 0, None, None, 1]
+
+
+def test_a_stream_without_limits_is_tended_when_it_is_new_and_when_something_went(
+    valkey: str, log: Log, make_stream: MakeStream
+) -> None:
+    free, bounded = make_stream(), make_stream(max_messages=100)
+
+    def publish() -> None:
+        for stream in (free, bounded):
+            fill(log, stream, 2, first=log.run(stats.inspect(stream)).offset + 1)
+            log.run(stats.touch([stream]))
+
+    def purge() -> None:
+        log.run(trim.purge(free, below=2))
+        log.run(stats.touch([free]))
+
+    found = ticks(valkey, free, publish, publish, purge, publish)
+    assert [sample and sample.is_to_tend for sample in found] == [True, False, True, False]
+    found = ticks(valkey, bounded, publish, publish)
+    assert [sample and sample.is_to_tend for sample in found] == [True, True]
 
 
 def test_a_record_holds_every_sample_but_the_records_own(
