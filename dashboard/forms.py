@@ -91,15 +91,14 @@ class StreamForm(BootstrapMixin, forms.Form):
         help_text=_("Such as 12 h or 7 d."),
     )
     max_messages = forms.IntegerField(
-        label=_("Keep at most"),
+        label=_("Keep at most (messages)"),
         required=False,
         min_value=1,
         max_value=quantities.LARGEST,
         widget=forms.NumberInput(attrs={"placeholder": _("no limit")}),
-        help_text=_("Messages."),
     )
     max_bytes = QuantityField(
-        label=_("Keep at most"),
+        label=_("Keep at most (size)"),
         parse=quantities.parse_size,
         placeholder=_("no limit"),
         help_text=_("Size of the bodies, such as 10 GiB."),
@@ -124,8 +123,8 @@ class StreamForm(BootstrapMixin, forms.Form):
     discard = forms.ChoiceField(
         label=_("When full"),
         choices=[
-            (Discard.OLD, _("Remove the oldest messages")),
-            (Discard.NEW, _("Refuse new messages")),
+            (Discard.OLD, _("Remove the oldest")),
+            (Discard.NEW, _("Refuse new ones")),
         ],
         initial=Discard.OLD,
     )

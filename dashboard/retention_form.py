@@ -33,7 +33,7 @@ PRESETS: tuple[tuple[Any, dict[str, str]], ...] = (
 )
 
 
-def _count(label: Any, help_text: Any) -> forms.IntegerField:
+def _count(label: Any, help_text: Any = "") -> forms.IntegerField:
     return forms.IntegerField(
         label=label,
         required=False,
@@ -54,9 +54,9 @@ class RetentionForm(BootstrapMixin, forms.Form):
         placeholder=_("no limit"),
         help_text=_("Such as 12 h or 7 d."),
     )
-    max_messages = _count(_("Keep at most"), _("Messages."))
+    max_messages = _count(_("Keep at most (messages)"))
     max_bytes = QuantityField(
-        label=_("Keep at most"),
+        label=_("Keep at most (size)"),
         parse=quantities.parse_size,
         placeholder=_("no limit"),
         help_text=_("Size of the bodies, such as 10 GiB."),
@@ -73,7 +73,7 @@ class RetentionForm(BootstrapMixin, forms.Form):
     discard = forms.ChoiceField(
         label=_("When full"),
         required=False,
-        choices=[(Discard.OLD, _("Remove the oldest messages")), (Discard.NEW, _("Refuse new messages"))],
+        choices=[(Discard.OLD, _("Remove the oldest")), (Discard.NEW, _("Refuse new ones"))],
     )
 
     def __init__(self, *args: Any, stream: Stream, **kwargs: Any) -> None:

@@ -1,0 +1,164 @@
+"""Every page of the console in its main states: what axe, a phone, dark colours and a stranger's text are tried on.
+
+``PAGES`` has a row for every address that shows something; ``NO_PAGES`` names the others. A test holds both against
+the addresses that there are, so that a new page is tried, too.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from playwright.sync_api import Page, expect
+
+Deed = Callable[[Page], object]
+
+
+def click(role: str, name: str) -> Deed:
+    return lambda page: page.get_by_role(role, name=name, exact=True).first.click()  # type: ignore[arg-type]
+
+
+def look_inside(page: Page) -> None:
+    """The first message, opened in its row."""
+    page.locator("a[data-open]").first.click()
+    expect(page.locator(".detail")).to_be_visible()
+
+
+def open_menus(page: Page) -> None:
+    """The menu of a row, with what can be done to several chosen ones above."""
+    page.get_by_label("All on this page").check()
+    page.get_by_title("More").first.click()
+
+
+def search_keys(page: Page) -> None:
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("option").first).to_be_visible()
+
+
+def show_keys(page: Page) -> None:
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+
+
+def settle_all(page: Page) -> None:
+    page.get_by_label("To", exact=True).select_option("all")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("button", name="Give back")).to_be_visible()
+
+
+def do_to_letters(page: Page) -> None:
+    page.locator("#dead-letters input[type=checkbox]").last.check()
+    page.locator("#dead-letters").get_by_role("button", name="Continue…").click()
+    expect(page.get_by_role("button", name="Replay 1")).to_be_visible()
+
+
+def try_a_rule(page: Page) -> None:
+    page.get_by_label("Name", exact=True).fill("lags")
+    page.get_by_role("button", name="Try").click()
+
+
+@dataclass(frozen=True)
+class State:
+    """An address of the console, ``{stream}`` and ``{group}`` put in, and what is done there before looking."""
+
+    path: str
+    done: Deed | None = None
+    name: str = ""
+
+    def shown(self, page: Page, names: dict[str, str]) -> None:
+        page.goto(self.path.format(**names))
+        if self.done:
+            self.done(page)
+
+
+STREAM, GROUP = "/streams/{stream}/", "/streams/{stream}/groups/{group}/"
+
+PAGES: dict[str, tuple[State, ...]] = {
+    "overview": (
+        State("/"),
+        State("/", search_keys, "palette open"),
+        State("/", show_keys, "keys open"),
+    ),
+    "login": (State("/login/?next=/"),),
+    "profile": (State("/profile/"),),
+    "password": (State("/profile/password/"),),
+    "palette": (State("/search/?q={stream}"), State("/search/?q=no-such-thing", name="nothing found")),
+    "events": (State("/events/"), State("/events/?stream=no-such-stream", name="nothing matches")),
+    "sql": (State("/sql/"), State("/sql/?saved=by%20hour", name="saved")),
+    "sql_answer": (State("/sql/{query}/"),),
+    "alerts": (
+        State("/alerts/"),
+        State("/alerts/", try_a_rule, "tried"),
+    ),
+    "alert_rule": (State("/alerts/{rule}/"),),
+    "streams": (
+        State("/streams/?name={stream}"),
+        State("/streams/?name={stream}&sort=-messages", open_menus, "menus open"),
+        State("/streams/?name=no-such-stream", name="nothing matches"),
+        State("/streams/?internal=1", name="with internal ones"),
+    ),
+    "streams_bulk": (
+        State("/streams/_bulk/?do=purge&stream={stream}"),
+        State("/streams/_bulk/?do=label&stream={stream}", name="label"),
+    ),
+    "stream_create": (
+        State("/streams/_new/"),
+        State("/streams/_new/", click("button", "Create stream"), "refused"),
+    ),
+    "stream_messages": (
+        State(STREAM),
+        State(STREAM + "?start=oldest", look_inside, "row open"),
+        State(STREAM + "?match=.n+%3C+5&start=oldest", name="searched"),
+        State(STREAM + "?match=.n+%3C", name="filter refused"),
+        State(STREAM + "?match=no-such-text", name="nothing matches"),
+        State("/streams/{empty}/", name="empty"),
+    ),
+    "message": (State(STREAM + "messages/3/"),),
+    "message_delete": (State(STREAM + "messages/3/delete/"),),
+    "stream_tail": (State(STREAM + "tail/"),),
+    "stream_publish": (State(STREAM + "publish/"), State(STREAM + "publish/?like=3", name="again")),
+    "stream_groups": (State(STREAM + "groups/"), State("/streams/{empty}/groups/", name="none")),
+    "group": (
+        State(GROUP),
+        State(GROUP + "?position=earliest", name="seek previewed"),
+        State(GROUP, do_to_letters, "letters chosen"),
+    ),
+    "group_activity": (State(GROUP + "activity/"),),
+    "group_settings": (State(GROUP + "settings/"),),
+    "group_pending": (
+        State(GROUP + "pending/"),
+        State(GROUP + "pending/", settle_all, "settling"),
+        State(GROUP + "pending/?deliveries=9", name="nothing matches"),
+    ),
+    "dead_letter": (State(GROUP + "dead-letters/{letter}/"),),
+    "stream_history": (State(STREAM + "history/"),),
+    "stream_activity": (State(STREAM + "activity/"),),
+    "stream_retention": (
+        State(STREAM + "retention/"),
+        State(STREAM + "retention/?max_messages=5", name="previewed"),
+        State(STREAM + "retention/?ttl=soon", name="refused"),
+    ),
+    "stream_settings": (State(STREAM + "settings/"),),
+    "tokens": (State("/settings/tokens/"),),
+    "system": (State("/settings/system/"),),
+    "people": (State("/settings/people/"),),
+    "workspaces": (State("/settings/workspaces/"),),
+    "workspace": (State("/settings/workspaces/default/"),),
+}
+
+NO_PAGES = {
+    # what is done by a form, and answered by a page above
+    *("logout", "workspace_choose", "logins_end", "zone", "theme", "demo_start", "demo_stop", "sql_forget"),
+    *("sql_cancel", "alert_rule_switch", "alert_rule_delete", "stream_columns", "group_seek", "group_pause"),
+    *("group_resume", "group_delete", "group_settle", "dead_letters_replay", "dead_letters_bulk"),
+    *("dead_letters_delete", "stream_runs", "removal_undo", "removal_end", "stream_delete", "token_revoke"),
+    *("person_change", "person_password", "person_remove", "workspace_delete"),
+    # numbers, files and bodies as they came
+    *("favicon", "live_now", "events_export", "sql_csv", "streams_export", "message_raw", "stream_export"),
+    "dead_letter_raw",
+}
+
+
+def states() -> Iterator[tuple[str, State]]:
+    """Every state under a name for its test."""
+    for page, tried in PAGES.items():
+        for state in tried:
+            yield f"{page} {state.name}".strip(), state

@@ -1,0 +1,141 @@
+"""axe finds nothing on any page, in light or dark; no page reports, fails or asks elsewhere while it is shown."""
+
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from dashboard.urls import urlpatterns
+from tests.e2e.conftest import Watched, publish
+from tests.e2e.pages import NO_PAGES, PAGES, State, states
+from tests.product import Product
+from tests.waiting import until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.running]
+
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+SPARK = pytest.mark.spark, pytest.mark.timeout(400)
+DEAD = 4
+"""The offset of the message that becomes a dead letter."""
+
+
+@pytest.fixture(scope="module")
+def names(running: Product) -> dict[str, str]:
+    """A stream with all that pages show: labels, groups that lag, what is out, a dead letter, an alert rule."""
+    stream, group = "looked-at", "billing"
+    with running.client() as api:
+        for name in (stream, "looked-at-empty"):
+            api.post("/streams/", json={"name": name, "labels": {"env": "production"}}).raise_for_status()
+        publish(api, stream, *({"n": n, "text": "é", "none": None, "is": True} for n in range(30)))
+        at = f"/streams/{stream}/groups/{group}"
+        for name in (group, "idle"):
+            wanted = {"name": name, "max_deliver": 3}
+            api.post(f"/streams/{stream}/groups/", json=wanted).raise_for_status()
+        api.post(f"{at}/fetch", json={"limit": 9, "wait": 0, "consumer": "one"}).raise_for_status()
+        api.post(f"{at}/term", json={"offsets": [DEAD], "reason": "no price"}).raise_for_status()
+        api.post(f"{at}/nack", json={"offsets": [5, 6]}).raise_for_status()
+        api.post(f"{at}/fetch", json={"limit": 2, "wait": 0}).raise_for_status()
+        rule = {"name": "lags", "stream": stream, "watch": "lag", "limit": 5, "for_seconds": 0}
+        api.post("/alerts/rules/", json=rule).raise_for_status()
+    return {"stream": stream, "group": group, "empty": "looked-at-empty", "letter": str(DEAD), "rule": "lags"}
+
+
+@pytest.fixture(scope="module")
+def query(running: Product) -> str:
+    """The number of a query that is answered."""
+    sql = "SELECT timestamp, offset, body FROM messages WHERE stream = 'looked-at' ORDER BY offset"
+    with running.client() as api:
+        asked = api.post("/analytics/query", json={"sql": sql}).raise_for_status().json()
+
+        def is_answered() -> bool:
+            return bool(api.get(f"/analytics/query/{asked['id']}").json()["state"] == "succeeded")
+
+        until(is_answered, within_s=240, what="Spark has answered")
+    return str(asked["id"])
+
+
+@pytest.fixture(scope="module")
+def logged_in(browser: Browser, running: Product) -> Iterator[BrowserContext]:
+    context = browser.new_context(
+        base_url=running.url, viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    page.goto("/login/")
+    page.get_by_label("Username").fill("admin")
+    page.get_by_label("Password").fill(running.password)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url("/")
+    page.close()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(logged_in: BrowserContext, watched: Watched) -> Iterator[Page]:
+    page = logged_in.new_page()
+    watched.watch(page)
+    yield page
+    page.close()
+
+
+def found(page: Page, *, rules: list[str] | None = None) -> list[str]:
+    """What axe finds: the rule, what it asks for, and where."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE)
+    options: dict[str, Any] = {"resultTypes": ["violations"]}
+    if rules:
+        options["runOnly"] = {"type": "rule", "values": rules}
+    told = page.evaluate("options => axe.run(document, options)", options)
+    assert told["testEngine"]["name"] == "axe-core"
+    return [
+        f"{wrong['id']}: {wrong['help']}: {node['html'][:200]} ({node['any'] and node['any'][0]['message']})"
+        for wrong in told["violations"]
+        for node in wrong["nodes"]
+    ]
+
+
+def found_in_both_lights(page: Page) -> list[str]:
+    """What axe finds in light; and which colours it minds in dark, where nothing else differs."""
+    page.emulate_media(color_scheme="light")
+    light = found(page)
+    page.emulate_media(color_scheme="dark")
+    return [
+        *light,
+        *(f"dark: {wrong}" for wrong in found(page, rules=["color-contrast", "link-in-text-block"])),
+    ]
+
+
+def test_every_address_is_a_page_with_a_row_or_said_to_be_none() -> None:
+    addresses = {pattern.name for pattern in urlpatterns}
+    assert set(PAGES) | NO_PAGES == addresses
+    assert set(PAGES) & NO_PAGES == set()
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param(state, id=name, marks=SPARK if "{query}" in state.path else ())
+        for name, state in states()
+    ],
+)
+def test_axe_finds_nothing(
+    page: Page, names: dict[str, str], state: State, request: pytest.FixtureRequest, watched: Watched
+) -> None:
+    if "{query}" in state.path:
+        names = {**names, "query": request.getfixturevalue("query")}
+    for refused in ("422 ", "status of 422"):  # an answer to a form that is filled in wrong, shown on purpose
+        watched.forgive(refused)
+    state.shown(page, names)
+    assert found_in_both_lights(page) == []
+
+
+def test_axe_finds_what_is_wrong(page: Page) -> None:
+    page.goto("/")
+    page.evaluate(
+        "document.querySelector('h1').style.color = '#eee'; document.querySelector('main').append(new Image())"
+    )
+    wrong = found_in_both_lights(page)
+    assert any(each.startswith("image-alt") for each in wrong)
+    assert any(each.startswith("color-contrast") for each in wrong)
