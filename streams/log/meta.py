@@ -42,6 +42,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         passed: where messages are kept by interest, everything up to it has been looked at; 0: nothing yet.
         turn: the last kept message that was looked at again.
         kept: from here on something that was set aside may come back; 0: nothing was.
+        crowded: 1 while count and size wait for messages to go that are over by their own time, else 0.
     """
 
     last: int = 0
@@ -68,6 +69,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
     passed: int = 0
     turn: int = 0
     kept: int = 0
+    crowded: int = 0
 
 
 _counters = msgspec.msgpack.Decoder(Counters).decode

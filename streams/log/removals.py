@@ -17,7 +17,7 @@ from streams.log.trim import Removed
 SLICE = 80
 """Messages brought back or given to a group in one call, a few milliseconds."""
 
-END_SLICE = 30
+DELETE_SLICE = END_SLICE = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ def delete(
     """
     yield from spent.retire_before_removal(stream_id)
     messages = size = number = 0
-    slices = [offsets[n : n + trim.DELETE_SLICE] for n in range(0, len(offsets), trim.DELETE_SLICE)]
+    slices = [offsets[n : n + DELETE_SLICE] for n in range(0, len(offsets), DELETE_SLICE)]
     while slices:
         names = yield from _groups(stream_id)
         went, went_bytes, number, done = yield Script(

@@ -1,14 +1,20 @@
 """How streams stand: counters that the scripts keep anyway, read in one round trip."""
 
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from streams.log import keys, meta
+from streams.log import keys, meta, trim
 from streams.log.client import Op, Pipeline, Script, Scripts
-from streams.log.errors import StoreUnavailable, StreamNotFound, StreamSealed
+from streams.log.errors import StoreUnavailable, StreamLost, StreamNotFound, StreamSealed
+
+EXACT_WITHIN_S, MANY_WITHIN_S = 2.0, 0.5
+"""How long a look at one stream, or at many, takes away what is over by its own time, so that its counts leave all of
+it out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +69,9 @@ def inspect(stream_id: str) -> Op[State]:
     Raises:
         StreamNotFound: there is no such stream (any more).
     """
-    reply = yield _inspection(stream_id)
-    yield from _note_expired({stream_id: reply})
-    return _state(reply)
+    found = {stream_id: (yield _inspection(stream_id))}
+    yield from _note_expired(found, within_s=EXACT_WITHIN_S)
+    return _state(found[stream_id])
 
 
 def inspect_many(stream_ids: Sequence[str]) -> Op[dict[str, State]]:
@@ -82,7 +88,7 @@ def inspect_many(stream_ids: Sequence[str]) -> Op[dict[str, State]]:
             raise reply
         if not isinstance(reply, StreamNotFound | StoreUnavailable):
             found[stream_id] = reply
-    yield from _note_expired(found)
+    yield from _note_expired(found, within_s=MANY_WITHIN_S)
     return {stream_id: _state(reply) for stream_id, reply in found.items()}
 
 
@@ -232,9 +238,16 @@ def limits_note(stream_ids: Sequence[str]) -> Op[None]:
         )
 
 
-def _note_expired(replies: Mapping[str, list[int]]) -> Op[None]:
-    # Looking writes nothing itself, so that it goes on where the server refuses writes.
-    yield from limits_note([stream_id for stream_id, reply in replies.items() if reply[-1]])
+def _note_expired(replies: dict[str, list[int]], *, within_s: float) -> Op[None]:
+    """Looking writes nothing itself, so that it goes on where the server refuses writes. Where very much is over it is
+    taken away, and looked at again.
+    """
+    yield from limits_note([stream_id for stream_id, reply in replies.items() if reply[-1] == 1])
+    until_s = time.monotonic() + within_s
+    for stream_id in [stream_id for stream_id, reply in replies.items() if reply[-1] == 2]:
+        with suppress(StreamNotFound, StreamLost, StoreUnavailable):
+            yield from trim.expire_some(stream_id, until_s=until_s)
+            replies[stream_id] = yield _inspection(stream_id)
 
 
 def _inspection(stream_id: str) -> Script:

@@ -1,5 +1,7 @@
 """Taking messages away: by hand, by limits, by their own time to live."""
 
+import math
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,15 +11,11 @@ from streams.log.client import Op, Pipeline, Script, Scripts
 from streams.log.entries import Entry
 from streams.log.errors import StoreFull, StreamLost, StreamNotFound
 
-DROP_SLICE = 10_000
-"""Offsets physically removed in one call: about a hundred nodes, well under a millisecond."""
-
 PAGE = 30
 """Messages looked at in one call that may take each of them from between others: a few milliseconds."""
 
-DELETE_SLICE = 30
-EXPIRE_SLICE = 250
-"""Messages whose time is over that one call looks at: those at the floor go by raising it, of the others ``PAGE``."""
+DELETE_SLICE = 100
+"""Messages that one call deletes, each looked for by itself."""
 
 HOLD_FOR_HISTORY_MS = 3_600_000
 """How long the history may keep a removed message from going physically."""
@@ -69,17 +67,19 @@ def due(stream_ids: Sequence[str]) -> Op[list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Entries physically removed, and how many of them the history did not get in time."""
+    """Entries physically removed, how many of them the history did not get in time, and whether none is left."""
 
     entries: int
     missed: int
+    is_done: bool = True
 
 
-def drop(stream_id: str, *, hold_ms: int = HOLD_FOR_HISTORY_MS) -> Op[Dropped]:
+def drop(stream_id: str, *, hold_ms: int = HOLD_FOR_HISTORY_MS, until_s: float = math.inf) -> Op[Dropped]:
     """Physically remove what is invisible: what was purged and what the history has at once, the rest after a wait.
 
     Args:
         hold_ms: how long the history of an archived stream is waited for, counted from when something first waits.
+        until_s: as of ``expire_some``.
     """
     yield from spent.retire_before_removal(stream_id)
     entries_ = missed = 0
@@ -88,14 +88,14 @@ def drop(stream_id: str, *, hold_ms: int = HOLD_FOR_HISTORY_MS) -> Op[Dropped]:
         removed, done, unseen = yield Script(
             "drop",
             [*keys.removing(stream_id), keys.aside(stream_id), keys.expiry(stream_id)],
-            [hold_ms, DROP_SLICE, counted],
+            [hold_ms, counted],
         )
         if done < 0:
             counted = yield from losses.settle(stream_id)
             continue
         entries_, missed = entries_ + removed, missed + unseen
-        if done:
-            return Dropped(entries_, missed)
+        if done or time.monotonic() >= until_s:
+            return Dropped(entries_, missed, is_done=bool(done))
 
 
 def keep_newest_of_keys(stream_id: str, *, pages: int | None = None) -> Op[tuple[Removed, bool]]:
@@ -149,18 +149,26 @@ def release(stream_id: str, *, pages: int | None = None) -> Op[tuple[Removed, bo
 
 
 def expire(stream_id: str) -> Op[int]:
-    """Take away messages whose own time to live is over; returns how many expired now."""
+    """Take away messages whose own time to live is over, in calls of milliseconds; returns how many expired now."""
+    return (yield from expire_some(stream_id, until_s=math.inf))[0]
+
+
+def expire_some(stream_id: str, *, until_s: float) -> Op[tuple[int, bool]]:
+    """The same for a while; answers also whether none is left.
+
+    Args:
+        until_s: begin no further call then, by ``time.monotonic``; the next one goes on.
+    """
     yield from spent.retire_before_removal(stream_id)
     total: int = 0
     while True:
         expired, done = yield Script(
             "expire",
             [*keys.removing(stream_id), keys.expiry(stream_id)],
-            [EXPIRE_SLICE, PAGE],
         )
         total += expired
-        if done:
-            return total
+        if done or time.monotonic() >= until_s:
+            return total, bool(done)
 
 
 def expire_before_limits(stream_ids: Iterable[str]) -> Op[None]:

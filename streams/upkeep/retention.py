@@ -1,6 +1,8 @@
 """Retention: what is over is hidden by the scripts at once; here it is counted off and physically removed."""
 
+import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 
 from streams.log import keys, removals, stats, trim
 from streams.log.client import AsyncLog
@@ -12,51 +14,60 @@ SWEEP_EVERY_S = 20
 PAGES_A_TURN = 1500
 """What is looked through of a stream in one second (45,000 messages) after less of a key is to be kept."""
 
+TURN_S = 1.0
+"""How long one turn takes away what is over by its own time and removes what is hidden; the next second goes on."""
+
 LOOKED_AT_ONCE = 500
 """Streams asked together whether they need anything."""
+
+
+@dataclass(slots=True)
+class Tended:
+    """How a turn ended.
+
+    Attributes:
+        unfinished: streams that have to be tended in the next second, too.
+        is_one_lost: whether there was a stream in memory that its server does not hold.
+    """
+
+    unfinished: set[str] = field(default_factory=set)
+    is_one_lost: bool = False
+
 
 OnMissed = Callable[[str, int], Awaitable[None]]
 
 
-async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed) -> bool:
+async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed) -> Tended:
     """Apply limits and expiry to streams and remove what is hidden.
 
     Args:
         on_missed: told the stream and the number of messages that went before the history had them.
-
-    Returns:
-        Whether there was a stream in memory that its server does not hold.
     """
-    is_one_lost = False
+    tended, until_s = Tended(), time.monotonic() + TURN_S
     for stream_id in await _due(log, stream_ids):
         try:
-            expired = await log.run(trim.expire(stream_id))
+            expired, all_expired = await log.run(trim.expire_some(stream_id, until_s=until_s))
             hidden = await log.run(trim.apply_limits(stream_id))
             pushed_out, all_seen = await log.run(trim.keep_newest_of_keys(stream_id, pages=PAGES_A_TURN))
             let_go, all_done = await log.run(trim.release(stream_id, pages=PAGES_A_TURN))
             await log.run(removals.end(stream_id))
-            dropped = await log.run(trim.drop(stream_id))
+            dropped = await log.run(trim.drop(stream_id, until_s=until_s))
         except StreamNotFound:
             continue
         except StreamLost:
-            is_one_lost = True
+            tended.is_one_lost = True
             continue
         except StoreUnavailable:
             if not keys.in_memory(stream_id):
                 raise
             continue  # its server has just gone; the durable streams go on
-        if (
-            hidden.messages
-            or expired
-            or pushed_out.messages
-            or let_go.messages
-            or not (all_seen and all_done)
-        ):
-            # The pages see a quiet stream shrink, too, and what is not done goes on in the next second.
-            await log.run(stats.touch([stream_id]))
+        if not (all_expired and all_seen and all_done and dropped.is_done):
+            tended.unfinished.add(stream_id)
+        if hidden.messages or expired or pushed_out.messages or let_go.messages:
+            await log.run(stats.touch([stream_id]))  # the pages see a quiet stream shrink, too
         if dropped.missed:
             await on_missed(stream_id, dropped.missed)
-    return is_one_lost
+    return tended
 
 
 async def _due(log: AsyncLog, stream_ids: Sequence[str]) -> list[str]:

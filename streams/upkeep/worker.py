@@ -68,6 +68,7 @@ class Worker:
         self._on_samples, self._on_groups, self._on_processes = on_samples, on_groups, on_processes
         self._sampler = sampling.Sampler(self._log)
         self._round = retention.Round()
+        self._unfinished: set[str] = set()
         self._removals = removals.Removals()
         self._watch = watching.Watch(self._log)
         self._losses = losses.Losses()
@@ -127,9 +128,11 @@ class Worker:
         await self._watch_processes()
         registered = await self._sampler.registered()
         turn = set(self._round.next(list(registered)))
-        turn |= {sample.stream_id for sample in samples if sample.is_to_tend}
+        turn |= {sample.stream_id for sample in samples if sample.is_to_tend} | self._unfinished
         tended = sorted(each for each in turn if answers or not keys.in_memory(each))
-        if await retention.tend(self._log, tended, on_missed=self._missed):
+        done = await retention.tend(self._log, tended, on_missed=self._missed)
+        self._unfinished = done.unfinished
+        if done.is_one_lost:
             # One was made while its server did not answer: the next tick begins it.
             await self._log.run(memory.filled_set(""))
         await self._record_removals(samples)

@@ -18,7 +18,7 @@
 -- ARGV[6...] values: of each message, a value a column; empty is absent
 -- returns: one offset a message, negative where it is a duplicate
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_TOO_LARGE OKMQ_FULL OKMQ_WRONG_LAST OKMQ_WRONG_ID OKMQ_WRONG_KEY OKMQ_CEILING
--- include: state, gone, floor, ids, removal, per_key
+-- include: state, gone, floor, ids, removal, budget, expired, per_key
 local log, meta, gone, ids_a, ids_b, by_key, expiry = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local stream = {log = log, gone = gone, hidden = KEYS[8], by_key = by_key, latest = KEYS[9], went = KEYS[10],
   expiry = expiry, groups = KEYS[11]}
@@ -69,9 +69,13 @@ if expect_last ~= '' or expect_id ~= '' or expect_keys ~= '' then
   end
 end
 if state.ceiling > 0 and state.last + #fresh > state.ceiling then return redis.error_reply('OKMQ_CEILING') end
+-- What is over and has to go first may take as many steps as this batch is worth.
+local steps = math.ceil(#fresh / 100 + size / 65536)
 local incoming, pushed_out = {}, nil
 if state.max_messages_per_key then
-  removal_of_expired(stream, state, now, 1000, 1000)
+  -- An index that still has messages that are over would count them: it begins anew.
+  local _, is_all = expired_take(stream, state, now, budget_begin(steps))
+  if not is_all then state.indexed = 0 end
   for _, n in ipairs(string.sub(columns, 3, 3) == 'k' and fresh or {}) do
     local at = first_value + (n - 1) * stride
     if ARGV[at + 2] ~= '' then incoming[#incoming + 1] = {ARGV[at + 2], answer[n], #ARGV[at + 1]} end
@@ -82,10 +86,11 @@ if state.discard == 'new' then
   local less = pushed_out or {messages = 0, bytes = 0}
   raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
   local count_after, bytes_after = #fresh - less.messages, size - less.bytes
-  if (state.max_messages and state.messages + count_after > state.max_messages)
-    or (state.max_bytes and state.bytes + bytes_after > state.max_bytes) then
-    removal_of_expired(stream, state, now, 1000, 1000)
+  local function is_full()
+    return (state.max_messages and state.messages + count_after > state.max_messages)
+      or (state.max_bytes and state.bytes + bytes_after > state.max_bytes)
   end
+  if is_full() then expired_take(stream, state, now, budget_begin(steps), is_full) end
   state_save(meta, state)
   if state.max_messages and state.messages + count_after > state.max_messages then
     return redis.error_reply(string.format('OKMQ_FULL max_messages %d', state.max_messages))
@@ -130,8 +135,7 @@ state.last, state.last_ms, state.last_id, state.cum = state.last + #fresh, now, 
 state.messages, state.bytes = state.messages + #fresh, state.bytes + size
 if pushed_out then per_key_apply(stream, state, incoming, pushed_out) end
 if state.discard ~= 'new' then
-  -- What is over makes room first: nothing that may stay goes in its place.
-  if floor_is_passed(state) then removal_of_expired(stream, state, now, 1000, math.max(100, #fresh)) end
+  expired_make_room(stream, state, now, steps)
   raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
 end
 state_save(meta, state)

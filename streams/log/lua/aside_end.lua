@@ -28,16 +28,18 @@ end
 table.sort(over)
 for _, number in ipairs(over) do
   local offsets, kept_runs = redis.call('ZRANGEBYSCORE', aside, number, number, 'LIMIT', 0, slice), {}
+  local removal = removal_begin()
   for _, offset in ipairs(offsets) do
     local entry = redis.call('XRANGE', stream.log, offset, offset)[1]
     if entry then
       -- It is gone already and stays so; its run may now become one with its neighbours.
       local size = #entry[2][4]
       gone_return(stream.gone, kept_runs, tonumber(offset), size)
-      gone_add(stream.gone, kept_runs, state.floor, tonumber(offset), size)
-      removal_take(stream, state, removal_begin(), entry, true)
+      gone_add_run(stream.gone, kept_runs, state.floor, tonumber(offset), tonumber(offset), size)
+      removal_take(removal, entry)
     end
   end
+  removal_end(stream, state, removal, true)
   if #offsets > 0 then redis.call('ZREM', aside, unpack(offsets)) end
   slice = slice - #offsets
   if slice <= 0 then

@@ -1,4 +1,5 @@
--- Deletes single messages; their offsets stay empty for ever.
+-- Deletes single messages; their offsets stay empty for ever. What is over by its own time, and what a limit had hidden and
+-- the history still waited for, goes, too, uncounted.
 -- KEYS[1] log
 -- KEYS[2] meta
 -- KEYS[3] gone
@@ -22,16 +23,18 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
 if state[denial] == 1 then return redis.error_reply('OKMQ_DENIED ' .. denial) end
 
-raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state, state_now(state)))
-local removal = removal_begin()
+local now = state_now(state)
+raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state, now))
+local removal, over, taken = removal_begin(), removal_begin(), {}
 for n = 2, #ARGV do
   local entry = redis.call('XRANGE', stream.log, ARGV[n], ARGV[n])[1]
   if entry and tonumber(ARGV[n]) >= state.floor then
-    -- One that a limit had hidden, and that the history still waited for, goes too, uncounted.
-    removal_take(stream, state, removal, entry, true)
-    redis.call('ZREM', stream.expiry, ARGV[n])
+    removal_take(entry_visible(stream.gone, state, now, entry) and removal or over, entry)
+    taken[#taken + 1] = ARGV[n]
   end
 end
-removal_end(stream, state, removal)
+removal_end(stream, state, over, true)
+removal_end(stream, state, removal, true)
+if #taken > 0 then redis.call('ZREM', stream.expiry, unpack(taken)) end
 state_save(meta, state)
 return {removal.messages, removal.bytes}

@@ -17,9 +17,9 @@
 -- returns: messages and bytes that went, number of the removal or 0, 1; 0 at the end when these are not all groups
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
 -- include: state, gone, floor, group, removal, aside
-local log, meta, gone, latest, aside, removals, groups = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local went, denial, number, keep_ms, facts, count =
-  KEYS[8], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local log, meta, gone, aside, removals, groups = KEYS[1], KEYS[2], KEYS[3], KEYS[5], KEYS[6], KEYS[7]
+local stream = {log = log, gone = gone, latest = KEYS[4], went = KEYS[8]}
+local denial, number, keep_ms, facts, count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local names = {}
 for n = 6, 5 + count do names[n - 5] = ARGV[n] end
 
@@ -40,10 +40,9 @@ for n = 6 + count, #ARGV do
     local size, key = #entry[2][4], entry[2][7] == 'k' and entry[2][8]
     state.hidden = 1
     if number == 0 then number = aside_begin(removals, state, keep_ms, facts, positions) end
-    gone_add(gone, removal.sums, state.floor, offset, size, true)
-    removal.messages, removal.bytes, first = removal.messages + 1, removal.bytes + size, math.min(first, offset)
-    if key and state.max_messages_per_key then redis.call('ZREM', latest, latest_member(key, offset)) end
-    if key then removal_note({went = went}, state, removal, string.format('%.0f:%s', offset, key)) end
+    gone_add_run(gone, removal.sums, state.floor, offset, offset, size, true)
+    removal_count(stream, state, removal, offset, size, key)
+    first = math.min(first, offset)
     redis.call('ZADD', aside, number, offset)
     for _, group in ipairs(standing) do
       if redis.call('ZSCORE', group.parked, offset) then redis.call('ZADD', group.aside, offset, offset)
@@ -58,6 +57,6 @@ if removal.messages > 0 then
   redis.call('HINCRBY', removals, number .. ':messages', removal.messages)
   redis.call('HINCRBY', removals, number .. ':bytes', removal.bytes)
 end
-removal_end({log = log, gone = gone, went = went}, state, removal)
+removal_end(stream, state, removal)
 state_save(meta, state)
 return {removal.messages, removal.bytes, number, 1}

@@ -10,15 +10,14 @@
 -- KEYS[8] aside
 -- KEYS[9] expiry
 -- ARGV[1] hold_ms: how long the history of an archived stream is waited for
--- ARGV[2] slice: most offsets below the floor to remove in one call
--- ARGV[3] counted: up to which offset groups with a filter have counted what they lost; empty where nobody has asked
+-- ARGV[2] counted: up to which offset groups with a filter have counted what they lost; empty where nobody has asked
 -- returns: entries removed, 1 when done or -1 when groups must count first, entries removed that the history did not get in time
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
--- include: state, gone, floor, removal, drop
+-- include: state, gone, floor, removal, budget, drop
 local meta = KEYS[2]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7], expiry = KEYS[9]}
-local aside, hold_ms, slice, counted = KEYS[8], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local aside, hold_ms, counted, budget = KEYS[8], tonumber(ARGV[1]), tonumber(ARGV[2]), budget_begin()
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
@@ -43,9 +42,9 @@ else
   state.held_since = 0
 end
 local unseen_from = state.archive == 1 and free or stop
-local removed, missed, done = drop_below(stream, state, from, math.min(stop, below), slice, unseen_from)
-if last_hidden > 0 then
-  local single, single_missed, all = drop_hidden(stream, stop, unseen_from)
+local removed, missed, done = drop_below(stream, state, from, math.min(stop, below), unseen_from, budget)
+if last_hidden > 0 and done then
+  local single, single_missed, all = drop_hidden(stream, state, stop, unseen_from, budget)
   removed, missed, done = removed + single, missed + single_missed, done and all
 end
 if redis.call('EXISTS', stream.hidden, aside) == 0 then state.hidden = 0 end

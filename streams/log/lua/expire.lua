@@ -7,18 +7,16 @@
 -- KEYS[6] latest
 -- KEYS[7] went
 -- KEYS[8] expiry
--- ARGV[1] slice: most messages to look at in one call
--- ARGV[2] most: so many of them may be taken from between others
 -- returns: messages that expired now, 1 when none is left to look at
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
--- include: state, gone, floor, removal
+-- include: state, gone, floor, removal, budget, expired
 local meta = KEYS[2]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7], expiry = KEYS[8]}
-local slice, most = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
-local expired, done = removal_of_expired(stream, state, state_now(state), slice, most)
+local expired, done = expired_take(stream, state, state_now(state), budget_begin())
+if done then state.crowded = 0 end
 state_save(meta, state)
 return {expired, done and 1 or 0}

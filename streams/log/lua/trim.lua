@@ -12,7 +12,7 @@
 -- returns: messages and bytes that went
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
 -- flags: allow-oom
--- include: state, gone, floor, removal
+-- include: state, gone, floor, removal, budget, expired
 local log, meta, gone = KEYS[1], KEYS[2], KEYS[3]
 local stream = {log = log, gone = gone, hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7], expiry = KEYS[8]}
 local mode, value = ARGV[1], ARGV[2]
@@ -24,8 +24,7 @@ if by_hand and state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') en
 if by_hand and state.deny_purge == 1 then return redis.error_reply('OKMQ_DENIED deny_purge') end
 
 local target, now = nil, state_now(state)
--- What is over by its own time makes room first: nothing that may stay goes in its place.
-if not by_hand and floor_is_passed(state) then removal_of_expired(stream, state, now, 1000, 100) end
+if not by_hand then expired_make_room(stream, state, now) end
 if mode == 'below' then target = tonumber(value)
 elseif mode == 'keep' then target = floor_keeping(gone, state, tonumber(value))
 else target = floor_by_limits(log, gone, state, now) end

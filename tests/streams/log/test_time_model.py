@@ -190,7 +190,6 @@ def test_limits_and_time_leave_exactly_what_the_model_says(faked: Faked) -> None
                     offsets = chance.sample(range(1, model.last + 2), min(3, model.last + 1))
                     model.pass_time()
                     gone = [model.held.pop(offset) for offset in offsets if offset in model.held]
-                    log.run(trim.expire(stream))
                     removed = log.run(trim.delete(stream, offsets))
                     assert removed == trim.Removed(len(gone), sum(each.size for each in gone))
                 case "purge":

@@ -220,7 +220,9 @@ def test_a_slice_of_a_purge_that_a_filtered_group_counts_holds_the_server_for_mi
     assert log.run(trim.purge(stream)).messages == 10_000
     calls_after, spent_after_us = _server_time(log)
     assert (spent_after_us - spent_us) / (calls_after - calls) < 25_000
-    assert calls_after - calls >= 10_000 / 200 + 10_000 / 400
+    assert (
+        calls_after - calls > 10_000 / 400
+    )  # what the group counts; what goes takes as many as its time asks for
     assert log.client.execute_command("EXISTS", keys.by_key(stream)) == 0
 
 

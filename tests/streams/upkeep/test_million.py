@@ -19,7 +19,7 @@ BEFORE = 2_000
 LASTS = 950_000
 """This one stays, so that what is above it goes from between others, one by one."""
 
-MOST = 0.75
+MOST = 0.5
 """Of the server's processor time for the append of a batch of 1000, for which everybody waits anyway: 99 slices of a
 hundred may take so much. The server's own housekeeping falls into the odd one."""
 

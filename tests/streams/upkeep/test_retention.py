@@ -1,10 +1,12 @@
 import asyncio
 
+import pytest
+
 from streams.log import keys, stats
 from streams.log.append import append
 from streams.log.client import AsyncLog, Log
 from streams.upkeep import retention
-from tests.streams.log.messages import fill, message
+from tests.streams.log.messages import browse, fill, message
 from tests.streams.upkeep.conftest import MakeStream
 from tests.waiting import until
 
@@ -67,3 +69,25 @@ def test_a_quiet_stream_that_shrinks_is_sampled(valkey: str, log: Log, make_stre
         return bool(log.client.execute_command("SISMEMBER", keys.TOUCHED, stream))
 
     until(touched)
+
+
+async def test_what_one_turn_leaves_is_tended_in_the_next_second(
+    valkey: str, log: Log, make_stream: MakeStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "TURN_S", 0.0)
+    stream, coroutines = make_stream(archive=False), AsyncLog(valkey)
+    for first in range(0, 5000, 1000):
+        log.run(append(stream, [message(n, ttl_s=1) for n in range(first, first + 1000)]))
+    log.run(append(stream, [message(5000)]))
+
+    async def on_missed(stream_id: str, messages: int) -> None:
+        raise AssertionError
+
+    unfinished: list[set[str]] = []
+    until(lambda: not browse(log, stream, limit=1) or browse(log, stream, limit=1)[0].offset == 5001)
+    while stored(log, stream) > 1:
+        unfinished.append((await retention.tend(coroutines, [stream], on_missed=on_missed)).unfinished)
+    assert len(unfinished) > 1
+    assert all(each == {stream} for each in unfinished[:-1])
+    assert (await retention.tend(coroutines, [stream], on_missed=on_missed)).unfinished == set()
+    await coroutines.close()

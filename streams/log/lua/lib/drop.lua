@@ -1,8 +1,7 @@
 -- The two places of what is physically removed. unseen_from: the first offset that the history has not seen and should.
--- Needs gone, floor and removal.
+-- Needs gone, floor, removal and budget.
 
-local DROP_HIDDEN_SLICE = 100
-local DROP_TIMED_SLICE = 500
+local DROP_PLAIN, DROP_TIMED, DROP_READ, DROP_HIDDEN = 10000, 250, 100, 100
 
 -- Forgets the keys whose last message is among these entries, and what the index knows of them.
 local function drop_keys(stream, entries)
@@ -26,40 +25,57 @@ local function drop_keys(stream, entries)
   if #last > 0 then redis.call('HDEL', stream.by_key, unpack(last)) end
 end
 
--- Removes entries below an offset, a slice of them; returns how many, how many unseen, and whether all are gone.
-local function drop_below(stream, state, from, stop, slice, unseen_from)
-  if from >= stop then return 0, 0, true end
-  local upto = math.min(stop, from + slice)
+-- So many bodies may be read in one step.
+local function drop_read(state, most) return math.max(1, math.min(most, math.floor(4194304 / math.max(1, state.widest)))) end
+
+-- Removes a step of the entries from an offset on, below another; returns how many, and below which offset all are gone.
+local function drop_step(stream, state, from, stop)
+  local upto = math.min(stop, from + DROP_PLAIN)
   if redis.call('EXISTS', stream.expiry) == 1 then
     -- What went before its time has none to wait for.
-    upto = math.min(upto, from + DROP_TIMED_SLICE)
+    upto = math.min(upto, from + DROP_TIMED)
     local offsets = {}
-    for offset = from, upto - 1 do offsets[#offsets + 1] = string.format('%.0f', offset) end
+    for offset = from, upto - 1 do offsets[#offsets + 1] = string.format('%d', offset) end
     redis.call('ZREM', stream.expiry, unpack(offsets))
   end
   if redis.call('EXISTS', stream.by_key) == 1 then
-    -- Entries are few here, since their bodies are read.
-    upto = math.min(upto, from + math.max(1, math.min(200, math.floor(4194304 / math.max(1, state.widest)))))
+    upto = math.min(upto, from + drop_read(state, DROP_READ))
     drop_keys(stream, redis.call('XRANGE', stream.log, from, upto - 1))
   end
   local removed = redis.call('XTRIM', stream.log, 'MINID', string.format('%.0f', upto))
   if state.hidden == 1 then redis.call('ZREMRANGEBYSCORE', stream.hidden, '-inf', string.format('(%.0f', upto)) end
-  return removed, math.max(0, math.min(removed, upto - unseen_from)), upto >= stop
+  return removed, upto
 end
 
--- Removes hidden entries below an offset, a slice of them; returns the same.
-local function drop_hidden(stream, stop, unseen_from)
-  local loose = redis.call('ZRANGEBYSCORE', stream.hidden, '-inf', string.format('(%.0f', stop), 'LIMIT', 0, DROP_HIDDEN_SLICE)
+-- Removes entries below an offset while the budget lasts; returns how many, how many unseen, and whether all are gone.
+local function drop_below(stream, state, from, stop, unseen_from, budget)
   local removed, missed = 0, 0
-  for _, offset in ipairs(loose) do
-    local entry = redis.call('XRANGE', stream.log, offset, offset)[1]
-    if entry then
-      drop_keys(stream, {entry})
-      redis.call('XDEL', stream.log, entry[1])
-      removed = removed + 1
-      if tonumber(offset) >= unseen_from then missed = missed + 1 end
-    end
+  while from < stop do
+    local went, upto = drop_step(stream, state, from, stop)
+    removed, missed = removed + went, missed + math.max(0, math.min(went, upto - unseen_from))
+    from = upto
+    if not budget_goes_on(budget) then break end
   end
-  if #loose > 0 then redis.call('ZREM', stream.hidden, unpack(loose)) end
-  return removed, missed, #loose < DROP_HIDDEN_SLICE
+  return removed, missed, from >= stop
+end
+
+-- Removes hidden entries below an offset while the budget lasts; returns the same.
+local function drop_hidden(stream, state, stop, unseen_from, budget)
+  local removed, missed, step = 0, 0, drop_read(state, DROP_HIDDEN)
+  repeat
+    local loose = redis.call('ZRANGEBYSCORE', stream.hidden, '-inf', string.format('(%.0f', stop), 'LIMIT', 0, step)
+    local found, ids = {}, {}
+    for n = 1, #loose do
+      local entry = redis.call('XRANGE', stream.log, loose[n], loose[n])[1]
+      if entry then
+        found[#found + 1], ids[#ids + 1] = entry, entry[1]
+        if tonumber(loose[n]) >= unseen_from then missed = missed + 1 end
+      end
+    end
+    drop_keys(stream, found)
+    if #ids > 0 then removed = removed + redis.call('XDEL', stream.log, unpack(ids)) end
+    if #loose > 0 then redis.call('ZREM', stream.hidden, unpack(loose)) end
+    if #loose < step then return removed, missed, true end
+  until not budget_goes_on(budget)
+  return removed, missed, false
 end

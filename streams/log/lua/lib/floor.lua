@@ -100,6 +100,7 @@ local function floor_by_limits(log, gone, state, now)
     local cutoff = now - state.ttl * 1000
     if first and entry_ms(first) <= cutoff then floor = math.max(floor, offset_at(log, state, cutoff + 1)) end
   end
+  if state.crowded == 1 then return floor end
   if state.max_messages and state.messages > state.max_messages then
     floor = math.max(floor, floor_keeping(gone, state, state.max_messages))
   end

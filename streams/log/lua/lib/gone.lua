@@ -44,29 +44,26 @@ local function gone_looker(gone)
   end
 end
 
--- Notes that the message at an offset went; false when it was noted before. The sums wait in pending for gone_settle.
--- No run reaches over the floor: its bytes could not be told apart. One that is only set aside is a run of its own.
-local function gone_add(gone, pending, floor, offset, size, aside)
-  local left, right = gone_run_upto(gone, offset), nil
-  if left and left.last >= offset then return false end
-  local first, last, bytes = offset, offset, size
-  if left and left.last == offset - 1 and offset > floor and not aside and not left.aside then
+-- Notes that messages went: neighbours in one block, none of which was noted before. The sums wait in pending for
+-- gone_settle. No run reaches over the floor: its bytes could not be told apart. One that is only set aside is a run of its own.
+local function gone_add_run(gone, pending, floor, first, last, bytes, aside)
+  local block = math.floor(first / GONE_BLOCK)
+  local sum = pending[block] or {0, 0}
+  pending[block] = {sum[1] + last - first + 1, sum[2] + bytes}
+  local left = not aside and first > floor and gone_run_upto(gone, first)
+  if left and left.last == first - 1 and not left.aside then
     first, bytes = left.first, bytes + left.bytes
     redis.call('ZREM', gone, left.member)
   end
-  if (offset + 1) % GONE_BLOCK ~= 0 then
-    local member = redis.call('ZRANGEBYSCORE', gone, gone_whole(offset + 1), gone_whole(offset + 1))[1]
-    right = member and gone_run(member)
-  end
-  if right and not aside and not right.aside then
-    last, bytes = right.last, bytes + right.bytes
-    redis.call('ZREM', gone, right.member)
+  if not aside and (last + 1) % GONE_BLOCK ~= 0 then
+    local member = redis.call('ZRANGEBYSCORE', gone, gone_whole(last + 1), gone_whole(last + 1))[1]
+    local right = member and gone_run(member)
+    if right and not right.aside then
+      last, bytes = right.last, bytes + right.bytes
+      redis.call('ZREM', gone, right.member)
+    end
   end
   redis.call('ZADD', gone, gone_whole(first), string.format('%.0f:%.0f:%.0f', first, last, bytes) .. (aside and ':a' or ''))
-  local block = math.floor(offset / GONE_BLOCK)
-  local sum = pending[block] or {0, 0}
-  pending[block] = {sum[1] + 1, sum[2] + size}
-  return true
 end
 
 -- Takes back what gone_add noted of a message that was set aside.

@@ -23,7 +23,7 @@ local function interest_of_kept(stream, state, removal, readers, kept, page)
     local entry = tonumber(offset) >= state.floor and redis.call('XRANGE', stream.log, offset, offset)[1]
     local is_there = entry and not (state.hidden == 1 and gone_has(stream.gone, tonumber(offset)))
     local is_over = is_there and interest_is_over(readers, entry)
-    if is_over then removal_take(stream, state, removal, entry) end
+    if is_over then removal_take(removal, entry) end
     if is_over or not is_there then redis.call('ZREM', kept, offset) end
     state.turn = tonumber(offset)
   end
@@ -44,7 +44,7 @@ local function interest_of_new(stream, state, removal, readers, kept, page)
   for _, entry in ipairs(found) do
     local offset = entry_offset(entry)
     if not (state.hidden == 1 and gone_has(stream.gone, offset)) then
-      if interest_is_over(readers, entry) then removal_take(stream, state, removal, entry)
+      if interest_is_over(readers, entry) then removal_take(removal, entry)
       else redis.call('ZADD', kept, offset, offset) end
     end
     state.passed = offset

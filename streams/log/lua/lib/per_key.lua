@@ -67,9 +67,9 @@ end
 local function per_key_apply(stream, state, incoming, plan)
   for _, message in ipairs(incoming) do redis.call('ZADD', stream.latest, 0, latest_member(message[1], message[2])) end
   local removal = removal_begin()
-  for _, entry in ipairs(plan.stored) do removal_take(stream, state, removal, entry) end
+  for _, entry in ipairs(plan.stored) do removal_take(removal, entry) end
   for _, offset in ipairs(plan.brought) do
-    removal_take(stream, state, removal, redis.call('XRANGE', stream.log, offset, offset)[1])
+    removal_take(removal, redis.call('XRANGE', stream.log, offset, offset)[1])
   end
   removal_end(stream, state, removal)
 end
@@ -86,7 +86,7 @@ local function per_key_index(stream, state, now, page)
     if key and entry_visible(stream.gone, state, now, entry) then
       redis.call('ZADD', stream.latest, 0, latest_member(key, offset))
       if per_key_count(stream.latest, key, offset) > state.max_messages_per_key then
-        removal_take(stream, state, removal, entry)
+        removal_take(removal, entry)
       end
     end
     state.indexed = offset

@@ -1,88 +1,124 @@
--- Taking single messages away from between others: invisible and uncounted at once, physically gone at once, too, unless
--- the history has yet to copy them; these are "hidden" until drop.lua removes them. Needs state, gone and floor.
--- The stream's keys come as one table: log, gone, hidden, by_key, latest, went, expiry; with groups, where nobody has made
--- dead letters of what is spent before: an entry then stays until the worker has.
+-- Taking messages away from between others: invisible and uncounted at once, physically gone at once, too, unless the
+-- history has yet to copy them; these are "hidden" until drop.lua removes them. Needs state, gone and floor.
+-- A removal collects entries and then takes all of them together, neighbours as one run. The stream's keys come as one
+-- table: log, gone, hidden, by_key, latest, went, expiry; with groups, where nobody has made dead letters of what is spent
+-- before: an entry then stays until the worker has.
 
 -- So many removals at most are kept for groups with a filter; the worker has them counted long before.
 local REMOVAL_JOURNAL = 100000
 
+-- Arguments of one command, an even number.
+local REMOVAL_CHUNK = 4000
+
 -- In the index of a stream that keeps the newest of each key; NUL is in no key, so a key's members stand together.
 local function latest_member(key, offset) return key .. '\0' .. string.format('%016d', offset) end
 
-local function removal_begin() return {sums = {}, messages = 0, bytes = 0} end
+-- messages and bytes: how many have counted so far.
+local function removal_begin()
+  return {offsets = {}, entries = {}, sums = {}, members = {}, notes = {}, messages = 0, bytes = 0}
+end
 
--- Tells the groups with a filter, which count by key what went (see losses.lua).
-local function removal_note(stream, state, removal, member)
+local function removal_take(removal, entry)
+  local offset = entry_offset(entry)
+  if not removal.entries[offset] then removal.offsets[#removal.offsets + 1] = offset end
+  removal.entries[offset] = entry
+end
+
+local function removal_in_chunks(values, send)
+  for first = 1, #values, REMOVAL_CHUNK do
+    send(unpack(values, first, math.min(first + REMOVAL_CHUNK - 1, #values)))
+  end
+end
+
+-- Counts a message that is no longer visible: off the stream's counters, out of the index of the newest a key, and into the
+-- journal of groups with a filter, which count by key what went (see losses.lua).
+local function removal_count(stream, state, removal, offset, size, key)
+  state.messages, state.bytes, state.removals = state.messages - 1, state.bytes - size, state.removals + 1
+  removal.messages, removal.bytes = removal.messages + 1, removal.bytes + size
+  if not key then return end
+  if state.max_messages_per_key then removal.members[#removal.members + 1] = latest_member(key, offset) end
   if removal.is_noted == nil then removal.is_noted = redis.call('EXISTS', stream.went) == 1 end
-  if removal.is_noted then redis.call('ZADD', stream.went, string.format('%.0f', state.removals + removal.messages), member) end
-end
-
-local function removal_is_for_groups(stream, removal)
-  if stream.groups and removal.is_kept == nil then removal.is_kept = redis.call('EXISTS', stream.groups) == 1 end
-  return removal.is_kept
-end
-
--- Takes one message away, for the history too where it is by hand. It counts unless it was taken before.
-local function removal_take(stream, state, removal, entry, by_hand)
-  local offset, fields = entry_offset(entry), entry[2]
-  local key = fields[7] == 'k' and fields[8]
-  local counted = gone_add(stream.gone, removal.sums, state.floor, offset, #fields[4])
-  if counted and offset >= state.floor then
-    removal.messages, removal.bytes = removal.messages + 1, removal.bytes + #fields[4]
-    if key and state.max_messages_per_key then redis.call('ZREM', stream.latest, latest_member(key, offset)) end
-    if key then removal_note(stream, state, removal, string.format('%.0f:%s', offset, key)) end
-  end
-  local is_unseen = state.archive == 1 and offset > state.archived
-  if (is_unseen or removal_is_for_groups(stream, removal)) and not by_hand then
-    redis.call('ZADD', stream.hidden, offset, offset)
-    state.hidden = 1
-    return
-  end
-  redis.call('XDEL', stream.log, entry[1])
-  if state.hidden == 1 then redis.call('ZREM', stream.hidden, offset) end
-  if key and redis.call('HGET', stream.by_key, key) == string.format('%d', offset) then
-    redis.call('HDEL', stream.by_key, key)
+  if removal.is_noted then
+    local notes = removal.notes
+    notes[#notes + 1] = string.format('%.0f', state.removals)
+    notes[#notes + 1] = string.format('%.0f:%s', offset, key)
   end
 end
 
--- Settles the counters after the last removal_take.
-local function removal_end(stream, state, removal)
-  if not next(removal.sums) then return end
-  gone_settle(stream.gone, removal.sums)
-  state.messages, state.bytes = state.messages - removal.messages, state.bytes - removal.bytes
-  state.removals = state.removals + removal.messages
-  if removal.is_noted then redis.call('ZREMRANGEBYRANK', stream.went, 1, -REMOVAL_JOURNAL - 1) end
-  raise_floor(stream.log, stream.gone, state, gone_next(stream.gone, state.floor))
-end
-
--- Messages whose time is over mostly are the oldest, in a row: these go by raising the floor, however many they are. What
--- was removed for a while below it could not come back then, so not where there is any. Returns how many went.
-local function removal_of_oldest(stream, state, over)
-  local upto = state.floor
-  while over[upto] do upto = gone_next(stream.gone, upto + 1) end
-  if upto == state.floor or state.kept > 0 then return 0 end
-  return (raise_floor(stream.log, stream.gone, state, upto))
-end
-
--- Takes away messages whose own time is over; returns how many, and whether none is left to look at. slice: so many at
--- most are looked at; most: so many at most are taken from between others.
-local function removal_of_expired(stream, state, now, slice, most)
-  local due = redis.call('ZRANGEBYSCORE', stream.expiry, '-inf', now, 'LIMIT', 0, slice)
-  if #due == 0 then return 0, true end
-  local over, settled, single = {}, {}, 0
-  for _, offset in ipairs(due) do over[tonumber(offset)] = true end
-  local went, removal = removal_of_oldest(stream, state, over), removal_begin()
-  for _, offset in ipairs(due) do
-    if tonumber(offset) >= floor_or_kept(state) and single < most then
-      local entry = redis.call('XRANGE', stream.log, offset, offset)[1]
-      if entry then removal_take(stream, state, removal, entry) end
-      single = single + 1
-      settled[#settled + 1] = offset
-    elseif tonumber(offset) < floor_or_kept(state) then
-      settled[#settled + 1] = offset
+-- Notes and counts the entries that had not gone before, in the order of their offsets.
+local function removal_note_gone(stream, state, removal)
+  local went, floor, first, last, bytes = gone_looker(stream.gone), state.floor, nil, nil, 0
+  local function note() if first then gone_add_run(stream.gone, removal.sums, floor, first, last, bytes) end end
+  for _, offset in ipairs(removal.offsets) do
+    local fields = removal.entries[offset][2]
+    if not went(offset) then
+      if not first or offset ~= last + 1 or offset % GONE_BLOCK == 0 or offset == floor then
+        note()
+        first, bytes = offset, 0
+      end
+      last, bytes = offset, bytes + #fields[4]
+      if offset >= floor then removal_count(stream, state, removal, offset, #fields[4], fields[7] == 'k' and fields[8]) end
     end
   end
-  redis.call('ZREM', stream.expiry, unpack(settled))
-  removal_end(stream, state, removal)
-  return went + removal.messages, #settled == #due and #due < slice
+  note()
+end
+
+-- Forgets the keys whose newest message is among these.
+local function removal_forget_keys(stream, keys, offsets)
+  if #keys == 0 then return end
+  local over = {}
+  for n, held in ipairs(redis.call('HMGET', stream.by_key, unpack(keys))) do
+    if held == offsets[n] then over[#over + 1] = keys[n] end
+  end
+  if #over > 0 then redis.call('HDEL', stream.by_key, unpack(over)) end
+end
+
+-- Removes entries physically.
+local function removal_delete(stream, state, entries)
+  local ids, offsets, keys, offsets_of_keys = {}, {}, {}, {}
+  for n, entry in ipairs(entries) do
+    ids[n], offsets[n] = entry[1], string.match(entry[1], '^%d+')
+    if entry[2][7] == 'k' then keys[#keys + 1], offsets_of_keys[#keys + 1] = entry[2][8], offsets[n] end
+  end
+  redis.call('XDEL', stream.log, unpack(ids))
+  if state.hidden == 1 then redis.call('ZREM', stream.hidden, unpack(offsets)) end
+  removal_forget_keys(stream, keys, offsets_of_keys)
+end
+
+-- Hides what the history or a group still needs, and removes the rest, physically.
+local function removal_clear(stream, state, removal, by_hand)
+  local hidden, free = {}, {}
+  local for_groups = not by_hand and stream.groups and redis.call('EXISTS', stream.groups) == 1
+  for _, offset in ipairs(removal.offsets) do
+    if not by_hand and (for_groups or state.archive == 1 and offset > state.archived) then
+      local text = string.format('%d', offset)
+      hidden[#hidden + 1], hidden[#hidden + 2] = text, text
+    else
+      free[#free + 1] = removal.entries[offset]
+    end
+    if #free == 1000 then
+      removal_delete(stream, state, free)
+      free = {}
+    end
+  end
+  if #hidden > 0 then state.hidden = 1 end
+  removal_in_chunks(hidden, function(...) redis.call('ZADD', stream.hidden, ...) end)
+  if #free > 0 then removal_delete(stream, state, free) end
+end
+
+-- Takes away what was collected, for the history too where it is by hand, and raises the floor over it. What was taken
+-- before goes physically and counts no more.
+local function removal_end(stream, state, removal, by_hand)
+  if #removal.offsets == 0 and not next(removal.sums) then return end
+  table.sort(removal.offsets)
+  removal_note_gone(stream, state, removal)
+  removal_clear(stream, state, removal, by_hand)
+  removal.offsets, removal.entries = {}, {}
+  if not next(removal.sums) then return end
+  gone_settle(stream.gone, removal.sums)
+  removal_in_chunks(removal.members, function(...) redis.call('ZREM', stream.latest, ...) end)
+  removal_in_chunks(removal.notes, function(...) redis.call('ZADD', stream.went, ...) end)
+  if removal.is_noted then redis.call('ZREMRANGEBYRANK', stream.went, 1, -REMOVAL_JOURNAL - 1) end
+  removal.sums, removal.members, removal.notes = {}, {}, {}
+  raise_floor(stream.log, stream.gone, state, gone_next(stream.gone, state.floor))
 end

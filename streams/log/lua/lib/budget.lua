@@ -1,0 +1,18 @@
+-- How long a script goes on: one that takes many messages away works in steps, looks at the processor time between them, and
+-- is called again for the rest. So everybody else waits for the same few milliseconds, whatever messages weigh and however
+-- fast the machine is. Where the server does not tell the time, steps are counted.
+
+local BUDGET_MS, BUDGET_STEPS = 1.5, 3
+
+-- least: so many steps are done in any case.
+local function budget_begin(least)
+  return {steps = 0, least = least or 1, ends_s = processor_s and processor_s() + BUDGET_MS / 1000}
+end
+
+-- Said after each step: whether there may be another.
+local function budget_goes_on(budget)
+  budget.steps = budget.steps + 1
+  if budget.steps < budget.least then return true end
+  if budget.ends_s then return processor_s() < budget.ends_s end
+  return budget.steps < BUDGET_STEPS
+end
