@@ -2,8 +2,7 @@
 
 import logging
 from asyncio import Task, create_task
-from collections.abc import Awaitable, Callable
-from functools import lru_cache
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -24,7 +23,7 @@ from streams.log.wake import Wakener
 
 PREFIX = b"/api/v1/"
 LONGEST_KNOWN, MOST_KNOWN = 256, 4096
-"""Bytes of a path or a host that is remembered, and how many are."""
+"""Bytes of a host that is remembered, and how many are."""
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Handler = Callable[..., Awaitable[Response | EventStream]]
@@ -49,11 +48,11 @@ ROUTES: dict[str, dict[str, Handler]] = {
 
 
 class Route(NamedTuple):
-    """A path that the data plane serves: its template, its segments, its methods."""
+    """A path that the data plane serves: its template, its methods, whether a key stands in it."""
 
     template: str
-    segments: list[str]
     methods: dict[str, Handler]
+    has_key: bool
 
 
 def _with_head(methods: dict[str, Handler]) -> dict[str, Handler]:
@@ -62,10 +61,18 @@ def _with_head(methods: dict[str, Handler]) -> dict[str, Handler]:
     return {**methods, **heads}
 
 
-_ROUTES = [
-    Route(f"{PREFIX.decode()}{template}", template.split("/"), _with_head(methods))
-    for template, methods in ROUTES.items()
-]
+def _by_shape(routes: Mapping[str, dict[str, Handler]]) -> dict[tuple[int, tuple[str, ...]], Route]:
+    """The routes by their number of segments and by the fixed ones, which take turns with those in braces."""
+    found = {}
+    for template, methods in routes.items():
+        segments = template.split("/")
+        assert all((part[0] == "{") == at % 2 for at, part in enumerate(segments)), template
+        shape = len(segments), tuple(segments[::2])
+        found[shape] = Route(f"{PREFIX.decode()}{template}", _with_head(methods), "{key}" in segments)
+    return found
+
+
+_ROUTES = _by_shape(ROUTES)
 
 log = logging.getLogger(__name__)
 
@@ -200,36 +207,23 @@ def match(raw_path: bytes) -> tuple[Route, tuple[str, ...]] | None:
 
     Segments are split before they are unquoted, so that an encoded slash stays inside its segment.
     """
-    if len(raw_path) <= LONGEST_KNOWN:
-        return _match_again(raw_path)
-    return _match(raw_path)
-
-
-def _match(raw_path: bytes) -> tuple[Route, tuple[str, ...]] | None:
     path = raw_path.partition(b"?")[0]
     if not path.startswith(PREFIX):
         return None
     rest = path[len(PREFIX) :].removesuffix(b"/")
-    segments = [unquote_to_bytes(part).decode("utf-8", "surrogateescape") for part in rest.split(b"/")]
-    for route in _ROUTES:
-        if len(route.segments) == len(segments) and all(map(_fits, route.segments, segments)):
-            pairs = zip(route.segments, segments, strict=True)
-            return route, tuple(segment for part, segment in pairs if part[0] == "{")
-    return None
-
-
-_match_again = lru_cache(maxsize=MOST_KNOWN)(_match)
-
-
-def _fits(part: str, segment: str) -> bool:
-    return part[0] == "{" or part == segment
+    if b"%" in rest:
+        segments = [unquote_to_bytes(part).decode("utf-8", "surrogateescape") for part in rest.split(b"/")]
+    else:
+        segments = rest.decode("utf-8", "surrogateescape").split("/")
+    route = _ROUTES.get((len(segments), tuple(segments[::2])))
+    return None if route is None else (route, tuple(segments[1::2]))
 
 
 def _check_text(route: Route, arguments: tuple[str, ...]) -> None:
     try:
         "".join(arguments).encode()
     except UnicodeEncodeError:
-        if "{key}" in route.segments:
+        if route.has_key:
             raise invalid("key", "Expected UTF-8.") from None
         raise Refusal("not_found", "There is nothing at this path.") from None
 

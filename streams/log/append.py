@@ -3,15 +3,14 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from streams.log import keys, memory
-from streams.log.client import Op, Script
+from streams.log.client import Op, Script, Scripts
 from streams.log.entries import NewMessage
-from streams.log.errors import OffsetsUsedUp
+from streams.log.errors import LogError, OffsetsUsedUp
 
 BATCH_LIMIT = 1000
 """Most messages in one batch: a longer script would make everyone else wait."""
@@ -50,7 +49,7 @@ def append(
         StreamNotFound, StreamSealed, MessageTooLarge, StreamFull, WrongExpectation: nothing was stored.
         StoreUnavailable: it is not known whether the batch was stored; sending it again stores nothing twice.
     """
-    call = Script("append", _keys(stream_id), [keys.wake(stream_id), *_arguments(messages, expect)])
+    call = _call(stream_id, messages, expect)
     while True:
         try:
             offsets = yield call
@@ -58,32 +57,38 @@ def append(
             yield from memory.offsets_reserve(stream_id)
         else:
             break
+    return _appended(offsets)
+
+
+def append_each(
+    batches: Sequence[tuple[str, Sequence[NewMessage]]],
+) -> Op[list[list[Appended] | LogError]]:
+    """Append to several durable streams with one write: a batch each, and what ``append`` would answer or raise.
+
+    Raises:
+        StoreUnavailable: it is not known which were stored.
+    """
+    replies = yield Scripts([_call(stream_id, messages) for stream_id, messages in batches])
+    return [reply if isinstance(reply, LogError) else _appended(reply) for reply in replies]
+
+
+def _call(stream_id: str, messages: Sequence[NewMessage], expect: Expectation = NOTHING_EXPECTED) -> Script:
+    return Script("append", keys.appending(stream_id), _arguments(keys.wake(stream_id), messages, expect))
+
+
+def _appended(offsets: Sequence[int]) -> list[Appended]:
     return [Appended(abs(offset), offset < 0) for offset in offsets]
 
 
-@lru_cache(maxsize=4096)
-def _keys(stream_id: str) -> tuple[str, ...]:
-    return (
-        keys.log(stream_id),
-        keys.meta(stream_id),
-        keys.gone(stream_id),
-        keys.ids(stream_id, 0),
-        keys.ids(stream_id, 1),
-        keys.by_key(stream_id),
-        keys.expiry(stream_id),
-        keys.hidden(stream_id),
-        keys.latest(stream_id),
-        keys.went(stream_id),
-        keys.groups(stream_id),
-    )
-
-
-def _arguments(messages: Sequence[NewMessage], expect: Expectation) -> list[Any]:
-    """The script's arguments after the channel: columns, expectations, then a value a message and column."""
-    has_key = any(message.key is not None for message in messages)
-    has_headers = any(message.headers is not None for message in messages)
-    has_ttl = any(message.ttl_s is not None for message in messages)
+def _arguments(wake: str, messages: Sequence[NewMessage], expect: Expectation) -> list[Any]:
+    """The script's arguments: the channel, columns, expectations, then a value a message and column."""
+    has_key = has_headers = has_ttl = False
+    for message in messages:
+        has_key = has_key or message.key is not None
+        has_headers = has_headers or message.headers is not None
+        has_ttl = has_ttl or message.ttl_s is not None
     arguments: list[Any] = [
+        wake,
         "ib" + "k" * has_key + "h" * has_headers + "t" * has_ttl,
         "" if expect.last_offset is None else expect.last_offset,
         "" if expect.last_id is None else expect.last_id,

@@ -111,7 +111,10 @@ class Log:
             replies = _replies(self._server(part.in_memory), [scripts.call(call) for call in part.commands])
         except RedisError as error:
             return _away(part, error)
-        return [self._settled(call, reply) for call, reply in zip(part.commands, replies, strict=True)]
+        for place, reply in enumerate(replies):
+            if isinstance(reply, RedisError):
+                replies[place] = self._settled(part.commands[place], reply)
+        return replies
 
     def _pipeline(self, part: routing.Part[Sequence[Any]]) -> list[Any]:
         replies = _replies(self._server(part.in_memory), part.commands)
@@ -130,13 +133,13 @@ class Log:
         # Refused before it ran: sending it again cannot double anything.
         return _after_loading(*_replies(server, [scripts.load(), command]))
 
-    def _settled(self, call: Script, reply: Any) -> Any:
-        if scripts.is_unknown(reply):
+    def _settled(self, call: Script, refusal: RedisError) -> Any:
+        if scripts.is_unknown(refusal):
             try:
                 return self._script(call)
             except RedisError as error:
                 return named(error)
-        return named(reply) if isinstance(reply, RedisError) else reply
+        return named(refusal)
 
 
 class AsyncLog:
@@ -204,7 +207,10 @@ class AsyncLog:
             replies = await self._server(part.in_memory).call_many(calls)
         except RedisError as error:
             return _away(part, error)
-        return [await self._settled(call, reply) for call, reply in zip(part.commands, replies, strict=True)]
+        for place, reply in enumerate(replies):
+            if isinstance(reply, RedisError):
+                replies[place] = await self._settled(part.commands[place], reply)
+        return replies
 
     async def _pipeline(self, part: routing.Part[Sequence[Any]]) -> list[Any]:
         replies = await self._server(part.in_memory).call_many(part.commands)
@@ -223,13 +229,13 @@ class AsyncLog:
         loaded, reply = await server.call_many([scripts.load(), command])
         return _after_loading(loaded, reply)
 
-    async def _settled(self, call: Script, reply: Any) -> Any:
-        if scripts.is_unknown(reply):
+    async def _settled(self, call: Script, refusal: RedisError) -> Any:
+        if scripts.is_unknown(refusal):
             try:
                 return await self._script(call)
             except RedisError as error:
                 return named(error)
-        return named(reply) if isinstance(reply, RedisError) else reply
+        return named(refusal)
 
 
 def _client(url: str) -> Any:

@@ -1,20 +1,25 @@
-"""Publications that meet in one turn of the event loop, appended by one call.
+"""Publications that meet in one turn of the event loop, appended together.
 
 An append of one message is mostly what every call costs: the stream's counters read and written, the ids looked up, the
-wake-up. Publishers who wait for their answers ask together, so one call serves several; each is answered as if it
-had been alone.
+wake-up. Publishers who wait for their answers ask together, so one call serves several of one stream; each is answered
+as if it had been alone. What goes into different streams are calls of their own in the store, which share what
+they cost here: one task, one write, one wait for the replies.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from typing import Any
 
-from streams.log.append import BATCH_LIMIT, NOTHING_EXPECTED, Appended, Expectation, append
+from streams.log import keys
+from streams.log.append import BATCH_LIMIT, NOTHING_EXPECTED, Appended, Expectation, append, append_each
 from streams.log.client import AsyncLog
 from streams.log.entries import NewMessage
 from streams.log.errors import LogError, StoreUnavailable
 
 LARGEST_BYTES = 1024 * 1024
 """Bodies of one call that several share; what has more goes alone."""
+MOST_TOGETHER, LARGEST_TOGETHER_BYTES = 100, 64 * 1024
+"""Messages and bytes of bodies of different streams that wait for one another: some milliseconds of the store."""
 
 
 class Appender:
@@ -23,6 +28,7 @@ class Appender:
     def __init__(self, log: AsyncLog) -> None:
         self._log = log
         self._open: dict[str, _Batch] = {}
+        self._turn: list[tuple[str, _Batch]] = []
         self._sending: set[asyncio.Task[None]] = set()
 
     async def append(
@@ -47,14 +53,52 @@ class Appender:
         batch = self._open.get(stream_id)
         if batch is None or not batch.has_room(len(messages), size):
             batch = self._open[stream_id] = _Batch()
-            # The task begins in the next turn, when everybody of this one has joined.
-            task = asyncio.create_task(self._send(stream_id, batch))
-            self._sending.add(task)
-            task.add_done_callback(self._sending.discard)
+            self._leave(stream_id, batch)
         appended = await batch.join(messages, size)
         if appended is None:
             return await self._log.run(append(stream_id, messages))
         return appended
+
+    def _leave(self, stream_id: str, batch: "_Batch") -> None:
+        if keys.in_memory(stream_id):
+            # By itself: its server may be away, and a call of its may have to be sent again.
+            self._begin(self._send(stream_id, batch))
+            return
+        self._turn.append((stream_id, batch))
+        if len(self._turn) == 1:
+            self._begin(self._send_turn())
+
+    def _begin(self, sending: Coroutine[Any, Any, None]) -> None:
+        # The task begins in the next turn, when everybody of this one has joined.
+        task = asyncio.create_task(sending)
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    async def _send_turn(self) -> None:
+        turn, self._turn = self._turn, []
+        for stream_id, batch in turn:
+            if self._open.get(stream_id) is batch:
+                del self._open[stream_id]
+        first, *others = _shares(turn)
+        for share in others:
+            self._begin(self._send_together(share))
+        await self._send_together(first)
+
+    async def _send_together(self, share: "Sequence[tuple[str, _Batch]]") -> None:
+        if len(share) == 1:
+            await self._send(*share[0])
+            return
+        try:
+            outcomes = await self._log.run(append_each([(each, batch.messages) for each, batch in share]))
+        except Exception as error:
+            for _, batch in share:
+                batch.refuse(error)
+            return
+        for (_, batch), outcome in zip(share, outcomes, strict=True):
+            if isinstance(outcome, LogError):
+                batch.refuse(outcome)
+            else:
+                batch.settle(outcome)
 
     async def _send(self, stream_id: str, batch: "_Batch") -> None:
         if self._open.get(stream_id) is batch:
@@ -67,21 +111,36 @@ class Appender:
             batch.settle(appended)
 
 
+def _shares(turn: "Sequence[tuple[str, _Batch]]") -> "Iterator[Sequence[tuple[str, _Batch]]]":
+    """The batches of a turn in their order, by calls that wait together."""
+    share: list[tuple[str, _Batch]] = []
+    count = size = 0
+    for stream_id, batch in turn:
+        count, size = count + len(batch.messages), size + batch.size
+        if share and (count > MOST_TOGETHER or size > LARGEST_TOGETHER_BYTES):
+            yield share
+            share, count, size = [], len(batch.messages), batch.size
+        share.append((stream_id, batch))
+    yield share
+
+
 class _Batch:
-    """Messages of several publications in order, and who waits for which of them."""
+    """Messages of several publications in order, the bytes of their bodies, and who waits for which of them."""
+
+    __slots__ = ("_waiting", "messages", "size")
 
     def __init__(self) -> None:
         self.messages: list[NewMessage] = []
-        self._size = 0
+        self.size = 0
         self._waiting: list[tuple[asyncio.Future[list[Appended] | None], int]] = []
 
     def has_room(self, count: int, size: int) -> bool:
-        return len(self.messages) + count <= BATCH_LIMIT and self._size + size <= LARGEST_BYTES
+        return len(self.messages) + count <= BATCH_LIMIT and self.size + size <= LARGEST_BYTES
 
     def join(self, messages: Sequence[NewMessage], size: int) -> "asyncio.Future[list[Appended] | None]":
         """Own messages' places; None when they have to be sent again by themselves."""
         self.messages += messages
-        self._size += size
+        self.size += size
         # A future each: whoever is cancelled cancels what they wait for.
         future: asyncio.Future[list[Appended] | None] = asyncio.get_running_loop().create_future()
         self._waiting.append((future, len(messages)))

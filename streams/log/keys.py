@@ -309,3 +309,14 @@ def token(digest: str) -> str:
 def anchors(chain: str) -> str:
     """Sorted set: ``<event id>:<hash>`` by event id, of the newest events of one chain."""
     return f"okmq:anchors:{chain[:16]}"
+
+
+_APPENDING = " ".join(
+    [log("*"), meta("*"), gone("*"), ids("*", 0), ids("*", 1)]
+    + [make("*") for make in (by_key, expiry, hidden, latest, went, groups)]
+)
+
+
+def appending(stream_id: str) -> list[str]:
+    """The keys of an append, which are made for each publish: in one go."""
+    return _APPENDING.replace("*", stream_id).split()

@@ -11,7 +11,7 @@ from streams.log import errors, keys
 from streams.log.append import Appended, Expectation, append
 from streams.log.client import AsyncLog, Log
 from streams.log.entries import NewMessage
-from streams.log.joined import LARGEST_BYTES, Appender
+from streams.log.joined import LARGEST_BYTES, MOST_TOGETHER, Appender
 from tests.streams.log.conftest import MakeStream
 from tests.streams.log.messages import browse, fill, message
 
@@ -70,6 +70,69 @@ async def test_those_of_different_streams_do_not_mix(
     one, other = make_stream(), make_stream()
     told = await outcomes([appender.append(each, [message(n)]) for n in range(3) for each in (one, other)])
     assert told == [[Appended(n, False)] for n in (1, 1, 2, 2, 3, 3)]
+
+
+@pytest.fixture
+def runs(async_log: AsyncLog, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What was sent, and waited for, by itself."""
+    sent: list[Any] = []
+    run = async_log.run
+
+    async def counting(op: Any) -> Any:
+        sent.append(op)
+        return await run(op)
+
+    monkeypatch.setattr(async_log, "run", counting)
+    return sent
+
+
+async def test_each_stream_of_a_turn_has_its_own_answer_and_its_own_refusal(
+    appender: Appender, make_stream: MakeStream, runs: list[Any]
+) -> None:
+    good, strict, sealed = make_stream(), make_stream(max_message_bytes=4), make_stream(sealed=True)
+    gone = keys.stream_id()
+    told = await outcomes(
+        [
+            appender.append(good, [message(1)]),
+            appender.append(strict, [message(1, body=b"12345")]),
+            appender.append(sealed, [message(1)]),
+            appender.append(gone, [message(1)]),
+            appender.append(good, [message(2), message(1)]),
+        ]
+    )
+    assert told[0] == [Appended(1, False)]
+    assert [told[n][0] for n in (1, 2, 3)] == [
+        errors.MessageTooLarge,
+        errors.StreamSealed,
+        errors.StreamNotFound,
+    ]
+    assert told[4] == [Appended(2, False), Appended(1, True)]
+    assert len(runs) == 1
+
+
+async def test_a_long_call_lets_others_go_by_themselves(
+    appender: Appender, log: Log, make_stream: MakeStream, runs: list[Any]
+) -> None:
+    made = [make_stream() for _ in range(5)]
+    sizes = [1, MOST_TOGETHER, 1, MOST_TOGETHER // 2, MOST_TOGETHER // 2 + 1]
+    told = await outcomes(
+        [
+            appender.append(stream, [message(n) for n in range(size)])
+            for stream, size in zip(made, sizes, strict=True)
+        ]
+    )
+    assert [len(each) for each in told] == sizes
+    assert [len(browse(log, stream)) for stream in made] == sizes
+    assert len(runs) == 4  # the third and the fourth together
+
+
+async def test_a_store_that_does_not_know_the_scripts_learns_them_and_stores_once(
+    appender: Appender, log: Log, make_stream: MakeStream
+) -> None:
+    made = [make_stream() for _ in range(3)]
+    log.client.execute_command("FUNCTION", "FLUSH")
+    told = await outcomes([appender.append(stream, [message(1)]) for stream in made])
+    assert told == [[Appended(1, False)]] * 3
 
 
 async def test_a_batch_that_would_be_too_long_becomes_two(appender: Appender, log: Log, stream: str) -> None:
@@ -207,10 +270,11 @@ async def test_where_the_outcome_is_not_known_nothing_is_sent_again() -> None:
     log = AsyncLog(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}")
     appender = Appender(log)
     told = await asyncio.gather(
-        *(appender.append("gone", [message(n)]) for n in range(3)), return_exceptions=True
+        *(appender.append(stream, [message(n)]) for n in range(3) for stream in ("gone", "other")),
+        return_exceptions=True,
     )
-    assert [type(each) for each in told] == [errors.StoreUnavailable] * 3
-    assert len(set(map(id, told))) == 3
+    assert [type(each) for each in told] == [errors.StoreUnavailable] * 6
+    assert len(set(map(id, told))) == 6
     assert connections == 1
     await log.close()
     server.close()
