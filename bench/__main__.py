@@ -11,7 +11,8 @@ from pathlib import Path
 from bench import crowd, expiry, group_load, parked, preview, purge, report, store_load
 from bench.loads import PROMISES, all_loads
 from bench.measure import Figure, Load, Measured, Scene
-from bench.product import Broken, Product, product
+from bench.product import Product, product
+from okmq.instance import Broken
 
 
 def main() -> int:

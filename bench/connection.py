@@ -4,7 +4,7 @@ import asyncio
 from typing import cast
 
 from bench.http_load import HEAD_END, LENGTH
-from bench.product import Broken
+from okmq.instance import Broken
 
 
 class Connection(asyncio.Protocol):

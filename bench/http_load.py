@@ -14,7 +14,8 @@ from typing import cast
 import uvloop
 
 from bench.measure import BODY, Measured, Stopwatch, Watched
-from bench.product import Broken, Product
+from bench.product import Product
+from okmq.instance import Broken
 
 HEAD_END = b"\r\n\r\n"
 LENGTH = b"content-length: "

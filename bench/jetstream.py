@@ -20,7 +20,7 @@ from nats.aio.client import Client
 from nats.js.api import StorageType, StreamConfig
 
 from bench.measure import BODY, Measured, Stopwatch, Watched
-from bench.product import Broken, child, clean_environ, free_port, wait_for_port
+from okmq.instance import Broken, child, clean_environ, free_port, wait_for_port
 
 CONFIG = """\
 host: 127.0.0.1

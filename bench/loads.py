@@ -9,7 +9,8 @@ from pathlib import Path
 from bench import group_load, jetstream, jetstream_groups, store_load
 from bench.http_load import Target, http_load
 from bench.measure import BODY, Load, Measured, Promise, Watched
-from bench.product import Broken, Product, child, clean_environ, free_port, wait_for_port
+from bench.product import Product
+from okmq.instance import Broken, child, clean_environ, free_port, wait_for_port
 from streams.log import keys
 
 STORED_TO_READ = 100_000

@@ -13,7 +13,8 @@ import uvloop
 from bench.connection import Connection, connect
 from bench.http_load import ours_target
 from bench.measure import Figure, Processor
-from bench.product import Broken, Product
+from bench.product import Product
+from okmq.instance import Broken
 
 POLLS = 5_000
 WAIT_S = 30
