@@ -15,6 +15,7 @@ from channels.security.websocket import AllowedHostsOriginValidator
 from django.conf import settings
 from django.urls import re_path
 
+from okmq import serving
 from okmq.accesslog import AccessLog
 from okmq.env import Env
 from okmq.gate import Gate, SocketGate
@@ -80,8 +81,10 @@ async def lifespan(receive: Receive, send: Send) -> None:
             data_plane.start()
             access_log.start()
             traffic.start(AsyncLog(env.redis_url))
+            serving.begin(env.run_dir)
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
+            serving.end(env.run_dir)
             await data_plane.stop()
             await access_log.stop()
             await traffic.stop()

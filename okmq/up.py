@@ -13,10 +13,11 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from okmq import env as environment
-from okmq import java, proctable, resp
+from okmq import java, proctable, resp, serving
 from okmq.children import Plan, adopt_grandchildren, last_lines
 from okmq.claims import end_leftovers, take_folder, take_port
 from okmq.supervisor import StartError, Stopping, Supervisor, say
@@ -96,9 +97,10 @@ def start(supervisor: Supervisor, *, env: environment.Env, listener: socket.sock
             "CommandError: "
         )  # a refusal of the command's own is one sentence
         raise StartError(sentence if known else f"The installation could not be set up:\n{said}")
+    serving.forget_all(env.run_dir)
     for name in web_names(env.web_workers):
         plan = _plan(name, web_command(env, listener=listener), env=env, inherited=(listener.fileno(),))
-        supervisor.start(plan, works=lambda: _status_of(env, "/healthz") == 200)
+        supervisor.start(plan, works=partial(_serves, supervisor, name, env=env))
     supervisor.start(_plan("worker", _manage("okmq_worker"), env=env))
     start_analytics(supervisor, env=env)
     supervisor.wait_until(Readiness(env).is_there, every_s=0.1)
@@ -258,6 +260,11 @@ def _status_of(env: environment.Env, path: str) -> int | None:
         return None
     finally:
         connection.close()
+
+
+def _serves(supervisor: Supervisor, name: str, *, env: environment.Env) -> bool:
+    (pid,) = [item.child.pid for item in supervisor.watched if item.child.name == name]
+    return serving.serves(env.run_dir, pid)
 
 
 def _manage(command: str) -> list[str]:

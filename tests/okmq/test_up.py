@@ -320,6 +320,20 @@ def test_several_web_processes_share_the_port(product: Product) -> None:
     assert httpx.get(f"{product.url}/readyz", timeout=20).status_code == 200
 
 
+def test_one_of_several_web_processes_runs_when_it_takes_requests_itself(product: Product) -> None:
+    """The others answer on the same port, and say nothing of it."""
+    product.more = {**NO_HISTORY, "OKMQ_WEB_WORKERS": "2"}
+    product.start()
+    other = product.pid("web-2")
+    until(lambda: product.processes()["web-2"].state == "running")
+    is_back(product, "web-1", killed=product.pid("web-1"))
+    os.kill(other, signal.SIGSTOP)
+    try:
+        assert httpx.get(f"{product.url}/healthz", timeout=1).status_code == 200
+    finally:
+        os.kill(other, signal.SIGCONT)
+
+
 def test_without_java_everything_but_history_works(product: Product, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     product.more = {"PATH": str(tmp_path / "bin"), "JAVA_HOME": ""}
