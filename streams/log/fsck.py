@@ -1,0 +1,258 @@
+"""A stream's entries held against everything that is derived from them: counters, ids seen, keys, expiries.
+
+A look takes no lock: counters are read before the entries, and what was appended meanwhile is left out. What changed
+otherwise is seen by a second look; only what both found is a finding (``streams.services.fsck``).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from streams.log import entries, keys, meta
+from streams.log.client import Op, Pipeline, Script
+from streams.log.entries import Message
+
+PAGE = 1000
+MENDED_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Something that contradicts something else.
+
+    Attributes:
+        stream_id: of the stream, or "".
+        what: the same for the same finding in a later look.
+        sentence: for a person.
+        derivable: whether what is right follows from what is there.
+    """
+
+    stream_id: str
+    what: str
+    sentence: str
+    derivable: bool = False
+
+
+@dataclass(kw_only=True)
+class Right:
+    """What follows from the entries, where it is not what is held.
+
+    ``ids``, ``by_key``, ``expiry``: message id → offset, key → offset, offset → unix ms.
+    """
+
+    counters: meta.Counters
+    ids: dict[str, int] = field(default_factory=dict)
+    by_key: dict[str, int] = field(default_factory=dict)
+    expiry: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """One look at a stream: what was held, what is right, and the difference in words."""
+
+    held: bytes
+    right: Right
+    findings: tuple[Finding, ...]
+    messages: int
+
+
+def look(stream_id: str) -> Op[Looked | None]:
+    """Look at one stream; None when there is none.
+
+    Raises:
+        StoreUnavailable: its server does not answer.
+    """
+    # The newest entry first: it cannot be above counters that are read after it.
+    newest, reply = yield Pipeline(
+        [
+            ("XREVRANGE", keys.log(stream_id), "+", "-", "COUNT", 1),
+            ("HMGET", keys.meta(stream_id), *meta.FIELDS),
+        ]
+    )
+    found = meta.read(reply)
+    if found is None:
+        return None
+    look_at = _Look(stream_id, found[1], newest=entries.position(newest[0])[0] if newest else 0)
+    start = "-"
+    while True:
+        page = yield ("XRANGE", keys.log(stream_id), start, "+", "COUNT", PAGE)
+        messages = [each for each in map(entries.parse, page) if each.offset <= look_at.upto]
+        look_at.take(messages)
+        if messages:
+            yield from _indexes(stream_id, look_at, messages)
+        if len(page) < PAGE:
+            break
+        start = f"({page[-1][0].decode()}"
+    runs = yield ("ZRANGEBYSCORE", keys.gone(stream_id), 0, "+inf")
+    look_at.end([_run(run) for run in runs])
+    return Looked(
+        held=reply[1] or b"",
+        right=look_at.right,
+        findings=tuple(look_at.findings),
+        messages=look_at.count,
+    )
+
+
+def _run(member: bytes) -> tuple[int, int]:
+    first, last, *_ = member.split(b":")
+    return int(first), int(last)
+
+
+def _indexes(stream_id: str, look_at: "_Look", messages: Sequence[Message]) -> Op[None]:
+    """Compare a page with the ids seen, the keys and the expiries."""
+    ids = [each.id for each in messages]
+    keyed = sorted({each.key for each in messages if each.key is not None})
+    timed = [each.offset for each in messages if each.expires_ms is not None]
+    commands: list[Sequence[Any]] = [("HMGET", keys.ids(stream_id, bucket), *ids) for bucket in (0, 1)]
+    commands += [("HMGET", keys.by_key(stream_id), *keyed)] if keyed else []
+    commands += [("ZMSCORE", keys.expiry(stream_id), *timed)] if timed else []
+    replies = yield Pipeline(commands)
+    look_at.compare_ids(messages, [a or b for a, b in zip(replies[0], replies[1], strict=True)])
+    if keyed:
+        look_at.held_keys.update(zip(keyed, replies[2], strict=True))
+    if timed:
+        look_at.held_times.update(zip(timed, replies[-1], strict=True))
+
+
+class _Look:
+    """What one pass over the entries gathers."""
+
+    def __init__(self, stream_id: str, counters: meta.Counters, *, newest: int) -> None:
+        self.stream_id, self.held = stream_id, counters
+        self.findings: list[Finding] = []
+        self.count = 0
+        # What was appended after the counters were read is left out; what was there before is below them.
+        self.upto = max(counters.last, newest)
+        if self.upto > counters.last:
+            self._told("last", f"last is {counters.last}, and {newest} is there", derivable=True)
+        self.counters = msgspec.structs.replace(counters, last=self.upto)
+        self.right = Right(counters=self.counters)
+        self.held_keys: dict[str, bytes | None] = {}
+        self.held_times: dict[int, bytes | None] = {}
+        self._sizes: dict[int, int] = {}
+        self._newest_of_key: dict[str, int] = {}
+        self._ends: dict[int, int] = {}
+        self._first_cum = 0
+        self._before: Message | None = None
+
+    def take(self, messages: Sequence[Message]) -> None:
+        """The next entries in their order."""
+        for each in messages:
+            before, self._before = self._before, each
+            self._sizes[each.offset] = len(each.body)
+            if each.key is not None:
+                self._newest_of_key[each.key] = each.offset
+            if each.expires_ms is not None:
+                self._ends[each.offset] = each.expires_ms
+            if before is None:
+                continue
+            if each.timestamp_ms < before.timestamp_ms:
+                self._told("time", f"time runs backwards from {before.offset} to {each.offset}")
+            if each.offset == before.offset + 1:
+                expected = before.cumulative_bytes + len(each.body)
+                if each.cumulative_bytes != expected:
+                    self._told(
+                        "sum", f"{each.offset} says {each.cumulative_bytes} bytes up to it, not {expected}"
+                    )
+
+    def compare_ids(self, messages: Sequence[Message], held: Sequence[bytes | None]) -> None:
+        """What was stored since the present bucket was begun is in it or in the one before."""
+        for each, offset in zip(messages, held, strict=True):
+            if each.timestamp_ms >= self.counters.ids_since > 0 and (
+                offset is None or int(offset) != each.offset
+            ):
+                if offset is None:
+                    self.right.ids[each.id] = each.offset
+                    self._told(f"id {each.id}", f"the id of {each.offset} is not remembered", derivable=True)
+                elif int(offset) < each.offset:
+                    self._told(f"id {each.id}", f"the id of {each.offset} stood at {int(offset)} before")
+
+    def end(self, runs: Sequence[tuple[int, int]]) -> None:
+        """After the last entry: ``runs`` of what went from between others."""
+        counters = self.counters
+        went = _offsets(runs, counters.floor, counters.last)
+        expected = [offset for offset in range(counters.floor, counters.last + 1) if offset not in went]
+        missing = [offset for offset in expected if offset not in self._sizes]
+        if missing:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            self._told("missing", f"the message at {missing[0]}{more} is not there")
+        self.count = len(expected) - len(missing)
+        self._counters(expected)
+        self._keys(went)
+        for offset, ends_ms in self._ends.items():
+            held = self.held_times[offset]
+            if offset >= counters.floor and offset not in went and (held is None or int(held) != ends_ms):
+                self.right.expiry[offset] = ends_ms
+                self._told(f"expiry {offset}", f"the end of {offset} is not noted", derivable=True)
+
+    def _counters(self, expected: Sequence[int]) -> None:
+        counters, last = self.counters, self._before
+        right: dict[str, Any] = {"messages": len(expected)}
+        right["bytes"] = sum(self._sizes.get(offset, 0) for offset in expected)
+        if last is not None and last.offset == counters.last:
+            right |= {"last_id": last.id, "cum": last.cumulative_bytes}
+            right["last_ms"] = max(counters.last_ms, last.timestamp_ms)
+        for name, value in right.items():
+            if getattr(self.held, name) != value:
+                self._told(name, f"{name} is {getattr(self.held, name)}, not {value}", derivable=True)
+        self.right.counters = msgspec.structs.replace(counters, **right)
+
+    def _keys(self, went: set[int]) -> None:
+        """A key whose newest message went by itself is forgotten; else it knows its newest."""
+        for key, offset in self._newest_of_key.items():
+            held = self.held_keys[key]
+            if offset < self.counters.floor or offset in went:
+                continue
+            absent = held is None and self.counters.removals == 0
+            if absent or (held is not None and int(held) < offset):
+                self.right.by_key[key] = offset
+                self._told(f"key {key}", f"the key {key} does not know {offset}, its newest", derivable=True)
+
+    def _told(self, what: str, sentence: str, *, derivable: bool = False) -> None:
+        self.findings.append(
+            Finding(stream_id=self.stream_id, what=what, sentence=sentence, derivable=derivable)
+        )
+
+
+def _offsets(runs: Sequence[tuple[int, int]], floor: int, last: int) -> set[int]:
+    return {offset for first, end in runs for offset in range(max(first, floor), min(end, last) + 1)}
+
+
+def mend(stream_id: str, looked: Looked) -> Op[bool]:
+    """Put right what follows from the entries; False when the stream changed since it was looked at.
+
+    Raises:
+        StoreUnavailable: the next call does what is left.
+    """
+    right = looked.right
+    packed = meta.pack(right.counters)
+    pairs = [
+        *(("ids", id_, offset) for id_, offset in right.ids.items()),
+        *(("by_key", key, offset) for key, offset in right.by_key.items()),
+        *(("expiry", offset, ends_ms) for offset, ends_ms in right.expiry.items()),
+    ]
+    held = looked.held
+    for part in _parts(pairs):
+        flat = [text for pair in part for text in pair]
+        mended = yield Script("mend", _mended_keys(stream_id, right.counters.ids_now), [held, packed, *flat])
+        if not mended:
+            return False
+        held = packed
+    return True
+
+
+def _mended_keys(stream_id: str, bucket: int) -> list[str]:
+    return [
+        keys.meta(stream_id),
+        keys.ids(stream_id, bucket),
+        keys.by_key(stream_id),
+        keys.expiry(stream_id),
+    ]
+
+
+def _parts(pairs: Sequence[tuple[str, Any, Any]]) -> Iterator[Sequence[tuple[str, Any, Any]]]:
+    """Slices; one without pairs where there are none, for the counters."""
+    for first in range(0, max(1, len(pairs)), MENDED_AT_ONCE):
+        yield pairs[first : first + MENDED_AT_ONCE]

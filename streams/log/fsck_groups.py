@@ -1,0 +1,117 @@
+"""What groups have in flight held against itself, and keys that belong to no stream."""
+
+import msgspec
+
+from streams.log import group_meta, keys
+from streams.log.client import Op, Pipeline, Script, Steady
+from streams.log.fsck import Finding
+
+SCANNED = 1000
+IN_RUNS = 22
+"""Where the counters of a group say how many messages are in runs (``lua/lib/group.lua``)."""
+
+
+def look(stream_id: str, *, last: int) -> Op[list[Finding]]:
+    """Look at every group of a stream whose last offset is known.
+
+    Raises:
+        StoreUnavailable: its server does not answer.
+    """
+    findings: list[Finding] = []
+    for name in sorted((yield ("SMEMBERS", keys.groups(stream_id)))):
+        findings += yield from _group(stream_id, name.decode(), last)
+    return findings
+
+
+def _group(stream_id: str, name: str, last: int) -> Op[list[Finding]]:
+    packed, pending, due, leases, runs = yield Pipeline(
+        [
+            ("HGET", keys.group(stream_id, name), group_meta.COUNTERS),
+            ("ZRANGE", keys.pending(stream_id, name), 0, -1),
+            ("ZRANGE", keys.due(stream_id, name), 0, -1),
+            ("HKEYS", keys.leases(stream_id, name)),
+            ("ZRANGE", keys.runs(stream_id, name), 0, -1),
+        ]
+    )
+
+    def told(what: str, sentence: str, *, derivable: bool = False) -> Finding:
+        return Finding(
+            stream_id=stream_id,
+            what=f"group {name}: {what}",
+            sentence=f"group {name}: {sentence}",
+            derivable=derivable,
+        )
+
+    if packed is None:
+        return [told("none", "it is listed and not there")]
+    counters = msgspec.msgpack.decode(packed)
+    found = []
+    if counters[0] > last:
+        found.append(told("delivered", f"it has delivered {counters[0]}, and {last} is the last"))
+    found += [
+        told(f"due {int(offset)}", f"{int(offset)} is out and would never come again", derivable=True)
+        for offset in sorted(set(pending) - set(due), key=int)
+    ]
+    found += [
+        told(f"lease {int(offset)}", f"{int(offset)} is out and nobody has it")
+        for offset in sorted(set(pending) - set(leases), key=int)
+    ]
+    found += [
+        told(f"run {run.decode()}", "neighbours that are out would never come again", derivable=True)
+        for run in sorted(set(runs) - set(due))
+    ]
+    in_runs = sum(int(run.split(b":")[1]) - int(run.split(b":")[0]) + 1 for run in runs)
+    if len(counters) > IN_RUNS and counters[IN_RUNS] != in_runs:
+        found.append(
+            told("runs", f"it counts {counters[IN_RUNS]} messages that are out together, not {in_runs}")
+        )
+    return found
+
+
+def mend(stream_id: str) -> Op[int]:
+    """Let what is out and has no time come again now; how much that was.
+
+    Raises:
+        StoreUnavailable: the next call does what is left.
+    """
+    mended = 0
+    for name in sorted((yield ("SMEMBERS", keys.groups(stream_id)))):
+        group = name.decode()
+        wanted = [make(stream_id, group) for make in (keys.pending, keys.runs, keys.due)]
+        steady_ms = yield Steady()
+        mended += yield Script("mend_due", wanted, [steady_ms])
+    return mended
+
+
+def strangers() -> Op[list[str]]:
+    """Internal ids that keys of the durable server carry though no stream has them.
+
+    Raises:
+        StoreUnavailable: it does not answer.
+    """
+    found: set[str] = set()
+    cursor = 0
+    while True:
+        following, names = yield ("SCAN", str(cursor), "MATCH", "okmq:{*", "COUNT", SCANNED)
+        found.update(keys.stream_id_of(name.decode()) for name in names)
+        cursor = int(following)
+        if cursor == 0:
+            break
+    known = yield ("HKEYS", keys.REGISTRY)
+    return sorted(found - {stream_id.decode() for stream_id in known})
+
+
+def strangers_remove(stream_id: str) -> Op[int]:
+    """Take away the keys of an internal id that no stream has; how many there were.
+
+    Raises:
+        StoreUnavailable: the next call does what is left.
+    """
+    removed, cursor = 0, 0
+    while True:
+        following, names = yield ("SCAN", str(cursor), "MATCH", f"okmq:{{{stream_id}}}:*", "COUNT", SCANNED)
+        if names:
+            removed += yield ("UNLINK", *(name.decode() for name in names))
+        cursor = int(following)
+        if cursor == 0:
+            return removed

@@ -1,0 +1,177 @@
+"""The log held against itself and against the database, and put right where what is right can be derived."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from streams import store
+from streams.log import config, fsck, fsck_groups, keys, standing
+from streams.log.fsck import Finding, Looked
+from streams.models import Group, Stream, Token
+from streams.models.stream import Storage
+from streams.services.group_repairs import groups_repair
+from streams.services.streams import settings_of, streams_publish
+from streams.services.tokens import grant_of, token_publish
+
+ROUNDS = 3
+"""What is put right may let more be seen: a stream that the log had forgotten was not looked at before."""
+
+STREAM_UNTOLD, TOKEN_UNTOLD, GROUPS_UNTOLD = "told of", "token", "groups"
+
+
+@dataclass(kw_only=True)
+class Report:
+    """What was looked at and found; ``mended`` are the sentences of what was put right."""
+
+    streams: int = 0
+    messages: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    mended: list[Finding] = field(default_factory=list)
+
+
+def log_check(*, repair: bool = False) -> Report:
+    """Look at every durable stream, its groups, and what the log was told by the database.
+
+    What is found is looked at a second time: what a running product was just about has changed by then.
+
+    Raises:
+        StoreUnavailable: the store does not answer.
+    """
+    report, looked = _confirmed(None)
+    mended: list[Finding] = []
+    for _ in range(ROUNDS if repair else 0):
+        if not any(each.derivable for each in report.findings):
+            break
+        _mend(report.findings, looked)
+        left, looked = _confirmed({each.stream_id for each in report.findings})
+        still = {_named(each) for each in left.findings}
+        mended += [each for each in report.findings if _named(each) not in still]
+        report.findings = left.findings
+    report.mended = mended
+    return report
+
+
+def _confirmed(only: set[str] | None) -> tuple[Report, dict[str, Looked]]:
+    """What two looks in a row found, and what the later one saw."""
+    report, looked = _look(only)
+    if report.findings:
+        suspected = set(map(_named, report.findings))
+        again, looked = _look({each.stream_id for each in report.findings})
+        report.findings = [each for each in again.findings if _named(each) in suspected]
+    return report, looked
+
+
+def _named(finding: Finding) -> tuple[str, str]:
+    return finding.stream_id, finding.what
+
+
+def _look(only: set[str] | None) -> tuple[Report, dict[str, Looked]]:
+    """Everything, or only the streams of these internal ids (and what belongs to none)."""
+    report, looked = Report(), {}
+    for stream in Stream.objects.filter(storage=Storage.DURABLE).select_related("workspace"):
+        if only is None or stream.stream_id in only:
+            told = _look_at_stream(stream, report)
+            if told is not None:
+                looked[stream.stream_id] = told
+    report.findings += _registry()
+    report.findings += _tokens()
+    return report, looked
+
+
+def _look_at_stream(stream: Stream, report: Report) -> Looked | None:
+    log, stream_id = store.log(), stream.stream_id
+    report.streams += 1
+    found = log.run(fsck.look(stream_id))
+    if found is None or log.run(config.stream_settings(stream_id)) != _settings(stream):
+        report.findings.append(_untold(stream))
+    if found is None:
+        return None
+    report.messages += found.messages
+    report.findings += found.findings
+    report.findings += log.run(fsck_groups.look(stream_id, last=found.right.counters.last))
+    in_log = set(log.run(standing.names_of([stream_id])).get(stream_id, ()))
+    in_rows = set(Group.objects.filter(stream=stream).values_list("name", flat=True))
+    for name in sorted(in_log ^ in_rows):
+        where = "database" if name in in_rows else "log"
+        report.findings.append(
+            Finding(
+                stream_id=stream_id,
+                what=f"{GROUPS_UNTOLD} {name}",
+                sentence=f"the group {name} is only in the {where}",
+                derivable=True,
+            )
+        )
+    return found
+
+
+def _settings(stream: Stream) -> dict[str, object]:
+    """The settings as ``config.stream_settings`` tells them."""
+    wanted = settings_of(stream)
+    told = {name: wanted.get(name) for name in config.SETTINGS}
+    told = {name: 1 if value is True else value for name, value in told.items() if value not in (None, False)}
+    return {**told, "keys": list(stream.keys)}
+
+
+def _untold(stream: Stream) -> Finding:
+    return Finding(
+        stream_id=stream.stream_id,
+        what=STREAM_UNTOLD,
+        sentence=f"the log does not know the stream {stream.name} as the database has it",
+        derivable=True,
+    )
+
+
+def _registry() -> Iterable[Finding]:
+    """Streams that only the log has, names that lead elsewhere, keys of no stream."""
+    log = store.log()
+    held = log.run(config.streams())
+    rows = {stream.stream_id: stream for stream in Stream.objects.select_related("workspace")}
+    for each in held:
+        if each.stream_id not in rows:
+            yield Finding(
+                stream_id=each.stream_id,
+                what="no row",
+                sentence=f"the stream {each.name} is in the log and not in the database; the next start of OKMQ "
+                "takes it away",
+            )
+    names = {
+        workspace_id: log.run(config.names_in(workspace_id))
+        for workspace_id in {stream.workspace_id for stream in rows.values()}
+    }
+    for stream in rows.values():
+        if not stream.internal and names[stream.workspace_id].get(stream.name) != stream.stream_id:
+            yield _untold(stream)
+    for stream_id in log.run(fsck_groups.strangers()):
+        if stream_id not in rows and not keys.in_memory(stream_id):
+            yield Finding(
+                stream_id=stream_id, what="stranger", sentence="keys that belong to no stream", derivable=True
+            )
+
+
+def _tokens() -> Iterable[Finding]:
+    for token in Token.objects.select_related("workspace"):
+        if store.log().run(config.token_grant(token.digest)) != grant_of(token):
+            yield Finding(
+                stream_id="",
+                what=f"{TOKEN_UNTOLD} {token.pk}",
+                sentence=f"the log does not know the token {token.name} as the database has it",
+                derivable=True,
+            )
+
+
+def _mend(findings: Iterable[Finding], looked: dict[str, Looked]) -> None:
+    log = store.log()
+    derivable = [each for each in findings if each.derivable]
+    untold = {each.stream_id for each in derivable if each.what == STREAM_UNTOLD}
+    streams_publish(list(Stream.objects.filter(stream_id__in=untold).select_related("workspace")))
+    ids = sorted({each.stream_id for each in derivable if each.stream_id in looked})
+    for stream_id in ids:
+        if looked[stream_id].findings:
+            log.run(fsck.mend(stream_id, looked[stream_id]))
+        log.run(fsck_groups.mend(stream_id))
+    groups_repair(ids)
+    for each in derivable:
+        if each.what == "stranger":
+            log.run(fsck_groups.strangers_remove(each.stream_id))
+    for token in Token.objects.select_related("workspace"):
+        if f"{TOKEN_UNTOLD} {token.pk}" in {each.what for each in derivable}:
+            token_publish(token)
