@@ -73,6 +73,11 @@ format: dev ## rewrite the code as ruff wants it
 bench: dev ## measure publish and read on this machine
 	@exec $(PY) -m bench $(ARGS)
 
+.PHONY: prove
+prove: ## kill and cut a product of its own under load, print what was lost (make prove ARGS=--quick: under 8 minutes)
+	@scripts/bootstrap run
+	@exec $(PY) manage.py okmq_prove --report docs/guarantees.md $(ARGS)
+
 .PHONY: screenshots
 screenshots: dev system ## the pictures of the README
 	@exec $(PY) scripts/screenshots $(ARGS)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from okmq import env
+from okmq.prove.report import NOT_PROMISED, PROMISES
 from tests.product import Product
 
 ROOT = Path(__file__).parents[2]
@@ -60,3 +61,13 @@ def test_a_document_names_only_variables_and_files_that_exist(document: Path) ->
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", text)
     missing = [link for link in links if not (document.parent / link).exists()]
     assert missing == []
+
+
+def test_the_guarantees_are_those_that_a_proof_writes_and_their_tests_exist() -> None:
+    page = (ROOT / "docs/guarantees.md").read_text()
+    for promise in PROMISES:
+        path, _, name = promise.test.partition("::")
+        assert f"| {promise.sentence} |" in page
+        assert f"[`{name}`](../{path})" in page
+        assert re.search(rf"^(async )?(def|class) {name}\b", (ROOT / path).read_text(), re.MULTILINE)
+    assert page.endswith(NOT_PROMISED)

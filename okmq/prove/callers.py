@@ -1,0 +1,341 @@
+"""The clients of a proof: each is a coroutine that notes every request it makes and what it was answered.
+
+They behave as good clients do: what got no answer is sent again with the same ids, and a lease that was lost is let go.
+"""
+
+import asyncio
+import random
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+import msgspec
+
+from okmq.prove.history import Commit, Fetch, History, Outcome, Publish, Read, Seen, Settle, Taken
+from okmq.prove.http import Answer, Client, NoAnswer, NotSent, TooLate
+
+POLL_S = 1.0
+AGAIN_AFTER_S = 0.05
+LARGEST_BATCH = 8
+KEYS = 101
+FETCHED = 20
+PAGE = 500
+
+
+class _Message(msgspec.Struct):
+    id: str
+    offset: int
+    timestamp: str
+    body: msgspec.Raw
+
+
+class _Delivery(_Message):
+    deliveries: int
+    lease: str
+
+
+class _Receipt(msgspec.Struct):
+    id: str
+    offset: int
+    duplicate: bool
+
+
+messages_of = msgspec.json.Decoder(list[_Message]).decode
+_deliveries_of = msgspec.json.Decoder(list[_Delivery]).decode
+_receipts_of = msgspec.json.Decoder(list[_Receipt]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(kw_only=True)
+class Scene:
+    """What all callers of one run share.
+
+    Attributes:
+        pause_s: what a publisher rests after a batch; 0 while a fault is about to strike.
+        publishing, reading: they go on while these are set.
+        surprises: answers that nobody asked for: a 500, or a refusal of what had to be taken.
+        late: calls that were not answered by their deadline.
+    """
+
+    port: int
+    token: str
+    history: History
+    pause_s: float
+    publishing: asyncio.Event = field(default_factory=asyncio.Event)
+    reading: asyncio.Event = field(default_factory=asyncio.Event)
+    surprises: Counter[str] = field(default_factory=Counter)
+    late: int = 0
+    last_stored_at: float = 0.0
+    silences: list[tuple[float, float]] = field(default_factory=list)
+    """From one publish that was stored to the next, where that was longer than a tenth of a second."""
+    _known: dict[tuple[str, int], Seen] = field(default_factory=dict)
+
+    def seen(self, stream: str, message: _Message) -> Seen:
+        """What a message was, the same object for what looks the same."""
+        fresh = Seen(
+            offset=message.offset,
+            id=message.id,
+            content=(message.timestamp, zlib.crc32(bytes(message.body))),
+        )
+        known = self._known.setdefault((stream, message.offset), fresh)
+        return known if known == fresh else fresh
+
+    def stored(self) -> None:
+        """A publish was answered: the product is there."""
+        now = monotonic()
+        if self.last_stored_at and now - self.last_stored_at > 0.1:
+            self.silences.append((self.last_stored_at, now))
+        self.last_stored_at = now
+
+    def surprised(self, what: str, answer: Answer) -> None:
+        """Take down an answer that should not be."""
+        self.surprises[f"{what}: {answer.status} {_code(answer)}"] += 1
+
+
+class Caller:
+    """One client with a connection of its own, on one stream."""
+
+    def __init__(self, scene: Scene, stream: str, name: str) -> None:
+        self.scene, self.stream, self.name = scene, stream, name
+        self.path = f"/streams/{stream}"
+        self._client = Client(scene.port, token=scene.token)
+        self._random = random.Random(f"{stream} {name}")
+
+    async def ask(
+        self, method: str, path: str, body: Any = None, *, wait_s: float = 0.0
+    ) -> tuple[float, Answer | None]:
+        """When it was sent, and the answer; None when nobody knows. Waits for somebody who listens."""
+        data = None if body is None else body if isinstance(body, bytes) else _encode(body)
+        while True:
+            began = monotonic()
+            try:
+                return began, await self._client.ask(method, self.path + path, data, wait_s=wait_s)
+            except NotSent:
+                await asyncio.sleep(AGAIN_AFTER_S)
+            except NoAnswer as error:
+                self.scene.late += isinstance(error, TooLate)
+                return began, None
+
+    async def run(self) -> None:
+        """Do one's work until it is told to end, and let the connection go."""
+        try:
+            await self._work()
+        finally:
+            self._client.close()
+
+    async def _work(self) -> None:
+        raise NotImplementedError
+
+
+def _outcome(answer: Answer | None) -> Outcome:
+    if answer is None or answer.status >= 500:
+        return "info"
+    return "ok" if answer.status < 300 else "fail"
+
+
+def _code(answer: Answer) -> str:
+    try:
+        return str(msgspec.json.decode(answer.body)["error"]["code"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return "without a code"
+
+
+class Publisher(Caller):
+    """Batches of one to eight; some that must be refused, some that were sent before."""
+
+    async def _work(self) -> None:
+        number = 0
+        before: list[dict[str, Any]] = []
+        while self.scene.publishing.is_set():
+            number += 1
+            batch = self._batch(number)
+            if number % 20 == 0:
+                await self._publish(batch, refused=True)
+            elif number % 25 == 0 and before:
+                await self._until_taken(before)
+            else:
+                await self._until_taken(batch)
+                before = batch
+            await asyncio.sleep(self.scene.pause_s)
+
+    def _batch(self, number: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "id": f"{self.name}-{number}-{at}",
+                "key": f"k.{self._random.randrange(KEYS)}",
+                "body": {"by": self.name, "n": number, "filler": "x" * self._random.randrange(300)},
+            }
+            for at in range(self._random.randint(1, LARGEST_BATCH))
+        ]
+
+    async def _until_taken(self, batch: list[dict[str, Any]]) -> None:
+        settled = await self._publish(batch)
+        while not settled:
+            await asyncio.sleep(AGAIN_AFTER_S * self._random.uniform(1, 3))
+            settled = await self._publish(batch)
+
+    async def _publish(self, batch: list[dict[str, Any]], *, refused: bool = False) -> bool:
+        """Send a batch once; whether that settled it."""
+        body: Any = {"messages": batch, "expect": {"last_offset": 2**52}} if refused else batch
+        began, answer = await self.ask("POST", "/messages", body)
+        outcome = _outcome(answer)
+        receipts = _receipts_of(answer.body) if answer and outcome == "ok" else []
+        self.scene.history.note(
+            Publish(
+                began=began,
+                ended=monotonic(),
+                outcome=outcome,
+                stream=self.stream,
+                ids=tuple(each["id"] for each in batch),
+                bodies=tuple(zlib.crc32(_encode(each["body"])) for each in batch),
+                offsets=tuple(each.offset for each in receipts),
+                known=tuple(each.duplicate for each in receipts),
+                durability=answer.headers.get("okmq-durability", "") if answer else "",
+                code=_code(answer) if answer and outcome == "fail" else "",
+            )
+        )
+        if outcome == "ok":
+            self.scene.stored()
+        if answer and answer.status != 503 and outcome != ("fail" if refused else "ok"):
+            self.scene.surprised("publish", answer)
+        return outcome != "info"
+
+
+class Reader(Caller):
+    """Follows a stream by offset, and now and then looks again at what is old."""
+
+    async def _work(self) -> None:
+        expected, turn = 1, 0
+        while self.scene.reading.is_set():
+            turn += 1
+            again = turn % 10 == 0 and expected > 1
+            start = self._random.randrange(1, expected) if again else expected
+            began, answer = await self.ask(
+                "GET", f"/messages?offset={start}&limit={PAGE}&wait={POLL_S:g}", wait_s=POLL_S
+            )
+            outcome = _outcome(answer)
+            found = messages_of(answer.body) if answer and outcome == "ok" else []
+            messages = tuple(self.scene.seen(self.stream, each) for each in found)
+            self.scene.history.note(
+                Read(
+                    began=began,
+                    ended=monotonic(),
+                    outcome=outcome,
+                    stream=self.stream,
+                    start=start,
+                    messages=messages,
+                )
+            )
+            if messages:
+                expected = max(expected, messages[-1].offset + 1)
+            elif outcome != "ok":
+                await asyncio.sleep(AGAIN_AFTER_S)
+            if answer and answer.status not in {200, 503}:
+                self.scene.surprised("read", answer)
+
+
+class Committer(Caller):
+    """Reads what is above the committed offset and commits it; the only one of its stream."""
+
+    async def _work(self) -> None:
+        while self.scene.reading.is_set():
+            _, answer = await self.ask("GET", f"/messages?limit={PAGE}&wait={POLL_S:g}", wait_s=POLL_S)
+            found = messages_of(answer.body) if answer and answer.status == 200 else []
+            if found:
+                await self._commit(found[-1].offset)
+            elif answer is None or answer.status != 200:
+                await asyncio.sleep(AGAIN_AFTER_S)
+
+    async def _commit(self, offset: int) -> None:
+        outcome: Outcome = "info"
+        while outcome == "info" and self.scene.reading.is_set():
+            began, answer = await self.ask("POST", "/commit", {"offset": offset})
+            outcome = _outcome(answer)
+            previous = msgspec.json.decode(answer.body)["previous"] if answer and outcome == "ok" else 0
+            self.scene.history.note(
+                Commit(
+                    began=began,
+                    ended=monotonic(),
+                    outcome=outcome,
+                    stream=self.stream,
+                    offset=offset,
+                    previous=previous,
+                )
+            )
+            if answer and outcome == "fail":
+                self.scene.surprised("commit", answer)
+            await asyncio.sleep(AGAIN_AFTER_S)
+
+
+class Member(Caller):
+    """A member of a group: acknowledges by lease, gives some back, and forgets some until their time is over."""
+
+    def __init__(self, scene: Scene, stream: str, group: str, name: str) -> None:
+        super().__init__(scene, stream, name)
+        self._group = group
+
+    async def _work(self) -> None:
+        verb = f"/groups/{self._group}/fetch"
+        asked = {"limit": FETCHED, "wait": POLL_S, "consumer": self.name}
+        while self.scene.reading.is_set():
+            began, answer = await self.ask("POST", verb, asked, wait_s=POLL_S)
+            outcome = _outcome(answer)
+            found = _deliveries_of(answer.body) if answer and outcome == "ok" else []
+            self.scene.history.note(
+                Fetch(
+                    began=began,
+                    ended=monotonic(),
+                    outcome=outcome,
+                    stream=self.stream,
+                    group=self._group,
+                    member=self.name,
+                    taken=tuple(map(self._taken, found)),
+                )
+            )
+            if answer and answer.status not in {200, 503}:
+                self.scene.surprised("fetch", answer)
+            if outcome == "ok":
+                await self._settle(found)
+            else:
+                await asyncio.sleep(AGAIN_AFTER_S)
+
+    def _taken(self, delivery: _Delivery) -> Taken:
+        seen = self.scene.seen(self.stream, delivery)
+        return Taken(offset=seen.offset, id=seen.id, content=seen.content, number=delivery.deliveries)
+
+    async def _settle(self, found: Sequence[_Delivery]) -> None:
+        back = [each for each in found if each.deliveries == 1 and each.offset % 13 == 0]
+        forgotten = [each for each in found if each.deliveries == 1 and each.offset % 211 == 0]
+        if back:
+            await self._answer("nack", back)
+        await self._answer("ack", [each for each in found if each not in back and each not in forgotten])
+
+    async def _answer(self, kind: Any, deliveries: Sequence[_Delivery]) -> None:
+        """Once: an answer that is lost leaves the message to its next delivery. One lost lease: each by itself."""
+        if not deliveries:
+            return
+        leases = [each.lease for each in deliveries]
+        began, answer = await self.ask("POST", f"/groups/{self._group}/{kind}", {"leases": leases})
+        outcome = _outcome(answer)
+        if answer and outcome == "ok":
+            done = msgspec.json.decode(answer.body)["acked" if kind == "ack" else "count"]
+            outcome = "ok" if done == len(deliveries) else "info"
+        self.scene.history.note(
+            Settle(
+                began=began,
+                ended=monotonic(),
+                outcome=outcome,
+                stream=self.stream,
+                group=self._group,
+                kind=kind,
+                about=tuple((each.offset, each.deliveries) for each in deliveries),
+            )
+        )
+        if answer and outcome == "fail" and _code(answer) != "lease_lost":
+            self.scene.surprised(kind, answer)
+        if outcome == "fail" and len(deliveries) > 1:
+            for each in deliveries:
+                await self._answer(kind, [each])

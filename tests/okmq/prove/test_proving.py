@@ -1,0 +1,95 @@
+"""The whole way of a proof on a real product: kills under load find nothing, and what is taken away is found."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from okmq import env, proctable
+from okmq.prove import report
+from okmq.prove.checking import COUNTS
+from okmq.prove.faults import Struck, Target
+from okmq.prove.proving import FULL, QUICK, Plan, prove
+from streams.log import keys
+from tests.waiting import until
+
+ROOT = Path(env.PROJECT)
+SMALL = Plan(web=1, valkey=1, worker=1, rewriting=1, stops=1, stop_s=2.0, commands=1, cuts=2)
+
+
+def test_the_plans_hold_every_fault_as_often_as_they_say() -> None:
+    for plan in (QUICK, FULL, SMALL):
+        kills = plan.web + plan.valkey + plan.worker + plan.rewriting + plan.stops
+        assert len(plan.faults()) == kills + 3 * plan.commands
+
+
+@pytest.mark.running
+@pytest.mark.timeout(600)
+def test_a_proof_under_kills_finds_nothing(tmp_path: Path) -> None:
+    proof = prove(SMALL, say=print, folder=tmp_path)
+    assert proof.verdict.holds, proof.verdict.found
+    assert (proof.surprises, proof.late) == ({}, 0)
+    assert [cut.faults for cut in proof.cuts] == [(), ()]
+    assert len(proof.struck) == len(SMALL.faults())
+    assert proof.in_flight > 0
+    page = report.page(proof, mode="quick")
+    assert all(f"0 {name}" in page for name in COUNTS)
+
+
+async def taken_away(target: Target) -> Struck:
+    """A message that was acknowledged goes, behind the product's back."""
+    began = monotonic()
+    registered = await target.store("HGETALL", keys.REGISTRY)
+    assert isinstance(registered, list)
+    ids = {
+        told.split(b'"name": "')[1].split(b'"')[0]: id_
+        for id_, told in zip(*[iter(registered)] * 2, strict=True)
+    }
+    log = keys.log(ids[b"one"].decode())
+    found = await target.store("XRANGE", log, "-", "+", "COUNT", 1)
+    assert isinstance(found, list)
+    assert await target.store("XDEL", log, found[0][0]) == 1
+    return Struck(name="XDEL", began=began, back=monotonic())
+
+
+@pytest.mark.running
+@pytest.mark.timeout(600)
+def test_what_is_taken_away_behind_its_back_is_found(tmp_path: Path) -> None:
+    proof = prove(SMALL, say=print, folder=tmp_path, todo=[taken_away])
+    assert proof.verdict.count("lost") >= 1
+    assert proof.verdict.count("torn batches") + proof.verdict.count("miscounted") >= 1
+    assert any("is not there" in sentence for sentence in proof.faults())
+
+
+@pytest.mark.running
+@pytest.mark.timeout(200)
+def test_ctrl_c_ends_a_proof_and_leaves_nothing(tmp_path: Path) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "manage.py", "okmq_prove", "--quick"],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "OKMQ_DATA_DIR": str(tmp_path / "own"),
+            "TMPDIR": str(tmp_path),
+            "PYTHONUNBUFFERED": "1",
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with running:
+        assert running.stdout is not None
+        until(
+            lambda: "the load begins" in (running.stdout.readline() if running.stdout else ""), within_s=100
+        )
+        (folder,) = tmp_path.glob("okmq-prove-*")
+        assert proctable.marked(folder / "data")
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=60)
+    assert (running.returncode, err.strip()) == (130, "CommandError: Stopped; nothing of it is left.")
+    assert not folder.exists()
+    assert not proctable.marked(folder / "data")
