@@ -8,6 +8,7 @@ import re
 from collections.abc import MutableMapping
 from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from django.urls import Resolver404, resolve
 
@@ -30,6 +31,7 @@ class Gate:
         self._inner, self._record = inner, record
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope = {**scope, "path": path_of(scope)}
         request = Request(scope, receive)
         exchange = begin(scope, request.headers.get(REQUEST_ID, b""), request.headers.get(b"user-agent", b""))
         try:
@@ -111,6 +113,18 @@ class SocketGate:
             await self._inner(scope, receive, send_and_tell)
         finally:
             tell(exchange.status)
+
+
+def path_of(scope: Scope) -> str:
+    """The decoded path of a request, but for encoded slashes, which stay encoded: they belong to a name, and no name
+    has one. Decoded they would part it, and ``DELETE …/streams/a%2Fgroups%2Fb`` would delete a group.
+    """
+    path: str = scope["path"]
+    raw: bytes = scope.get("raw_path") or b""
+    if b"%2f" not in raw.lower():
+        return path
+    parts = [unquote_to_bytes(part).replace(b"/", b"%2F") for part in raw.partition(b"?")[0].split(b"/")]
+    return b"/".join(parts).decode("utf-8", "replace")
 
 
 def socket_route(path: str) -> str:

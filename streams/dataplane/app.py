@@ -22,6 +22,7 @@ from streams.log.errors import LogError
 from streams.log.wake import Wakener
 
 PREFIX = b"/api/v1/"
+_PREFIX = PREFIX.decode().split("/")[:-1]
 LONGEST_KNOWN, MOST_KNOWN = 256, 4096
 """Bytes of a host that is remembered, and how many are."""
 
@@ -208,13 +209,16 @@ def match(raw_path: bytes) -> tuple[Route, tuple[str, ...]] | None:
     Segments are split before they are unquoted, so that an encoded slash stays inside its segment.
     """
     path = raw_path.partition(b"?")[0]
-    if not path.startswith(PREFIX):
-        return None
-    rest = path[len(PREFIX) :].removesuffix(b"/")
-    if b"%" in rest:
-        segments = [unquote_to_bytes(part).decode("utf-8", "surrogateescape") for part in rest.split(b"/")]
+    if b"%" in path:
+        path = path.removesuffix(b"/")
+        segments = [unquote_to_bytes(part).decode("utf-8", "surrogateescape") for part in path.split(b"/")]
+        if segments[: len(_PREFIX)] != _PREFIX:
+            return None
+        del segments[: len(_PREFIX)]
+    elif path.startswith(PREFIX):
+        segments = path[len(PREFIX) :].removesuffix(b"/").decode("utf-8", "surrogateescape").split("/")
     else:
-        segments = rest.decode("utf-8", "surrogateescape").split("/")
+        return None
     route = _ROUTES.get((len(segments), tuple(segments[::2])))
     return None if route is None else (route, tuple(segments[1::2]))
 

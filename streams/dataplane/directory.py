@@ -21,7 +21,7 @@ from streams.log.errors import StreamLost, StreamNotFound
 from streams.naming import is_name, matches_any, shortened
 
 TOKEN_AGE_S = 1.5
-STREAM_AGE_S = 30.0
+STREAM_AGE_S = 120.0
 REMEMBERED = 50_000
 LONGEST_HEADER, MOST_HEADERS = 256, 4096
 """Bytes of an ``Authorization`` header whose digest is remembered, and how many are."""

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from asgiref.testing import ApplicationCommunicator
 
+from streams.dataplane.app import match
 from streams.models import Stream
 from tests.streams.api.conftest import Api
 
@@ -78,6 +79,37 @@ def test_a_hostile_name_is_not_found(owner: Api, served: Any, method: str, name:
     answer = call(served, owner, method, f"streams/{name}", content=b"{}" if method == "PATCH" else b"")
     assert answer.status_code == 404
     assert answer.json()["error"]["code"] in {"stream_not_found", "not_found"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("DELETE", "streams/orders%2Fgroups%2Fbilling"),
+        ("DELETE", "streams/orders%2fgroups/billing"),
+        ("DELETE", "streams/orders%2F"),
+        ("DELETE", "streams%2Forders"),
+        ("GET", "streams/orders%2Fmetrics"),
+        ("GET", "streams/orders%2Fmessages"),
+        ("GET", "streams%2Forders"),
+        ("PATCH", "streams/orders%2Fgroups%2Fbilling"),
+    ],
+)
+def test_an_encoded_slash_stays_inside_its_name(owner: Api, gated: Any, method: str, path: str) -> None:
+    owner.post("streams/", {"name": "orders"})
+    owner.post("streams/orders/groups/", {"name": "billing"})
+    answer = call(gated, owner, method, path, content=b"{}" if method == "PATCH" else b"")
+    assert (answer.status_code, answer.json()["error"]["code"].endswith("not_found")) == (404, True)
+    assert [group["name"] for group in owner.get("streams/orders/groups/").json()] == ["billing"]
+
+
+def test_what_need_not_be_encoded_may_be_on_either_plane(owner: Api, gated: Any) -> None:
+    owner.post("streams/", {"name": "orders"})
+    answer = call(gated, owner, "GET", "../%76%31/streams/%6frders/groups/")
+    assert (answer.status_code, answer.json()) == (200, [])
+    plainly = match(b"/api/v1/streams/orders/messages")
+    assert plainly is not None
+    assert match(b"/api/%76%31/streams/%6frders/messages/?wait=0") == plainly
+    assert match(b"/api/v1%2Fstreams/orders/messages") is None
 
 
 @pytest.mark.parametrize(
