@@ -61,7 +61,7 @@ COMPONENTS: Mapping[str, Schema] = {
             "wait": seconds("How long to wait for a first message.", maximum=LONGEST_WAIT_S, default=30),
             "consumer": text("Who fetches: a member of the group.", maxLength=255),
             "max_bytes": whole(
-                "Bytes of bodies at most, but one message.", minimum=1, maximum=16 * 1024 * 1024
+                "Bytes of bodies and headers at most, but one message.", minimum=1, maximum=16 * 1024 * 1024
             ),
         },
         required=[],

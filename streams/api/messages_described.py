@@ -268,7 +268,7 @@ PATHS: Mapping[str, Schema] = {
                 query("id", text("Browse the message with this id.", minLength=1, maxLength=50)),
             ),
             success={"200": answer({"type": "array", "items": ref("Message")}, "In offset order.")},
-            description="Reading changes nothing. An answer stops at 16 MiB.",
+            description="Reading changes nothing. An answer stops at 16 MiB of messages.",
         ),
         "delete": operation(
             "messages_purge",

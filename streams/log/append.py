@@ -18,7 +18,7 @@ BATCH_LIMIT = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """What a publisher believes of the stream (JetStream's Nats-Expected-* headers); 0 and "" mean none yet."""
+    """What a publisher believes of the stream (JetStream's Nats-Expected-* headers); an offset of 0 means none yet."""
 
     last_offset: int | None = None
     last_id: str | None = None

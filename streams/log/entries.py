@@ -92,6 +92,20 @@ def key(entry: Entry) -> bytes | None:
     return fields[7] if len(fields) > 6 and fields[6] == b"k" else None
 
 
+def size_bytes(entry: Entry) -> int:
+    """Bytes of what a publisher sent of it: id, body, key and headers."""
+    fields = entry[1]
+    if len(fields) <= 6:
+        return len(fields[1]) + len(fields[3])
+    return sum([len(fields[n + 1]) for n in range(0, len(fields), 2) if fields[n] not in b"cx"])
+
+
+def carried_bytes(entry: Entry) -> int:
+    """Bytes of its body and its headers, as ``max_bytes`` of a fetch counts them."""
+    fields = entry[1]
+    return len(fields[3]) + sum([len(fields[n + 1]) for n in range(6, len(fields), 2) if fields[n] == b"h"])
+
+
 def to_json(entry: Entry) -> bytes:
     """A raw entry as the API's JSON object; the body is copied, never decoded."""
     offset, _, timestamp_ms = entry[0].partition(b"-")

@@ -164,7 +164,7 @@ def fetch(
         deliveries += new
         if not again or len(deliveries) >= limit:
             break
-        size += sum(len(delivery.entry[1][3]) for delivery in new)
+        size += sum(entries.carried_bytes(delivery.entry) for delivery in new)
         if size >= max_bytes:
             break
     if is_unswept and deliveries:

@@ -32,7 +32,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         purged: everything up to it was taken away by a person.
         held_since: since when (unix ms) something invisible is kept for the history, or 0.
         duplicates: publishes refused as already known.
-        widest: bytes of the largest body ever appended.
+        widest: bytes of the largest message ever appended: body, key and headers.
         ids_now, ids_since: the bucket that takes new ids, and since when (unix ms).
         ceiling: the offset up to which a stream in memory may hand out offsets; 0 for one that is durable.
         hidden: 1 while entries that went from between others are kept for the history, else 0.

@@ -10,7 +10,7 @@ from streams.log.entries import Entry
 from streams.log.errors import MessageNotFound, StreamNotFound
 
 ANSWER_LIMIT_BYTES = 16 * 1024 * 1024
-"""An answer stops at this many bytes of bodies (and holds one message at least)."""
+"""An answer stops at this many bytes of messages (and holds one at least)."""
 
 PAGE = 1000
 """Most entries asked of the server in one command."""
@@ -30,7 +30,7 @@ class Position:
         last: the last assigned offset.
         floor: the lowest visible offset.
         ttl_ms: the age limit, or None.
-        widest: bytes of the largest body ever appended.
+        widest: bytes of the largest message ever appended.
         now_ms: the server's clock.
         dedup_window_ms: how long ids are remembered, at least.
         hides: whether entries that went still stand between visible ones.
@@ -105,7 +105,7 @@ def forward(
         away = yield from hidden(stream_id, at, page)
         for entry in page:
             if is_visible(entry, at) and (wanted is None or wanted(entry)) and not away(entry):
-                room -= len(entry[1][3])
+                room -= entries.size_bytes(entry)
                 if room < 0 and found:
                     return found
                 found.append(entry)
@@ -144,7 +144,7 @@ def backward(
         away = yield from hidden(stream_id, at, page)
         for entry in page:
             if is_visible(entry, at) and (wanted is None or wanted(entry)) and not away(entry):
-                room -= len(entry[1][3])
+                room -= entries.size_bytes(entry)
                 if (room < 0 and found) or len(found) == limit:
                     return found[::-1]
                 found.append(entry)

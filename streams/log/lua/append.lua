@@ -107,7 +107,7 @@ for at_fresh = 1, #fresh do
   local id, body, text = ids[n], ARGV[at + 1], string.format('%d', answer[n])
   local size_bytes = #body
   cum = cum + size_bytes
-  if size_bytes > widest then widest = size_bytes end
+  local width = size_bytes
   if stride == 2 then
     redis.call('XADD', log, text .. ms, 'i', id, 'b', body, 'c', string.format('%d', cum))
   else
@@ -116,6 +116,7 @@ for at_fresh = 1, #fresh do
       local name, value = string.sub(columns, column, column), ARGV[at + column - 1]
       if value ~= '' then
         if name == 'k' then keyed[#keyed + 1], keyed[#keyed + 2] = value, text end
+        width = width + #value
         if name == 't' then
           name, value = 'x', string.format('%d', now + tonumber(value) * 1000)
           redis.call('ZADD', expiry, value, text)
@@ -125,6 +126,7 @@ for at_fresh = 1, #fresh do
     end
     redis.call('XADD', log, text .. ms, unpack(entry))
   end
+  if width > widest then widest = width end
   remembered[2 * at_fresh - 1], remembered[2 * at_fresh] = id, text
 end
 state.widest = widest

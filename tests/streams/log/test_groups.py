@@ -20,6 +20,7 @@ from streams.log import (
 from streams.log import spent as retiring
 from streams.log.append import append
 from streams.log.client import Log
+from streams.log.entries import NewMessage
 from streams.log.groups import Fetched, Settings
 from tests.streams.log.conftest import MakeStream, Publish
 from tests.streams.log.messages import fill, message
@@ -416,6 +417,14 @@ def test_max_bytes_holds_over_bodies_of_different_sizes(log: Log, stream: str, m
         log.run(append(stream, [message(n, body=b"7" * size)]))
     assert offsets(log.run(groups.fetch(stream, "g", limit=10, max_bytes=10))) == [1]
     assert offsets(log.run(groups.fetch(stream, "g", limit=10, max_bytes=7))) == [2, 3]
+
+
+def test_max_bytes_counts_headers(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group()
+    for n in range(3):
+        log.run(append(stream, [NewMessage(id=f"h-{n}", body=b"1", headers=b'{"a":"b"}')]))
+    assert offsets(log.run(groups.fetch(stream, "g", limit=10, max_bytes=20))) == [1, 2]
+    assert offsets(log.run(groups.fetch(stream, "g", limit=10, max_bytes=9))) == [3]
 
 
 def test_ten_members_lose_and_double_nothing(

@@ -6,8 +6,17 @@ local DELIVER_SCAN, DELIVER_LAST = 1000, 1000
 -- From so many on a round trip of its own is cheaper than handing entries through a script.
 local DELIVER_RANGE = 32
 
+-- Bytes of its body and its headers.
+local function deliver_bytes(entry)
+  local fields, bytes = entry[2], #entry[2][4]
+  for n = 7, #fields, 2 do
+    if fields[n] == 'h' then bytes = bytes + #fields[n + 1] end
+  end
+  return bytes
+end
+
 local function deliver_fits(fetch, entry)
-  return #fetch.out < fetch.limit and (fetch.size == 0 or fetch.size + #entry[2][4] <= fetch.max_bytes)
+  return #fetch.out < fetch.limit and (fetch.size == 0 or fetch.size + deliver_bytes(entry) <= fetch.max_bytes)
 end
 
 -- How many messages may still become pending in this fetch.
@@ -22,7 +31,7 @@ local function deliver_one(fetch, entry, deliveries)
   local group, offset, out = fetch.group, string.match(entry[1], '^%d+'), fetch.out
   group.sequence = group.sequence + 1
   local sequence = string.format('%.0f', group.sequence)
-  fetch.size = fetch.size + #entry[2][4]
+  fetch.size = fetch.size + deliver_bytes(entry)
   fetch.lease = fetch.lease or string.format('%.0f-', group.generation)
   out[#out + 1] = {entry, deliveries, fetch.lease .. offset .. '-' .. sequence}
   if group.ack == 'none' then return end
