@@ -1,5 +1,6 @@
 """Decoding the objects that are ours: strict JSON, with sentences for what is no JSON and for what no field takes."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -9,8 +10,12 @@ from streams.naming import shortened
 from streams.nesting import holds_more, is_deeper, is_wider
 
 DEEPEST = 128
+LARGEST_EXPLAINED_BYTES = 65_536
+"""Only of what is not larger it is told that a lone surrogate is what is wrong with it."""
 
 _decode = msgspec.json.Decoder().decode
+# An escape, as it stands after the ones before it: a pair of surrogates, a lone one (the group), or any other.
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
@@ -45,7 +50,20 @@ def decode(data: bytes, *, most_containers: int, most_members: int) -> Any:
     except msgspec.ValidationError:
         raise _out_of_range(data) from None
     except (msgspec.MsgspecError, ValueError) as error:
+        if _has_lone_surrogate(data):
+            raise invalid_json("a lone surrogate is not text") from None
         raise malformed(error) from None
+
+
+def _has_lone_surrogate(data: bytes) -> bool:
+    """Whether nothing else is wrong; msgspec says of one at the end of a string that the text is cut off."""
+    if len(data) > LARGEST_EXPLAINED_BYTES or b"\\ud" not in data.lower():
+        return False
+    try:
+        _decode(_ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], data))
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return True
 
 
 def invalid_json(reason: str) -> Refusal:

@@ -299,15 +299,17 @@ def durability(stream_id: str) -> Op[str]:
 
     Returns:
         ``fsync`` (on disk before the answer), ``window`` (with ``everysec`` on disk within about a second, longer
-        while the disk stalls; with ``no`` when the system writes it) or ``memory`` (may be lost at a restart). A
+        while the disk stalls; with ``no`` when the system writes it; with ``no-appendfsync-on-rewrite`` once a
+        rewrite is done) or ``memory`` (may be lost at a restart). A
         server that does not tell is taken for the weakest.
     """
     try:
-        _, appendonly, appendfsync = yield Pipeline(
+        _, appendonly, appendfsync, is_paused = yield Pipeline(
             [
                 ("EXISTS", keys.meta(stream_id)),  # says which server is asked
                 ("CONFIG", "GET", "appendonly"),
                 ("CONFIG", "GET", "appendfsync"),
+                ("CONFIG", "GET", "no-appendfsync-on-rewrite"),
             ]
         )
     except StoreUnavailable as error:
@@ -316,7 +318,8 @@ def durability(stream_id: str) -> Op[str]:
         raise
     if appendonly[1:] != [b"yes"]:
         return "memory"
-    return {b"always": "fsync", b"everysec": "window"}.get(appendfsync[1], "window")
+    # Set so, nothing is flushed while the file is rewritten, which may begin at any moment.
+    return "fsync" if appendfsync[1] == b"always" and is_paused[1:] == [b"no"] else "window"
 
 
 def takes_messages(stream_id: str) -> Op[None]:

@@ -37,6 +37,10 @@ def test_a_publish_tells_what_the_server_does_at_that_moment(product: Product) -
                 within_s=5,
             )
             assert durability(client, "/streams/m/messages", str(number)) == "memory"
+        log.client.execute_command("CONFIG", "SET", "appendfsync", "always")
+        until(lambda: durability(client, "/publish/a.1", "7") == "fsync", within_s=5)
+        log.client.execute_command("CONFIG", "SET", "no-appendfsync-on-rewrite", "yes")
+        until(lambda: durability(client, "/publish/a.1", "8") == "window", within_s=5)
         log.client.execute_command("CONFIG", "SET", "appendonly", "no")
         until(lambda: durability(client, "/publish/a.1", "9") == "memory", within_s=5)
     log.close()

@@ -51,6 +51,25 @@ def test_what_is_no_json_is_refused(owner: Api, body: bytes) -> None:
     assert not Stream.objects.filter(name="x").exists()
 
 
+@pytest.mark.parametrize(
+    ("body", "is_told"),
+    [
+        (b'{"description": "\\ud800"}', True),
+        (b'{"description": "a\\uDC00\\ud83d\\ude00"}', True),
+        (b'{"description": "\\\\\\ud800"}', True),
+        (b'{"\\udfff": 1}', True),
+        (b'{"description": "\\ud83d\\ude00"', False),
+        (b'{"description": "\\\\ud800"', False),
+        (b'{"description": "\\ud800", "x": nope}', False),
+    ],
+)
+def test_a_lone_surrogate_is_called_one(owner: Api, body: bytes, is_told: bool) -> None:
+    owner.post("streams/", {"name": "orders"})
+    answer = owner.call("PATCH", "streams/orders", body)
+    assert (answer.status_code, code(answer)) == (400, "invalid_json")
+    assert ("lone surrogate" in answer.json()["error"]["message"]) == is_told
+
+
 @pytest.mark.parametrize("number", [b"1e400", b"-1e999999999", b"9" * 5000, b"-" + b"9" * 400])
 def test_a_number_beyond_all_numbers_is_named(owner: Api, number: bytes) -> None:
     answer = owner.call("POST", "streams/", b'{"name": "x", "description": "", "ttl": ' + number + b"}")
