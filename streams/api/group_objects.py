@@ -180,14 +180,7 @@ class GroupObject(serializers.Serializer):  # type: ignore[type-arg]
     waiting = serializers.IntegerField(help_text="Open polls.")
     dead_letters = serializers.IntegerField(source="state.dead_letters")
     lost = serializers.IntegerField(source="state.lost", help_text="Removed before they were delivered.")
-    consumers = MemberObject(
-        source="members",
-        many=True,
-        help_text="Who has messages in flight. Of more than 4,000 the 2,000 oldest and the 2,000 newest are counted.",
-    )
-    consumers_of = serializers.IntegerField(
-        source="members_of", help_text="Messages in flight that consumers was counted over."
-    )
+    consumers = MemberObject(source="members", many=True, help_text="Who has messages in flight.")
     paused = serializers.SerializerMethodField()
     paused_until = Moment(allow_null=True)
     status = serializers.ChoiceField(

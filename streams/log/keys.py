@@ -184,6 +184,11 @@ def runs(stream_id: str, group: str) -> str:
     return f"okmq:{{{stream_id}}}:runs:{group}"
 
 
+def members(stream_id: str, group: str) -> str:
+    """Hash: consumer → ``<messages out>:<unix ms of its last delivery>`` (see ``lua/lib/members.lua``)."""
+    return f"okmq:{{{stream_id}}}:members:{group}"
+
+
 def dead(stream_id: str, group: str) -> str:
     """Sorted set: dead letters (MessagePack, with their bodies) by offset."""
     return f"okmq:{{{stream_id}}}:dead:{group}"
@@ -237,6 +242,7 @@ OF_GROUP: Mapping[str, Callable[[str, str], str]] = {
         due,
         leases,
         runs,
+        members,
         dead,
         replayed,
         turns,

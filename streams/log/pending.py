@@ -1,7 +1,7 @@
 """What a group has in flight: who has it, since when, how often, and when it comes again."""
 
-import itertools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from streams.log import group_meta, keys, runs
 from streams.log.client import Op, Pipeline, Steady
@@ -11,9 +11,6 @@ SLICE = 1000
 """Most offsets looked at in one call of the script."""
 
 ANY_TIME_MS = 2**53 - 1
-
-MEMBERS_OF = 4_000
-"""So many messages in flight at most are looked at to tell who has them: some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,51 +98,24 @@ def page(
     return found, at
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
-    """Who has messages in flight.
+class Member(NamedTuple):
+    """Who has messages in flight: how many, and the unix ms of the last delivery."""
 
-    Attributes:
-        held: consumer → how many, and the unix ms of their last delivery.
-        looked_at: messages in flight that this was counted over. Of more than ``MEMBERS_OF`` that are on their own, and
-            of more than so many runs, it is the oldest and the newest.
-    """
-
-    held: dict[str, tuple[int, int]]
-    looked_at: int
+    messages: int
+    delivered_ms: int
 
 
-def members(stream_id: str, name: str) -> Op[Members]:
-    """Who has messages in flight, counted in a bounded look: nobody else waits, however many there are."""
-    pending, leases, taken = (make(stream_id, name) for make in (keys.pending, keys.leases, keys.runs))
-    single, as_whole = yield Pipeline([("ZCARD", pending), ("ZCARD", taken)])
-    of_single, of_runs = _ends(pending, single), _ends(taken, as_whole)
-    found = (yield Pipeline([*of_single, *of_runs])) if single or as_whole else []
-    named = [offsets for offsets in found[: len(of_single)] if offsets]
-    replies = (yield Pipeline([("HMGET", leases, *offsets) for offsets in named])) if named else []
-    whole = map(runs.read, itertools.chain.from_iterable(found[len(of_single) :]))
-    told = [(run.consumer, run.messages, run.delivered_ms) for run in whole]
-    looked_at = sum(map(len, named)) + sum(count for _, count, _ in told)
-    for lease in itertools.chain.from_iterable(replies):
-        _, sequence, at_ms, consumer = (lease or b":0:0:").decode().split(":", 3)
-        if sequence != "0":  # else replayed or given back, and with nobody since; or just answered
-            told.append((consumer, 1, int(at_ms)))
-    held: dict[str, tuple[int, int]] = {}
-    for consumer, messages, delivered_ms in told:
-        count, last = held.get(consumer, (0, 0))
-        held[consumer] = (count + messages, max(last, delivered_ms))
-    return Members(held, looked_at)
-
-
-def _ends(key: str, count: int) -> list[tuple[str, str, int, int]]:
-    """Commands that read a sorted set of so many members in slices; of a large one its lowest and highest."""
-    half = MEMBERS_OF // 2
-    ranks = [(0, count)] if count <= MEMBERS_OF else [(0, half), (count - half, count)]
-    return [
-        ("ZRANGE", key, start, min(start + SLICE, stop) - 1)
-        for first, stop in ranks
-        for start in range(first, stop, SLICE)
-    ]
+def members(stream_id: str, name: str) -> Op[dict[str, Member]]:
+    """Who has messages in flight, by the consumer's name; none is left out, and the look costs as much as they are many."""
+    found: dict[str, Member] = {}
+    cursor = b"0"
+    while True:
+        cursor, flat = yield ("HSCAN", keys.members(stream_id, name), cursor, "COUNT", SLICE)
+        for consumer, told in zip(flat[::2], flat[1::2], strict=True):
+            messages, delivered_ms = told.split(b":")
+            found[consumer.decode()] = Member(int(messages), int(delivered_ms))
+        if int(cursor) == 0:
+            return found
 
 
 def held(stream_id: str, name: str, *, after_ms: int) -> Op[int]:

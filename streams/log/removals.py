@@ -265,6 +265,7 @@ _OF_READER = (
     keys.parked,
     keys.ready,
     keys.parked_aside,
+    keys.members,
 )
 
 

@@ -43,8 +43,7 @@ class GroupView:
 
     Attributes:
         waiting: open polls.
-        members: consumers with messages in flight, by name; counted over ``members_of`` of these (see
-            ``pending.members``).
+        members: consumers with messages in flight, by name.
         watched: what the worker found when it looked last; None when it has not yet.
     """
 
@@ -52,7 +51,6 @@ class GroupView:
     state: GroupState
     waiting: int
     members: list[Member]
-    members_of: int
     watched: Health | None = None
 
     @property
@@ -61,11 +59,6 @@ class GroupView:
         if self.state.oldest_ms is None or not (self.state.lag or self.state.ack_pending):
             return 0.0
         return max(0.0, (self.state.now_ms - self.state.oldest_ms) / 1000)
-
-    @property
-    def is_sampled(self) -> bool:
-        """Whether so much is in flight that members were counted over a part of it."""
-        return self.state.ack_pending > max(pending.MEMBERS_OF, self.members_of)
 
     @property
     def edge_seconds(self) -> float | None:
@@ -169,8 +162,7 @@ def _view(group: Group, polls: Mapping[tuple[str, str], int]) -> Op[GroupView]:
         group,
         state,
         polls.get((stream_id, group.name), 0),
-        [Member(name, count, moment(last)) for name, (count, last) in sorted(members.held.items())],
-        members.looked_at,
+        [Member(name, count, moment(last)) for name, (count, last) in sorted(members.items())],
         health.read(kept),
     )
 

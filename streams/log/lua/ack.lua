@@ -11,6 +11,7 @@
 -- KEYS[10] turns
 -- KEYS[11] ready
 -- KEYS[12] runs
+-- KEYS[13] members
 -- ARGV[1] wake: channel, told when members may take more again
 -- ARGV[2] steady: the store's steady clock in ms
 -- ARGV[3] mode: offsets, neighbours, up_to or leases
@@ -18,15 +19,15 @@
 -- returns: how many were settled now; the offset up to which there are more to settle and where to go on, or nothing
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP OKMQ_LEASE_LOST
 -- flags: allow-oom
--- include: state, gone, floor, group, runs, order, out
-local meta, log, group_key = KEYS[1], KEYS[2], KEYS[5]
+-- include: state, gone, floor, members, group, runs, order, out
+local meta, log, group_key, members = KEYS[1], KEYS[2], KEYS[5], KEYS[13]
 local keys = {gone = KEYS[3], expiry = KEYS[4], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], replayed = KEYS[9],
   turns = KEYS[10], ready = KEYS[11], runs = KEYS[12]}
 local wake, steady, mode = ARGV[1], ARGV[2], ARGV[3]
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
-local group = group_load(group_key)
+local group = group_load(group_key, members)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 floor_settle(log, keys.gone, meta, state)
 local values = {}

@@ -15,6 +15,7 @@
 -- KEYS[14] went
 -- KEYS[15] last
 -- KEYS[16] runs
+-- KEYS[17] members
 -- ARGV[1] consumer: who fetches, for the record
 -- ARGV[2] limit: most messages; 0 only retires what has been delivered too often
 -- ARGV[3] max_bytes: where an answer stops, after one message at least
@@ -26,8 +27,8 @@
 --   1 when messages went that are among what is left, {first, last, sequence of the first} of new messages taken as a
 --   whole, their entries or nothing when the caller reads them by itself
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
--- include: state, gone, floor, group, runs, order, out, losses, deliver
-local log, meta, gone, group_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+-- include: state, gone, floor, members, group, runs, order, out, losses, deliver
+local log, meta, gone, group_key, members = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[17]
 local fetch = {log = log, gone = gone, pending = KEYS[5], due = KEYS[6], leases = KEYS[7], dead = KEYS[8], replayed = KEYS[9],
   turns = KEYS[10], parked = KEYS[11], ready = KEYS[12], expiry = KEYS[13], went = KEYS[14],
   last = KEYS[15], runs = KEYS[16], consumer = ARGV[1], limit = tonumber(ARGV[2]),
@@ -37,7 +38,7 @@ local opened_in = tonumber(ARGV[4])
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
-local group = group_load(group_key)
+local group = group_load(group_key, members)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 local generation = string.format('%.0f', group.generation)
 if opened_in and opened_in ~= group.generation then return {{}, 0, -1, 0, generation, 0, 0, {}, {}} end

@@ -11,13 +11,14 @@
 -- KEYS[10] parked
 -- KEYS[11] ready
 -- KEYS[12] parked_aside
+-- KEYS[13] members
 -- ARGV[1] wake: channel
 -- ARGV[2] number: of the removal
 -- ARGV[3] name: of the group
 -- ARGV[4] slice: most messages in one call
 -- returns: 1 when the group has all of it
 -- errors: OKMQ_NO_STREAM
--- include: state, gone, floor, group, order, removal, aside, aside_groups
+-- include: state, gone, floor, members, group, order, removal, aside, aside_groups
 local log, meta, gone, removals = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local reader = {key = KEYS[5], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], turns = KEYS[9], parked = KEYS[10],
   ready = KEYS[11], aside = KEYS[12]}
@@ -30,7 +31,7 @@ for _, each in ipairs(back) do
   if each[1] == name then mine = each else others[#others + 1] = each end
 end
 if not mine then return 1 end
-local group, now, stop, done = group_load(reader.key), state_now(state), tonumber(mine[5]), true
+local group, now, stop, done = group_load(reader.key, KEYS[13]), state_now(state), tonumber(mine[5]), true
 if group and string.format('%.0f', group.generation) == mine[2] then
   -- What was out comes first, and once.
   for _, offset in ipairs(tonumber(mine[3]) > 0 and redis.call('HKEYS', reader.leases) or {}) do

@@ -7,6 +7,10 @@
 -- KEYS[6] gone
 -- KEYS[7] went
 -- KEYS[8] expiry
+-- KEYS[9] pending
+-- KEYS[10] leases
+-- KEYS[11] runs
+-- KEYS[12] members
 -- ARGV[1] wake: channel
 -- ARGV[2] name: of the group
 -- ARGV[3] delivered: where a new group starts: everything up to this offset counts as delivered
@@ -17,9 +21,10 @@
 --   what is over has expired, else 0
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
--- include: state, gone, floor, group, losses, earlier
+-- include: state, gone, floor, members, group, runs, losses, earlier
 local meta, group_key, groups, counted = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local expiry, keys = KEYS[8], {log = KEYS[5], gone = KEYS[6], went = KEYS[7]}
+local expiry, members = KEYS[8], KEYS[12]
+local keys = {log = KEYS[5], gone = KEYS[6], went = KEYS[7], pending = KEYS[9], leases = KEYS[10], runs = KEYS[11]}
 local wake, name, delivered, made_ms = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local settings, ordered = ARGV[5], tonumber(ARGV[6])
 
@@ -28,13 +33,14 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local now = state_now(state)
 floor_settle(keys.log, keys.gone, meta, state)
 earlier_adopt(keys, state, group_key)
-local held = group_load(group_key)
+local held = group_load(group_key, members)
 -- What has gone before a group begins is nothing that it lost.
 if not held and redis.call('ZCOUNT', expiry, '-inf', now) > 0 then return 3 end
 if not held then
   redis.call('SADD', groups, name)
   group_make(group_key, settings, math.max(delivered, state.floor - 1), ordered, now, made_ms)
 else
+  earlier_tally(keys, held)
   local is_settled = losses_settle(keys, state, held)
   group_save(group_key, held)
   if not is_settled then return 3 end

@@ -15,23 +15,24 @@
 -- KEYS[14] expiry
 -- KEYS[15] dead
 -- KEYS[16] runs
+-- KEYS[17] members
 -- ARGV[1] wake: channel
 -- ARGV[2] next: the offset that is delivered next; beyond the end is the end
 -- returns: the next offset of before and after; none when it has to be called again once what is over has expired, or
 --   because there are more replayed dead letters to put back
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, gone, floor, group, runs, order, out, losses
+-- include: state, gone, floor, members, group, runs, order, out, losses
 local meta, group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local turns, parked, ready, log, last = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[13]
-local expiry, dead, runs = KEYS[14], KEYS[15], KEYS[16]
+local expiry, dead, runs, members = KEYS[14], KEYS[15], KEYS[16], KEYS[17]
 local keys = {log = log, gone = KEYS[11], went = KEYS[12], parked = parked, pending = pending, due = due, leases = leases,
   replayed = replayed, turns = turns, ready = ready}
 local wake, wanted = ARGV[1], tonumber(ARGV[2])
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
-local group = group_load(group_key)
+local group = group_load(group_key, members)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 
 floor_settle(log, keys.gone, meta, state)
@@ -49,14 +50,18 @@ for n = 1, #letters, 2 do
   redis.call('ZADD', dead, letters[n], letters[n + 1])
 end
 out_forget(keys, group, back)
-if #back == page then return {} end
+if #back == page then
+  group_save(group_key, group)
+  return {}
+end
 -- A new generation makes the leases of before unknown, also to members that still hold them.
 local before = group.delivered + 1
 local after = math.max(state.floor, math.min(wanted, state.last + 1))
 group.missed = losses_now(keys, state, group)
 group.delivered = after - 1
 if #group.filter == 0 then group.missed = group.missed - losses_ahead(keys, state, group) end
-redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready, last, runs)
+redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready, last, runs, members)
+group.told = nil
 group.runs, group.in_runs = 0, 0
 group.generation = group.generation + 1
 group_save(group_key, group)

@@ -12,21 +12,22 @@
 -- KEYS[10] turns
 -- KEYS[11] ready
 -- KEYS[12] runs
+-- KEYS[13] members
 -- ARGV[1] wake: channel, told when members may take more again
 -- ARGV[2] steady: the store's steady clock in ms
 -- ARGV[3] after: the member of due that an earlier call ended with, or 0
 -- returns: how many there were, the member of due to go on after, -1 to begin again, or 0 when all was looked at
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, gone, floor, group, runs, order, out, spent
+-- include: state, gone, floor, members, group, runs, order, out, spent
 local log, meta, gone, group_key, pending, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local keys = {log = log, gone = gone, pending = pending, due = due, leases = KEYS[7], dead = KEYS[8], replayed = KEYS[9],
   turns = KEYS[10], ready = KEYS[11], runs = KEYS[12]}
-local wake, steady, after = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local members, wake, steady, after = KEYS[13], ARGV[1], tonumber(ARGV[2]), ARGV[3]
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
-local group = group_load(group_key)
+local group = group_load(group_key, members)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 if group.max_deliver <= 0 then return {0, 0} end
 local was_full = group_is_full(group, pending)

@@ -12,21 +12,22 @@
 -- KEYS[11] ready
 -- KEYS[12] runs
 -- KEYS[13] dead
+-- KEYS[14] members
 -- ARGV[1] wake: channel, told when members may take more again
 -- ARGV[2] reason: for the record
 -- ARGV[3] mode: offsets or leases
 -- ARGV[4...] values: offsets or leases
 -- returns: how many it applied to
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP OKMQ_LEASE_LOST
--- include: state, gone, floor, group, runs, order, out
-local meta, log, group_key = KEYS[1], KEYS[2], KEYS[5]
+-- include: state, gone, floor, members, group, runs, order, out
+local meta, log, group_key, members = KEYS[1], KEYS[2], KEYS[5], KEYS[14]
 local keys = {gone = KEYS[3], expiry = KEYS[4], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], replayed = KEYS[9],
   turns = KEYS[10], ready = KEYS[11], runs = KEYS[12]}
 local dead, wake, reason, mode = KEYS[13], ARGV[1], ARGV[2], ARGV[3]
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
-local group = group_load(group_key)
+local group = group_load(group_key, members)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 floor_settle(log, keys.gone, meta, state)
 local values = {}

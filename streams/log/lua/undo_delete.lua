@@ -4,7 +4,7 @@
 -- KEYS[3] gone
 -- KEYS[4] aside
 -- KEYS[5] removals
--- KEYS[6...] of_groups: of each group its hash, pending, due, leases, turns, parked, ready and parked_aside
+-- KEYS[6...] of_groups: of each group its hash, pending, due, leases, turns, parked, ready, parked_aside and members
 -- ARGV[1] wake: channel
 -- ARGV[2] number: of the removal
 -- ARGV[3] partial: 1 takes what the limits leave of it
@@ -12,7 +12,7 @@
 -- ARGV[5...] names: of the groups, in the order of their keys
 -- returns: messages and bytes that came back, 1 when done
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_NO_REMOVAL OKMQ_UNDO_LATER OKMQ_UNDO_PART
--- include: state, gone, floor, group, order, removal, aside, aside_groups
+-- include: state, gone, floor, members, group, order, removal, aside, aside_groups
 local meta, aside, removals = KEYS[2], KEYS[4], KEYS[5]
 local stream = {log = KEYS[1], gone = KEYS[3]}
 local wake, number, partial, slice, names = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4]), {}

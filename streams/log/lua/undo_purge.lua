@@ -3,14 +3,14 @@
 -- KEYS[2] meta
 -- KEYS[3] gone
 -- KEYS[4] removals
--- KEYS[5...] of_groups: of each group its hash, pending, due, leases, turns, parked, ready and parked_aside
+-- KEYS[5...] of_groups: of each group its hash, pending, due, leases, turns, parked, ready, parked_aside and members
 -- ARGV[1] wake: channel
 -- ARGV[2] number: of the removal
 -- ARGV[3] partial: 1 takes what the limits leave of it
 -- ARGV[4...] names: of the groups, in the order of their keys
 -- returns: messages and bytes that came back
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_NO_REMOVAL OKMQ_UNDO_LATER OKMQ_UNDO_PART
--- include: state, gone, floor, group, order, removal, aside, aside_groups
+-- include: state, gone, floor, members, group, order, removal, aside, aside_groups
 local log, meta, gone, removals = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, number, partial, names = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', {}
 for n = 4, #ARGV do names[n - 3] = ARGV[n] end

@@ -62,7 +62,6 @@ def test_a_group_is_made_with_every_default(owner: Api, path: str) -> None:
         "waiting": 0,
         "dead_letters": 0,
         "consumers": [],
-        "consumers_of": 0,
         "paused": False,
         "paused_until": None,
     }.items():

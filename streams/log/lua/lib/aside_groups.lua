@@ -1,5 +1,5 @@
--- What groups get back of what was removed for a while: out again, or not delivered yet. Needs state, gone, floor, group,
--- order and aside.
+-- What groups get back of what was removed for a while: out again, or not delivered yet. Needs state, gone, floor,
+-- members, group, order and aside.
 
 -- Lets messages be delivered that a group has passed already: they wait for their turn, and it has come.
 local function aside_park(reader, group, entries)
@@ -28,6 +28,8 @@ end
 -- What was out when it went, and was not answered since, comes again.
 local function aside_again(reader, group, offset, key)
   if redis.call('ZADD', reader.pending, 'NX', offset, offset) == 0 then return end
+  local held = lease_read(reader.leases, offset)
+  if held.sequence ~= '0' then members_tell(group, held.consumer, 1, held.at_ms) end
   local first = not (key and group.ordered == 1) or order_rejoin(reader.turns, offset, key)
   group_look_again(group, 0)
   if first then redis.call('ZADD', reader.due, 'NX', 0, offset) else redis.call('ZREM', reader.due, offset) end
@@ -61,8 +63,8 @@ local function aside_readers(record, names, keys, at)
   local positions, readers = {}, {}
   for _, each in ipairs(cjson.decode(record.groups)) do positions[each[1]] = each end
   for n, name in ipairs(names) do
-    local first, position = at + 8 * (n - 1), positions[name]
-    local group = position and group_load(keys[first])
+    local first, position = at + 9 * (n - 1), positions[name]
+    local group = position and group_load(keys[first], keys[first + 8])
     if group and string.format('%.0f', group.generation) == position[2] then
       readers[#readers + 1] = {name = name, key = keys[first], pending = keys[first + 1], due = keys[first + 2],
         leases = keys[first + 3], turns = keys[first + 4], parked = keys[first + 5], ready = keys[first + 6], aside = keys[first + 7],

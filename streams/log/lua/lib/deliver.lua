@@ -1,4 +1,4 @@
--- What one fetch hands out, and the three sources it comes from. Needs the includes state, gone, floor, group, runs, order, out.
+-- What one fetch hands out, and the three sources it comes from. Needs the includes state, gone, floor, members, group, runs, order, out.
 -- A fetch is a table: the keys by name, state, group, now, steady, limit, max_bytes, consumer; out and size grow.
 
 local DELIVER_SCAN, DELIVER_LAST = 1000, 1000
@@ -51,14 +51,21 @@ local function deliver_one(fetch, entry, deliveries)
   held_by[at + 1], held_by[at + 2] = offset, string.format('%d:', deliveries) .. sequence .. fetch.held_since
 end
 
+-- One that is out is with its member of before no more.
+local function deliver_taken(fetch, held, is_out)
+  if is_out and held.sequence ~= '0' then members_tell(fetch.group, held.consumer, -1) end
+end
+
 -- Leases one that has a lease already: what was replayed or given back went out never before.
-local function deliver_again(fetch, entry, held)
+local function deliver_again(fetch, entry, held, is_out)
+  deliver_taken(fetch, held, is_out)
   if held.deliveries > 0 then fetch.group.redelivered = fetch.group.redelivered + 1 end
   deliver_one(fetch, entry, held.deliveries + 1)
 end
 
 local function deliver_write(fetch)
   group_hold(fetch, fetch.in_order, fetch.by_time, fetch.held_by)
+  if #fetch.in_order > 0 then members_tell(fetch.group, fetch.consumer, #fetch.in_order / 2, fetch.now) end
   for first = 1, #fetch.at_last, 2000 do
     redis.call('ZADD', fetch.last, unpack(fetch.at_last, first, math.min(first + 1999, #fetch.at_last)))
   end
@@ -88,6 +95,7 @@ local function deliver_due(fetch)
     local spent, is_out = group_is_spent(group, held), redis.call('ZSCORE', fetch.pending, offset)
     local letter = spent and is_out and group_remains(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
     if not entry or spent then
+      if held then deliver_taken(fetch, held, is_out) end
       if letter then
         group_bury(fetch.dead, letter, 'max_deliver', held.deliveries, fetch.now)
         group.dead_lettered = group.dead_lettered + 1
@@ -101,7 +109,7 @@ local function deliver_due(fetch)
       -- Several of a key were out before the group took turns: its turn brings it.
       redis.call('ZREM', fetch.due, offset)
     elseif deliver_fits(fetch, entry) then
-      deliver_again(fetch, entry, held)
+      deliver_again(fetch, entry, held, is_out)
       if group.ack == 'none' then given[#given + 1] = offset end
     end
   end
@@ -143,7 +151,7 @@ local function deliver_ready(fetch)
         left[#left + 1] = offset
         if entry then
           if held then
-            deliver_again(fetch, entry, held)
+            deliver_again(fetch, entry, held, redis.call('ZSCORE', fetch.pending, offset))
           else
             deliver_one(fetch, entry, 1)
             fetch.pending_count = fetch.pending_count + 1
@@ -192,6 +200,7 @@ local function deliver_range(fetch)
   if group.ack ~= 'none' then
     local due = string.format('%.0f', fetch.steady + group_wait_ms(group, 1))
     runs_add(fetch, group, first, last, group.sequence + 1, due, string.format('%.0f', fetch.now), fetch.consumer)
+    members_tell(group, fetch.consumer, last - first + 1, fetch.now)
   end
   group.sequence = group.sequence + last - first + 1
   group.delivered = last

@@ -1,5 +1,5 @@
 -- Groups as earlier versions stored them, a field of the hash for each number and setting. Every start publishes every
--- group, which packs them. Needs the includes state, gone, floor, group and losses.
+-- group, which packs them. Needs the includes state, gone, floor, members, group, runs and losses.
 
 -- Packs such a group, if there is one; keys are those of losses.lua.
 local function earlier_adopt(keys, state, key)
@@ -19,5 +19,20 @@ local function earlier_adopt(keys, state, key)
     group.missed = tonumber(held.lost or 0)
     losses_begin(keys, state, group)
   end
+  group.tallied = nil
   group_save(key, group)
+end
+
+-- Counts who has what of a group in flight, where it was made before that was kept up.
+local function earlier_tally(keys, group)
+  if group.tallied then return end
+  group.tallied = 1
+  for _, member in ipairs(redis.call('ZRANGE', keys.runs, 0, -1)) do
+    local run = runs_read(member)
+    members_tell(group, run.consumer, run.last - run.first + 1, run.at_ms)
+  end
+  for _, offset in ipairs(redis.call('ZRANGE', keys.pending, 0, -1)) do
+    local held = lease_read(keys.leases, offset)
+    if held and held.sequence ~= '0' then members_tell(group, held.consumer, 1, held.at_ms) end
+  end
 end

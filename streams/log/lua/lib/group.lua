@@ -1,12 +1,13 @@
--- A consumer group: its settings and position, and what it has in flight. Needs the includes state and floor.
+-- A consumer group: its settings and position, and what it has in flight. Needs the includes state, floor and
+-- members.
 -- The group's hash holds two fields (MessagePack): settings as a map, as streams.log.group_meta packs them, and counters as
 -- an array, whose order it knows too.
 -- In flight are three keys: pending (offsets by offset), due (offsets by the time of their redelivery) and leases
 -- (offset -> "<deliveries>:<sequence>:<delivered ms>:<consumer>"), beside what was taken as a whole (see runs.lua).
 -- What went before it was delivered: see losses.lua.
 
--- Returns nil when there is no such group.
-local function group_load(key)
+-- Returns nil when there is no such group. members: the key of who has what; who changes that gives it.
+local function group_load(key, members)
   local packed = redis.call('HMGET', key, 'settings', 'counters')
   if not packed[1] then return nil end
   local held = cmsgpack.unpack(packed[2])
@@ -14,17 +15,20 @@ local function group_load(key)
     redelivered = held[6], missed = held[7], seen = held[8], acked = held[9], paused_until = held[10],
     fetched_ms = held[11], acked_ms = held[12], unfinished = held[13], swept = held[14], dead_lettered = held[15],
     looked = held[16], looked_floor = held[17], look_from = held[18], look_removals = held[19], look_floor = held[20],
-    retired_ms = held[21], runs = held[22], in_runs = held[23], packed = packed[2]}, settings_read(packed[1]))
+    retired_ms = held[21], runs = held[22], in_runs = held[23], tallied = held[24], packed = packed[2],
+    members = members}, settings_read(packed[1]))
 end
 
--- Writes the counters if they changed.
+-- Writes the counters if they changed, and who has what.
 local function group_save(key, group)
   local packed = cmsgpack.pack({group.delivered, group.generation, group.ordered, group.made_ms, group.sequence,
     group.redelivered, group.missed, group.seen, group.acked, group.paused_until, group.fetched_ms, group.acked_ms,
     group.unfinished, group.swept, group.dead_lettered, group.looked, group.looked_floor, group.look_from,
-    group.look_removals, group.look_floor, group.retired_ms, group.runs, group.in_runs})
+    group.look_removals, group.look_floor, group.retired_ms, group.runs, group.in_runs, group.tallied})
   if packed ~= group.packed then redis.call('HSET', key, 'counters', packed) end
   group.packed = packed
+  if group.told and group.tallied then members_write(group.members, group.told) end
+  group.told = nil
 end
 
 -- Makes a group that starts after an offset; the time is its generation, so that leases of one that had this name before
@@ -34,7 +38,7 @@ local function group_make(key, settings, delivered, ordered, now, made_ms)
   group_save(key, {delivered = delivered, generation = now, ordered = ordered, made_ms = made_ms, sequence = 0,
     redelivered = 0, missed = 0, seen = 0, acked = 0, paused_until = 0, fetched_ms = 0, acked_ms = 0, unfinished = 0,
     swept = 0, dead_lettered = 0, looked = 0, looked_floor = 0, look_from = 0, look_removals = 0, look_floor = 0,
-    retired_ms = -1, runs = 0, in_runs = 0})
+    retired_ms = -1, runs = 0, in_runs = 0, tallied = 1})
 end
 
 -- Whether an entry is for this group. Filters come as Lua patterns, anchored at both ends.

@@ -1,5 +1,5 @@
 -- What a group has out, and what of it went from the stream meanwhile: that is out no more, and an answer to it does
--- nothing. Needs the includes state, gone, floor, group, runs and order. The keys come as one table: log, gone, expiry, pending, due,
+-- nothing. Needs the includes state, gone, floor, members, group, runs and order. The keys come as one table: log, gone, expiry, pending, due,
 -- leases, replayed, turns, ready, runs.
 
 local OUT_SLICE = 1000
@@ -25,6 +25,7 @@ local function out_forget(keys, group, offsets)
   local came = 0
   for first = 1, #offsets, 1000 do
     local slice = {unpack(offsets, first, math.min(first + 999, #offsets))}
+    members_leave(keys, group, slice)
     redis.call('ZREM', keys.pending, unpack(slice))
     redis.call('ZREM', keys.due, unpack(slice))
     redis.call('HDEL', keys.leases, unpack(slice))
@@ -44,6 +45,7 @@ local function out_shelve(keys, state, group, offsets)
   end
   for first = 1, #shelved, 1000 do
     local slice = {unpack(shelved, first, math.min(first + 999, #shelved))}
+    members_leave(keys, group, slice)
     redis.call('ZREM', keys.pending, unpack(slice))
     if group.ordered > 0 then came = came + order_pass(keys.turns, keys.ready, slice) end
   end

@@ -1,7 +1,7 @@
 -- What a fetch took as a whole: neighbours that went out together, for the first time, of a stream where nothing expired by
 -- itself. Such a run is one record, "<first>:<last>:<sequence of the first>:<due>:<delivered ms>:<consumer>", in runs at its
 -- last offset and in due at its time; an answer to a part of it leaves the rest a run. What else touches a message first
--- has it opened: it then stands in pending, due and leases like any other. Needs the includes gone and group; keys are one
+-- has it opened: it then stands in pending, due and leases like any other. Needs the includes gone, members and group; keys are one
 -- table: runs, pending, due, leases.
 
 local RUNS_SLICE = 1000
@@ -146,6 +146,7 @@ local function runs_settle(keys, state, group, from, upto, most)
     local first, last = math.max(run.first, from), math.min(run.last, upto)
     if runs_are_there(keys, state, first, last) then
       runs_cut(keys, group, run, first, last)
+      members_tell(group, run.consumer, first - last - 1)
       count = count + last - first + 1
     else
       runs_open(keys, group, run, first, last)
