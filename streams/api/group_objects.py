@@ -133,11 +133,11 @@ class ReplayWanted(Strict):
 
 
 class MemberObject(serializers.Serializer):  # type: ignore[type-arg]
-    """A consumer with messages in flight."""
+    """A consumer that works for a group."""
 
     name = serializers.CharField()
     ack_pending = serializers.IntegerField()
-    last_active = Moment(allow_null=True)
+    last_active = Moment(allow_null=True, help_text="Its last fetch or answer.")
 
 
 class HealthObject(serializers.Serializer):  # type: ignore[type-arg]
@@ -180,7 +180,11 @@ class GroupObject(serializers.Serializer):  # type: ignore[type-arg]
     waiting = serializers.IntegerField(help_text="Open polls.")
     dead_letters = serializers.IntegerField(source="state.dead_letters")
     lost = serializers.IntegerField(source="state.lost", help_text="Removed before they were delivered.")
-    consumers = MemberObject(source="members", many=True, help_text="Who has messages in flight.")
+    consumers = MemberObject(
+        source="members",
+        many=True,
+        help_text="Who has messages in flight, or fetched or answered within the last minute.",
+    )
     paused = serializers.SerializerMethodField()
     paused_until = Moment(allow_null=True)
     status = serializers.ChoiceField(

@@ -142,26 +142,28 @@ def fetch(
     """
     deliveries: list[Delivery] = []
     size = 0
+    began_ms: int | None = None
     while True:
         steady_ms = yield Steady()
+        began_ms = steady_ms if began_ms is None else began_ms
+        args = [
+            consumer,
+            limit - len(deliveries),
+            max_bytes,
+            "" if generation is None else generation,
+            size,
+            steady_ms,
+            began_ms,
+        ]
         found, left, due_in_ms, again, now_in, has_filter, is_unswept, range_, read = yield group_script(
-            "fetch",
-            stream_id,
-            name,
-            [
-                consumer,
-                limit - len(deliveries),
-                max_bytes,
-                "" if generation is None else generation,
-                size,
-                steady_ms,
-            ],
+            "fetch", stream_id, name, args
         )
         new = [Delivery(entry, count, lease.decode()) for entry, count, lease in found]
         if range_:
             read = read or (yield ("XRANGE", keys.log(stream_id), *range_[:2]))
             new += _delivered(read, range_, generation=int(now_in))
         deliveries += new
+        generation = int(now_in)  # a seek ends it between two calls, too
         if not again or len(deliveries) >= limit:
             break
         size += sum(entries.carried_bytes(delivery.entry) for delivery in new)
@@ -172,7 +174,7 @@ def fetch(
     elif has_filter and deliveries:
         matching, _ = yield from lag.matching(stream_id, name)
         left = matching + (yield from lag.parked(stream_id, name))
-    return Fetched(deliveries, left, due_in_ms if due_in_ms >= 0 else None, int(now_in))
+    return Fetched(deliveries, left, due_in_ms if due_in_ms >= 0 else None, generation)
 
 
 def _delivered(found: Sequence[Entry], span: Sequence[int], *, generation: int) -> list[Delivery]:

@@ -185,7 +185,7 @@ def runs(stream_id: str, group: str) -> str:
 
 
 def members(stream_id: str, group: str) -> str:
-    """Hash: consumer → ``<messages out>:<unix ms of its last delivery>`` (see ``lua/lib/members.lua``)."""
+    """Hash: consumer → ``<messages out>:<unix ms of its last fetch or answer>`` (see ``lua/lib/members.lua``)."""
     return f"okmq:{{{stream_id}}}:members:{group}"
 
 

@@ -12,6 +12,9 @@ SLICE = 1000
 
 ANY_TIME_MS = 2**53 - 1
 
+QUIET_MS = 60_000
+"""Who has nothing in flight and neither fetched nor answered for so long is forgotten."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
@@ -99,22 +102,26 @@ def page(
 
 
 class Member(NamedTuple):
-    """Who has messages in flight: how many, and the unix ms of the last delivery."""
+    """Who works for a group: how many messages it has in flight, and the unix ms of its last fetch or answer."""
 
     messages: int
-    delivered_ms: int
+    active_ms: int
 
 
 def members(stream_id: str, name: str) -> Op[dict[str, Member]]:
-    """Who has messages in flight, by the consumer's name; none is left out, and the look costs as much as they are many."""
+    """Who has messages in flight or fetched or answered within the last minute, by the consumer's name.
+
+    None with messages in flight is left out; of those without, a thousand are remembered.
+
+    Raises:
+        StreamNotFound.
+    """
     found: dict[str, Member] = {}
-    cursor = b"0"
+    cursor = 0
     while True:
-        cursor, flat = yield ("HSCAN", keys.members(stream_id, name), cursor, "COUNT", SLICE)
-        for consumer, told in zip(flat[::2], flat[1::2], strict=True):
-            messages, delivered_ms = told.split(b":")
-            found[consumer.decode()] = Member(int(messages), int(delivered_ms))
-        if int(cursor) == 0:
+        cursor, told = yield group_script("group_members", stream_id, name, [cursor, SLICE, QUIET_MS])
+        found |= {consumer.decode(): Member(messages, active_ms) for consumer, messages, active_ms in told}
+        if not cursor:
             return found
 
 

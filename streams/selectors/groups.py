@@ -30,7 +30,7 @@ QUIET_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A consumer with messages in flight."""
+    """A consumer that works for a group."""
 
     name: str
     ack_pending: int
@@ -43,7 +43,7 @@ class GroupView:
 
     Attributes:
         waiting: open polls.
-        members: consumers with messages in flight, by name.
+        members: consumers with messages in flight, or active within the last minute, by name.
         watched: what the worker found when it looked last; None when it has not yet.
     """
 

@@ -107,6 +107,7 @@ class Watch:
             is_overdue = await self._log.run(
                 pending.is_overdue_for_last(stream_id, name, now_ms=state.steady_ms)
             )
+            await self._log.run(pending.members(stream_id, name))  # who is gone is forgotten
             held = await self._log.run(pending.held(stream_id, name, after_ms=state.steady_ms))
         except (GroupNotFound, StreamNotFound):
             return None

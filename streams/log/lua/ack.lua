@@ -54,7 +54,10 @@ end
 
 came = came + out_forget(keys, group, offsets)
 settled = taken + settled + #offsets
-if settled > 0 then group.acked, group.acked_ms = group.acked + settled, tonumber(steady) end
+if settled > 0 then
+  group.answered_ms = state_now(state)
+  group.acked, group.acked_ms = group.acked + settled, tonumber(steady)
+end
 group_save(group_key, group)
 if came > 0 or (was_full and not group_is_full(group, keys.pending)) then redis.call('PUBLISH', wake, 'room') end
 return {settled, more}

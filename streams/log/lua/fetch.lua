@@ -22,6 +22,7 @@
 -- ARGV[4] generation: of a poll's first look, which takes nothing any more after a seek; empty at first
 -- ARGV[5] taken: bytes that earlier calls of the same fetch took
 -- ARGV[6] steady: the store's steady clock in ms, which due times follow
+-- ARGV[7] due_by: what was due by then comes again; the steady clock when the fetch began, so that nothing comes twice in it
 -- returns: {[entry, deliveries, lease] ...}, undelivered left behind, ms until something comes again or -1,
 --   1 to call again, generation, 1 when the group has a filter (what is left has other keys among it),
 --   1 when messages went that are among what is left, {first, last, sequence of the first} of new messages taken as a
@@ -33,6 +34,7 @@ local fetch = {log = log, gone = gone, pending = KEYS[5], due = KEYS[6], leases 
   turns = KEYS[10], parked = KEYS[11], ready = KEYS[12], expiry = KEYS[13], went = KEYS[14],
   last = KEYS[15], runs = KEYS[16], consumer = ARGV[1], limit = tonumber(ARGV[2]),
   max_bytes = tonumber(ARGV[3]), size = tonumber(ARGV[5]), steady = tonumber(ARGV[6]),
+  due_by = tonumber(ARGV[7]),
   out = {}, range = {}, entries = {}, in_order = {}, by_time = {}, held_by = {}, at_last = {}, due_again = {}}
 local opened_in = tonumber(ARGV[4])
 
@@ -57,17 +59,23 @@ if not paused then
     again = not out_sweep(fetch, state, group, fetch.steady)
     fetch.pending_count = group_out(group, fetch.pending)
   end
-  if next_due and next_due <= fetch.steady then again = deliver_due(fetch) or again end
+  local more_due = next_due and next_due <= fetch.due_by and deliver_due(fetch)
   deliver_count_lost(fetch)
-  if group.ordered > 0 then again = deliver_ready(fetch) or again end
-  -- What a group passes by must have been counted.
-  local more = not settled
-  if settled then more = deliver_range(fetch) end
-  if more == nil then more = deliver_new(fetch) end
-  again = more or again
+  if not more_due then
+    if group.ordered > 0 then again = deliver_ready(fetch) or again end
+    -- What a group passes by must have been counted.
+    local more = not settled
+    if settled then more = deliver_range(fetch) end
+    if more == nil then more = deliver_new(fetch) end
+    again = more or again
+  end
+  again = more_due or again
   deliver_write(fetch)
 end
-if fetch.limit > 0 then group.fetched_ms = fetch.steady end
+if fetch.limit > 0 then
+  group.fetched_ms = fetch.steady
+  members_tell(group, fetch.consumer, 0, fetch.now)
+end
 group_save(group_key, group)
 local left = state.last - group.delivered - gone_between(gone, group.delivered + 1, state.last)
 local wait = -1

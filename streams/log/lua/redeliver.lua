@@ -41,8 +41,11 @@ if not offsets then
   return redis.error_reply('OKMQ_LEASE_LOST ' .. lost)
 end
 
+group.answered_ms = state_now(state)
 for _, offset in ipairs(offsets) do
-  local wait = delay_ms or group_wait_ms(group, lease_read(keys.leases, offset).deliveries)
+  local held = lease_read(keys.leases, offset)
+  local wait = delay_ms or group_wait_ms(group, held.deliveries)
+  members_tell(group, held.consumer, 0)
   -- At once is at once for everybody, also for a process whose clock is some milliseconds behind.
   local at = wait > 0 and steady + wait or 0
   redis.call('ZADD', keys.due, at, offset)

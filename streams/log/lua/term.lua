@@ -44,6 +44,7 @@ for _, offset in ipairs(offsets) do
   local entry = group_entry(log, keys.gone, keys.replayed, state, now, offset)
   if entry then group_bury(dead, entry, reason, lease_read(keys.leases, offset).deliveries, now) end
 end
+group.answered_ms = now
 came = came + out_forget(keys, group, offsets)
 group_save(group_key, group)
 if came > 0 or (was_full and not group_is_full(group, keys.pending)) then redis.call('PUBLISH', wake, 'room') end

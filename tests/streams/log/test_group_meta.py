@@ -2,7 +2,7 @@
 
 import pytest
 
-from streams.log import errors, group_meta, groups, keys, standing
+from streams.log import errors, group_meta, groups, keys, pending, standing
 from streams.log.client import Log
 from streams.log.commands import Script, one
 from streams.log.groups import Settings
@@ -55,6 +55,15 @@ def test_a_group_of_an_earlier_version_goes_on_where_it_was(log: Log, earlier: s
     assert log.run(groups.ack(earlier, "g", "leases", ["1700000000000-2-2", "1700000000000-3-3"])) == 2
     fetched = log.run(groups.fetch(earlier, "g", limit=9))
     assert [delivery.lease for delivery in fetched.deliveries] == ["1700000000000-4-4", "1700000000000-5-5"]
+
+
+def test_who_has_what_of_an_earlier_version_is_counted_once(log: Log, earlier: str) -> None:
+    for _ in range(2):
+        publish(log, earlier, Settings())
+        members = log.run(pending.members(earlier, "g"))
+        assert members == {"anna": pending.Member(messages=2, active_ms=1_700_000_000_000)}
+    log.run(groups.ack(earlier, "g", "offsets", [2]))
+    assert log.run(pending.members(earlier, "g"))["anna"].messages == 1
 
 
 def test_a_filter_of_an_earlier_version_is_kept_until_the_new_one_counts(log: Log, stream: str) -> None:

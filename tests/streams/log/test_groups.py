@@ -679,7 +679,30 @@ def test_a_replayed_letter_that_nobody_has_yet_is_with_no_consumer(
     make_group()
     replay(log, stream)
     log.run(groups.ack(stream, "g", "offsets", [2, 3]))
-    assert log.run(pending.members(stream, "g")) == {}
+    assert {name: member.messages for name, member in log.run(pending.members(stream, "g")).items()} == {
+        "": 0
+    }
+
+
+@pytest.mark.parametrize("answer", ["ack", "nack", "working", "term"])
+def test_a_lease_of_before_a_replay_is_no_other_s_until_it_is_fetched_again(
+    log: Log, stream: str, make_group: MakeGroup, answer: str
+) -> None:
+    make_group()
+    fill(log, stream, 1)
+    lease = fetch(log, stream).deliveries[0].lease
+    log.run(groups.term(stream, "g", "offsets", [1], reason="bad"))
+    log.run(dead_letters.replay(stream, "g", [1]))
+    answers = {
+        "ack": groups.ack(stream, "g", "leases", [lease]),
+        "nack": groups.nack(stream, "g", "leases", [lease]),
+        "working": groups.working(stream, "g", "leases", [lease]),
+        "term": groups.term(stream, "g", "leases", [lease], reason="late"),
+    }
+    assert log.run(answers[answer]) == 0
+    assert offsets(fetch(log, stream)) == [1]
+    with pytest.raises(errors.LeaseLost):
+        log.run(groups.ack(stream, "g", "leases", [lease]))
 
 
 @pytest.mark.parametrize("opened", [False, True])
@@ -694,7 +717,11 @@ def test_of_very_many_in_flight_each_is_counted(
         log.run(groups.working(stream, "g", "offsets", range(1, 5001)))
     log.run(groups.ack(stream, "g", "offsets", [*range(1, 1501), 2000, 2500, 3600]))
     found = log.run(pending.members(stream, "g"))
-    assert {name: member.messages for name, member in found.items()} == {"middle": 1998, "new": 1499}
+    assert {name: member.messages for name, member in found.items()} == {
+        "old": 0,
+        "middle": 1998,
+        "new": 1499,
+    }
 
 
 def test_who_has_what_is_told_of_more_members_than_a_slice(
@@ -707,6 +734,38 @@ def test_who_has_what_is_told_of_more_members_than_a_slice(
     assert dict.fromkeys(log.run(pending.members(stream, "g")), 1) == {
         f"member {number}": 1 for number in range(2100)
     }
+
+
+def test_who_fetches_in_vain_or_answers_is_active_and_who_does_neither_is_forgotten(
+    log: Log, stream: str, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_group()
+    fetch(log, stream, consumer="idle")
+    fill(log, stream, 2)
+    fetch(log, stream, 1, consumer="busy")
+    before = log.run(pending.members(stream, "g"))
+    assert {name: member.messages for name, member in before.items()} == {"idle": 0, "busy": 1}
+    until(
+        lambda: (
+            log.run(groups.working(stream, "g", "offsets", [1]))
+            and log.run(pending.members(stream, "g"))["busy"].active_ms > before["busy"].active_ms
+        )
+    )
+    assert log.run(pending.members(stream, "g"))["idle"] == before["idle"]
+    monkeypatch.setattr(pending, "QUIET_MS", -60_000)
+    assert list(log.run(pending.members(stream, "g"))) == ["busy"]
+    log.run(groups.ack(stream, "g", "offsets", [1]))
+    assert log.run(pending.members(stream, "g")) == {}
+    assert not log.client.execute_command("EXISTS", keys.members(stream, "g"))
+
+
+def test_of_those_who_have_nothing_a_bounded_number_is_remembered(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group()
+    for number in range(1010):
+        fetch(log, stream, 1, consumer=f"{number}")
+    assert log.client.execute_command("HLEN", keys.members(stream, "g")) == 1001
 
 
 def test_what_lies_between_two_positions_is_counted_without_what_went(log: Log, stream: str) -> None:

@@ -1,8 +1,10 @@
 """Many new messages at once are leased by number and read beside the script; nothing may differ from a small fetch."""
 
+import re
+
 import pytest
 
-from streams.log import entries, errors, groups, keys, standing, trim
+from streams.log import entries, errors, groups, keys, pending, standing, trim
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.groups import Fetched, Settings
@@ -97,3 +99,47 @@ def test_what_is_purged_before_it_is_read_is_not_delivered_empty(log: Log, strea
             fetched = done.value
     assert offsets(fetched) == list(range(31, MANY + 1))
     assert log.run(groups.ack(stream, name, "offsets", list(range(1, MANY + 1)))) == MANY - 30
+
+
+def test_what_is_due_comes_in_slices_between_which_others_are_served(log: Log, stream: str) -> None:
+    count = 1050
+    fill(log, stream, count)
+    name = group(log, stream, max_ack_pending=2000)
+    log.run(groups.fetch(stream, name, limit=1000))
+    log.run(groups.nack(stream, name, "offsets", range(1, 1001)))
+    log.client.execute_command("CONFIG", "RESETSTAT")
+    again = log.run(groups.fetch(stream, name, limit=5000, consumer="b"))
+    assert offsets(again) == list(range(1, count + 1))
+    assert [delivery.deliveries for delivery in again.deliveries] == [2] * 1000 + [1] * 50
+    told = log.client.execute_command("INFO", "commandstats").decode()
+    calls, looked_up = (
+        int(re.search(rf"cmdstat_{each}:calls=(\d+)", told)[1])  # type: ignore[index]
+        for each in ("fcall", "xrange")
+    )
+    assert calls >= 10
+    assert looked_up <= 1000 + 2 * calls
+    assert {
+        consumer: member.messages for consumer, member in log.run(pending.members(stream, name)).items()
+    } == {"b": count}
+
+
+def test_nothing_comes_twice_in_one_fetch_however_soon_it_is_due_again(log: Log, stream: str) -> None:
+    fill(log, stream, 500)
+    name = group(log, stream, ack_wait_ms=1, max_deliver=-1)
+    log.run(groups.fetch(stream, name, limit=500))
+    log.run(groups.nack(stream, name, "offsets", range(1, 501)))
+    again = log.run(groups.fetch(stream, name, limit=2000))
+    assert sorted(offsets(again)) == list(range(1, 501))
+
+
+def test_more_that_is_due_than_an_answer_holds_comes_with_the_next_fetches(log: Log, stream: str) -> None:
+    fill(log, stream, 300)
+    name = group(log, stream)
+    log.run(groups.fetch(stream, name, limit=300))
+    log.run(groups.nack(stream, name, "offsets", range(1, 301)))
+    got: list[int] = []
+    while len(got) < 300:
+        one = offsets(log.run(groups.fetch(stream, name, limit=1000, max_bytes=500)))
+        assert one
+        got += one
+    assert sorted(got) == list(range(1, 301))

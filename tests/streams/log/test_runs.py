@@ -416,8 +416,7 @@ def test_a_fetch_and_an_answer_send_the_store_as_many_commands_whatever_their_si
     assert {name: calls for name, calls in told.items() if calls} == {
         "zadd": 2,
         "zrem": 2,
-        "hset": 3,
-        "hdel": 1,
+        "hset": 4,
     }
 
 

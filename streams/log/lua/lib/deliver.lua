@@ -3,6 +3,9 @@
 
 local DELIVER_SCAN, DELIVER_LAST = 1000, 1000
 
+-- So many that are due again are looked at in one call: each is looked up on its own.
+local DELIVER_DUE = 100
+
 -- From so many on a round trip of its own is cheaper than handing entries through a script.
 local DELIVER_RANGE = 32
 
@@ -73,22 +76,14 @@ local function deliver_write(fetch)
   if #fetch.at_last > 0 then redis.call('ZREMRANGEBYRANK', fetch.last, 0, -DELIVER_LAST - 1) end
 end
 
--- The offsets that are due again, at most so many; in no order.
-local function deliver_ripe(fetch, most)
-  local function ripe() return redis.call('ZRANGEBYSCORE', fetch.due, '-inf', fetch.steady, 'LIMIT', 0, most) end
-  local found, single = ripe(), {}
-  if not runs_open_due(fetch, fetch.group, found, most) then return found end
-  for _, member in ipairs(ripe()) do if tonumber(member) then single[#single + 1] = member end end
-  return single
-end
-
--- What was out and is due again; what was out too often or is no longer there is retired. Returns true when so much
--- was due that more may be.
+-- What was out and is due again, a slice of it in one call; of what was due first, as many as are looked through, the lowest
+-- offsets come first. What was out too often or is no longer there is retired. Returns true when more may be due, which comes
+-- before anything new.
 local function deliver_due(fetch)
-  local group, retired, given, shelved = fetch.group, {}, {}, {}
-  local ripe = deliver_ripe(fetch, math.max(fetch.limit, 100))
+  local group, retired, given, shelved, all_fit = fetch.group, {}, {}, {}, true
+  local found = redis.call('ZRANGEBYSCORE', fetch.due, '-inf', fetch.due_by, 'LIMIT', 0, DELIVER_SCAN)
+  local ripe, has_more = runs_open_due(fetch, group, found, DELIVER_DUE)
   local in_turn = group.ordered == 1 and group.ack ~= 'none'
-  table.sort(ripe, function(a, b) return tonumber(a) < tonumber(b) end)
   for _, offset in ipairs(ripe) do
     local held = lease_read(fetch.leases, offset)
     local entry = group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
@@ -111,6 +106,8 @@ local function deliver_due(fetch)
     elseif deliver_fits(fetch, entry) then
       deliver_again(fetch, entry, held, is_out)
       if group.ack == 'none' then given[#given + 1] = offset end
+    else
+      all_fit = false
     end
   end
   for _, offsets in ipairs({retired, given}) do
@@ -126,7 +123,7 @@ local function deliver_due(fetch)
     if group.ordered > 0 then order_pass(fetch.turns, fetch.ready, shelved) end
   end
   fetch.pending_count = group_out(group, fetch.pending)
-  return #retired + #shelved > 0 and #ripe >= 100
+  return all_fit and (has_more or #found == DELIVER_SCAN)
 end
 
 -- What waited for its key. Of a list whose messages have gone a bounded part is passed over; true when more is left.

@@ -1,5 +1,7 @@
--- Who has how many messages out: members is a hash, consumer -> "<messages>:<ms of the last delivery>". What was replayed
--- or given back is with nobody. A group collects what changes, by consumer, and group_save writes it.
+-- Who works for a group, and how many messages each has out: members is a hash, consumer -> "<messages>:<ms of its last fetch or
+-- answer>". What was replayed or given back is with nobody. A group collects what changes, by consumer, and group_save writes
+-- it. Who has nothing out stays for a while (group_members.lua), unless they are very many.
+local MEMBERS_IDLE = 1000
 
 local function members_tell(group, consumer, count, at_ms)
   local told = group.told or {}
@@ -31,12 +33,13 @@ local function members_leave(keys, group, offsets)
   if before then members_tell(group, before, -count) end
 end
 
-local function members_write(key, told)
+-- answered_ms: now, where what is told comes of an answer.
+local function members_write(key, told, answered_ms)
   for consumer, each in pairs(told) do
     local count, at_ms = string.match(redis.call('HGET', key, consumer) or '0:0', '^(%d+):(%d+)$')
     count = count + each[1]
-    if count > 0 then
-      redis.call('HSET', key, consumer, string.format('%.0f:%.0f', count, math.max(at_ms, each[2])))
+    if count > 0 or redis.call('HLEN', key) <= MEMBERS_IDLE then
+      redis.call('HSET', key, consumer, string.format('%.0f:%.0f', count, math.max(at_ms, each[2], answered_ms or 0)))
     else
       redis.call('HDEL', key, consumer)
     end

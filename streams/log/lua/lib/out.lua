@@ -125,8 +125,9 @@ local function out_answered(keys, state, group, mode, values, covers, is_final, 
     for first = 1, #named, 1000 do
       for n, held in ipairs(redis.call('HMGET', keys.leases, unpack(named, first, math.min(first + 999, #named)))) do
         local offset, sequence = named[first + n - 1], wanted[first + n - 1]
-        if held and sequence and string.match(held, '^%d+:(%d+):') ~= sequence then passed[offset] = values[first + n - 1] end
-        if held and not seen[offset] and (also_undelivered or out_is_delivered(held)) then
+        local is_delivered = held and out_is_delivered(held)
+        if is_delivered and sequence and string.match(held, '^%d+:(%d+):') ~= sequence then passed[offset] = values[first + n - 1] end
+        if held and not seen[offset] and (is_delivered or (also_undelivered and not sequence)) then
           seen[offset] = true
           offsets[#offsets + 1] = offset
           highest = math.max(highest, tonumber(offset))

@@ -79,18 +79,26 @@ local function runs_open_named(keys, group, offsets)
   end
 end
 
--- Opens what of these members of due is in runs, at most so many messages; true where there was any.
+-- The lowest offsets that these members of due stand for, at most so many, in order; what of them is in runs is opened.
+-- And whether there are more.
 local function runs_open_due(keys, group, members, most)
-  local found = false
-  for _, member in ipairs(members) do
-    local run = most > 0 and runs_read(member)
-    if run then
-      local last = math.min(run.last, run.first + most - 1)
-      runs_open(keys, group, run, run.first, last)
-      found, most = true, most - (last - run.first + 1)
-    end
+  local firsts, named, offsets = {}, {}, {}
+  for n, member in ipairs(members) do
+    firsts[n] = tonumber(string.match(member, '^%d+'))
+    named[firsts[n]] = member
   end
-  return found
+  table.sort(firsts)
+  for _, first in ipairs(firsts) do
+    if #offsets == most then return offsets, true end
+    local run, last = runs_read(named[first]), first
+    if run then
+      last = math.min(run.last, first + most - #offsets - 1)
+      runs_open(keys, group, run, first, last)
+    end
+    for offset = first, last do offsets[#offsets + 1] = string.format('%.0f', offset) end
+    if run and last < run.last then return offsets, true end
+  end
+  return offsets, false
 end
 
 -- Whether nothing went from a part of a run. What is in one does not expire by itself.
