@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from streams.log import group_meta, keys
 from streams.log.client import Op, Pipeline, Steady
 from streams.log.errors import GroupNotFound, StoreUnavailable, StreamNotFound
+from streams.log.group_meta import Counters
 from streams.log.group_scripts import group_script
 from streams.log.keys import GroupName
 
@@ -35,40 +38,46 @@ def retire_before_removal(stream_id: str) -> Op[None]:
         yield from retire_these([(stream_id, name.decode()) for name in names])
 
 
-def retire_these(groups: Iterable[GroupName]) -> Op[int]:
-    """Do it for those of these groups that may have some; one that is no more is passed over."""
-    total = 0
+def retire_these(groups: Iterable[GroupName]) -> Op[dict[GroupName, Counters]]:
+    """Do it for those of these groups that may have some, and tell the counters of all that are there."""
+    told: dict[GroupName, Counters] = {}
     wanted = sorted(groups)
     for in_memory in (False, True):
         asked = [each for each in wanted if keys.in_memory(each[0]) is in_memory]
         try:
-            ripe = yield from _ripe(asked)
+            found, ripe = yield from _ripe(asked)
         except StoreUnavailable:
             if not in_memory:
                 raise
             continue
+        told |= found
         for named in ripe:
             try:
-                total += yield from retire(*named)
+                died = yield from retire(*named)
             except (GroupNotFound, StreamNotFound):
+                del told[named]
                 continue
-    return total
+            counters = told[named]
+            told[named] = replace(counters, dead_lettered=counters.dead_lettered + died)
+    return told
 
 
-def _ripe(groups: Sequence[GroupName]) -> Op[list[GroupName]]:
-    """Which have something that came due since it was looked at; two round trips for all of them."""
+def _ripe(groups: Sequence[GroupName]) -> Op[tuple[dict[GroupName, Counters], list[GroupName]]]:
+    """The counters of groups, and which have something that came due since they were looked at; two round trips."""
     if not groups:
-        return []
+        return {}, []
     steady_ms = yield Steady()
-    told = yield Pipeline([("HMGET", keys.group(*each), *group_meta.FIELDS) for each in groups])
-    limited = [
-        (named, held.counters.retired_ms)
-        for named, held in zip(groups, map(group_meta.read, told), strict=True)
-        if held is not None and held.settings["max_deliver"] > 0
-    ]
+    replies = yield Pipeline([("HMGET", keys.group(*each), *group_meta.FIELDS) for each in groups])
+    there = {
+        named: held
+        for named, held in zip(groups, map(group_meta.read, replies), strict=True)
+        if held is not None
+    }
+    told = {named: held.counters for named, held in there.items()}
+    limited = [named for named, held in there.items() if held.settings["max_deliver"] > 0]
     if not limited:
-        return []
+        return told, []
     counts = yield Pipeline(
-        [("ZCOUNT", keys.due(*named), f"({looked}", steady_ms) for named, looked in limited]
+        [("ZCOUNT", keys.due(*named), f"({told[named].retired_ms}", steady_ms) for named in limited]
     )
-    return [named for (named, _), count in zip(limited, counts, strict=True) if count]
+    return told, [named for named, count in zip(limited, counts, strict=True) if count]

@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 from streams.log import group_meta, keys, lag, spent, trim
 from streams.log.client import Op, Pipeline, Steady
+from streams.log.errors import GroupNotFound, StreamNotFound
 from streams.log.group_scripts import group_script
+from streams.log.keys import GroupName
+from streams.log.together import together
 
 NAMES_AT_ONCE = 1000
 
@@ -169,6 +172,22 @@ def inspect(stream_id: str, name: str) -> Op[GroupState]:
         if not found.pending and undelivered == behind:
             oldest_ms = first_ms
     return found.state(lag=undelivered, oldest_ms=oldest_ms)
+
+
+def inspect_these(groups: Sequence[GroupName]) -> Op[dict[GroupName, GroupState]]:
+    """How these groups stand, asked together; those that are no more are left out.
+
+    Raises:
+        StoreUnavailable.
+    """
+    told = {}
+    replies = yield from together([inspect(*named) for named in groups])
+    for named, reply in zip(groups, replies, strict=True):
+        if isinstance(reply, GroupState):
+            told[named] = reply
+        elif not isinstance(reply, GroupNotFound | StreamNotFound):
+            raise reply
+    return told
 
 
 def names_of(stream_ids: Sequence[str]) -> Op[dict[str, list[str]]]:

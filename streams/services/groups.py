@@ -20,6 +20,7 @@ from streams.log.client import one
 from streams.log.errors import LogError, StoreUnavailable
 from streams.models import Group, Stream
 from streams.services.events import event_record
+from streams.services.group_losses import group_losses_close
 
 logger = logging.getLogger(__name__)
 
@@ -137,6 +138,7 @@ def group_delete(group: Group, *, actor: Actor, why: str = "") -> None:
     _ask_whether_there(group)
     stream_id, name = group.stream.stream_id, group.name
     before = _plain(settings_of(group))
+    group_losses_close([group])
     group.delete()
     _recorded(group, "deleted", actor=actor, before=before, why=why)
     transaction.on_commit(lambda: _remove(stream_id, name))

@@ -10,9 +10,19 @@ from streams.access import Actor
 from streams.errors import Refusal, stream_not_found
 from streams.log import config, keys, stats, trim
 from streams.log.client import one
-from streams.models import DEFAULT_WORKSPACE, Event, RemovalCount, Rollup, RollupPosition, Stream, Workspace
+from streams.models import (
+    DEFAULT_WORKSPACE,
+    Event,
+    Group,
+    RemovalCount,
+    Rollup,
+    RollupPosition,
+    Stream,
+    Workspace,
+)
 from streams.models.stream import Retention, Storage
 from streams.services.events import event_of, event_record, events_append
+from streams.services.group_losses import group_losses_close
 from streams.services.limits import resettled, settled
 from streams.services.memory import memory_begin
 
@@ -250,6 +260,7 @@ def stream_delete(stream: Stream, *, actor: Actor) -> None:
     stream_id, workspace_id, name = stream.stream_id, stream.workspace_id, stream.name
     # Asked before anything is gone: while its server is away, the stream stays whole and can be deleted later.
     store.log().run(one(("EXISTS", keys.meta(stream_id))))
+    group_losses_close(Group.objects.filter(stream=stream).select_related("stream"))
     Rollup.objects.filter(stream_id=stream_id).delete()
     RollupPosition.objects.filter(stream_id=stream_id).delete()
     stream.delete()

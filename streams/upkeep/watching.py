@@ -16,6 +16,8 @@ from streams.log.append import append
 from streams.log.client import AsyncLog
 from streams.log.entries import NewMessage
 from streams.log.errors import GroupNotFound, StoreFull, StreamNotFound
+from streams.log.group_meta import Counters
+from streams.log.keys import GroupName
 from streams.log.standing import GroupState
 
 AT_ONCE = 100
@@ -51,11 +53,14 @@ class Watch:
         if self._changed is not None:
             self._fresh.update(stream_ids)
 
-    async def retire(self, stream_ids: Iterable[str]) -> None:
+    async def retire(self, stream_ids: Iterable[str]) -> dict[GroupName, Counters]:
         """Make dead letters of what is spent, in every group that has something to do or whose stream changed.
 
         Args:
             stream_ids: all streams that can be reached.
+
+        Returns:
+            The counters of all these groups.
         """
         there = set(stream_ids)
         fresh = sorted(self._take_fresh() & there)
@@ -63,7 +68,7 @@ class Watch:
         groups = {each for each in self._awake if each[0] in there} | {
             (each, name) for each, names in self._named.items() if each in there for name in names
         }
-        await self._log.run(spent.retire_these(groups))
+        return await self._log.run(spent.retire_these(groups))
 
     async def look(self, stream_ids: Iterable[str]) -> list[Watched]:
         """Sample the groups whose turn it is; empty until ten seconds have passed.

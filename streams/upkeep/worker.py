@@ -11,9 +11,10 @@ from pathlib import Path
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from streams.log import config, keys, lease, memory, notes, stats
+from streams.log import config, keys, lease, memory, notes, standing, stats
 from streams.log.client import AsyncLog, Steady, one
 from streams.log.errors import LogError, StoreUnavailable
+from streams.log.keys import GroupName
 from streams.services import alerts, chain_checks, group_repairs, history, queries, stream_repairs
 from streams.services import group_losses as losses_recorded
 from streams.services import removals as removals_recorded
@@ -71,7 +72,7 @@ class Worker:
         self._unfinished: set[str] = set()
         self._removals = removals.Removals()
         self._watch = watching.Watch(self._log)
-        self._losses = losses.Losses()
+        self._losses, self._suspects = losses.Losses(), losses.Suspects()
         self._alerting = alerting.Alerting()
         self._telling: asyncio.Task[None] | None = None
         self._restarts: dict[str, int] = {}
@@ -138,12 +139,12 @@ class Worker:
         await self._record_removals(samples)
         self._watch.changed(sample.stream_id for sample in samples)
         reachable = [each for each in registered if answers or not keys.in_memory(each)]
-        await self._watch.retire(reachable)
+        counters = await self._watch.retire(reachable)
         moved = {sample.stream_id for sample in shown} & self._watch.with_groups
         watched = await self._watch.look(reachable)
         await watching.record(self._log, self._metrics_stream_id, watched, at_ms=at_ms)
         await self._on_groups(sorted(moved | {each.stream_id for each in watched}))
-        await self._record_losses(watched)
+        await self._record_losses(watched, self._suspects.next(counters, samples))
         if self._groups_at < time.monotonic() - GROUPS_EVERY_S:
             self._groups_at = time.monotonic()
             await sync_to_async(records.groups_remove_inactive)()
@@ -204,8 +205,12 @@ class Worker:
         if states and len(left) < notes.AT_ONCE:
             self._removals.settled(states, await sync_to_async(removals_recorded.removals_record)(states))
 
-    async def _record_losses(self, watched: Sequence[Watched]) -> None:
-        due = self._losses.due(watched)
+    async def _record_losses(self, watched: Sequence[Watched], suspects: Sequence[GroupName]) -> None:
+        states = {(each.stream_id, each.name): each.state for each in watched}
+        fresh = [named for named in suspects if named not in states]
+        states |= await self._log.run(standing.inspect_these(fresh))
+        self._suspects.looked(states)
+        due = self._losses.due(states)
         if due:
             self._losses.settled(due, await sync_to_async(losses_recorded.group_losses_record)(due))
 

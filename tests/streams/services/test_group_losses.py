@@ -10,10 +10,10 @@ from streams.access import SYSTEM
 from streams.log import groups, standing, trim
 from streams.log.append import append
 from streams.log.standing import GroupState
-from streams.models import Event, GroupLoss, Stream, Workspace
+from streams.models import Event, Group, GroupLoss, Stream, Workspace
 from streams.services.group_losses import group_losses_record
-from streams.services.groups import group_create
-from streams.services.streams import stream_create
+from streams.services.groups import group_create, group_delete
+from streams.services.streams import stream_create, stream_delete
 from tests.streams.log.messages import message
 from tests.waiting import until
 
@@ -92,3 +92,23 @@ def test_a_group_without_losses_is_settled_and_makes_no_event(stream: Stream) ->
     assert not Event.objects.filter(workspace=stream.workspace.name, kind__in=["group.lost"]).exists()
     gone = (stream.stream_id, "never")
     assert group_losses_record({gone: state(stream)[stream.stream_id, "billing"]}) == {gone}
+
+
+@pytest.mark.parametrize("what", ["stream", "group"])
+def test_what_no_event_told_of_is_told_before_the_group_goes_also_within_the_hour(
+    stream: Stream, what: str
+) -> None:
+    publish(stream, 1, 10)
+    store.log().run(trim.purge(stream.stream_id, keep=4))
+    group_losses_record(state(stream))
+    store.log().run(trim.purge(stream.stream_id, keep=1))
+    store.log().run(groups.fetch(stream.stream_id, "billing", limit=1))
+    until(lambda: state(stream)[stream.stream_id, "billing"].dead_letters == 1)
+    if what == "stream":
+        stream_delete(stream, actor=SYSTEM)
+    else:
+        group_delete(Group.objects.get(stream=stream, name="billing"), actor=SYSTEM)
+    assert [each["messages"] for each in told(stream, "group.lost")] == [6, 3]
+    assert told(stream, "group.dead_lettered") == [{"messages": 1, "dead_letters": 1}]
+    last = Event.objects.filter(workspace=stream.workspace.name).latest("id")
+    assert last.kind == f"{what}.deleted"

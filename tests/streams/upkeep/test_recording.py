@@ -35,11 +35,32 @@ def test_what_is_taken_away_is_on_record_with_who_did_it(running: Product, uniqu
         (expired,) = events(client, unique, "stream.expired")
         assert expired["after"]["messages"] == 2
         assert expired["after"]["limits"] == {"max_messages": 4}
-        until(
-            lambda: bool(events(client, unique, "group.lost")),
-            within_s=30,
-            what="the group's loss is on record",
-        )
+        until(lambda: bool(events(client, unique, "group.lost")), what="the group's loss is on record")
         (lost,) = events(client, unique, "group.lost")
         assert (lost["group"], lost["after"]["unanswered"]) == ("billing", 0)
         assert lost["after"]["messages"] == lost["after"]["undelivered"] > 0
+
+
+SOON_S = 5.0
+"""Half the time between two looks of the worker at a group: two in a row that are in time did not wait for one."""
+
+
+def test_what_a_group_gives_up_and_loses_is_on_record_soon_and_not_when_it_is_looked_at(
+    running: Product, unique: str
+) -> None:
+    with running.client() as client:
+        client.post("/streams/", json={"name": unique}).raise_for_status()
+        client.post(f"/streams/{unique}/messages", json=[{"id": "a", "body": 1}, {"id": "b", "body": 2}])
+        for name in ("first", "second"):
+            path = f"/streams/{unique}/groups/{name}"
+            made = {"name": name, "max_deliver": 1, "ack_wait": 0.1}
+            client.post(f"/streams/{unique}/groups/", json=made).raise_for_status()
+            assert len(client.post(f"{path}/fetch", json={"limit": 1}).json()) == 1
+            until(lambda path=path: client.get(path).json()["dead_letters"] == 1)  # type: ignore[misc]
+            until(lambda name=name: told(client, unique, "group.dead_lettered", name), within_s=SOON_S)  # type: ignore[misc]
+        client.delete(f"/streams/{unique}/messages/2").raise_for_status()
+        until(lambda: told(client, unique, "group.lost", "second"), within_s=SOON_S)
+
+
+def told(client: httpx.Client, stream: str, kind: str, group: str) -> list[Any]:
+    return [event["after"] for event in events(client, stream, kind) if event["group"] == group]
