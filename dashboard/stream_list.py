@@ -32,9 +32,10 @@ COLUMNS = (
     ("lag", _("Lag")),
     ("keeps", _("Keeps")),
     ("groups", _("Groups")),
+    ("status", _("Worst group")),
     ("created", _("Created")),
 )
-SHOWN_AT_FIRST = frozenset({"messages", "bytes", "rate", "last", "keeps", "groups"})
+SHOWN_AT_FIRST = frozenset({"messages", "bytes", "rate", "last", "keeps", "groups", "status"})
 SORTS = ("name", *(column for column, _label in COLUMNS))
 BY_ROW = {"name": "name", "created": "created_at", "groups": "group_count"}
 """Orders that the database knows; the others are of what the log counts."""
@@ -154,10 +155,21 @@ def _ordered(found: QuerySet[Stream], query: ListQuery) -> QuerySet[Stream]:
 
 def _counted_order(found: QuerySet[Stream], query: ListQuery) -> list[int]:
     """The keys of all streams that match, by what is counted of them; equal ones by name."""
+    if query.column == "status":
+        return _status_order(found, falls=query.falls)
     counted = selectors.stream_figures(found)
     value = _value_of(found, query.column)
     by_name = sorted(counted, key=lambda each: each[0].name)
     return [each.pk for each, _ in sorted(by_name, key=lambda each: value(*each), reverse=query.falls)]
+
+
+def _status_order(found: QuerySet[Stream], *, falls: bool) -> list[int]:
+    """Those whose worst group is the worst first, or with ``falls`` off the best; without a group last."""
+    worst_first = selectors.streams_by_group(found)
+    with_groups = worst_first if falls else worst_first[::-1]
+    known = set(with_groups)
+    by_name = found.order_by("name").values_list("pk", flat=True)
+    return [*with_groups, *(pk for pk in by_name if pk not in known)]
 
 
 def _value_of(found: QuerySet[Stream], column: str) -> Callable[[StreamName, Figures], Any]:

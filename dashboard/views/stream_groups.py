@@ -7,31 +7,24 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from dashboard.group_forms import GroupForm
-from dashboard.group_rows import GroupRow
+from dashboard.group_list import group_page_of, group_query_of
 from dashboard.views.door import console_page, is_part
 from dashboard.views.stream_page import stream_context
-from streams import selectors
 from streams.access import Caller, stream_for
 from streams.errors import Refusal
-from streams.models import Group, Stream
 from streams.services.groups import group_create
 
 FIELDS = {"offset": "at", "timestamp": "at"}
-
-
-def group_rows(stream: Stream) -> list[GroupRow]:
-    """The stream's groups by name."""
-    found = Group.objects.select_related("stream").filter(stream=stream).order_by("name")
-    return [GroupRow(view) for view in selectors.group_views(found)]
 
 
 @require_http_methods(["GET", "POST"])
 @console_page
 def groups(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The groups and how they stand; a POST makes one. htmx asks for the table alone."""
+    query = group_query_of(request.GET)
     if request.method == "GET" and is_part(request):
         stream = stream_for(caller, name, may="read")
-        part = {"stream": stream, "rows": group_rows(stream)}
+        part = {"stream": stream, "query": query, "page": group_page_of(stream, query)}
         answer = render(request, "dashboard/parts/group_table.html", part)
         answer["Vary"] = "HX-Request"
         return answer
@@ -52,7 +45,8 @@ def groups(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
                 return redirect("dashboard:group", name=name, group=wanted)
     context = stream_context(request, caller, name, tab="groups")
     context |= {
-        "rows": group_rows(context["stream"]),
+        "query": query,
+        "page": group_page_of(context["stream"], query),
         "form": form,
         "may_manage": caller.may("manage"),
     }

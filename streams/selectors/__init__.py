@@ -4,7 +4,14 @@ from streams.selectors.alerts import alerts_firing, alerts_firing_count, alerts_
 from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove, first_fault
 from streams.selectors.events import EventsWanted, events_found, events_latest, events_page
 from streams.selectors.forecasts import retention_outlook
-from streams.selectors.group_verdicts import GroupTotals, JudgedGroup, group_totals, worst_groups
+from streams.selectors.group_verdicts import (
+    GroupTotals,
+    JudgedGroup,
+    group_totals,
+    groups_judged,
+    streams_by_group,
+    worst_groups,
+)
 from streams.selectors.groups import (
     GroupView,
     Member,
@@ -103,6 +110,7 @@ __all__ = [
     "group_totals",
     "group_view",
     "group_views",
+    "groups_judged",
     "history_gaps",
     "history_points",
     "history_position",
@@ -136,6 +144,7 @@ __all__ = [
     "stream_figures",
     "stream_view",
     "stream_views",
+    "streams_by_group",
     "streams_filling",
     "streams_matching",
     "streams_of",

@@ -33,7 +33,7 @@ def retention_outlook(
     taken = preview or (retention_preview(stream, changes) if changes else None)
     try:
         came = store.log().run(inflow(stream.stream_id))
-        groups = group_views(stream.groups.select_related("stream") if with_groups else [])
+        groups = group_views(stream.groups.all() if with_groups else [])
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
     state, over_s = stream_view(stream).state, came.over_ms / 1000

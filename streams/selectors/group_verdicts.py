@@ -67,6 +67,19 @@ def worst_groups(streams: Sequence[Stream]) -> dict[int, JudgedGroup]:
     return found
 
 
+def groups_judged(stream: Stream, *, name: str = "") -> list[JudgedGroup]:
+    """Every group of a stream whose name has this part, the worst first: one read of each, and nothing closer."""
+    found = Group.objects.filter(stream=stream, name__contains=name)
+    return sorted((group for _, group in _judged(found, most=None)), key=_badness)
+
+
+def streams_by_group(streams: "QuerySet[Stream]") -> list[int]:
+    """The keys of streams with groups, the one with the worst first; of the first ``MOST`` groups by name."""
+    judged = _judged(Group.objects.filter(stream__in=streams))
+    worst_first = sorted(judged, key=lambda each: _badness(each[1]))
+    return list(dict.fromkeys(pk for pk, _ in worst_first))
+
+
 def group_totals(caller: Caller, *, most: int) -> GroupTotals:
     """How all groups stand, with at most so many of the troubled ones."""
     groups = Group.objects.filter(stream__in=streams_of(caller))
@@ -83,10 +96,10 @@ def _needs_someone(group: JudgedGroup) -> bool:
     return WORST_FIRST.index(group.verdict.status) < WORST_FIRST.index("unknown")
 
 
-def _judged(groups: "QuerySet[Group]") -> list[tuple[int, JudgedGroup]]:
+def _judged(groups: "QuerySet[Group]", *, most: int | None = MOST) -> list[tuple[int, JudgedGroup]]:
     """The key of its stream and what is known of it, of the first groups by name."""
     named = list(
-        groups.order_by("name").values_list("stream__pk", "stream__stream_id", "stream__name", "name")[:MOST]
+        groups.order_by("name").values_list("stream__pk", "stream__stream_id", "stream__name", "name")[:most]
     )
     if not named:
         return []

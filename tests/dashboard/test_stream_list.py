@@ -102,6 +102,17 @@ def test_a_stream_shows_its_worst_group_with_the_reason_and_the_lag_in_time(
     assert 'title="g2: It is stalled."' in text
 
 
+def test_streams_are_ordered_by_their_worst_group_and_those_without_one_come_last(
+    viewer: Client, three: list[Stream]
+) -> None:
+    _, b, c = three
+    judged(b, "g1", "ok")
+    judged(b, "g2", "stalled")
+    judged(c, "g1", "slow")
+    assert names(viewer, "sort=-status") == ["b", "c", "a"]
+    assert names(viewer, "sort=status") == ["c", "b", "a"]
+
+
 def test_the_whole_list_is_exported_as_csv(
     viewer: Client, three: list[Stream], make_stream: MakeStream
 ) -> None:
