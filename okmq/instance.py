@@ -29,11 +29,12 @@ class Broken(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Instance:
-    """A running product: its folder, its port, a token with every scope, and where its store is."""
+    """A running product: its folder, its port, a token with every scope, admin's password, where its store is."""
 
     data_dir: Path
     port: int
     token: str
+    password: str
     redis_url: str
 
     def status(self, name: str) -> processes.ProcessStatus:
@@ -113,16 +114,17 @@ def clean_environ() -> dict[str, str]:
 def instance(folder: Path, *, more: Mapping[str, str] | None = None) -> Iterator[Instance]:
     """Start one on ``folder / "data"``, empty or as an earlier one left it, and end it with the block."""
     data_dir, port, token = folder / "data", free_port(), f"own_{secrets.token_hex(16)}"
+    password = secrets.token_hex(8)
     environ = {
         **clean_environ(),
         **(more or {}),
         "OKMQ_DATA_DIR": str(data_dir),
         "OKMQ_PORT": str(port),
         "OKMQ_ADMIN_TOKEN": token,
-        "OKMQ_ADMIN_PASSWORD": secrets.token_hex(8),
+        "OKMQ_ADMIN_PASSWORD": password,
     }
     output = folder / "okmq.output"
     with child([sys.executable, "-m", "okmq.up"], environ=environ, output=output) as process:
         wait_for_port(port, process=process, output=output, path="/readyz")
         redis_url = environment.load(environ, dotenv=None).redis_url
-        yield Instance(data_dir=data_dir, port=port, token=token, redis_url=redis_url)
+        yield Instance(data_dir=data_dir, port=port, token=token, password=password, redis_url=redis_url)

@@ -1,0 +1,144 @@
+"""The console's pages where there is much: how long the server takes for each, and what a first look at one loads."""
+
+import gzip
+import http.client
+import http.cookiejar
+import re
+import statistics
+import time
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass, field
+
+from bench.measure import Figure
+from bench.product import Product
+from bench.store_load import fill
+
+STREAMS = 10_000
+GROUPS = 1_000
+MESSAGES = 1_000_000
+LOOKS = 9
+ANSWERED_MS = 300
+FIRST_LOAD_KB = 150
+
+PAGES = (
+    "/",
+    "/streams/",
+    "/streams/?sort=-messages&size=100",
+    "/streams/?sort=-status",
+    "/streams/?name=bench",
+    "/streams/_new/",
+    "/streams/_bulk/?do=purge&stream={stream}",
+    "/streams/{stream}/",
+    "/streams/{stream}/?start=time&at=1+min+ago",
+    "/streams/{stream}/?match=no-such-text",
+    "/streams/{stream}/messages/{middle}/",
+    "/streams/{stream}/tail/",
+    "/streams/{stream}/publish/",
+    "/streams/{stream}/retention/",
+    "/streams/{stream}/retention/?max_messages=1000",
+    "/streams/{stream}/history/",
+    "/streams/{stream}/activity/",
+    "/streams/{stream}/settings/",
+    "/streams/{stream}/groups/",
+    "/streams/{stream}/groups/{group}/",
+    "/streams/{stream}/groups/{group}/?position=offset&at={middle}",
+    "/streams/{stream}/groups/{group}/pending/",
+    "/streams/{stream}/groups/{group}/settings/",
+    "/events/",
+    "/alerts/",
+    "/sql/",
+    "/search/?q=bench",
+    "/settings/tokens/",
+    "/settings/people/",
+    "/settings/workspaces/",
+    "/settings/workspaces/default/",
+    "/settings/system/",
+    "/profile/",
+)
+ASSET = re.compile(r'(?:src|href)="(/static/[^"]+)"')
+IMPORT = re.compile(r'(?:from|import)\s*"(\.{1,2}/[^"]+)"')
+
+
+@dataclass
+class Browser:
+    """Somebody who is logged in; what was loaded once is kept, as a browser does."""
+
+    ours: Product
+    assets: dict[str, tuple[bytes, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        jar = http.cookiejar.CookieJar()
+        self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+        self.get("/login/")
+        token = next(str(cookie.value) for cookie in jar if "csrf" in cookie.name)
+        filled = {"username": "admin", "password": self.ours.password, "csrfmiddlewaretoken": token}
+        self._open("/login/", urllib.parse.urlencode(filled).encode()).close()
+
+    def get(self, path: str) -> tuple[bytes, int]:
+        """A body, and how many bytes it was on the wire."""
+        with self._open(path) as answer:
+            sent = answer.read()
+            packed = answer.headers.get("Content-Encoding") == "gzip"
+        return (gzip.decompress(sent) if packed else sent), len(sent)
+
+    def first_load(self, path: str) -> int:
+        """The bytes of a page with all that it loads, by one who was never here."""
+        page, size = self.get(path)
+        wanted, seen = ASSET.findall(page.decode()), set[str]()
+        while wanted:
+            name = wanted.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            if name not in self.assets:
+                self.assets[name] = self.get(name)
+            body, on_the_wire = self.assets[name]
+            size += on_the_wire
+            if name.endswith(".js"):
+                wanted += [urllib.parse.urljoin(name, other) for other in IMPORT.findall(body.decode())]
+        return size
+
+    def _open(self, path: str, data: bytes | None = None) -> http.client.HTTPResponse:
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.ours.port}{path}", data=data, headers={"Accept-Encoding": "gzip"}
+        )
+        answer: http.client.HTTPResponse = self._opener.open(request, timeout=60)
+        return answer
+
+
+def pages(ours: Product, *, messages: int = MESSAGES) -> list[Figure]:
+    """Every page of a stream with all the messages and all the groups, among many streams."""
+    made = [stream for _ in range(0, STREAMS, 1000) for stream in ours.streams(1000)]
+    stream, stream_id = made[0]
+    fill(ours.redis_url, stream_id, messages=messages)
+    for number in range(GROUPS):
+        ours.ask("POST", f"/streams/{stream}/groups/", {"name": f"group-{number:04d}"})
+    ours.ask("POST", f"/streams/{stream}/groups/group-0000/fetch", {"limit": 1000, "wait": 0})
+    browser = Browser(ours)
+    names = {"stream": stream, "group": "group-0000", "middle": messages // 2}
+    figures = []
+    for page in PAGES:
+        address = page.format(**names)
+        browser.get(address)
+        took_s = []
+        for _ in range(LOOKS):
+            began = time.perf_counter()
+            browser.get(address)
+            took_s.append(time.perf_counter() - began)
+        figures.append(
+            Figure(
+                name=f"page {page}", reached=statistics.median(took_s) * 1e3, unit="ms", at_most=ANSWERED_MS
+            )
+        )
+    sizes = {page: browser.first_load(page.format(**names)) for page in PAGES}
+    heaviest = max(sizes, key=lambda page: sizes[page])
+    return [
+        *figures,
+        Figure(
+            name=f"first load of the heaviest page, {heaviest}",
+            reached=sizes[heaviest] / 1024,
+            unit="KiB",
+            at_most=FIRST_LOAD_KB,
+        ),
+    ]
