@@ -1,0 +1,257 @@
+"""What an operator does when something is wrong: looks, sees why, looks before acting, acts, takes it back."""
+
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.e2e.conftest import OpenPage, Watched, publish
+from tests.product import Product
+from tests.waiting import until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.running]
+
+PHONE = {"width": 390, "height": 844}
+LOOKS = pytest.mark.parametrize(
+    "look",
+    [{}, {"viewport": PHONE, "has_touch": True}, {"color_scheme": "dark"}],
+    ids=["desk", "phone", "dark"],
+)
+
+
+@pytest.fixture
+def group(api: httpx.Client, stream: str) -> str:
+    """The path of a group of a stream of ten messages."""
+    publish(api, stream, *({"n": n} for n in range(1, 11)))
+    api.post(f"/streams/{stream}/groups/", json={"name": "billing", "max_deliver": 2}).raise_for_status()
+    return f"/streams/{stream}/groups/billing"
+
+
+def fetched(api: httpx.Client, group: str, *, limit: int) -> list[int]:
+    got = api.post(f"{group}/fetch", json={"limit": limit, "wait": 0, "consumer": "one"}).raise_for_status()
+    return [message["offset"] for message in got.json()]
+
+
+def acked(api: httpx.Client, group: str, offsets: list[int]) -> None:
+    api.post(f"{group}/ack", json={"offsets": offsets}).raise_for_status()
+
+
+def figure(page: Page, field: str) -> Locator:
+    return page.locator(f'.figures [data-field="{field}"]').first
+
+
+def test_what_is_published_in_one_browser_arrives_in_another(
+    page: Page, log_in: OpenPage, unique: str
+) -> None:
+    page.goto("/streams/_new/")
+    page.get_by_label("Name").fill(unique)
+    page.get_by_role("button", name="Create stream").click()
+    other = log_in()
+    other.goto(f"/streams/{unique}/tail/")
+    expect(other.locator("[data-live-word]")).to_have_text("Live")
+    page.get_by_role("link", name="Publish", exact=True).click()
+    page.get_by_label("Body (JSON)").fill('{"order": 9007199254740993}')
+    page.get_by_role("button", name="Publish").click()
+    expect(other.locator("[data-rows] tbody tr").first).to_contain_text("9007199254740993", timeout=5_000)
+
+
+def test_a_status_changes_on_the_list_and_says_why(page: Page, api: httpx.Client, group: str) -> None:
+    page.goto(group.rpartition("/")[0] + "/")
+    row = page.get_by_role("row", name="billing")
+    status = row.locator('[data-field="status"]')
+    expect(status).to_have_text("stalled")
+    expect(row.locator(".verdict")).to_have_attribute("title", "Nobody has fetched yet; 10 messages wait.")
+    fetched(api, group, limit=4)
+    expect(status).to_have_text("lagging", timeout=5_000)
+    expect(row.locator(".verdict")).to_have_attribute("title", "Consumers fetch; 6 messages wait.")
+    expect(row.locator(".dot")).to_have_attribute("data-state", "warn")
+    acked(api, group, [1, 2, 3, 4])
+    acked(api, group, fetched(api, group, limit=10))
+    expect(status).to_have_text("ok", timeout=5_000)
+
+
+@LOOKS
+def test_a_position_is_sought_back_after_a_preview_and_the_seek_undone(
+    log_in: OpenPage, api: httpx.Client, group: str, look: dict[str, Any]
+) -> None:
+    acked(api, group, fetched(api, group, limit=6))
+    page = log_in(**look)
+    page.goto(f"{group}/")
+    seek = page.locator("#seek")
+    seek.get_by_label("Go to").select_option("earliest")
+    seek.get_by_role("button", name="Preview").click()
+    expect(seek.get_by_text("6 messages are delivered again.")).to_be_visible()
+    expect(seek.get_by_text("Next offset: from 7 to 1.")).to_be_visible()
+    bodies = seek.locator(".facts code")
+    expect(bodies).to_have_text(['{"n":1}', '{"n":6}'])
+    assert fetched(api, group, limit=1) == [7]  # the preview moved nothing
+    api.post(f"{group}/nack", json={"offsets": [7]}).raise_for_status()
+    page.reload()
+    seek.get_by_role("button", name="Go to offset 1").click()
+    expect(page.get_by_text("The next offset is 1; it was 8.")).to_be_visible()
+    assert fetched(api, group, limit=1) == [1]
+    seek.get_by_role("button", name="Undo: back to offset 8").click()
+    expect(page.get_by_text("The next offset is 8")).to_be_visible()
+    assert fetched(api, group, limit=1) == [8]
+
+
+def test_a_message_that_is_given_back_too_often_becomes_a_dead_letter_and_is_replayed(
+    page: Page, api: httpx.Client, group: str
+) -> None:
+    for _ in range(2):
+        assert fetched(api, group, limit=1) == [1]
+        page.goto(f"{group}/pending/")
+        page.get_by_label("Choose 1", exact=True).check()
+        page.get_by_label("Do").select_option("nack")
+        page.get_by_role("button", name="Preview").click()
+        page.get_by_role("button", name="Give back 1").click()
+        expect(page.get_by_text("Given back: 1.")).to_be_visible()
+    page.get_by_role("link", name="Standing").click()
+    expect(figure(page, "dead_letters")).to_have_text("1", timeout=10_000)
+    page.reload()
+    letters = page.locator("#dead-letters")
+    letters.get_by_role("link", name="1", exact=True).click()
+    expect(letters.locator(".detail pre").first).to_contain_text('"n": 1')
+    letters.get_by_role("button", name="Replay 1").click()
+    expect(page.get_by_text("1 dead letter is delivered again.")).to_be_visible()
+    assert fetched(api, group, limit=1) == [1]
+    acked(api, group, [1])
+
+
+@LOOKS
+def test_retention_is_tightened_after_its_exact_loss_was_seen(
+    log_in: OpenPage, api: httpx.Client, stream: str, group: str, look: dict[str, Any], watched: Watched
+) -> None:
+    watched.forgive("422")  # what is typed wrong is refused, on purpose
+    acked(api, group, fetched(api, group, limit=2))
+    page = log_in(**look)
+    page.goto(f"/streams/{stream}/retention/")
+    page.get_by_label("Keep at most (messages)").fill("4")
+    effect = page.locator("#effect")
+    expect(effect).to_contain_text("6 messages (42 B) go now.")
+    expect(effect).to_contain_text("First offset then: 7, as of offset 10.")
+    expect(effect).to_contain_text("Group billing loses 4 unread messages.")
+    assert api.get(f"/streams/{stream}").json()["messages"] == 10
+    effect.get_by_role("button", name="Save and remove 6 messages").click()
+    expect(page.get_by_text("That is something else. Nothing was done.")).to_be_visible()
+    page.get_by_label(f"Type {stream} to confirm").fill(stream)
+    page.get_by_role("button", name="Save and remove 6 messages").click()
+    expect(page.get_by_text("What the stream keeps was changed.")).to_be_visible()
+    told = api.get(f"/streams/{stream}").json()
+    assert (told["messages"], told["max_messages"], told["first_offset"]) == (4, 4, 7)
+
+
+@LOOKS
+def test_a_production_stream_is_purged_by_typing_its_name_and_comes_back(
+    log_in: OpenPage, api: httpx.Client, stream: str, look: dict[str, Any], watched: Watched
+) -> None:
+    watched.forgive("422")  # what is typed wrong is refused, on purpose
+    api.patch(f"/streams/{stream}", json={"labels": {"env": "production"}}).raise_for_status()
+    publish(api, stream, *range(1, 8))
+    page = log_in(**look)
+    page.goto(f"/streams/?name={stream}")
+    page.get_by_role("button", name=f"More of {stream}").click()
+    page.get_by_role("link", name="Purge…").click()
+    expect(page.get_by_text("This removes 7 messages")).to_be_visible()
+    expect(page.get_by_role("link", name="Cancel")).to_be_focused()
+    page.get_by_label(f"Type {stream} to confirm").fill(stream.upper())
+    page.get_by_role("button", name="Purge 1 stream").click()
+    expect(page.get_by_text("That is something else. Nothing was done.")).to_be_visible()
+    assert api.get(f"/streams/{stream}").json()["messages"] == 7
+    page.get_by_label(f"Type {stream} to confirm").fill(stream)
+    page.get_by_role("button", name="Purge 1 stream").click()
+    expect(page.get_by_text("were purged of 7 messages")).to_be_visible()
+    assert api.get(f"/streams/{stream}").json()["messages"] == 0
+    page.goto(f"/streams/{stream}/")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("7 messages are back")).to_be_visible()
+    expect(page.locator("[data-rows] tbody tr")).to_have_count(7)
+
+
+def test_a_rule_is_tried_on_what_was_fires_with_a_badge_and_rests(
+    page: Page, api: httpx.Client, stream: str, group: str, unique: str
+) -> None:
+    page.goto("/alerts/")
+
+    def is_tried() -> bool:
+        page.get_by_label("Name", exact=True).fill(unique)
+        page.get_by_label("Stream", exact=True).fill(stream)
+        page.get_by_label("Limit").fill("5")
+        page.get_by_label("For at least").fill("")
+        page.get_by_role("button", name="Try").click()
+        return page.get_by_text("It would have fired 1 time").is_visible()
+
+    until(is_tried, what="the worker has taken a sample of the group")
+    assert not page.get_by_role("link", name=unique).is_visible()  # trying made nothing
+    page.get_by_role("button", name="Make rule").click()
+    expect(page.get_by_text(f"Rule {unique} was made.")).to_be_visible()
+
+    def fires() -> bool:
+        page.goto("/")
+        return page.get_by_role("link", name="Alerts 1 firing").is_visible()
+
+    until(fires, what="the worker has judged the rule")
+    page.get_by_role("link", name="Alerts 1 firing").click()
+    expect(page.get_by_role("row", name=unique).first).to_contain_text(stream)
+    acked(api, group, fetched(api, group, limit=10))
+    page.get_by_role("row", name=unique).last.get_by_role("button", name="Turn off").click()
+    page.goto(f"/alerts/{unique}/")
+    page.get_by_role("button", name="Delete rule").click()
+    expect(page.get_by_text(f"Rule {unique} was deleted.")).to_be_visible()
+
+
+def reach(page: Page, wanted: Locator) -> None:
+    """By the Tab key alone, as somebody without a mouse."""
+    for _ in range(150):
+        if wanted.evaluate("element => element === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"The Tab key does not reach {wanted}.")
+
+
+def test_a_group_is_found_sought_and_a_stream_purged_by_keys_alone(
+    anonymous: OpenPage, api: httpx.Client, running: Product, stream: str, group: str
+) -> None:
+    acked(api, group, fetched(api, group, limit=6))
+    page = anonymous()
+    page.goto("/login/")
+    page.keyboard.type("admin")
+    page.keyboard.press("Tab")
+    page.keyboard.type(running.password)
+    page.keyboard.press("Enter")
+    page.wait_for_url("/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type(stream)
+    expect(page.get_by_role("option", name=stream).first).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"/streams/{stream}/")
+    page.keyboard.press("g")
+    page.keyboard.press("g")
+    page.wait_for_url(f"/streams/{stream}/groups/")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{group}/")
+    seek = page.locator("#seek")
+    reach(page, seek.get_by_label("Go to"))
+    page.keyboard.type("The first message kept")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(seek.get_by_text("6 messages are delivered again.")).to_be_visible()
+    reach(page, seek.get_by_role("button", name="Go to offset 1"))
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("The next offset is 1; it was 7.")).to_be_visible()
+    page.keyboard.press("g")
+    page.keyboard.press("s")
+    page.wait_for_url("/streams/")
+    page.keyboard.press("/")
+    page.keyboard.type(stream)
+    expect(page.locator("#stream-table tbody tr")).to_have_count(1)
+    reach(page, page.get_by_label(f"Choose {stream}"))
+    page.keyboard.press("Space")
+    reach(page, page.get_by_role("button", name="Purge…"))
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Cancel")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("were purged of 10 messages")).to_be_visible()
