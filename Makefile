@@ -33,7 +33,7 @@ system:
 .PHONY: test
 test: dev system ## everything: unit, Valkey, Redis, database, Spark, Chromium, scripts of the pages
 	@scripts/test-js
-	$(PYTEST) $(ARGS)
+	$(if $(ARGS),$(PYTEST) $(ARGS),scripts/test-both)
 
 .PHONY: test-fast
 test-fast: dev ## a look between two edits: Valkey and the database; no random runs, Spark, Chromium, whole product

@@ -20,6 +20,9 @@ if _INHERITED not in os.environ:
     os.environ.update({name: "" for name in _given if name.startswith("OKMQ_")})
     os.environ[_INHERITED] = os.environ["OKMQ_DATA_DIR"] = _folder
 
+# A Java that lives for a few seconds is sooner done when it compiles less and collects with one thread.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 from okmq.settings import *  # noqa: F403
 from okmq.settings import DATABASES, ENV
 
