@@ -210,7 +210,8 @@ def _run(proof: Proof, *, mode: str) -> list[str]:
         f"Last run (`{mode}`): {machine()}",
         "",
         f"{proof.operations.total():,} calls ({outcomes}), {proof.in_flight:,} of them in flight during "
-        f"{len(proof.struck)} faults and {proof.struck_in_flight:,} when they struck; {proof.messages:,} messages; {proof.took_s / 60:.1f} minutes. "
+        f"{len(proof.struck)} faults and {proof.struck_in_flight:,} when they struck; {proof.messages:,} messages; "
+        f"{proof.took_s / 60:.1f} minutes. "
         + ("Everything held." if not proof.faults() else f"**{len(proof.faults())} findings.**"),
     ]
 
