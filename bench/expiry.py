@@ -19,7 +19,10 @@ LONGER_MS = 10
 
 
 def expiry(ours: Product) -> list[Figure]:
-    """Somebody publishes one after the other over HTTP, into another stream, while the worker takes them away."""
+    """Somebody publishes one after the other over HTTP, into another stream, while the worker takes them away.
+
+    And for as long after it: on a busy machine the slowest of many is slow without any reason of ours.
+    """
     (full, full_id), (other, _) = ours.streams(2)
     ours.ask("PATCH", f"/streams/{full}", {"archive": False})
     waited_s: list[float] = []
@@ -41,23 +44,38 @@ def expiry(ours: Product) -> list[Figure]:
     while length(ours.redis_url, full_id):
         pause.wait(0.1)
     took_s = time.perf_counter() - began
+    gone = len(waited_s)
+    pause.wait(took_s)
     stop.set()
     publisher.join()
     for name in (full, other):
         ours.drop(name)
-    normal_ms, slowest_ms = max(before_s) * 1e3, max(waited_s[filled:]) * 1e3
+    during_s, after_s = sorted(waited_s[filled:gone]), sorted(waited_s[gone:])
+    normal_ms = max(*before_s, *after_s) * 1e3
     return [
         Figure(
             name=f"until the last of {MESSAGES:,} that expire is gone", reached=took_s, unit="s", at_most=60
         ),
-        Figure(name=f"slowest publish in the {BEFORE_S:g} s before", reached=normal_ms, unit="ms"),
+        Figure(name=f"slowest publish in the {BEFORE_S:g} s before", reached=max(before_s) * 1e3, unit="ms"),
+        Figure(name="slowest publish in as long a time after it", reached=after_s[-1] * 1e3, unit="ms"),
         Figure(
             name=f"slowest publish while {MESSAGES:,} expire",
-            reached=slowest_ms,
+            reached=during_s[-1] * 1e3,
             unit="ms",
             at_most=normal_ms + LONGER_MS,
         ),
+        Figure(name="a publish in as long a time after it, p99", reached=_p99_ms(after_s), unit="ms"),
+        Figure(
+            name=f"a publish while {MESSAGES:,} expire, p99",
+            reached=_p99_ms(during_s),
+            unit="ms",
+            at_most=_p99_ms(after_s) + LONGER_MS,
+        ),
     ]
+
+
+def _p99_ms(ascending_s: list[float]) -> float:
+    return ascending_s[len(ascending_s) * 99 // 100] * 1e3
 
 
 def _fill(url: str, stream_id: str) -> None:

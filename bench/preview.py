@@ -2,23 +2,29 @@
 
 import threading
 import time
+from typing import Any
 
-from bench.measure import Figure
+from bench.measure import BODY, Figure
 from bench.product import Product
-from bench.store_load import fill
+from streams.log.append import append
+from streams.log.client import Log
+from streams.log.entries import NewMessage
 
 MESSAGES = 1_000_000
+KEYS = 5_000
 ASKED = 5
 ANSWERED_MS = 200
+BEFORE_S = 5.0
+COMPLETE_WITHIN_S = 600.0
 
 
 def preview(ours: Product, *, messages: int = MESSAGES) -> list[Figure]:
     """Over HTTP, by age, count, bytes, interest and key; somebody else publishes one message after the other."""
     (full, full_id), (other, _) = ours.streams(2)
     ours.ask("POST", f"/streams/{full}/groups/", {"name": "behind"})
-    fill(ours.redis_url, full_id, messages=messages)
+    _fill(ours.redis_url, full_id, messages=messages)
     waited_s: list[float] = []
-    stop = threading.Event()
+    stop, pause = threading.Event(), threading.Event()
 
     def publish() -> None:
         at = 0
@@ -30,29 +36,66 @@ def preview(ours: Product, *, messages: int = MESSAGES) -> list[Figure]:
 
     others = threading.Thread(target=publish)
     others.start()
+    pause.wait(BEFORE_S)
+    before_ms = max(waited_s) * 1e3
+    waited_s.clear()
     figures = []
-    for name, limits in {
+    asked: dict[str, dict[str, Any]] = {
         "age": {"ttl": 1},
         "count": {"max_messages": messages // 2},
         "bytes": {"max_bytes": messages * 25},
         "interest": {"retention": "interest"},
         "a limit a key": {"max_messages_per_key": 1},
-    }.items():
-        took_s = []
-        for _ in range(ASKED):
-            began = time.perf_counter()
-            ours.ask("POST", f"/streams/{full}/retention/preview", limits)
-            took_s.append(time.perf_counter() - began)
-        figures.append(
-            Figure(
-                name=f"preview of {name} over {messages:,} messages, slowest of {ASKED}",
-                reached=max(took_s) * 1e3,
-                unit="ms",
-                at_most=ANSWERED_MS,
-            )
-        )
+    }
+    for name, limits in asked.items():
+        took_s = [_asked(ours, full, limits)[0] for _ in range(ASKED)]
+        figures.append(_answered(f"preview of {name} over {messages:,} messages", took_s))
+    began = time.perf_counter()
+    while not _asked(ours, full, {"max_messages_per_key": 1})[1]["complete"]:
+        if time.perf_counter() - began > COMPLETE_WITHIN_S:
+            break
+        pause.wait(1.0)
+    completed_s = time.perf_counter() - began
+    took_s = []
+    for most in range(1, ASKED + 1):
+        elapsed_s, told = _asked(ours, full, {"max_messages_per_key": most})
+        assert told["complete"]
+        assert told["messages"] == messages - most * KEYS
+        took_s.append(elapsed_s)
     stop.set()
     others.join()
     for stream in (full, other):
         ours.drop(stream)
-    return [*figures, Figure(name="slowest publish meanwhile", reached=max(waited_s) * 1e3, unit="ms")]
+    return [
+        *figures,
+        Figure(name="until a limit a key is answered completely", reached=completed_s, unit="s"),
+        _answered("the same, complete and by another number each", took_s),
+        Figure(name="slowest publish meanwhile", reached=max(waited_s) * 1e3, unit="ms"),
+        Figure(name=f"slowest publish in the {BEFORE_S:g} s before", reached=before_ms, unit="ms"),
+    ]
+
+
+def _answered(name: str, took_s: list[float]) -> Figure:
+    return Figure(
+        name=f"{name}, slowest of {len(took_s)}",
+        reached=max(took_s) * 1e3,
+        unit="ms",
+        at_most=ANSWERED_MS,
+    )
+
+
+def _asked(ours: Product, stream: str, limits: dict[str, Any]) -> tuple[float, Any]:
+    began = time.perf_counter()
+    told = ours.ask("POST", f"/streams/{stream}/retention/preview", limits)
+    return time.perf_counter() - began, told
+
+
+def _fill(url: str, stream_id: str, *, messages: int) -> None:
+    log = Log(url)
+    for first in range(0, messages, 1000):
+        batch = [
+            NewMessage(id=f"{n:015d}", body=BODY, key=f"sensor.{n % KEYS}")
+            for n in range(first, first + 1000)
+        ]
+        log.run(append(stream_id, batch))
+    log.close()

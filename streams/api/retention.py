@@ -13,7 +13,6 @@ from streams.api.fields import Moment, Strict
 from streams.api.operation import Operation
 from streams.api.queries import AskedNumber
 from streams.api.stream_objects import RetentionLimits
-from streams.log.preview import WITHIN_S
 from streams.services.plans import within_plan
 
 
@@ -160,7 +159,7 @@ class RetentionPreviewView(ApiView):
     def post(self, request: Request, name: str) -> Response:
         stream = stream_for(self.caller, name, may="read")
         changes = within_plan(stream.workspace, self.sent(LimitsAsked), new=False)
-        found = selectors.retention_preview(stream, changes, within_s=self.asked.get("wait") or WITHIN_S)
+        found = selectors.retention_preview(stream, changes, within_s=self.asked.get("wait") or None)
         told = {
             "messages": found.messages,
             "bytes": found.bytes,

@@ -14,7 +14,7 @@ from operator import and_
 from typing import Any
 
 from streams.log import entries, keys, meta, runs, trim
-from streams.log.census import KEPT, Census, look
+from streams.log.census import KEPT, Census, look, prepare
 from streams.log.client import Op, Pipeline, Script
 from streams.log.errors import GroupNotFound
 from streams.log.group_scripts import group_script
@@ -99,6 +99,8 @@ def preview(
     Raises:
         StreamNotFound: there is no such stream (any more).
     """
+    if limits.get("max_messages_per_key") is not None or any(groups.values()):
+        prepare()
     yield from trim.expire(stream_id)
     messages, size, floor, next_floor, oldest_ms, last = yield Script(
         "preview",

@@ -11,7 +11,7 @@ import pytest
 
 from streams.log import config, entries, groups, keys, read, removals, stats, trim
 from streams.log.append import append
-from streams.log.census import Census, Kept
+from streams.log.census import Census, Kept, Page
 from streams.log.client import Log
 from streams.log.entries import NewMessage
 from streams.log.groups import Settings
@@ -229,7 +229,7 @@ def test_a_census_is_let_go_when_nobody_asks_any_more() -> None:
 
 def test_of_two_censuses_of_a_stream_the_one_that_reaches_farther_is_kept() -> None:
     kept, far, near = Kept(), Census(), Census()
-    far.add([1, 1, b""])
+    far.add(Page(1, 0, [1], [1], [b""]))
     kept.give("s", far)
     kept.give("s", near)
     assert kept.take("s") is far
