@@ -38,12 +38,6 @@ def sweep(stream_id: str, name: str) -> Op[int]:
 
 def matching_count(stream_id: str, start: int, stop: int | None, patterns: Sequence[str]) -> Op[int]:
     """Visible messages from offset ``start`` (and below ``stop``) whose key matches one of the patterns (or all)."""
-    compiled = [re.compile(python_pattern(pattern), re.DOTALL) for pattern in patterns]
-
-    def wanted(entry: Entry) -> bool:
-        key = entries.key(entry)
-        return not compiled or (key is not None and any(each.fullmatch(key.decode()) for each in compiled))
-
     at = yield from read.position(stream_id)
     if not patterns:
         yield from trim.expire(stream_id)
@@ -52,10 +46,32 @@ def matching_count(stream_id: str, start: int, stop: int | None, patterns: Seque
             return 0
         (missing,) = yield Script("counts", [keys.gone(stream_id)], [start, stop])
         return int(stop - start - missing)
-    count = 0
+    count, wanted = 0, _wanted(patterns)
     while True:
         page = yield from read.forward(stream_id, at, start, read.PAGE, stop=stop, wanted=wanted)
         if not page:
             return count
         count += len(page)
         start = entries.position(page[-1])[0] + 1
+
+
+def last_matching(stream_id: str, patterns: Sequence[str]) -> Op[int]:
+    """The newest visible offset whose key matches one of the patterns (or any); the next one where none does.
+
+    It looks from the end backwards, a page in one call, as far as it takes.
+    """
+    at = yield from read.position(stream_id)
+    found = yield from read.backward(
+        stream_id, at, at.last + 1, 1, wanted=_wanted(patterns) if patterns else None
+    )
+    return entries.position(found[0])[0] if found else at.last + 1
+
+
+def _wanted(patterns: Sequence[str]) -> read.Wanted:
+    compiled = [re.compile(python_pattern(pattern), re.DOTALL) for pattern in patterns]
+
+    def wanted(entry: Entry) -> bool:
+        key = entries.key(entry)
+        return key is not None and any(each.fullmatch(key.decode()) for each in compiled)
+
+    return wanted

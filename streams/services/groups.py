@@ -5,7 +5,7 @@ What the log was not told, because it went away or the process ended in between,
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -270,9 +270,18 @@ def _ask_whether_there(group: Group) -> None:
 
 
 def offset_of_position(
-    stream: Stream, position: str, *, offset: int | None = None, timestamp: datetime | None = None
+    stream: Stream,
+    position: str,
+    *,
+    offset: int | None = None,
+    timestamp: datetime | None = None,
+    filter_keys: Sequence[str] = (),
 ) -> int:
-    """The next offset that a position means: ``earliest``, ``latest``, ``last``, ``offset``, ``timestamp``."""
+    """The next offset that a position means: ``earliest``, ``latest``, ``last``, ``offset``, ``timestamp``.
+
+    Args:
+        filter_keys: ``last`` is the last message that one of these patterns matches.
+    """
     at = store.log().run(read.position(stream.stream_id))
     match position:
         case "earliest":
@@ -280,7 +289,7 @@ def offset_of_position(
         case "latest":
             return at.last + 1
         case "last":
-            return max(at.floor, at.last)
+            return store.log().run(lag.last_matching(stream.stream_id, filter_keys))
         case "offset" if offset is not None:
             return max(at.floor, min(offset, at.last + 1))
         case "timestamp" if timestamp is not None:
@@ -293,7 +302,11 @@ def _start(group: Group) -> int:
     """Up to which offset everything counts as delivered for a new group."""
     return (
         offset_of_position(
-            group.stream, group.start_from, offset=group.start_offset, timestamp=group.start_timestamp
+            group.stream,
+            group.start_from,
+            offset=group.start_offset,
+            timestamp=group.start_timestamp,
+            filter_keys=group.filter_keys,
         )
         - 1
     )

@@ -93,6 +93,21 @@ def test_where_it_starts(owner: Api, path: str, start: dict[str, Any], first: li
     assert fetch(owner) == first
 
 
+@pytest.mark.parametrize(
+    ("filter_keys", "first"),
+    [([], [4]), (["k.*"], [4]), (["k.2", "k.5"], [2]), (["x.>"], []), (["k.3", "k.1"], [3])],
+)
+def test_the_last_is_the_last_that_is_there_and_that_the_group_wants(
+    owner: Api, path: str, filter_keys: list[str], first: list[int]
+) -> None:
+    store.log().run(trim.delete(stream_id(owner), [5]))
+    assert (
+        owner.post(path, {"name": "g", "start_from": "last", "filter_keys": filter_keys}).status_code == 201
+    )
+    assert owner.get(f"{path}/g").json()["lag"] == len(first)
+    assert fetch(owner) == first
+
+
 def test_a_group_may_be_ordered_by_key_and_changed(owner: Api, path: str) -> None:
     assert owner.post(path, {"name": "g", "ordered_by_key": True}).json()["ordered_by_key"] is True
     assert owner.post(path, {"name": "g"}).status_code == 409
