@@ -27,6 +27,9 @@ server. Any other is refused by a full server before it has begun."""
 
 _BEGIN = "lib/_library"
 
+_LOCAL = re.compile(r"^local (function )?([\w, ]+?)(?= =|\(|$)", re.MULTILINE)
+"""A name, or some, that a file under lib/ begins a line with."""
+
 _KEY = re.compile(r"^-- KEYS\[\d+\] (\w+)", re.MULTILINE)
 _HEADER = re.compile(r"^-- (include|flags): (.+)$", re.MULTILINE)
 
@@ -102,7 +105,7 @@ def text() -> str:
 
 
 def _text(library: str) -> str:
-    parts = [f"#!lua name={library}", *map(_source, [_BEGIN, *_shared()])]
+    parts = [f"#!lua name={library}", _source(_BEGIN), *map(_enclosed, _shared())]
     for verb in verbs():
         flags = ", ".join(f"'{flag}'" for flag in header(verb, "flags"))
         parts.append(
@@ -123,6 +126,28 @@ def _shared() -> Sequence[str]:
         for part in included[:1]:
             order.add(part)
     return tuple(order.static_order())
+
+
+def _enclosed(part: str) -> str:
+    """A file under lib/ in a block of its own, with what others use of it before: Lua takes 200 names side by side."""
+    source = _source(part)
+    others = set[str]().union(*(_words(each) for each in [*_shared(), *verbs()] if each != part))
+    told: list[str] = []
+
+    def opened(found: re.Match[str]) -> str:
+        names = re.findall(r"\w+", found[2])
+        if others.isdisjoint(names):
+            return found[0]
+        told.extend(names)
+        return (found[1] or "") + found[2]
+
+    body = _LOCAL.sub(opened, source)
+    return f"local {', '.join(told)}\ndo\n{body}\nend\n"
+
+
+@cache
+def _words(part: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", re.sub(r"--.*$", "", _source(part), flags=re.MULTILINE)))
 
 
 def _source(part: str) -> str:
