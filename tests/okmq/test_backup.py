@@ -1,0 +1,154 @@
+"""A backup that is taken while everything goes on, brought up in another place: an exact prefix, and it goes on."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from okmq import env
+from tests.product import Product
+from tests.waiting import until
+
+pytestmark = pytest.mark.running
+
+NO_HISTORY = {"OKMQ_HISTORY": "off"}
+
+
+def manage(product: Product, *words: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "manage.py", *words],
+        cwd=env.PROJECT,
+        env=product.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@contextmanager
+def publishing(product: Product, stream: str) -> Iterator[list[int]]:
+    """Somebody publishes batches of three, one after the other; the offsets that were acknowledged."""
+    ended, acknowledged = threading.Event(), list[int]()
+
+    def publish() -> None:
+        with product.client() as client:
+            number = 0
+            while not ended.is_set():
+                number += 1
+                batch = [{"id": f"{number}-{at}", "key": f"k.{at}", "body": {"n": number}} for at in range(3)]
+                answer = client.post(f"/streams/{stream}/messages", json=batch)
+                acknowledged.extend(each["offset"] for each in answer.raise_for_status().json())
+
+    thread = threading.Thread(target=publish)
+    thread.start()
+    try:
+        yield acknowledged
+    finally:
+        ended.set()
+        thread.join()
+
+
+def everything(product: Product, stream: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    with product.client() as client:
+        while True:
+            start = found[-1]["offset"] + 1 if found else 1
+            page = (
+                client.get(f"/streams/{stream}/messages?offset={start}&limit=10000").raise_for_status().json()
+            )
+            if not page:
+                return found
+            found += page
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Product]:
+    product = Product(data_dir=tmp_path / "elsewhere", more=NO_HISTORY)
+    try:
+        yield product
+    finally:
+        product.end_all()
+
+
+@pytest.mark.timeout(400)
+def test_a_backup_under_load_is_an_exact_prefix_elsewhere(
+    product: Product, elsewhere: Product, tmp_path: Path
+) -> None:
+    product.more = NO_HISTORY
+    product.start()
+    copy = tmp_path / "copy"
+    with product.client() as client:
+        client.post("/streams/", json={"name": "s", "labels": {"a": "b"}}).raise_for_status()
+        client.post("/streams/s/groups/", json={"name": "g", "ack_wait": 600}).raise_for_status()
+        with publishing(product, "s") as acknowledged:
+            until(lambda: len(acknowledged) > 300)
+            taken = client.post("/streams/s/groups/g/fetch", json={"limit": 50, "wait": 0}).json()
+            leases = [each["lease"] for each in taken]
+            assert client.post("/streams/s/groups/g/ack", json={"leases": leases[:20]}).json() == {
+                "acked": 20
+            }
+            client.post("/streams/s/commit", json={"offset": 100}).raise_for_status()
+            before = len(acknowledged)
+            code, out, err = manage(product, "okmq_backup", str(copy))
+            assert code == 0, err
+            assert "streams with" in out
+            after = len(acknowledged)
+            until(lambda: len(acknowledged) > after + 30, what="it goes on")
+    whole = everything(product, "s")
+
+    assert manage(elsewhere, "okmq_restore", "--check", str(copy))[0] == 0
+    assert manage(elsewhere, "okmq_restore", str(copy))[0] == 0
+    elsewhere.start()
+    part = everything(elsewhere, "s")
+    assert before <= len(part) < len(whole)
+    assert part == whole[: len(part)]
+    assert len(part) % 3 == 0
+    code, _, err = manage(elsewhere, "okmq_fsck")
+    assert code == 0, err
+    code, _, err = manage(elsewhere, "okmq_verify_events")
+    assert code == 0, err
+    with elsewhere.client() as client:
+        shown = client.get("/streams/s").json()
+        assert (shown["committed_offset"], shown["labels"], shown["messages"]) == (100, {"a": "b"}, len(part))
+        assert client.get("/streams/s/groups/g").json()["ack_pending"] == 30
+        assert client.post("/streams/s/groups/g/ack", json={"leases": leases[20:]}).json() == {"acked": 30}
+        known, fresh = client.post(
+            "/streams/s/messages", json=[{"id": part[-1]["id"], "body": 1}, {"id": "fresh", "body": 1}]
+        ).json()
+    assert (known["duplicate"], known["offset"]) == (True, len(part))
+    assert (fresh["duplicate"], fresh["offset"]) == (False, len(part) + 1)
+
+
+def test_what_is_damaged_or_in_the_way_is_one_sentence_and_changes_nothing(
+    product: Product, elsewhere: Product, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    assert "The message store does not answer" in refused(product, "okmq_backup", str(copy))
+    assert not copy.exists()
+    product.more = NO_HISTORY
+    product.start()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("mine")
+    assert "is not empty" in refused(product, "okmq_backup", str(tmp_path / "full"))
+    assert (tmp_path / "full" / "mine").read_text() == "mine"
+    assert manage(product, "okmq_backup", str(copy))[0] == 0
+    assert "is in use by another OKMQ" in refused(product, "okmq_restore", str(copy))
+    assert "is no backup" in refused(elsewhere, "okmq_restore", str(tmp_path / "full"))
+    with (copy / "log.rdb").open("r+b") as file:
+        file.seek(20)
+        file.write(b"?")
+    assert "the backup is damaged" in refused(elsewhere, "okmq_restore", str(copy))
+    assert not (elsewhere.data_dir / "okmq.sqlite3").exists()
+
+
+def refused(product: Product, *words: str) -> str:
+    code, out, err = manage(product, *words)
+    assert (code, out) == (1, "")
+    assert len(err.strip().splitlines()) == 1, err
+    return err
