@@ -1,0 +1,85 @@
+"""``manage.py okmq_doctor`` of a product that is well, and of some that are not."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from okmq import env
+from streams.log.client import Log
+from tests.product import Product
+from tests.waiting import until
+
+pytestmark = pytest.mark.running
+
+
+def doctor(product: Product) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "okmq_doctor"],
+        cwd=env.PROJECT,
+        env=product.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout
+
+
+def looks(out: str) -> dict[str, str]:
+    """What it says about each thing: the mark and the sentence."""
+    rows = [line for line in out.splitlines() if line[:2] in {"ok", "! ", "!!"}]
+    return {row[4:].split("  ")[0]: f"{row[:2].strip()} {row[4:].split('  ', 1)[1].strip()}" for row in rows}
+
+
+def test_it_has_nothing_to_say_against_one_that_is_well_and_tells_what_is_changed(product: Product) -> None:
+    product.more = {"OKMQ_HISTORY": "off"}
+    product.start()
+    code, out = doctor(product)
+    told = looks(out)
+    assert told["message store"].startswith("ok answers")
+    assert told["durability"] == "ok what is acknowledged is on disk"
+    assert told["database"].startswith("ok ")
+    assert {told[name].split()[0] for name in ("web", "worker", "valkey")} == {"ok"}
+    assert code in {0, 1}  # 1: the machine of the test is short of room
+    assert "!!" not in out
+
+    log = Log(f"unix://{env.private_socket(product.data_dir)}")
+    log.client.execute_command("CONFIG", "SET", "appendfsync", "everysec")
+    log.client.execute_command("CONFIG", "SET", "maxmemory", "1mb")
+    killed = product.pid("worker")
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: product.processes()["worker"].pid not in (None, killed))
+    code, out = doctor(product)
+    told = looks(out)
+    assert told["durability"].startswith("! publishes are promised 'window'")
+    assert "→ OKMQ_FSYNC=always" in out
+    assert told["message store"] == "!! its memory is used up: nothing can be published"
+    assert told["worker"].startswith("! exited with signal 9")
+    assert code == 2
+    log.close()
+
+
+def test_it_says_what_to_do_where_nothing_runs(product: Product) -> None:
+    product.more = {"OKMQ_HISTORY": "off"}
+    code, out = doctor(product)
+    assert code == 2
+    told = looks(out)
+    assert told["processes"] == "!! OKMQ does not run on this data folder"
+    assert told["message store"].startswith("!! No server can be reached")
+    assert told["database"] == "!! there is none yet"
+    assert out.count("→ make run") >= 3
+    assert not (product.data_dir / "okmq.sqlite3").exists()
+
+
+def test_a_database_of_an_older_version_is_told(product: Product) -> None:
+    product.more = {"OKMQ_HISTORY": "off"}
+    subprocess.run(
+        [sys.executable, "manage.py", "migrate", "streams", "0010", "--verbosity", "0"],
+        cwd=env.PROJECT,
+        env=product.environ,
+        check=True,
+    )
+    assert "migrations are not applied" in looks(doctor(product)[1])["database"]
