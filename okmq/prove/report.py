@@ -138,6 +138,11 @@ PROMISES: tuple[Promise, ...] = (
         figure=_cuts,
     ),
     Promise(
+        sentence="A backup that is taken under load and restored elsewhere is an exact prefix of every stream, with "
+        "its groups",
+        test="tests/okmq/test_backup.py::test_a_backup_under_load_is_an_exact_prefix_elsewhere",
+    ),
+    Promise(
         sentence="Scripts and functions that the server forgot are there again within one request",
         test="tests/streams/log/test_library.py::test_a_flush_is_healed_within_the_call",
     ),
