@@ -27,6 +27,7 @@ SETTINGS = (
 
 PUBLISHED_AT_ONCE = 500
 """Streams in one round trip: nobody else waits for more than that."""
+REMOVED_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,17 +124,48 @@ def _registration(stream: Registered, settings: Mapping[str, Any]) -> Script:
 
 def stream_remove(stream_id: str, *, workspace_id: int, name: str) -> Op[None]:
     """Delete a stream with everything in it; those who wait on it are told. Twice is no error."""
-    held = yield ("HGET", keys.names(workspace_id), name)
-    if held is not None and held.decode() == stream_id:
-        yield ("HDEL", keys.names(workspace_id), name)
-        yield ("HDEL", keys.patterns(workspace_id), name)
+    yield from streams_remove([(stream_id, workspace_id, name)])
+
+
+def streams_remove(streams: Sequence[tuple[str, int, str]]) -> Op[None]:
+    """Delete streams, each by internal id, workspace and name, with everything in them; those who wait are told.
+
+    Raises:
+        StoreUnavailable: some may be gone. The registry names those that are not, and doing it again does the rest.
+    """
+    durable = [each for each in streams if not keys.in_memory(each[0])]
+    parts = [durable[n : n + REMOVED_AT_ONCE] for n in range(0, len(durable), REMOVED_AT_ONCE)]
+    # Those in memory one by one: their server may be away.
+    parts += [[each] for each in streams if keys.in_memory(each[0])]
+    for part in parts:
+        yield from _names_remove(part)
+        ids = [stream_id for stream_id, _, _ in part]
+        found = yield Pipeline([("SMEMBERS", keys.groups(stream_id)) for stream_id in ids])
+        yield from _all_of(
+            [_removal(stream_id, groups) for stream_id, groups in zip(ids, found, strict=True)]
+        )
+        lists = (keys.REGISTRY, keys.MEMORY_RESERVED, keys.MEMORY_HELD)
+        yield Pipeline([("HDEL", key, *ids) for key in lists])
+
+
+def _names_remove(streams: Sequence[tuple[str, int, str]]) -> Op[None]:
+    """Let the names lead nowhere, unless they lead to other streams by now."""
+    held = yield Pipeline([("HGET", keys.names(workspace_id), name) for _, workspace_id, name in streams])
+    leading = [each for each, found in zip(streams, held, strict=True) if found == each[0].encode()]
+    if leading:
+        yield Pipeline(
+            [
+                ("HDEL", lists(workspace_id), name)
+                for _, workspace_id, name in leading
+                for lists in (keys.names, keys.patterns)
+            ]
+        )
         yield ("PUBLISH", keys.CHANGED, "stream")
-    yield ("HDEL", keys.REGISTRY, stream_id)
-    if keys.in_memory(stream_id):
-        yield Pipeline([("HDEL", key, stream_id) for key in (keys.MEMORY_RESERVED, keys.MEMORY_HELD)])
-    groups = yield ("SMEMBERS", keys.groups(stream_id))
+
+
+def _removal(stream_id: str, groups: Sequence[bytes]) -> Script:
     of_groups = [key for group in groups for key in keys.all_of_group(stream_id, group.decode())]
-    yield Script("remove", [*keys.all_of(stream_id), *of_groups], [keys.wake(stream_id)])
+    return Script("remove", [*keys.all_of(stream_id), *of_groups], [keys.wake(stream_id)])
 
 
 def stream_settings(stream_id: str) -> Op[dict[str, Any] | None]:

@@ -130,8 +130,8 @@ def _registry() -> Iterable[Finding]:
             yield Finding(
                 stream_id=each.stream_id,
                 what="no row",
-                sentence=f"the stream {each.name} is in the log and not in the database; the next start of OKMQ "
-                "takes it away",
+                sentence=f"the stream {each.name} is in the log and not in the database; the worker takes it "
+                "away",
             )
     names = {
         workspace_id: log.run(config.names_in(workspace_id))

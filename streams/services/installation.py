@@ -9,7 +9,7 @@ from django.db import transaction
 
 from streams import bearer, selectors, store
 from streams.access import SYSTEM
-from streams.log import config, keys, scripts
+from streams.log import config, scripts
 from streams.log.errors import StoreUnavailable
 from streams.models import (
     DEFAULT_WORKSPACE,
@@ -25,6 +25,7 @@ from streams.models.stream import Storage
 from streams.services.events import event_record
 from streams.services.group_repairs import groups_repair
 from streams.services.groups import group_publish
+from streams.services.stream_repairs import leftovers_remove
 from streams.services.streams import internal_stream, streams_publish
 from streams.services.tokens import token_create, token_publish
 from streams.services.upkeep import memory_fill
@@ -79,16 +80,8 @@ def configuration_republish() -> tuple[int, int]:
     tokens = list(Token.objects.select_related("workspace"))
     for token in tokens:
         token_publish(token)
-    known = {stream.stream_id for stream in streams}
-    for held in store.log().run(config.streams()):
-        if held.stream_id not in known:
-            removal = config.stream_remove(held.stream_id, workspace_id=held.workspace_id, name=held.name)
-            with (
-                contextlib.suppress(StoreUnavailable)
-                if keys.in_memory(held.stream_id)
-                else contextlib.nullcontext()
-            ):
-                store.log().run(removal)
+    held = store.log().run(config.streams())
+    leftovers_remove(held, with_memory=False)
     return len(streams), len(tokens)
 
 

@@ -9,7 +9,7 @@ from streams import store
 from streams.access import Actor
 from streams.errors import Refusal, stream_not_found
 from streams.log import config, keys, stats, trim
-from streams.log.client import one
+from streams.log.client import Pipeline, one
 from streams.models import (
     DEFAULT_WORKSPACE,
     Event,
@@ -21,7 +21,7 @@ from streams.models import (
     Workspace,
 )
 from streams.models.stream import Retention, Storage
-from streams.services.events import event_of, event_record, events_append
+from streams.services.events import event_of, events_append
 from streams.services.group_losses import group_losses_close
 from streams.services.limits import resettled, settled
 from streams.services.memory import memory_begin
@@ -50,6 +50,7 @@ PAGES_AT_ONCE = 150
 
 TOLD_AT_ONCE = 1000
 """Streams that the database is asked of together after the log was told: as many as one call makes."""
+DELETED_AT_ONCE = 200
 
 ONE_WAY = ("deny_delete", "deny_purge", "sealed")
 CHANGEABLE_WHEN_SEALED = frozenset({"description", "labels", "sealed"})
@@ -254,25 +255,40 @@ def stream_row_change(
     return stream, [event]
 
 
-@transaction.atomic
 def stream_delete(stream: Stream, *, actor: Actor) -> None:
     """Delete a stream with its messages and rollups; a stream made again under the name has nothing of it."""
-    stream_id, workspace_id, name = stream.stream_id, stream.workspace_id, stream.name
-    # Asked before anything is gone: while its server is away, the stream stays whole and can be deleted later.
-    store.log().run(one(("EXISTS", keys.meta(stream_id))))
-    group_losses_close(Group.objects.filter(stream=stream).select_related("stream"))
-    Rollup.objects.filter(stream_id=stream_id).delete()
-    RollupPosition.objects.filter(stream_id=stream_id).delete()
-    stream.delete()
-    event_record(
-        stream.workspace,
-        kind="stream.deleted",
-        actor=actor,
-        stream=name,
-        before=settings_of(stream),
-        summary=f"Stream {name} was deleted with all its messages.",
+    streams_delete([stream], actor=actor)
+
+
+@transaction.atomic
+def streams_delete(streams: Sequence[Stream], *, actor: Actor) -> None:
+    """Delete streams, all of them or none."""
+    if not streams:
+        return
+    # Asked before anything is gone: while its server is away, a stream stays whole and can be deleted later.
+    store.log().run(one(Pipeline([("EXISTS", keys.meta(each.stream_id)) for each in streams])))
+    for first in range(0, len(streams), DELETED_AT_ONCE):
+        ids = [each.stream_id for each in streams[first : first + DELETED_AT_ONCE]]
+        group_losses_close(Group.objects.filter(stream__stream_id__in=ids).select_related("stream"))
+        Rollup.objects.filter(stream_id__in=ids).delete()
+        RollupPosition.objects.filter(stream_id__in=ids).delete()
+        Stream.objects.filter(stream_id__in=ids).delete()
+    events_append(
+        [
+            event_of(
+                each.workspace,
+                kind="stream.deleted",
+                actor=actor,
+                stream=each.name,
+                before=settings_of(each),
+                summary=f"Stream {each.name} was deleted with all its messages.",
+            )
+            for each in streams
+        ]
     )
-    transaction.on_commit(lambda: _remove(stream_id, workspace_id=workspace_id, name=name))
+    gone = [(each.stream_id, each.workspace_id, each.name) for each in streams]
+    # Should the store go away now, the worker takes out what is left (``stream_repairs``).
+    transaction.on_commit(lambda: store.log().run(config.streams_remove(gone)))
 
 
 def streams_publish(streams: Sequence[Stream]) -> None:

@@ -12,7 +12,7 @@ from streams.log import config
 from streams.models import DEFAULT_WORKSPACE, Policy, Token, Workspace
 from streams.services.events import event_of, event_record, events_append
 from streams.services.plans import clamped
-from streams.services.streams import stream_delete, streams_publish
+from streams.services.streams import streams_delete, streams_publish
 from streams.services.tokens import token_revoke, tokens_of_workspace_publish
 
 SETTINGS = ("plan", "rate_limit", "rate_burst")
@@ -145,8 +145,7 @@ def workspace_delete(workspace: Workspace, *, actor: Actor) -> None:
     # Everything is locked before the first event is recorded; nobody can make a stream in it from here on.
     workspace = Workspace.objects.select_for_update().get(pk=workspace.pk)
     streams = workspace.streams.select_for_update(of=("self",)).select_related("workspace").order_by("pk")
-    for stream in list(streams):
-        stream_delete(stream, actor=actor)
+    streams_delete(list(streams), actor=actor)
     for token in Token.objects.filter(workspace=workspace).select_related("workspace"):
         token_revoke(token, actor=actor)
     workspace_id = workspace.pk

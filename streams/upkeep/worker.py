@@ -152,6 +152,7 @@ class Worker:
         if self._repaired_at < time.monotonic() - REPAIRS_EVERY_S:
             self._repaired_at = time.monotonic()
             await sync_to_async(stream_repairs.streams_repair)(with_memory=answers)
+            await sync_to_async(stream_repairs.leftovers_remove)(registered.values(), with_memory=answers)
             await sync_to_async(group_repairs.groups_repair)(reachable)
         if self._chain_at < time.monotonic() - CHAIN_EVERY_S:
             self._chain_at = time.monotonic()

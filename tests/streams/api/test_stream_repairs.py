@@ -5,13 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.db import transaction
 
 from streams import store
+from streams.access import SYSTEM
 from streams.log import config
 from streams.log.client import Log
+from streams.log.errors import StoreUnavailable
 from streams.models import Stream, Workspace
 from streams.services import streams as service
-from streams.services.stream_repairs import streams_repair
+from streams.services.stream_repairs import leftovers_remove, streams_repair
 from tests.streams.api.conftest import Api
 
 
@@ -69,6 +72,36 @@ def test_a_change_that_comes_while_the_log_is_told_is_told_too(
     service.streams_publish([stale])
     assert held(owner.workspace, "orders")["max_messages"] == 3
     assert "orders" not in streams_repair(with_memory=True)
+
+
+def listed(workspace: Workspace) -> list[config.Registered]:
+    """A workspace's streams in the log's registry."""
+    return [each for each in store.log().run(config.streams()) if each.workspace_id == workspace.pk]
+
+
+def test_a_stream_that_was_deleted_while_the_log_went_away_is_taken_out_later(
+    owner: Api, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("orders", "kept"):
+        owner.post("streams/", {"name": name})
+    owner.post("streams/orders/groups", {"name": "billing"})
+    stream = Stream.objects.select_related("workspace").get(workspace=owner.workspace, name="orders")
+    nobody, there = Log(f"unix://{tmp_path}/nobody.sock"), store.log()
+
+    @transaction.atomic
+    def delete() -> None:
+        transaction.on_commit(lambda: patch.setattr(store, "log", lambda: nobody))
+        service.stream_delete(stream, actor=SYSTEM)
+
+    with monkeypatch.context() as patch, pytest.raises(StoreUnavailable):
+        delete()
+    nobody.close()
+    assert there.run(config.stream_settings(stream.stream_id)) is not None
+    assert leftovers_remove(listed(owner.workspace), with_memory=True) == ["orders"]
+    assert [each.name for each in listed(owner.workspace)] == ["kept"]
+    assert there.client.keys(f"okmq:{{{stream.stream_id}}}:*") == []
+    assert there.run(config.names_in(owner.workspace.pk)).keys() == {"kept"}
+    assert owner.post("streams/", {"name": "orders"}).json()["groups"] == 0
 
 
 def sent(caller: Api, method: str, path: str, body: object) -> int:

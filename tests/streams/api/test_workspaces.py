@@ -3,9 +3,12 @@
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from streams import bearer, store
 from streams.log import config
+from streams.log.client import Log
 from streams.models import Stream, Workspace
 from tests.streams.api.conftest import Api, caller, code, fields
 
@@ -32,6 +35,36 @@ def test_a_workspace_is_made_listed_and_deleted_with_everything(ruler: Api, uniq
     assert store.log().run(config.stream_settings(stream.stream_id)) is None
     assert store.log().run(config.names_in(inside.workspace.pk)) == {}
     assert code(ruler.delete(f"workspaces/{unique}")) == "workspace_not_found"
+
+
+def test_a_workspace_of_many_streams_is_deleted_with_few_questions(
+    ruler: Api, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two thousand took more than a minute one by one, and the writers of all workspaces waited."""
+    asked: list[object] = []
+    send = Log._send
+
+    def counting(log: Log, command: Any) -> Any:
+        asked.append(command)
+        return send(log, command)
+
+    monkeypatch.setattr(Log, "_send", counting)
+
+    def cost_of_deleting(streams: int) -> tuple[int, int]:
+        name = f"{unique[:40]}-{streams}"
+        assert ruler.post("workspaces/", {"name": name}).status_code == 201
+        inside = caller(Workspace.objects.get(name=name))
+        made = inside.post("streams/", [{"name": f"s{n}"} for n in range(streams)])
+        assert made.status_code == 201
+        asked.clear()
+        with CaptureQueriesContext(connection) as queries:
+            assert ruler.delete(f"workspaces/{name}").status_code == 204
+        assert store.log().run(config.names_in(inside.workspace.pk)) == {}
+        return len(queries), len(asked)
+
+    few, many = cost_of_deleting(2), cost_of_deleting(90)
+    assert many[0] <= few[0] + 5
+    assert many[1] <= few[1] + 5
 
 
 def test_a_name_is_taken_once(ruler: Api, owner: Api) -> None:

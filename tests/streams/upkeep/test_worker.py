@@ -61,10 +61,18 @@ def status(name: str, state: str = "running", *, restarts: int = 0, note: str = 
     return ProcessStatus(name=name, pid=1, state=state, restarts=restarts, since=0.0, note=note)  # type: ignore[arg-type]
 
 
+def rows(*stream_ids: str) -> None:
+    """Have the database know streams of the log: others it takes for deleted ones."""
+    workspace = Workspace.objects.create(name="upkeep")
+    for stream_id in stream_ids:
+        Stream.objects.create(workspace=workspace, name=f"s-{stream_id}", stream_id=stream_id, is_told=True)
+
+
 def test_one_worker_at_a_time_and_another_takes_over(
     valkey: str, log: Log, make_stream: MakeStream, tmp_path: Path
 ) -> None:
     first_stream, second_stream = make_stream(), make_stream()
+    rows(first_stream, second_stream)
 
     async def run() -> None:
         first, second = Watched(valkey, tmp_path / "none"), Watched(valkey, tmp_path / "none")
@@ -130,6 +138,7 @@ def test_on_a_full_store_limits_remove_messages_and_notes_become_events(tmp_path
         settings = {"dedup_window": 86_400, "max_message_bytes": 1_048_576, "discard": "old"}
         metrics = replace(stream, stream_id=METRICS_STREAM_ID, name="metrics", internal=True)
         log.run(config.streams_publish([(stream, settings), (metrics, settings)]))
+        rows(stream.stream_id, METRICS_STREAM_ID)
         fill(log, stream.stream_id, 5)
         log.client.execute_command("CONFIG", "SET", "maxmemory", "1mb")
         log.run(config.stream_publish(stream, {**settings, "max_messages": 1}))
@@ -159,6 +168,23 @@ def test_on_a_full_store_limits_remove_messages_and_notes_become_events(tmp_path
 
         asyncio.run(run())
         log.close()
+
+
+def test_a_stream_that_only_the_log_has_is_taken_out(
+    valkey: str, log: Log, make_stream: MakeStream, tmp_path: Path
+) -> None:
+    left, kept = make_stream(), make_stream()
+    rows(kept)
+
+    async def run() -> None:
+        watched = Watched(valkey, tmp_path / "none")
+        task = asyncio.create_task(watched.worker.run())
+        await until(lambda: log.run(config.stream_settings(left)) is None)
+        watched.worker.stop()
+        await task
+
+    asyncio.run(run())
+    assert log.run(config.stream_settings(kept)) is not None
 
 
 def test_a_stream_that_the_log_was_not_told_of_is_told_of(valkey: str, log: Log, tmp_path: Path) -> None:
