@@ -187,6 +187,12 @@ DURABILITY = {
         "schema": {"type": "string", "enum": ["fsync", "window", "memory"]},
     }
 }
+GOES_ON = {
+    "Link": {
+        "description": 'Where a search that stopped goes on: `<…>; rel="next"`, relative to the request.',
+        "schema": {"type": "string"},
+    }
+}
 RECEIPTS = {"type": "array", "items": ref("Receipt")}
 KEY_PATTERN = text(
     "A key pattern: `*` one token, `>` the rest.", maxLength=naming.LONGEST_KEY, pattern=f"^{naming.PATTERN}$"
@@ -267,8 +273,11 @@ PATHS: Mapping[str, Schema] = {
                 query("key", KEY_PATTERN),
                 query("id", text("Browse the message with this id.", minLength=1, maxLength=50)),
             ),
-            success={"200": answer({"type": "array", "items": ref("Message")}, "In offset order.")},
-            description="Reading changes nothing. An answer stops at 16 MiB of messages.",
+            success={
+                "200": answer({"type": "array", "items": ref("Message")}, "In offset order.", headers=GOES_ON)
+            },
+            description="Reading changes nothing. An answer stops at 16 MiB of messages, and a search for a key "
+            "or an id after five seconds: its Link names where to go on, also where nothing was found yet.",
         ),
         "delete": operation(
             "messages_purge",

@@ -1,9 +1,12 @@
 """Reading: from the committed offset with long poll, and browsing, which moves nothing."""
 
 import asyncio
+import math
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from streams.dataplane.context import Context
 from streams.dataplane.request import (
@@ -26,6 +29,11 @@ from streams.log.errors import LogError, StreamNotFound
 MOST = 10_000
 LONGEST_WAIT_S = 30.0
 LONGEST_ID = 50
+
+SEARCH_WITHIN_S = 5.0
+"""How long one request looks through messages for those of a key or an id; the answer then names where to go on."""
+
+_PARAMETERS = ("limit", "wait", "offset", "from", "before", "key", "id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +58,21 @@ async def read_messages(context: Context, request: Request, name: str) -> Respon
     grant = request.grant
     await context.directory.stream(grant, name, may="read")
     query = _parse(request)
-    found = await _find(context, grant, name, query)
-    if not found and query.wait_s > 0:
-        found = await _wait(context, request, grant, name, query)
-    return Response(b"[" + b",".join(map(entries.to_json, found)) + b"]")
+    found, stopped_at = await _find(context, grant, name, query)
+    if not found and stopped_at is None and query.wait_s > 0:
+        found, stopped_at = await _wait(context, request, grant, name, query)
+    body = b"[" + b",".join(map(entries.to_json, found)) + b"]"
+    return Response(body, headers=_link(request, name, query, len(found), stopped_at))
+
+
+def _link(request: Request, name: str, query: Query, found: int, stopped_at: int | None) -> Mapping[str, str]:
+    """Where a search that stopped goes on: from there, for what is still wanted."""
+    if stopped_at is None:
+        return {}
+    given = request.query(*_PARAMETERS)
+    on = "offset" if query.before is None else "before"
+    following = {**given, on: str(stopped_at), "limit": str(query.limit - found)}
+    return {"Link": f'</api/v1/streams/{name}/messages?{urlencode(following)}>; rel="next"'}
 
 
 async def read_message(context: Context, request: Request, name: str, offset: str) -> Response:
@@ -70,7 +89,7 @@ async def read_message(context: Context, request: Request, name: str, offset: st
     return Response(entries.to_json(entry))
 
 
-def select(stream_id: str, query: Query) -> Op[list[Entry]]:
+def select(stream_id: str, query: Query, scan: read.Scan) -> Op[list[Entry]]:
     """The messages that a query asks for, ascending. Its parts combine with AND."""
     if not query.is_browse:
         return (yield from read.after_committed(stream_id, query.limit))
@@ -82,15 +101,19 @@ def select(stream_id: str, query: Query) -> Op[list[Entry]]:
     if query.id is not None:
         newest = yield from read.entry_of_id(stream_id, at, query.id)
         if newest is not None:
-            return (yield from _with_id(stream_id, at, query, start, newest))
+            return (yield from _with_id(stream_id, at, query, start, newest, scan))
     if query.before is not None:
         return (
-            yield from read.backward(stream_id, at, query.before, query.limit, start=start, wanted=wanted)
+            yield from read.backward(
+                stream_id, at, query.before, query.limit, start=start, wanted=wanted, scan=scan
+            )
         )
-    return (yield from read.forward(stream_id, at, start, query.limit, wanted=wanted))
+    return (yield from read.forward(stream_id, at, start, query.limit, wanted=wanted, scan=scan))
 
 
-def _with_id(stream_id: str, at: read.Position, query: Query, start: int, newest: Entry) -> Op[list[Entry]]:
+def _with_id(
+    stream_id: str, at: read.Position, query: Query, start: int, newest: Entry, scan: read.Scan
+) -> Op[list[Entry]]:
     """The messages of an id of which the newest is known: others were published before the id could be forgotten."""
     wanted = _wanted(query)
     offset, published_ms = entries.position(newest)
@@ -98,26 +121,41 @@ def _with_id(stream_id: str, at: read.Position, query: Query, start: int, newest
     older = yield from read.offset_at(stream_id, max(0, published_ms - at.dedup_window_ms + 1))
     older = min(older, stop, offset)
     if query.before is None:
-        found = yield from read.forward(stream_id, at, start, query.limit, stop=older, wanted=wanted)
+        found = yield from read.forward(
+            stream_id, at, start, query.limit, stop=older, wanted=wanted, scan=scan
+        )
+        if scan.stopped_at is not None:
+            return found
     else:
-        found = yield from read.backward(stream_id, at, older, query.limit, start=start, wanted=wanted)
+        found = yield from read.backward(
+            stream_id, at, older, query.limit, start=start, wanted=wanted, scan=scan
+        )
     if start <= offset < stop and wanted is not None and wanted(newest):
         found = [*found, newest]
     return found[: query.limit] if query.before is None else found[-query.limit :]
 
 
-async def _find(context: Context, grant: TokenGrant, name: str, query: Query) -> list[Entry]:
+Found = tuple[list[Entry], int | None]
+"""Messages, and where a search for more has to go on."""
+
+
+async def _find(context: Context, grant: TokenGrant, name: str, query: Query) -> Found:
     try:
         return await context.directory.with_stream(
-            grant, name, lambda known: context.log.run(select(known.stream_id, query)), may="read"
+            grant, name, lambda known: _selected(context, known.stream_id, query), may="read"
         )
     except LogError as error:
         raise refusal_of(error, stream=name) from None
 
 
-async def _wait(
-    context: Context, request: Request, grant: TokenGrant, name: str, query: Query
-) -> list[Entry]:
+async def _selected(context: Context, stream_id: str, query: Query) -> Found:
+    is_search = query.key is not None or query.id is not None
+    scan = read.Scan(time.monotonic() + SEARCH_WITHIN_S if is_search else math.inf)
+    found = await context.log.run(select(stream_id, query, scan))
+    return found, scan.stopped_at if len(found) < query.limit else None
+
+
+async def _wait(context: Context, request: Request, grant: TokenGrant, name: str, query: Query) -> Found:
     """Look again whenever the stream is woken, until something is there, the time is up or the client has gone."""
     deadline = time.monotonic() + query.wait_s
     stream_id = (await context.directory.stream(grant, name, may="read")).stream_id
@@ -130,11 +168,11 @@ async def _wait(
                     stream_id, within_s=max(0.0, deadline - time.monotonic())
                 )
                 try:
-                    found = await context.log.run(select(stream_id, query))
+                    found, stopped_at = await _selected(context, stream_id, query)
                     parking.check()
                     left = deadline - time.monotonic()
-                    if found or left <= 0:
-                        return found
+                    if found or stopped_at is not None or left <= 0:
+                        return found, stopped_at
                     await asyncio.wait({waiter, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     context.wakener.forget(stream_id, waiter)
@@ -150,7 +188,7 @@ async def _wait(
 
 
 def _parse(request: Request) -> Query:
-    given = request.query("limit", "wait", "offset", "from", "before", "key", "id")
+    given = request.query(*_PARAMETERS)
     browse = any(part in given for part in ("offset", "from", "before", "key", "id"))
     default_wait = 0.0 if browse else LONGEST_WAIT_S
     message_id = given.get("id")

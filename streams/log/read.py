@@ -1,5 +1,6 @@
 """Looking at messages; nothing here changes a stream, but that what has just expired is seen to have gone."""
 
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,26 @@ class Position:
         return max(1, min(limit, PAGE, ANSWER_LIMIT_BYTES // max(1, self.widest)))
 
 
+@dataclass(slots=True)
+class Scan:
+    """How long messages that are wanted are looked for among others.
+
+    Attributes:
+        until_s: by ``time.monotonic``.
+        stopped_at: where the look has to go on, as the next ``start`` or ``before``; None: it came to its end.
+    """
+
+    until_s: float
+    stopped_at: int | None = None
+
+    def stops(self, at: int) -> bool:
+        """Whether the look stops here."""
+        if time.monotonic() < self.until_s:
+            return False
+        self.stopped_at = at
+        return True
+
+
 def position(stream_id: str) -> Op[Position]:
     """Where a stream stands.
 
@@ -93,6 +114,7 @@ def forward(
     *,
     stop: int | None = None,
     wanted: Wanted | None = None,
+    scan: Scan | None = None,
 ) -> Op[list[Entry]]:
     """Visible messages from offset ``start`` (and below ``stop``) in offset order, at most ``limit`` wanted ones."""
     found: list[Entry] = []
@@ -114,6 +136,8 @@ def forward(
         if len(page) < count:
             break
         next_offset = entries.position(page[-1])[0] + 1
+        if scan is not None and next_offset <= last and scan.stops(next_offset):
+            break
     return found
 
 
@@ -125,6 +149,7 @@ def backward(
     *,
     start: int = 0,
     wanted: Wanted | None = None,
+    scan: Scan | None = None,
 ) -> Op[list[Entry]]:
     """The newest visible messages below offset ``before`` (and from ``start``), ascending, at most ``limit``."""
     found: list[Entry] = []
@@ -151,6 +176,8 @@ def backward(
         if len(page) < count:
             break
         below = entries.position(page[-1])[0]
+        if scan is not None and below > first and scan.stops(below):
+            break
     return found[::-1]
 
 
