@@ -20,6 +20,10 @@ from redis.exceptions import TimeoutError as StoreTimeoutError
 
 Command = Sequence[Any]
 
+LOOKS = 8
+"""How often a connection is looked at within the time that an answer may take: at most one part of it later it is
+given up."""
+
 
 class Wire:
     """Sends commands; belongs to one event loop. The connection is made when it is needed, and again when it breaks.
@@ -135,9 +139,9 @@ class _Link(asyncio.Protocol):
         self._waiting: deque[tuple[asyncio.Future[list[Any]], int]] = deque()
         self._replies: list[Any] = []
         self._out: list[bytes] = []
-        self._answer_timeout_s = answer_timeout_s
+        self._look_every_s = answer_timeout_s / LOOKS
         self._answered = self._answered_before = 0
-        self._waited_before = False
+        self._looks_in_vain = 0
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self.closed = False
@@ -165,7 +169,7 @@ class _Link(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._timer = self._loop.call_later(self._answer_timeout_s, self._watch)
+        self._timer = self._loop.call_later(self._look_every_s, self._watch)
 
     def data_received(self, data: bytes) -> None:
         self._reader.feed(data)
@@ -206,11 +210,14 @@ class _Link(asyncio.Protocol):
             self._transport.write(out[0] if len(out) == 1 else b"".join(out))
 
     def _watch(self) -> None:
-        if self._waiting and self._waited_before and self._answered == self._answered_before:
+        in_vain = self._waiting and self._answered == self._answered_before
+        self._looks_in_vain = self._looks_in_vain + 1 if in_vain else 0
+        self._answered_before = self._answered
+        # What is waited for at the first of these looks may have been asked just before.
+        if self._looks_in_vain > LOOKS:
             self.abort("no answer in time")
             return
-        self._answered_before, self._waited_before = self._answered, bool(self._waiting)
-        self._timer = self._loop.call_later(self._answer_timeout_s, self._watch)
+        self._timer = self._loop.call_later(self._look_every_s, self._watch)
 
 
 def _refusal(text: str) -> RedisError:

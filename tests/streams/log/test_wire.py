@@ -132,6 +132,17 @@ async def test_an_answer_that_is_overdue_is_given_up_and_all_that_wait_with_it()
         await wire.close()
 
 
+async def test_an_answer_may_take_its_time_and_hardly_longer() -> None:
+    """Where a line is dead, whoever waits is to hear of it before their own patience ends."""
+    async with talking(lambda reader, writer: None) as url:
+        wire = wire_to(url, answer_timeout_s=1.0)
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(StoreConnectionError, match="no answer in time"):
+            await wire.call(("PING",))
+        assert 1.0 <= asyncio.get_running_loop().time() - began < 1.6
+        await wire.close()
+
+
 async def test_a_server_that_does_not_greet_is_given_up() -> None:
     async with talking(lambda reader, writer: None) as url:
         wire = Wire(f"{url}/1", connect_timeout_s=0.05, answer_timeout_s=5)
