@@ -147,6 +147,48 @@ def test_what_is_damaged_or_in_the_way_is_one_sentence_and_changes_nothing(
     assert not (elsewhere.data_dir / "okmq.sqlite3").exists()
 
 
+@pytest.mark.spark
+@pytest.mark.timeout(1200)
+def test_with_the_history_everything_published_is_in_it_once(
+    product: Product, elsewhere: Product, tmp_path: Path
+) -> None:
+    product.start()
+    with product.client() as client:
+        client.post("/streams/", json={"name": "s"}).raise_for_status()
+    archived(product, first=1, count=50)
+    code, _, err = manage(product, "okmq_backup", "--history", str(tmp_path / "copy"))
+    assert code == 0, err
+    product.stop()
+    elsewhere.more = {}
+    code, _, err = manage(elsewhere, "okmq_restore", str(tmp_path / "copy"))
+    assert code == 0, err
+    elsewhere.start()
+    archived(elsewhere, first=41, count=30)  # ten of them are known
+    with elsewhere.client() as client:
+        sql = "SELECT count(*) AS n, count(DISTINCT offset) AS offsets, max(offset) AS last FROM messages"
+        asked = client.post("/analytics/query", json={"sql": sql})
+        if asked.status_code == 202:
+            url = f"/analytics/query/{asked.json()['id']}"
+            until(lambda: client.get(url).status_code == 200, within_s=300)
+            asked = client.get(url)
+        points = client.get("/streams/s/history?step=day").json()["points"]
+    assert asked.json()["rows"] == [[70, 70, 70]]
+    assert sum(point["messages"] for point in points) == 70
+
+
+def archived(product: Product, *, first: int, count: int) -> None:
+    """Publish, and let Spark copy and count it."""
+    with product.client() as client:
+        batch = [{"id": str(n), "body": n} for n in range(first, first + count)]
+        client.post("/streams/s/messages", json=batch).raise_for_status()
+        begun = client.post("/analytics/runs/", json={}).raise_for_status().json()
+        until(
+            lambda: client.get(f"/analytics/runs/{begun['id']}").json()["state"] == "succeeded",
+            within_s=400,
+            what="the run has ended",
+        )
+
+
 def refused(product: Product, *words: str) -> str:
     code, out, err = manage(product, *words)
     assert (code, out) == (1, "")
