@@ -50,7 +50,7 @@ def cuts(data_dir: Path, history: History, *, places: int, folder: Path) -> Iter
         shutil.copytree(source, place / "appendonlydir")
         os.truncate(place / "appendonlydir" / newest.name, at)
         began = monotonic()
-        with _store(place) as log:
+        with running_store(place) as (_, log):
             took = monotonic() - began
             left, faults = _compare(log, history, batches)
         shutil.rmtree(place)
@@ -65,18 +65,23 @@ def _places(size: int, *, number: int) -> list[int]:
 
 
 @contextmanager
-def _store(folder: Path) -> Iterator[Log]:
+def running_store(folder: Path) -> Iterator[tuple[str, Log]]:
+    """A private store in a folder, empty or as another one left it: its address, and a client.
+
+    Raises:
+        Broken: it does not start.
+    """
     server = ValkeyServer(folder=folder, socket=folder / "s", fsync="always")
     output = folder.with_suffix(".output")
     with child(server.prepare(), environ=os.environ, output=output) as process:
         until, pause = monotonic() + STARTS_WITHIN_S, Event()
         while not _answers(server.url):
             if process.poll() is not None or monotonic() > until:
-                raise Broken(f"A store on a cut file does not start:\n{output.read_text()[-2000:]}")
+                raise Broken(f"A store does not start:\n{output.read_text()[-2000:]}")
             pause.wait(0.01)
         log = Log(server.url)
         try:
-            yield log
+            yield server.url, log
         finally:
             log.close()
 

@@ -4,13 +4,13 @@ import asyncio
 import os
 import random
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from time import monotonic
 
 from okmq.instance import Instance
 from okmq.prove.callers import Scene
-from okmq.prove.history import Publish
+from okmq.prove.history import Operation, Outcome, Publish
 from streams.log.client import Log
 from streams.log.commands import one
 
@@ -90,12 +90,24 @@ class Target:
 
     def _first_after(self, since: float) -> float | None:
         found = None
-        for each in reversed(self.scene.history.operations):
-            if each.ended < since:
-                break
+        for each in self.since(since):
             if isinstance(each, Publish) and each.outcome == "ok" and each.began >= since:
                 found = each.ended
         return found
+
+    def since(self, moment: float) -> Iterator[Operation]:
+        """What ended after a moment, the newest first."""
+        for each in reversed(self.scene.history.operations):
+            if each.ended < moment:
+                return
+            yield each
+
+    def saw(self, kind: type[Operation], outcome: Outcome, since: float) -> bool:
+        """Whether a call of this kind that was sent after a moment ended so."""
+        return any(
+            isinstance(each, kind) and each.outcome == outcome and each.began >= since
+            for each in self.since(since)
+        )
 
     async def promises(self, promise: str, *, since: float) -> float:
         """The moment at which answers to publishes carried a promise.
@@ -108,9 +120,9 @@ class Target:
         return await self.wait(lambda: self._promised(since) == promise, what=what, within_s=within_s)
 
     def _promised(self, since: float) -> str:
-        for each in reversed(self.scene.history.operations):
+        for each in self.since(since):
             if isinstance(each, Publish) and each.outcome == "ok":
-                return each.durability if each.ended >= since else ""
+                return each.durability
         return ""
 
     async def all_run(self) -> None:

@@ -12,12 +12,17 @@ from okmq.prove import faults
 from okmq.prove.checking import Verdict, check
 from okmq.prove.cuts import Cut, cuts
 from okmq.prove.faults import Fault, Struck, Target
+from okmq.prove.full import memory_used_up
 from okmq.prove.history import History, in_flight
 from okmq.prove.load import Load
+from okmq.prove.lossy import Bad, on_a_bad_line
 
 SURGE_S = 0.3
 REST_S = 1.0
 ENOUGH_IN_FLIGHT = 1000
+MAY_GROW, MAY_BE_MADE = 1.05, 8
+"""Open files after a bad line against before; a connection or two may just be made again."""
+
 RECOVERY_S_PER_MILLION = 5.0
 FOR_FAULTS = 0.55
 """This part of the time at most is for faults; then come the end of the load, the judgement and the cuts."""
@@ -29,6 +34,7 @@ Say = Callable[[str], None]
 class Plan:
     """How often each fault strikes; ``cuts``: at how many places the append-only file is cut.
 
+    ``bad_line_s``: how long the store's answers get lost on their way.
     ``within_s``: on a machine that is too slow for all of it, what is left out so that the whole takes no longer.
     """
 
@@ -40,6 +46,7 @@ class Plan:
     stop_s: float
     commands: int
     cuts: int
+    bad_line_s: float = 0.0
     within_s: float = float("inf")
 
     def faults(self) -> list[Fault]:
@@ -57,6 +64,7 @@ class Plan:
                 faults.told_to_the_store(("SCRIPT", "FLUSH"), ("FUNCTION", "FLUSH")),
                 faults.told_to_the_store(("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")),
                 faults.fsync_switched_off,
+                memory_used_up,
             ]
             * self.commands,
         ]
@@ -68,8 +76,21 @@ class Plan:
         return [fault for _, _, fault in sorted(placed, key=lambda each: each[:2])]
 
 
-QUICK = Plan(web=6, valkey=6, worker=3, rewriting=3, stops=3, stop_s=4.0, commands=1, cuts=24, within_s=460)
-FULL = Plan(web=200, valkey=50, worker=50, rewriting=20, stops=20, stop_s=10.0, commands=5, cuts=300)
+QUICK = Plan(
+    web=6,
+    valkey=6,
+    worker=3,
+    rewriting=3,
+    stops=3,
+    stop_s=4.0,
+    commands=1,
+    cuts=24,
+    bad_line_s=12,
+    within_s=460,
+)
+FULL = Plan(
+    web=200, valkey=50, worker=50, rewriting=20, stops=20, stop_s=10.0, commands=5, cuts=300, bad_line_s=600
+)
 
 
 @dataclass(kw_only=True)
@@ -82,6 +103,7 @@ class Proof:
             ``struck_in_flight`` at the very moment when it struck.
         messages: that were there in the end.
         surprises: answers that should not be, by what they were; ``late``: calls beyond their deadline.
+        left_open: files and connections that were still open after a bad line, above what may be.
         silence_s: the longest time without a stored publish while only web processes or the worker were killed.
     """
 
@@ -95,6 +117,7 @@ class Proof:
     messages: int = 0
     surprises: Counter[str] = field(default_factory=Counter)
     late: int = 0
+    left_open: int = 0
     silence_s: float = 0.0
     took_s: float = 0.0
 
@@ -112,6 +135,8 @@ class Proof:
         wrong += [f"cut at byte {cut.at_bytes}: {sentence}" for cut in self.cuts for sentence in cut.faults]
         if self.late:
             wrong.append(f"{self.late} calls were not answered by their deadline")
+        if self.left_open:
+            wrong.append(f"{self.left_open} files and connections too many were still open after a bad line")
         wrong += [
             f"{each.name}: back after {each.recovery_s:.1f} s at {each.load:.1f} processes a core, "
             f"allowed are {self.recovery_allowed_s:.1f} s of a core"
@@ -142,6 +167,10 @@ def prove(plan: Plan, *, say: Say, folder: Path, todo: Sequence[Fault] | None = 
     history = load.scene.history
     say(f"{proof.messages:,} messages are there; the history of {len(history.operations):,} calls is judged.")
     proof.verdict = check(history)
+    if plan.bad_line_s:
+        say(f"Answers of the store get lost for {plan.bad_line_s:g} s, of another product.")
+        (folder / "line").mkdir()
+        _add(proof, on_a_bad_line(folder / "line", seconds=plan.bad_line_s), say)
     if plan.cuts:
         say(f"The append-only file is cut at {plan.cuts} places.")
         for cut in cuts(product.data_dir, history, places=plan.cuts, folder=folder):
@@ -152,6 +181,21 @@ def prove(plan: Plan, *, say: Say, folder: Path, todo: Sequence[Fault] | None = 
                 break
     proof.took_s = monotonic() - began
     return proof
+
+
+def _add(proof: Proof, bad: Bad, say: Say) -> None:
+    """Count what came of a bad line with the rest."""
+    span = [(bad.struck.began, bad.struck.back)]
+    for name, sentences in check(bad.history).found.items():
+        proof.verdict.found[name] += sentences
+    proof.struck.append(bad.struck)
+    proof.operations += Counter(each.outcome for each in bad.history.operations)
+    proof.in_flight += in_flight(bad.history.operations, span)
+    proof.messages += sum(len(remains.messages) for remains in bad.history.remains.values())
+    proof.surprises += bad.load.scene.surprises
+    proof.late += bad.load.scene.late
+    proof.left_open = max(0, bad.files_after - round(bad.files_before * MAY_GROW) - MAY_BE_MADE)
+    say(f"  {_told(bad.struck)}; {bad.files_before} open files before, {bad.files_after} after")
 
 
 def _say_cut(cut: Cut, say: Say) -> None:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -13,6 +14,7 @@ from okmq import env, proctable
 from okmq.prove import report
 from okmq.prove.checking import COUNTS
 from okmq.prove.faults import Struck, Target
+from okmq.prove.full import memory_used_up
 from okmq.prove.proving import FULL, QUICK, Plan, prove
 from streams.log import keys
 from tests.waiting import until
@@ -24,7 +26,7 @@ SMALL = Plan(web=1, valkey=1, worker=1, rewriting=1, stops=1, stop_s=2.0, comman
 def test_the_plans_hold_every_fault_as_often_as_they_say() -> None:
     for plan in (QUICK, FULL, SMALL):
         kills = plan.web + plan.valkey + plan.worker + plan.rewriting + plan.stops
-        assert len(plan.faults()) == kills + 3 * plan.commands
+        assert len(plan.faults()) == kills + 4 * plan.commands
 
 
 @pytest.mark.running
@@ -93,3 +95,12 @@ def test_ctrl_c_ends_a_proof_and_leaves_nothing(tmp_path: Path) -> None:
     assert (running.returncode, err.strip()) == (130, "CommandError: Stopped; nothing of it is left.")
     assert not folder.exists()
     assert not proctable.marked(folder / "data")
+
+
+@pytest.mark.running
+@pytest.mark.timeout(600)
+def test_a_full_store_refuses_quickly_and_lets_go_of_what_it_has(tmp_path: Path) -> None:
+    proof = prove(replace(SMALL, cuts=0), say=print, folder=tmp_path, todo=[memory_used_up] * 2)
+    assert proof.verdict.holds, proof.verdict.found
+    assert proof.surprises == {}
+    assert all(each.note.startswith("refused within 0") for each in proof.struck)
