@@ -287,13 +287,26 @@ class OrderedModel(GroupModel):
         super().seek(next_offset)
         self.passed = set()
 
-    def judge(self, got: list[int], *, limit: int, consumer: str) -> list[tuple[int, Held, int]]:
-        """Whether a fetch may have got these offsets; answers as ``fetch``."""
+    def judge(
+        self, got: list[int], *, limit: int, consumer: str, is_in_order: bool = True
+    ) -> list[tuple[int, Held, int]]:
+        """Whether a fetch may have got these offsets, and in this order; answers as ``fetch``.
+
+        Args:
+            is_in_order: the offsets are of one fetch, as it got them.
+        """
         if self.paused:
             assert not got
             return []
         again = {offset for offset in self.ripe if self.out[offset].deliveries}
         assert len(got) == limit or again <= set(got), "something due did not come"
+        came_again = sorted(again & set(got))
+        assert came_again == sorted(again)[: len(came_again)], "something due earlier was passed over"
+        if is_in_order:
+            replayed = {offset for offset in got if offset in self.out and offset not in again}
+            assert is_as_documented(got, again=again, replayed=replayed), (
+                f"{got}: due {again}, replayed {replayed}"
+            )
         given = []
         for offset in got:
             held = self.content(offset)
@@ -332,3 +345,17 @@ class OrderedModel(GroupModel):
         waiting = [offset for offset, flight in self.out.items() if not flight.deliveries]
         fresh = self.ahead if len(self.out) < self.max_ack_pending else []
         return any(not self._is_busy(self.stream.ever[offset].key) for offset in [*waiting, *fresh])
+
+
+def is_as_documented(got: list[int], *, again: set[int], replayed: set[int]) -> bool:
+    """Whether a fetch that takes turns by key came in order.
+
+    What is due again comes first, in the order of offsets. A replayed dead letter is due at once, too, or waits for its
+    key's turn. In which order the keys come after that is not promised.
+    """
+    return any(
+        got[:split] == sorted(got[:split])
+        and set(got[:split]) <= again | replayed
+        and not again & set(got[split:])
+        for split in range(len(got) + 1)
+    )

@@ -211,7 +211,7 @@ class GroupsMachine(RuleBasedStateMachine):
         group = self.groups[name]
         if isinstance(group, OrderedModel):
             found = [each["offset"] for each in answer]
-            expected = group.judge(found, limit=limit, consumer=consumer)
+            expected = group.judge(found, limit=limit, consumer=consumer, is_in_order=not by_offset)
         else:
             expected = group.fetch(limit=limit, max_bytes=max_bytes or 2**24, consumer=consumer)
         if by_offset:
