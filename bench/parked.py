@@ -25,7 +25,8 @@ WAKES = 300
 
 
 def parked_polls(ours: Product) -> list[Figure]:
-    """Each poll waits on a stream of its own."""
+    """Each poll waits on a stream of its own, in a web process that has done nothing else but make these streams."""
+    ours.web_anew()
     names = [name for _ in range(0, POLLS, 1000) for name, _ in ours.streams(1000)]
     return uvloop.run(_park(ours, names))  # the streams stay: thousands of deletions are no part of this
 

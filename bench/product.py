@@ -1,15 +1,19 @@
 """The product to measure: started as ``make run`` starts it, alone in a folder, one web worker, without Spark."""
 
 import json
+import os
 import secrets
+import signal
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
-from okmq.instance import Instance, instance
+from okmq.instance import READY_WITHIN_S, Broken, Instance, instance
 from streams.log import config
 from streams.log.client import Log
 
@@ -17,6 +21,24 @@ from streams.log.client import Log
 @dataclass(frozen=True, kw_only=True)
 class Product(Instance):
     """A running product, and what measuring asks of it."""
+
+    def web_anew(self) -> None:
+        """Have the web process begin again, so that what it holds is of what follows alone.
+
+        Raises:
+            Broken: it was not back within a minute.
+        """
+        before = self.pid("web")
+        os.kill(before, signal.SIGTERM)
+        deadline, pause = time.monotonic() + READY_WITHIN_S, Event()
+        while time.monotonic() < deadline:
+            pause.wait(0.1)
+            try:
+                if self.pid("web") != before and self.ask("GET", "/account"):
+                    return
+            except (AssertionError, OSError):  # none yet, or it does not listen yet
+                continue
+        raise Broken("The web process was not started again.")
 
     def stream(self) -> tuple[str, str]:
         """Make a stream of no particular settings; its name and internal id."""
