@@ -7,14 +7,13 @@ small and costly: what arrays and objects it holds is only counted.
 """
 
 import json
-import re
-import secrets
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta
 
 from streams.dataplane import slicing
+from streams.dataplane.marked import Marked
 from streams.dataplane.request import LARGEST_AT_ONCE_BYTES
 from streams.decoding import DEEPEST, invalid_json, malformed, too_deep
 from streams.errors import Refusal
@@ -51,7 +50,6 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _decode = msgspec.json.Decoder(list[_Message]).decode
-_text = msgspec.json.Decoder(str).decode
 _headers = msgspec.json.Decoder(dict[str, str]).decode
 
 
@@ -121,7 +119,7 @@ def _quickly(messages: list[_Message]) -> list[NewMessage] | None:
 
 
 def _slowly(data: bytes) -> Publication:
-    marked = _Marked(data)
+    marked = Marked(data)
     try:
         match data.lstrip(_BLANK)[:1]:
             case b"[":
@@ -143,7 +141,7 @@ def _slowly(data: bytes) -> Publication:
     return Publication(_Reader(marked).messages(items))
 
 
-def _enveloped(marked: "_Marked", envelope: slicing.Envelope) -> Publication:
+def _enveloped(marked: Marked, envelope: slicing.Envelope) -> Publication:
     if is_deeper(marked.data, DEEPEST):
         raise too_deep()
     names = sorted(shortened(marked.shown(name)) for name in slicing.unknown(marked.data, envelope))
@@ -159,67 +157,17 @@ def _enveloped(marked: "_Marked", envelope: slicing.Envelope) -> Publication:
     return Publication(messages, expect)
 
 
-def _expected(marked: "_Marked", sent: bytes) -> Expectation:
+def _expected(marked: Marked, sent: bytes) -> Expectation:
     if len(sent) > LARGEST_EXPECT_BYTES:
         sentence = f"expect: Expected at most {LARGEST_EXPECT_BYTES} bytes."
         raise Refusal("validation_error", sentence, fields=["expect"])
     return _expectation(marked.value(sent)) if sent else NOTHING_EXPECTED
 
 
-class _Marked:
-    r"""A JSON text in which the escapes of surrogates (``\ud800`` to ``\udfff``) were marked, so that msgspec takes it.
-
-    Attributes:
-        data: the text with its marks, or as it was where there are no such escapes.
-    """
-
-    def __init__(self, data: bytes) -> None:
-        self._marks: dict[bytes, bytes] = {}
-        self.data = data
-        if b"\\ud" not in data and b"\\uD" not in data:
-            return
-        nonce = secrets.token_hex(8).encode()  # nobody can send a text that holds it
-        self._marks = {b"%blower" % nonce: b"\\ud", b"%bupper" % nonce: b"\\uD"}
-        # Two backslashes are one that is escaped; what stands after them is no escape.
-        has_pairs = b"\\\\" in data
-        data = data.replace(b"\\\\", nonce)
-        for mark, escape in self._marks.items():
-            data = data.replace(escape, mark)
-        if re.search(rb"%b(?:lower|upper)(?![0-9a-fA-F]{3})" % nonce, data):
-            raise invalid_json("an escape is not of four hexadecimal digits")
-        self.data = re.sub(rb"%b(?!lower|upper)" % nonce, rb"\\\\", data) if has_pairs else data
-
-    def restored(self, data: bytes) -> bytes:
-        """A part of the text as it was sent."""
-        for mark, escape in self._marks.items():
-            data = data.replace(mark, escape)
-        return data
-
-    def shown(self, name: str) -> str:
-        """The name of a member, with its surrogates as the escapes that were sent."""
-        for mark, escape in self._marks.items():
-            name = name.replace(mark.decode(), escape.decode())
-        return name
-
-    def value(self, data: bytes) -> Any:
-        """A part of the text as Python values; what is no text of characters has lone surrogates."""
-        return json.loads(self.restored(data), parse_int=_integer)
-
-    def text(self, data: bytes) -> str | None:
-        """The string that stands there; None for anything else. ``data`` is restored."""
-        if data[:1] != b'"':
-            return None
-        try:
-            return _text(data)
-        except msgspec.MsgspecError:
-            text: str = json.loads(data)
-            return text
-
-
 class _Reader:
     """The messages of a well-formed text, or every fault in them."""
 
-    def __init__(self, marked: _Marked) -> None:
+    def __init__(self, marked: Marked) -> None:
         self._marked = marked
         self._errors: list[dict[str, Any]] = []
 
@@ -328,11 +276,6 @@ def _expectation(value: Any) -> Expectation:
         if fault := key_fault(key):
             raise wrong(".last_key_offset", f"{shortened(key)!r}: {fault}")
     return Expectation(last_offset=last_offset, last_id=last_id, last_key_offset=by_key or {})
-
-
-def _integer(digits: str) -> int | float:
-    # A number of thousands of digits is kept as text in a body; nothing of ours is that large.
-    return int(digits) if len(digits) < 30 else float("inf")
 
 
 def _is_offset(value: Any) -> bool:
