@@ -43,6 +43,19 @@ class Prepared:
     token: str | None
 
 
+def streams_of_another_database() -> int:
+    """How many streams the log holds beside a database that has never been prepared.
+
+    To tell the log of such a database would take them away: its file was lost, or is not the one that was meant.
+
+    Raises:
+        StoreUnavailable: the log does not answer.
+    """
+    if Workspace.objects.exists():
+        return 0
+    return sum(not held.internal for held in store.log().run(config.streams()))
+
+
 def installation_prepare(*, password: str | None, token: str | None) -> Prepared:
     """Make the default workspace, the user ``admin`` and an admin token where they are missing.
 

@@ -13,7 +13,12 @@ from django.db import DatabaseError
 from okmq import kept_token
 from okmq.env import Env
 from streams.log.errors import LogError
-from streams.services.installation import Prepared, configuration_republish, installation_prepare
+from streams.services.installation import (
+    Prepared,
+    configuration_republish,
+    installation_prepare,
+    streams_of_another_database,
+)
 
 
 class Command(BaseCommand):
@@ -30,6 +35,7 @@ class Command(BaseCommand):
         static_collect()
         try:
             call_command("migrate", interactive=False, verbosity=0)
+            _refuse_another(env)
             prepared = installation_prepare(password=env.admin_password, token=env.admin_token)
             configuration_republish()
         except DatabaseError as error:
@@ -47,6 +53,16 @@ class Command(BaseCommand):
             self.stdout.write(f"Password of the user admin (shown this once): {prepared.password}")
         if prepared.token:
             self.stdout.write(f"Token of the workspace default (shown this once): {prepared.token}")
+
+
+def _refuse_another(env: Env) -> None:
+    held = streams_of_another_database()
+    if held:
+        there = f"delete {env.valkey_dir}" if env.private_store else "empty that server"
+        raise CommandError(
+            f"The database is new, and the message store holds {held} stream{'s' * (held != 1)} of another one: bring "
+            f"that database back, or restore a backup; to begin anew without those messages, {there}."
+        )
 
 
 def static_collect() -> bool:

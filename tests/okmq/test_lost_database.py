@@ -1,0 +1,47 @@
+"""A database that went away must not take the messages along."""
+
+import subprocess
+import sys
+
+import pytest
+
+from okmq import env
+from tests.product import Product
+
+pytestmark = pytest.mark.running
+
+
+def test_a_new_database_beside_old_messages_is_refused_and_nothing_is_lost(product: Product) -> None:
+    product.more = {"OKMQ_HISTORY": "off"}
+    product.start()
+    with product.client() as client:
+        client.post("/streams/", json={"name": "kept"}).raise_for_status()
+        client.post("/streams/kept/messages", json={"id": "1", "body": 1}).raise_for_status()
+    product.stop()
+    database = product.data_dir / "okmq.sqlite3"
+    away = product.data_dir / "away"
+    for file in product.data_dir.glob("okmq.sqlite3*"):
+        file.rename(file.with_name(file.name.replace("okmq.sqlite3", "away")))
+    product.start(wait=False)
+    assert product.ended() == 1
+    sentence = product.output.strip().splitlines()[-1]
+    assert sentence.startswith("The database is new, and the message store holds 1 stream of another one")
+    database.unlink()
+    away.rename(database)
+    product.start()
+    with product.client() as client:
+        assert client.get("/streams/kept").json()["messages"] == 1
+
+
+def test_the_log_is_told_again_by_a_command(product: Product) -> None:
+    product.more = {"OKMQ_HISTORY": "off"}
+    product.start()
+    done = subprocess.run(
+        [sys.executable, "manage.py", "okmq_republish"],
+        cwd=env.PROJECT,
+        env=product.environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "The log has been told of 1 streams and 1 tokens.\n"
