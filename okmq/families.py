@@ -58,7 +58,11 @@ def group_families(views: Iterable[GroupView]) -> list[Family]:
     """Families with the labels ``workspace``, ``stream`` and ``group``."""
     lag = Family("redis_stream_group_lag", "gauge", "Stored messages not yet delivered.")
     pending = Family("redis_stream_group_messages_pending", "gauge", "Messages delivered and not settled.")
-    consumers = Family("redis_stream_group_consumers", "gauge", "Consumers with messages in flight.")
+    consumers = Family(
+        "redis_stream_group_consumers",
+        "gauge",
+        "Consumers with messages in flight, or active within the last minute.",
+    )
     lag_seconds = Family(
         "okmq_group_lag_seconds", "gauge", "Age of the oldest message that is not acknowledged."
     )

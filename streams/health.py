@@ -202,7 +202,7 @@ def judged(samples: Sequence[Sample], *, fetch_gap_ms: float = 0.0, ack_gap_ms: 
         _stopped(last, works=behind or overdue > 0, gap_ms=fetch_gap_ms)
         or _stalled(samples, behind=behind, gap_ms=ack_gap_ms)
         or (_moving(samples) if behind else None)
-        or _fine(last)
+        or _fine(last, behind=behind)
     )
 
 
@@ -286,10 +286,11 @@ def _moving(samples: Sequence[Sample]) -> Verdict | None:
     return None
 
 
-def _fine(last: Sample) -> Verdict:
+def _fine(last: Sample, *, behind: bool) -> Verdict:
     if last.is_at_rest:
         return Verdict("ok", "Everything was delivered and acknowledged.")
-    return Verdict("ok", f"Keeps up; {_waits(last.lag)}, {_messages(last.pending)} out.", None)
+    how = "Neither falls behind nor catches up" if behind else "Keeps up"
+    return Verdict("ok", f"{how}; {_waits(last.lag)}, {_messages(last.pending)} out.", None)
 
 
 def _over_rest(samples: Sequence[Sample], sample: Sample) -> list[Sample]:

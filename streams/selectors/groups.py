@@ -115,12 +115,8 @@ class GroupView:
             return "idle" if is_quiet else "ok"
         if is_quiet or self.health.status in {"stopped", "stalled"}:
             return "stalled"
-        keeps_up = (
-            self.watched is not None
-            and self.health.status == "ok"
-            and not self.watched.samples[-1].is_at_rest
-        )
-        return "lagging" if self.state.lag and not keeps_up else "ok"
+        # A verdict that is too old for what waits now is unknown.
+        return "lagging" if self.state.lag and self.health.status != "ok" else "ok"
 
 
 def group_views(groups_: Iterable[Group]) -> list[GroupView]:

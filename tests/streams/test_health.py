@@ -96,6 +96,12 @@ def test_the_first_that_holds(samples: list[Sample], status: str) -> None:
     assert judged(samples).status == status
 
 
+def test_a_lag_that_has_begun_to_fall_is_not_said_to_keep_up() -> None:
+    lags = [n * 200 for n in range(12)] + [2150, 2100, 2050]
+    verdict = judged(window(lags=lags))
+    assert (verdict.status, verdict.reason.split(";")[0]) == ("ok", "Neither falls behind nor catches up")
+
+
 def test_messages_delivered_in_vain_are_a_stall() -> None:
     samples = [
         msgspec.structs.replace(sample, redelivered=n)

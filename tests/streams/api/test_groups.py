@@ -4,6 +4,7 @@ import time
 from datetime import datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from streams import health, store
@@ -265,6 +266,25 @@ def test_what_is_lost_is_told_of_a_paused_group_too(owner: Api, path: str) -> No
     losing = health.Health(samples=[sample], verdict=health.Verdict("losing", "2 went."), since_ms=1)
     store.log().run(healths.put(stream_id(owner), "g", health.written(losing)))
     assert owner.get(f"{path}/g").json()["health"]["status"] == "losing"
+
+
+def test_a_lag_of_a_moment_is_not_called_lagging_where_the_worker_saw_the_group_keep_up(
+    owner: Api, path: str
+) -> None:
+    owner.post(path, {"name": "g"})
+    fetch(owner)
+    store.log().run(groups.ack(stream_id(owner), "g", "offsets", range(1, 6)))
+    state = store.log().run(standing.inspect(stream_id(owner), "g"))
+    well = health.Verdict("ok", "Everything was delivered and acknowledged.")
+    sample = watching.sample_of(state, held=0, polls=0)
+    store.log().run(append(stream_id(owner), [NewMessage(id="more", body=b"1")]))
+    assert owner.get(f"{path}/g").json()["status"] == "lagging"
+    for at_ms, status in ((state.steady_ms - 60_000, "lagging"), (state.steady_ms, "ok")):
+        told = health.Health(
+            samples=[msgspec.structs.replace(sample, at_ms=at_ms)], verdict=well, since_ms=at_ms
+        )
+        store.log().run(healths.put(stream_id(owner), "g", health.written(told)))
+        assert owner.get(f"{path}/g").json()["status"] == status
 
 
 def test_dead_letters_come_in_pages(owner: Api, path: str) -> None:
