@@ -30,6 +30,9 @@ def token_create(
 
     Returns:
         The row, and the secret, which is kept nowhere.
+
+    Raises:
+        StoreUnavailable: there is no such token.
     """
     secret = secret or bearer.make()
     token = Token.objects.create(
@@ -48,7 +51,9 @@ def token_create(
         after={"name": name, "scopes": token.scopes, "streams": token.streams},
         summary=f"Token {name} ({token.prefix}…) was created.",
     )
-    transaction.on_commit(lambda: token_publish(token))
+    # Before the commit: where the log cannot be told there is no token, rather than one in the list whose secret nobody
+    # was told. Should the commit fail, the log knows the digest of a secret that nobody has.
+    token_publish(token)
     return token, secret
 
 

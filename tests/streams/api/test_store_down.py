@@ -104,3 +104,18 @@ def test_a_token_is_not_taken_for_revoked_before_it_is(owner: Api, request: pyte
     assert store.log().run(config.token_grant(digest)) is not None
     assert owner.delete(f"tokens/{made['id']}").status_code == 204
     assert store.log().run(config.token_grant(digest)) is None
+
+
+def test_a_token_that_the_store_was_not_told_of_is_not_in_the_list(
+    owner: Api, down: Callable[[], None]
+) -> None:
+    answer = owner.client.post(
+        "/api/v1/tokens/",
+        {"name": "late", "scopes": ["read"]},
+        "application/json",
+        headers={"authorization": owner.secret},
+    )
+    assert (answer.status_code, code(answer)) == (503, "store_unavailable")
+    down()
+    assert "late" not in {token["name"] for token in owner.get("tokens").json()}
+    assert not Event.objects.filter(kind="token.created", after__name="late").exists()
