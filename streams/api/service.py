@@ -11,8 +11,7 @@ from streams import store
 from streams.api.errors import answer, refusal_for, refused_method
 from streams.api.queries import NothingAsked, asked
 from streams.errors import Refusal
-from streams.log import keys, server
-from streams.log.client import one
+from streams.log import server
 from streams.log.errors import LogError
 
 log = logging.getLogger(__name__)
@@ -73,7 +72,8 @@ def _refused(request: HttpRequest) -> Refusal | None:
 
 def _memory_check() -> str:
     try:
-        store.log().run(one(("EXISTS", keys.MEMORY_LIFE)))
+        if store.log().run(server.is_full(memory=True)):
+            return "The server of the streams in memory is full."
     except LogError as error:
         log.warning("Degraded: %s", error)
         return "The server of the streams in memory does not answer."

@@ -1,7 +1,7 @@
 """Anchors of the chain of events: in a second place, how far it went, so that a tail cut off is missed."""
 
 from streams.log import keys
-from streams.log.client import Op, Pipeline
+from streams.log.client import Op, small
 
 KEPT = 1000
 """The newest so many anchors are kept."""
@@ -10,12 +10,8 @@ KEPT = 1000
 def put(chain: str, *, event_id: int, digest: str) -> Op[None]:
     """Write down that the chain's event has this hash; what was written about another hash of it stays."""
     key = keys.anchors(chain)
-    yield Pipeline(
-        [
-            ("ZADD", key, event_id, f"{event_id}:{digest}"),
-            ("ZREMRANGEBYRANK", key, 0, -KEPT - 1),
-        ]
-    )
+    yield small("ZADD", key, event_id, f"{event_id}:{digest}")
+    yield ("ZREMRANGEBYRANK", key, 0, -KEPT - 1)
 
 
 def known(chain: str) -> Op[list[tuple[int, str]]]:

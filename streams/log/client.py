@@ -17,10 +17,23 @@ from redis.retry import Retry
 
 from streams.log import errors, keys, routing, scripts
 from streams.log.clock import SteadyClock
-from streams.log.commands import Command, Op, Pipeline, Script, Scripts, Steady, T, one
+from streams.log.commands import Command, Op, Pipeline, Script, Scripts, Steady, T, one, small
 from streams.log.wire import Wire
 
-__all__ = ["AsyncLog", "Command", "Log", "Op", "Pipeline", "Script", "Scripts", "Steady", "T", "named", "one"]
+__all__ = [
+    "AsyncLog",
+    "Command",
+    "Log",
+    "Op",
+    "Pipeline",
+    "Script",
+    "Scripts",
+    "Steady",
+    "T",
+    "named",
+    "one",
+    "small",
+]
 
 CONNECT_TIMEOUT_S = 2.0
 ANSWER_TIMEOUT_S = 10.0

@@ -40,6 +40,11 @@ Command = Script | Scripts | Pipeline | Steady | tuple[Any, ...]
 Op = Generator[Command, Any, T]
 
 
+def small(verb: str, key: str, *arguments: Any) -> Script:
+    """A ``SET``, ``HSET`` or ``ZADD`` of one small value that a full server takes, too."""
+    return Script("small", [key], [verb, *arguments])
+
+
 def one(command: Command) -> Op[Any]:
     """The operation that sends one command and returns its reply."""
     return (yield command)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from streams.log import keys, meta, trim
-from streams.log.client import Op, Pipeline, Script, Scripts
+from streams.log.client import Op, Pipeline, Script, Scripts, small
 from streams.log.errors import LogError
 
 SETTINGS = (
@@ -223,8 +223,10 @@ def token_publish(digest: str, grant: TokenGrant) -> Op[None]:
 
 def tokens_publish(grants: Mapping[str, TokenGrant]) -> Op[None]:
     """Publish many tokens at once, digest → grant; every process follows within its cache time."""
-    published = [("SET", keys.token(digest), json.dumps(asdict(grant))) for digest, grant in grants.items()]
-    yield Pipeline([*published, ("PUBLISH", keys.CHANGED, "token")])
+    yield from _all_of(
+        [small("SET", keys.token(digest), json.dumps(asdict(grant))) for digest, grant in grants.items()]
+    )
+    yield ("PUBLISH", keys.CHANGED, "token")
 
 
 def token_remove(digest: str) -> Op[None]:
@@ -249,7 +251,7 @@ def token_grant(digest: str) -> Op[TokenGrant | None]:
 def tokens_used(used_ms: Mapping[int, int]) -> Op[None]:
     """Note when tokens were last used: token id → unix ms."""
     flat = [part for item in used_ms.items() for part in item]
-    yield ("HSET", keys.TOKENS_USED, *flat)
+    yield small("HSET", keys.TOKENS_USED, *flat)
 
 
 def take_tokens_used() -> Op[dict[int, int]]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from streams.log import keys
-from streams.log.client import Op, Pipeline
+from streams.log.client import Op, Pipeline, small
 from streams.log.errors import StoreUnavailable
 
 KEPT_S = 86_400
@@ -36,4 +36,4 @@ def many(groups: Sequence[tuple[str, str]]) -> Op[list[bytes | None]]:
 
 def put(stream_id: str, name: str, health: bytes) -> Op[None]:
     """Keep it, for a day: of a group that is looked at no more, or is no more, nothing stays."""
-    yield ("SET", keys.health(stream_id, name), health, "EX", KEPT_S)
+    yield small("SET", keys.health(stream_id, name), health, "EX", KEPT_S)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from streams.log import keys
-from streams.log.client import Op
+from streams.log.client import Op, small
 from streams.log.commands import Steady
 
 TOLD_AGE_MS = 5_000
@@ -21,7 +21,7 @@ def told(process: str, polls: Mapping[tuple[str, str], int]) -> Op[None]:
         "at": (yield Steady()),
         "polls": {f"{stream_id} {name}": count for (stream_id, name), count in polls.items()},
     }
-    yield ("HSET", keys.WAITING, process, msgspec.json.encode(entry))
+    yield small("HSET", keys.WAITING, process, msgspec.json.encode(entry))
 
 
 def counted() -> Op[dict[tuple[str, str], int]]:

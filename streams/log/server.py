@@ -26,13 +26,15 @@ class ServerState:
     writes_fail: bool
 
 
-def is_full() -> Op[bool]:
-    """Whether the durable server's memory is used up (``maxmemory``): it lets messages go and takes none.
+def is_full(*, memory: bool = False) -> Op[bool]:
+    """Whether the memory of the durable server is used up (``maxmemory``), or of the one that holds the streams in
+    memory: it lets messages go and takes none.
 
     Raises:
         StoreUnavailable: it does not answer.
     """
-    told = _figures((yield ("INFO", "memory")))
+    _, info = yield Pipeline([("EXISTS", keys.meta(keys.stream_id(memory=memory))), ("INFO", "memory")])
+    told = _figures(info)
     allowed, uncounted = int(told.get("maxmemory", 0)), int(told.get("mem_not_counted_for_evict", 0))
     return 0 < allowed < int(told.get("used_memory", 0)) - uncounted
 

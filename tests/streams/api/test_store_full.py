@@ -9,7 +9,7 @@ from django.test import Client
 from streams import store
 from streams.log import config
 from streams.log.client import Log
-from streams.models import Stream
+from streams.models import Stream, Token
 from tests import servers
 from tests.streams.api.conftest import Api
 
@@ -40,3 +40,37 @@ def test_streams_are_changed_and_made_on_a_full_store_and_the_probe_says_that_it
     probe = Client().get("/readyz")
     assert (probe.status_code, probe.json()["status"]) == (200, "degraded")
     assert probe.json()["checks"]["log"] == "The message store is full."
+
+
+def test_a_token_is_made_on_a_full_store(owner: Api, own: Log) -> None:
+    owner.post("streams/", {"name": "orders"})  # the store knows the scripts
+    own.client.execute_command("CONFIG", "SET", "maxmemory", "1mb")
+    made = owner.post("tokens/", {"name": "late", "scopes": ["read"]})
+    assert made.status_code == 201
+    token = Token.objects.get(workspace=owner.workspace, name="late")
+    grant = own.run(config.token_grant(token.digest))
+    assert grant is not None
+    assert grant.id == token.pk
+
+
+def test_the_probe_says_that_the_server_of_the_streams_in_memory_is_full(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("durable", "memory"):
+        (tmp_path / name).mkdir()
+    with servers.store(tmp_path / "durable") as durable, servers.store(tmp_path / "memory") as memory:
+        log = Log(durable.url, memory_url=memory.url)
+        monkeypatch.setattr(store, "log", lambda: log)
+        monkeypatch.setattr(store, "has_memory", lambda: True)
+        assert Client().get("/readyz").json()["checks"]["memory"] == "ok"
+        alone = Log(memory.url)
+        alone.client.execute_command("CONFIG", "SET", "maxmemory", "1mb")
+        probe = Client().get("/readyz")
+        alone.close()
+        log.close()
+    assert (probe.status_code, probe.json()["status"]) == (200, "degraded")
+    assert probe.json()["checks"] == {
+        "log": "ok",
+        "database": "ok",
+        "memory": "The server of the streams in memory is full.",
+    }
