@@ -17,6 +17,8 @@ from streams.log.groups import Delivery, Fetched, Named
 from streams.log.read import ANSWER_LIMIT_BYTES
 
 MOST = 10_000
+MOST_TOLD = 100
+"""Offsets that an event lists; the rest is in its count."""
 LONGEST_WAIT_S = 30.0
 LONGEST_DELAY_S = 30 * 86_400.0
 LONGEST_TEXT = 255
@@ -204,12 +206,11 @@ async def term(context: Context, request: Request, name: str, group: str) -> Res
     reason = fields.text("reason", longest=1000)
 
     async def act(known: Known) -> int:
-        count = await context.log.run(groups.term(known.stream_id, group, named, values, reason=reason))
-        if count:
-            offsets = values if named == "offsets" else []
-            after = {"offsets": offsets, "count": count, "reason": reason}
+        ended = await context.log.run(groups.term(known.stream_id, group, named, values, reason=reason))
+        if ended:
+            after = {"offsets": sorted(ended)[:MOST_TOLD], "count": len(ended), "reason": reason}
             await context.note(known, request, kind="group.terminated", group=group, after=after)
-        return count
+        return len(ended)
 
     return await _counted(context, request, name, group, act)
 

@@ -5,24 +5,38 @@ together give redelivery at a due time, leases that fence a late answer, and a s
 What one fetch took as a whole is one record in them (see ``runs``).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 from streams.log import entries, group_meta, keys, lag, spent, standing, trim
+from streams.log.answers import Named, ack, give_back, nack, term, working
 from streams.log.client import Op, Script, Steady
 from streams.log.entries import Entry
 from streams.log.group_scripts import group_script
 from streams.log.patterns import lua_pattern
 from streams.log.read import ANSWER_LIMIT_BYTES
 
+__all__ = [
+    "Delivery",
+    "Fetched",
+    "Named",
+    "Settings",
+    "ack",
+    "fetch",
+    "give_back",
+    "group_publish",
+    "group_remove",
+    "nack",
+    "pause",
+    "published",
+    "resume",
+    "seek",
+    "term",
+    "working",
+]
+
 ORDER_SLICE = 500
-
-SLICE = 10_000
-"""Most offsets or leases in one call of a script; within it an answer by lease is done whole or not at all."""
-
-Named = Literal["offsets", "up_to", "leases"]
-"""How an answer names deliveries: by offset, by everything up to one, or by lease."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,54 +210,6 @@ def _delivered(found: Sequence[Entry], span: Sequence[int], *, generation: int) 
     ]
 
 
-def ack(stream_id: str, name: str, named: Named, values: Sequence[int | str]) -> Op[int]:
-    """Settle deliveries; returns how many were settled now. Twice is a no-op, late but not redelivered counts.
-
-    Raises:
-        GroupNotFound; LeaseLost: one of the leases has passed on, and nothing of its slice was done.
-    """
-    total = 0
-    for part in _slices(values):
-        told = _told(named, part)
-        while told:
-            steady_ms = yield Steady()
-            count, more = yield group_script("ack", stream_id, name, [keys.wake(stream_id), steady_ms, *told])
-            total += count
-            told = ["up_to", *more] if more else []  # what an offset or a lease covers is settled in slices
-    return total
-
-
-def nack(
-    stream_id: str, name: str, named: Named, values: Sequence[int | str], *, delay_ms: int = 0
-) -> Op[int]:
-    """Give deliveries back: they come again after a delay. Errors as ``ack``."""
-    return (yield from _redeliver(stream_id, name, named, values, delay=str(delay_ms)))
-
-
-def give_back(stream_id: str, name: str, leases: Sequence[str]) -> Op[int]:
-    """Take back deliveries that never reached anyone: they come again at once and count as no deliveries.
-
-    A lease that has passed on is passed over; under ``ack: none`` the messages come again all the same.
-    """
-    total = 0
-    for part in _slices(leases):
-        total += yield group_script("give_back", stream_id, name, [keys.wake(stream_id), *part])
-    return total
-
-
-def working(stream_id: str, name: str, named: Named, values: Sequence[int | str]) -> Op[int]:
-    """Restart the clock of deliveries that take longer. Errors as ``ack``."""
-    return (yield from _redeliver(stream_id, name, named, values, delay=""))
-
-
-def term(stream_id: str, name: str, named: Named, values: Sequence[int | str], *, reason: str) -> Op[int]:
-    """Send deliveries to the dead letters. Errors as ``ack``."""
-    total = 0
-    for part in _slices(values):
-        total += yield group_script("term", stream_id, name, [keys.wake(stream_id), reason, named, *part])
-    return total
-
-
 def seek(stream_id: str, name: str, *, next_offset: int) -> Op[tuple[int, int]]:
     """Deliver from ``next_offset`` on; leases of before are void. Returns the next offset before and after."""
     yield from spent.retire_these([(stream_id, name)])
@@ -272,27 +238,3 @@ def resume(stream_id: str, name: str) -> Op[None]:
 
 def _pause(stream_id: str, name: str, until_ms: int | str) -> Script:
     return group_script("group_pause", stream_id, name, [keys.wake(stream_id), until_ms])
-
-
-def _redeliver(
-    stream_id: str, name: str, named: Named, values: Sequence[int | str], *, delay: str
-) -> Op[int]:
-    total = 0
-    for part in _slices(values):
-        steady_ms = yield Steady()
-        total += yield group_script(
-            "redeliver", stream_id, name, [keys.wake(stream_id), steady_ms, delay, named, *part]
-        )
-    return total
-
-
-def _told(named: Named, values: Sequence[int | str]) -> list[int | str]:
-    """What an answer says to its script; of neighbours in order the first and the last are enough."""
-    first = values[0]
-    if named == "offsets" and isinstance(first, int) and [*values] == [*range(first, first + len(values))]:
-        return ["neighbours", first, values[-1]]
-    return [named, *values]
-
-
-def _slices(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    return (values[n : n + SLICE] for n in range(0, len(values), SLICE))

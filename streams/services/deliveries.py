@@ -19,6 +19,9 @@ KINDS: dict[Settling, tuple[str, str]] = {
     "term": ("group.terminated", "ended by hand"),
 }
 
+MOST_TOLD = 100
+"""Offsets that an event lists; the rest is in its count."""
+
 MOST_AT_ONCE = 10_000
 """Messages in flight that one call settles when it is asked for all that match."""
 
@@ -38,7 +41,7 @@ def deliveries_settle(
     settled meanwhile are passed over.
     """
     op = _op(group, settling, offsets, delay_ms=round(delay_s * 1000), reason=reason)
-    count = store.log().run(op)
+    count, told = store.log().run(op)
     if count:
         kind, words = KINDS[settling]
         event_record(
@@ -47,7 +50,7 @@ def deliveries_settle(
             actor=actor,
             stream=group.stream.name,
             group=group.name,
-            after={"offsets": list(offsets[:100]), "count": count, "reason": reason, "delay": delay_s},
+            after={"offsets": list(told[:MOST_TOLD]), "count": count, "reason": reason, "delay": delay_s},
             summary=f"Group {group.name} of {group.stream.name}: {count:,} in flight {words}.",
         )
     return count
@@ -59,12 +62,16 @@ def deliveries_matching(group: Group, wanted: Wanted) -> tuple[list[InFlight], b
     return found, following is not None
 
 
-def _op(group: Group, settling: Settling, offsets: Sequence[int], *, delay_ms: int, reason: str) -> Op[int]:
+def _op(
+    group: Group, settling: Settling, offsets: Sequence[int], *, delay_ms: int, reason: str
+) -> Op[tuple[int, Sequence[int]]]:
+    """Settle them; how many, and which: those ended, else those that were asked for."""
     stream_id, name = group.stream.stream_id, group.name
     match settling:
         case "ack":
-            return groups.ack(stream_id, name, "offsets", offsets)
+            return (yield from groups.ack(stream_id, name, "offsets", offsets)), offsets
         case "nack":
-            return groups.nack(stream_id, name, "offsets", offsets, delay_ms=delay_ms)
+            return (yield from groups.nack(stream_id, name, "offsets", offsets, delay_ms=delay_ms)), offsets
         case "term":
-            return groups.term(stream_id, name, "offsets", offsets, reason=reason)
+            ended = yield from groups.term(stream_id, name, "offsets", offsets, reason=reason)
+            return len(ended), sorted(ended)

@@ -16,40 +16,43 @@
 -- ARGV[2] steady: the store's steady clock in ms
 -- ARGV[3] delay_ms: until it comes again; empty restarts the clock of its delivery
 -- ARGV[4] mode: offsets or leases
--- ARGV[5...] values: offsets or leases
+-- ARGV[5] holder: "=" and the consumer whose deliveries count; empty: whoever has them
+-- ARGV[6...] values: offsets or leases
 -- returns: how many it applied to
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP OKMQ_LEASE_LOST
 -- flags: allow-oom
--- include: state, gone, floor, members, group, runs, order, out
+-- include: state, gone, floor, members, group, runs, order, out, answers
 local meta, log, group_key, members = KEYS[1], KEYS[2], KEYS[5], KEYS[13]
 local keys = {gone = KEYS[3], expiry = KEYS[4], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], replayed = KEYS[9],
   turns = KEYS[10], ready = KEYS[11], runs = KEYS[12]}
-local wake, steady, delay_ms, mode = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local wake, steady, delay_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key, members)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 floor_settle(log, keys.gone, meta, state)
-local values = {}
-for n = 5, #ARGV do values[n - 4] = ARGV[n] end
 local was_full = group_is_full(group, keys.pending)
 -- A cumulative group's nack is of the message named, not of everything before it.
-local offsets, lost, came = out_answered(keys, state, group, mode, values, false)
+local offsets, lost, came = answer_find(keys, state, group, answer_read(ARGV[4], ARGV[5], {unpack(ARGV, 6)}))
 if not offsets then
   group_save(group_key, group)
   return redis.error_reply('OKMQ_LEASE_LOST ' .. lost)
 end
 
 group.answered_ms = state_now(state)
-for _, offset in ipairs(offsets) do
-  local held = lease_read(keys.leases, offset)
-  local wait = delay_ms or group_wait_ms(group, held.deliveries)
-  members_tell(group, held.consumer, 0)
-  -- At once is at once for everybody, also for a process whose clock is some milliseconds behind.
-  local at = wait > 0 and steady + wait or 0
-  redis.call('ZADD', keys.due, at, offset)
-  group_look_again(group, at)
+for first = 1, #offsets, 1000 do
+  local slice, by_time = {unpack(offsets, first, math.min(first + 999, #offsets))}, {}
+  for n, lease in ipairs(redis.call('HMGET', keys.leases, unpack(slice))) do
+    local deliveries, consumer = string.match(lease, '^(%d+):%d+:%d+:(.*)$')
+    local wait = delay_ms or group_wait_ms(group, tonumber(deliveries))
+    members_tell(group, consumer, 0)
+    -- At once is at once for everybody, also for a process whose clock is some milliseconds behind.
+    local at = wait > 0 and steady + wait or 0
+    by_time[2 * n - 1], by_time[2 * n] = string.format('%.0f', at), slice[n]
+    group_look_again(group, at)
+  end
+  redis.call('ZADD', keys.due, unpack(by_time))
 end
 group_save(group_key, group)
 local has_room = came > 0 or (was_full and not group_is_full(group, keys.pending))

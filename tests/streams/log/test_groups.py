@@ -182,7 +182,7 @@ def test_a_terminated_message_keeps_its_reason_and_its_body_after_a_purge(
     make_group()
     fill(log, stream, 2, body=b"[7]")
     fetch(log, stream)
-    assert log.run(groups.term(stream, "g", "offsets", [2], reason="bad")) == 1
+    assert log.run(groups.term(stream, "g", "offsets", [2], reason="bad")) == [2]
     log.run(trim.purge(stream))
     (letter,) = log.run(dead_letters.page(stream, "g"))
     assert (letter.offset, letter.reason, letter.body) == (2, "bad", "[7]")
@@ -699,7 +699,7 @@ def test_a_lease_of_before_a_replay_is_no_other_s_until_it_is_fetched_again(
         "working": groups.working(stream, "g", "leases", [lease]),
         "term": groups.term(stream, "g", "leases", [lease], reason="late"),
     }
-    assert log.run(answers[answer]) == 0
+    assert log.run(answers[answer]) == ([] if answer == "term" else 0)
     assert offsets(fetch(log, stream)) == [1]
     with pytest.raises(errors.LeaseLost):
         log.run(groups.ack(stream, "g", "leases", [lease]))

@@ -364,7 +364,7 @@ def test_no_order_of_calls_lets_two_of_a_key_out_or_one_before_its_turn(
 
 
 def dies(log: Log, stream: str, offset: int) -> None:
-    assert log.run(groups.term(stream, "g", "offsets", [offset], reason="")) == 1
+    assert log.run(groups.term(stream, "g", "offsets", [offset], reason="")) == [offset]
 
 
 def test_replayed_dead_letters_that_wait_for_their_key_need_no_room(

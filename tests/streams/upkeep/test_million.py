@@ -3,15 +3,15 @@
 import statistics
 import threading
 import time
-from typing import Any
 
 import pytest
 
-from streams.log import config, keys, scripts, stats, trim
+from streams.log import config, keys, stats, trim
 from streams.log.append import append
-from streams.log.client import Log, Script
+from streams.log.client import Log
 from tests.streams.log.conftest import DEFAULTS
 from tests.streams.log.messages import message
+from tests.streams.log.weighed import Weighed
 from tests.streams.upkeep.test_retention import stored
 
 MILLION = 1_000_000
@@ -22,27 +22,6 @@ LASTS = 950_000
 MOST = 0.5
 """Of the server's processor time for the append of a batch of 1000, for which everybody waits anyway: 99 slices of a
 hundred may take so much. The server's own housekeeping falls into the odd one."""
-
-
-class Weighed(Log):
-    """Notes the server's processor time of each script; nobody else comes between the three commands."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.took_ms: list[float] = []
-
-    def _script(self, call: Script) -> Any:
-        pipe = self.client.pipeline(transaction=False)
-        for command in (("INFO", "cpu"), scripts.call(call), ("INFO", "cpu")):
-            pipe.execute_command(*command)
-        before, reply, after = pipe.execute()
-        self.took_ms.append((_used_s(after) - _used_s(before)) * 1000)
-        return reply
-
-
-def _used_s(info: bytes) -> float:
-    told = dict(line.split(b":") for line in info.split()[2:])
-    return float(told[b"used_cpu_user"]) + float(told[b"used_cpu_sys"])
 
 
 def made(log: Log) -> str:

@@ -145,14 +145,17 @@ local function runs_leased(keys, state, group, leases)
 end
 
 -- Settles what is in runs from one offset up to another, at most so many runs: what is all there at once; what is not is
--- opened. Returns how many, and true when there may be more.
-local function runs_settle(keys, state, group, from, upto, most)
+-- opened. Runs of others than the holder, where one is given, are passed by. Returns how many messages, and where to go on if
+-- there may be more.
+local function runs_settle(keys, state, group, from, upto, most, holder)
   local count, opened = 0, 0
   for _ = 1, most do
     local run = group.runs > 0 and runs_from(keys, from)
-    if not run or run.first > upto then return count, false end
+    if not run or run.first > upto then return count, nil end
     local first, last = math.max(run.first, from), math.min(run.last, upto)
-    if runs_are_there(keys, state, first, last) then
+    if holder and run.consumer ~= holder then
+      -- It stays as it is.
+    elseif runs_are_there(keys, state, first, last) then
       runs_cut(keys, group, run, first, last)
       members_tell(group, run.consumer, first - last - 1)
       count = count + last - first + 1
@@ -163,7 +166,7 @@ local function runs_settle(keys, state, group, from, upto, most)
     from = last + 1
     if opened >= RUNS_SLICE then break end
   end
-  return count, from <= upto
+  return count, from <= upto and from or nil
 end
 
 -- The lease of a message in a run, as lease_read answers it.
