@@ -43,12 +43,20 @@ def seconds(description: str, *, maximum: int, **more: Any) -> Schema:
     }
 
 
+HOLDER: Schema = text(
+    "Whose deliveries are meant: those of others at these offsets are left alone and not counted. Left out: "
+    "whoever has them.",
+    maxLength=255,
+    type=["string", "null"],
+)
+
+
 def targets(name: str, **more: Schema) -> Schema:
     """An object that names deliveries by offsets or by leases, and nothing else but ``more``."""
     return {
         "title": name,
         "oneOf": [
-            closed({"offsets": OFFSETS, **more}, required=["offsets"]),
+            closed({"offsets": OFFSETS, "consumer": HOLDER, **more}, required=["offsets"]),
             closed({"leases": LEASES, **more}, required=["leases"]),
         ],
     }
@@ -104,6 +112,14 @@ COMPONENTS: Mapping[str, Schema] = {
 }
 
 
+IN_SLICES = (
+    "By lease it is refused where one of them has passed to another delivery, before anything is done. Thousands "
+    "are done some hundred at a time, between which others are served: when the store goes away in between (503), "
+    "or a lease passes on just then (409), the first of them are done. The same answer again is safe: what is "
+    "settled is not counted again."
+)
+
+
 def settled(
     name: str, summary: str, *, body: str, examples: Mapping[str, Any], done: str = "Answered"
 ) -> Schema:
@@ -116,6 +132,7 @@ def settled(
         examples=examples,
         success={"200": answer(ref(done))},
         refusals=("group_not_found", "lease_lost"),
+        description=IN_SLICES,
     )
     return {
         "parameters": [path_parameter("name"), path_parameter("group")],
@@ -147,7 +164,11 @@ PATHS: Mapping[str, Schema] = {
         "ack",
         "Acknowledge deliveries: they are done",
         body="Ack",
-        examples={"these": {"offsets": [7, 8]}, "all so far": {"up_to": 8}},
+        examples={
+            "these": {"offsets": [7, 8]},
+            "these, unless another consumer has them by now": {"offsets": [7, 8], "consumer": "worker-1"},
+            "all so far": {"up_to": 8},
+        },
         done="Acked",
     ),
     f"{GROUP}/nack": settled(

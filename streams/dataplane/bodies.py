@@ -28,6 +28,10 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return self._values.get(name) is not None
 
+    def has_value(self, name: str) -> bool:
+        """Whether it was sent, and not as null."""
+        return self._values.get(name) is not None
+
     def whole(self, name: str, *, low: int, high: int = LARGEST_INTEGER, default: int | None = None) -> int:
         """A whole number from ``low`` to ``high``; required where there is no default."""
         value = self._values.get(name)

@@ -154,59 +154,60 @@ def _due_by(fetched: Fetched, *, asked: float, deadline: float) -> float:
 
 
 async def ack(context: Context, request: Request, name: str, group: str) -> Response:
-    """``POST …/{group}/ack`` with ``offsets``, ``up_to`` or ``leases``."""
-    fields = await _read(context, request, name, "offsets", "up_to", "leases")
-    if "up_to" in fields:
-        _one_of(fields, "offsets", "up_to", "leases")
-        named: Named = "up_to"
-        values: list[int | str] = [fields.whole("up_to", low=0)]
-    else:
-        named, values = _targets(fields, "offsets", "up_to", "leases")
+    """``POST …/{group}/ack`` with ``offsets`` and perhaps ``consumer``, with ``up_to`` or with ``leases``."""
+    fields = await _read(context, request, name, "offsets", "consumer", "up_to", "leases")
+    named, values, consumer = _targets(fields, "offsets", "up_to", "leases")
     count = await _answer(
         context,
         request,
         name,
         group,
-        lambda known: context.log.run(groups.ack(known.stream_id, group, named, values)),
+        lambda known: context.log.run(groups.ack(known.stream_id, group, named, values, consumer=consumer)),
     )
     return Response(b'{"acked":%d}' % count)
 
 
 async def nack(context: Context, request: Request, name: str, group: str) -> Response:
-    """``POST …/{group}/nack`` with ``offsets`` or ``leases``, and a ``delay`` in seconds."""
-    fields = await _read(context, request, name, "offsets", "leases", "delay")
-    named, values = _targets(fields)
+    """``POST …/{group}/nack`` as ``ack``, but without ``up_to``; and a ``delay`` in seconds."""
+    fields = await _read(context, request, name, "offsets", "consumer", "leases", "delay")
+    named, values, consumer = _targets(fields)
     delay_ms = round(fields.seconds("delay", high=LONGEST_DELAY_S, default=0.0) * 1000)
     return await _counted(
         context,
         request,
         name,
         group,
-        lambda known: context.log.run(groups.nack(known.stream_id, group, named, values, delay_ms=delay_ms)),
+        lambda known: context.log.run(
+            groups.nack(known.stream_id, group, named, values, delay_ms=delay_ms, consumer=consumer)
+        ),
     )
 
 
 async def working(context: Context, request: Request, name: str, group: str) -> Response:
-    """``POST …/{group}/working`` with ``offsets`` or ``leases``."""
-    fields = await _read(context, request, name, "offsets", "leases")
-    named, values = _targets(fields)
+    """``POST …/{group}/working`` as ``ack``, but without ``up_to``."""
+    fields = await _read(context, request, name, "offsets", "consumer", "leases")
+    named, values, consumer = _targets(fields)
     return await _counted(
         context,
         request,
         name,
         group,
-        lambda known: context.log.run(groups.working(known.stream_id, group, named, values)),
+        lambda known: context.log.run(
+            groups.working(known.stream_id, group, named, values, consumer=consumer)
+        ),
     )
 
 
 async def term(context: Context, request: Request, name: str, group: str) -> Response:
-    """``POST …/{group}/term`` with ``offsets`` or ``leases``, and a ``reason``."""
-    fields = await _read(context, request, name, "offsets", "leases", "reason")
-    named, values = _targets(fields)
+    """``POST …/{group}/term`` as ``ack``, but without ``up_to``; and a ``reason``."""
+    fields = await _read(context, request, name, "offsets", "consumer", "leases", "reason")
+    named, values, consumer = _targets(fields)
     reason = fields.text("reason", longest=1000)
 
     async def act(known: Known) -> int:
-        ended = await context.log.run(groups.term(known.stream_id, group, named, values, reason=reason))
+        ended = await context.log.run(
+            groups.term(known.stream_id, group, named, values, reason=reason, consumer=consumer)
+        )
         if ended:
             after = {"offsets": sorted(ended)[:MOST_TOLD], "count": len(ended), "reason": reason}
             await context.note(known, request, kind="group.terminated", group=group, after=after)
@@ -229,11 +230,17 @@ def _consumer(fields: Fields) -> str:
     return name
 
 
-def _targets(fields: Fields, *names: str) -> tuple[Named, list[int | str]]:
+def _targets(fields: Fields, *names: str) -> tuple[Named, list[int | str], str | None]:
+    """How the deliveries are named, by what, and whose alone are meant."""
     _one_of(fields, *(names or ("offsets", "leases")))
+    if "consumer" in fields and "offsets" not in fields:
+        raise invalid("consumer", "It goes with offsets; a lease and up_to say by themselves what they mean.")
     if "leases" in fields:
-        return "leases", list(fields.texts("leases", most=MOST, pattern=_LEASE))
-    return "offsets", list(fields.offsets("offsets", most=MOST))
+        return "leases", list(fields.texts("leases", most=MOST, pattern=_LEASE)), None
+    if "up_to" in fields:
+        return "up_to", [fields.whole("up_to", low=0)], None
+    consumer = _consumer(fields) if fields.has_value("consumer") else None
+    return "offsets", list(fields.offsets("offsets", most=MOST)), consumer
 
 
 def _one_of(fields: Fields, *names: str) -> None:

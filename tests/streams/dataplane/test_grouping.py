@@ -64,6 +64,21 @@ def test_the_four_answers(client: httpx.Client, stream: Stream, group: Group) ->
     assert group.post("ack", leases=[leases[4], leases[5]]).json() == {"acked": 1}
 
 
+@pytest.mark.parametrize("verb", ["ack", "nack", "working", "term"])
+def test_by_offset_what_somebody_else_has_by_now_is_left_alone_when_a_consumer_is_named(
+    client: httpx.Client, stream: Stream, group: Group, verb: str
+) -> None:
+    fill(client, stream, 3)
+    assert len(group.fetch(consumer="slow")) == 3
+    group.post("nack", offsets=[1])
+    assert len(group.fetch(consumer="quick")) == 1
+    counted = "acked" if verb == "ack" else "count"
+    assert group.post(verb, offsets=[1, 2], consumer="slow").json() == {counted: 1}
+    assert group.post(verb, offsets=[1], consumer="nobody").json() == {counted: 0}
+    assert group.post(verb, offsets=[1], consumer="quick").json() == {counted: 1}
+    assert group.post(verb, offsets=[3], consumer=None).json() == {counted: 1}
+
+
 @pytest.mark.parametrize(
     ("verb", "fields"),
     [
@@ -81,6 +96,12 @@ def test_the_four_answers(client: httpx.Client, stream: Stream, group: Group) ->
         ("ack", {"offsets": [0]}),
         ("ack", {"offsets": 1}),
         ("ack", {"up_to": -1}),
+        ("ack", {"up_to": 1, "consumer": "a"}),
+        ("ack", {"leases": [], "consumer": "a"}),
+        ("ack", {"offsets": [1], "consumer": "x" * 256}),
+        ("nack", {"offsets": [1], "consumer": 7}),
+        ("working", {"offsets": [1], "consumer": "a\nb"}),
+        ("term", {"leases": [], "consumer": "a"}),
         ("ack", {"leases": ["x"]}),
         ("ack", {"leases": [1]}),
         ("nack", {"offsets": [1], "delay": -1}),
