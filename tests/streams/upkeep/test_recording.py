@@ -41,6 +41,24 @@ def test_what_is_taken_away_is_on_record_with_who_did_it(running: Product, uniqu
         assert lost["after"]["messages"] == lost["after"]["undelivered"] > 0
 
 
+def test_an_event_names_what_was_terminated_and_not_what_was_asked_for(running: Product, unique: str) -> None:
+    with running.client() as client:
+        client.post("/streams/", json={"name": unique}).raise_for_status()
+        path = f"/streams/{unique}/groups/g"
+        client.post(f"/streams/{unique}/groups/", json={"name": "g"}).raise_for_status()
+        batch = [{"id": str(n), "body": n} for n in range(4)]
+        client.post(f"/streams/{unique}/messages", json=batch).raise_for_status()
+        leases = [each["lease"] for each in client.post(f"{path}/fetch", json={"limit": 3}).json()]
+        client.post(f"{path}/term", json={"offsets": [2, 99], "reason": "one"}).raise_for_status()
+        client.post(f"{path}/term", json={"leases": leases, "reason": "other"}).raise_for_status()
+        until(lambda: len(events(client, unique, "group.terminated")) == 2)
+        named = [
+            (event["after"]["reason"], event["after"]["offsets"], event["after"]["count"])
+            for event in events(client, unique, "group.terminated")
+        ]
+        assert sorted(named) == [("one", [2], 1), ("other", [1, 3], 2)]
+
+
 SOON_S = 5.0
 """Half the time between two looks of the worker at a group: two in a row that are in time did not wait for one."""
 
