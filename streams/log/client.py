@@ -16,7 +16,7 @@ from redis.exceptions import OutOfMemoryError, RedisError, ResponseError
 from redis.retry import Retry
 
 from streams.log import errors, keys, routing, scripts
-from streams.log.clock import SteadyClock
+from streams.log.clock import FIRST_LOOKS, SteadyClock
 from streams.log.commands import Command, Op, Pipeline, Script, Scripts, Steady, T, one, small
 from streams.log.wire import Wire
 
@@ -41,15 +41,16 @@ ANSWER_TIMEOUT_S = 10.0
 
 def compared_ms(clock: SteadyClock) -> Op[int]:
     """The steady time in ms, once it was compared with the server's clock; a jump is noted."""
-    for _ in range(2):
+    for look in range(FIRST_LOOKS):
         asked_ms = clock.machine()
         (seconds, microseconds), held = yield Pipeline([("TIME",), ("GET", keys.SKEW)])
         skew_ms = int(held or 0)
         wall_ms = int(seconds) * 1000 + int(microseconds) // 1000
         jump_ms = clock.compare(wall_ms - skew_ms, asked_ms=asked_ms)
-        if not jump_ms:
+        if jump_ms:
+            yield Script("clock_skew", [keys.SKEW], [skew_ms, skew_ms + jump_ms])
+        if (not jump_ms and not clock.is_rough) or (jump_ms and look):
             break
-        yield Script("clock_skew", [keys.SKEW], [skew_ms, skew_ms + jump_ms])
     return clock.now_ms()
 
 

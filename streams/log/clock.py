@@ -19,6 +19,12 @@ STEP_MS = 250
 ADOPT_AFTER_MS = 30_000
 """After so long a process gives in to a clock that differs from its own: six times what a new worker needs."""
 
+ROUGH_MS = 50
+"""A first look that took longer says too little: on a busy machine it could be off by half of what it took."""
+
+FIRST_LOOKS = 5
+"""So often a process looks at once, until one look was quick."""
+
 KNOWN_AFTER = 3
 """Looks that must have agreed before a process trusts its own clock more than the server's."""
 
@@ -42,6 +48,7 @@ class SteadyClock:
         self._looked_ms = -math.inf
         self._agreed_ms = -math.inf
         self._agreed = 0
+        self._quickest_ms = math.inf
 
     def fresh_ms(self) -> int | None:
         """The steady time in ms, about unix time but for the jumps since; None when it is time to ``compare``."""
@@ -56,6 +63,11 @@ class SteadyClock:
         assert self._ahead_ms is not None
         return int(self.machine() + self._ahead_ms)
 
+    @property
+    def is_rough(self) -> bool:
+        """Whether it was compared a few times only, and never quickly: another look tells the time better."""
+        return self._quickest_ms > ROUGH_MS and self._agreed < FIRST_LOOKS
+
     def compare(self, server_ms: float, *, asked_ms: float) -> int:
         """Take the server's time over, or keep the own; returns by how many ms the server's clock jumped.
 
@@ -69,6 +81,7 @@ class SteadyClock:
         answered_ms = self._looked_ms = self.machine()
         # The server read its clock somewhere between the two moments: what lies within is no difference.
         least_ms, most_ms = server_ms - answered_ms, server_ms - asked_ms
+        self._quickest_ms = min(self._quickest_ms, most_ms - least_ms)
         held_ms = self._ahead_ms
         nearest_ms = (least_ms + most_ms) / 2 if held_ms is None else min(max(held_ms, least_ms), most_ms)
         is_known = self._agreed >= KNOWN_AFTER and answered_ms - self._agreed_ms < ADOPT_AFTER_MS

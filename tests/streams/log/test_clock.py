@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streams.log import clock, config, entries, groups, keys, standing
-from streams.log.client import Log, Steady, one
+from streams.log.client import Log, Steady, compared_ms, one
 from streams.log.clock import SteadyClock
 from streams.log.groups import Settings
 from tests.servers import Store, store
@@ -179,3 +179,22 @@ def test_the_server_is_asked_once_a_second() -> None:
     machine.ms += clock.LOOK_EVERY_MS
     assert asking.fresh_ms() is None
     assert asking.fresh_ms() == machine.ms + 7_000
+
+
+def test_a_process_whose_first_look_was_slow_looks_again_until_one_is_quick() -> None:
+    now = [0.0]
+    ours = SteadyClock(machine=lambda: now[0])
+    op = compared_ms(ours)
+    next(op)
+
+    def answer(took_ms: float) -> None:
+        server_ms = 1_000_000 + now[0]  # read at once; the answer is what takes its time
+        now[0] += took_ms
+        op.send([divmod(int(server_ms * 1000), 1_000_000), None])
+
+    answer(900)
+    answer(400)
+    with pytest.raises(StopIteration) as done:
+        answer(10)
+    assert abs(done.value.value - (1_000_000 + now[0])) <= 10
+    assert not ours.is_rough
