@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from bench import crowd, expiry, group_load, pages, parked, preview, purge, report, store_load
+from bench import browsers, crowd, expiry, group_load, pages, parked, preview, purge, report, store_load
 from bench.loads import PROMISES, all_loads
 from bench.measure import Figure, Load, Measured, Scene
 from bench.product import Product, product
@@ -72,6 +72,7 @@ def _scenes(ours: Product, *, seconds: float, previewed: int) -> list[Scene]:
         Scene("preview", partial(preview.preview, ours, messages=previewed)),
         Scene("parked polls", partial(parked.parked_polls, ours)),
         Scene("many streams", partial(crowd.crowd, ours, seconds=seconds)),
+        Scene("browsers", partial(browsers.browsers, ours)),
         Scene("console", partial(pages.pages, ours)),
     ]
 

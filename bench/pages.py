@@ -41,6 +41,7 @@ PAGES = (
     "/streams/{stream}/activity/",
     "/streams/{stream}/settings/",
     "/streams/{stream}/groups/",
+    "/streams/{stream}/groups/?sort=-status",
     "/streams/{stream}/groups/{group}/",
     "/streams/{stream}/groups/{group}/?position=offset&at={middle}",
     "/streams/{stream}/groups/{group}/pending/",
@@ -74,6 +75,7 @@ class Browser:
         token = next(str(cookie.value) for cookie in jar if "csrf" in cookie.name)
         filled = {"username": "admin", "password": self.ours.password, "csrfmiddlewaretoken": token}
         self._open("/login/", urllib.parse.urlencode(filled).encode()).close()
+        self.cookie = "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 
     def get(self, path: str) -> tuple[bytes, int]:
         """A body, and how many bytes it was on the wire."""

@@ -52,6 +52,15 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.channel_layer.group_add(group, self.channel_name)
         await self.accept()
 
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """Events need no database, so nobody looks after its connections: Channels would, in a thread, for each
+        event of each browser.
+        """
+        if message["type"] == "live.event":
+            await self.live_event(message)
+        else:
+            await super().dispatch(message)
+
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         wanted = _topics_asked_for(text_data)
         if wanted is None:

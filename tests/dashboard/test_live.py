@@ -163,6 +163,26 @@ async def test_a_sample_reaches_the_page_that_shows_its_stream(
     assert (heard["seq"], heard["event"]["messages"], heard["event"]["rate_in"]) == (2, 7, 2.5)
 
 
+async def test_an_event_costs_no_thread_for_each_page(
+    pages: list[Page], ours: tuple[Any, Stream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = await opened(pages, ours[0], "stream:orders")
+    await page.next("stream:orders")
+    looked: list[bool] = []
+
+    async def look() -> None:
+        looked.append(True)
+
+    monkeypatch.setattr("channels.consumer.aclose_old_connections", look)
+    await live.send(live.sampled(sample_of(ours[1], messages=7)))
+    assert (await page.next("stream:orders"))["event"]["messages"] == 7
+    assert looked == []
+    await page.subscribe("stream:orders")  # a subscription reads rows, and is looked after
+    await live.send(live.sampled(sample_of(ours[1], messages=8, at_ms=20)))
+    await page.next("stream:orders")
+    assert looked == [True]
+
+
 async def test_a_page_that_shows_something_else_hears_nothing(
     pages: list[Page], ours: tuple[Any, Stream]
 ) -> None:
