@@ -6,7 +6,9 @@ and ``>``, as the last one, the rest: at least one.
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Generic, TypeVar
 
 LONGEST_NAME = 50
 LONGEST_KEY = 255
@@ -19,6 +21,7 @@ PATTERN = rf"(?:(?:\*|{TOKEN})\.)*(?:\*|>|{TOKEN})"
 USER = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}"
 
 _USER = re.compile(USER)
+Owner = TypeVar("Owner")
 _NAME, _KEY, _PATTERN = re.compile(NAME), re.compile(KEY), re.compile(PATTERN)
 
 
@@ -67,3 +70,42 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(
         r"\.".join(parts.get(token) or re.escape(token) for token in pattern.split(".")), re.DOTALL
     )
+
+
+@dataclass(slots=True)
+class _Branch(Generic[Owner]):
+    """What follows the same tokens: those whose pattern ends here, whose pattern takes any rest, and further tokens."""
+
+    ends: list[Owner] = field(default_factory=list)
+    rests: list[Owner] = field(default_factory=list)
+    further: dict[str, "_Branch[Owner]"] = field(default_factory=dict)
+
+
+class PatternIndex(Generic[Owner]):
+    """Whose patterns match a key, by its tokens: a question costs what matches, not what patterns there are."""
+
+    def __init__(self, patterns: Iterable[tuple[Owner, Iterable[str]]]) -> None:
+        self._root: _Branch[Owner] = _Branch()
+        for owner, its_patterns in patterns:
+            for pattern in its_patterns:
+                self._add(pattern.split("."), owner)
+
+    def owners(self, key: str) -> set[Owner]:
+        """Those with a pattern that matches a checked key."""
+        found: set[Owner] = set()
+        branches = [self._root]
+        for token in key.split("."):
+            found.update(*(branch.rests for branch in branches))
+            branches = [
+                branch.further[way] for branch in branches for way in (token, "*") if way in branch.further
+            ]
+        return found.union(*(branch.ends for branch in branches))
+
+    def _add(self, tokens: list[str], owner: Owner) -> None:
+        branch = self._root
+        for token in tokens:
+            if token == ">":
+                branch.rests.append(owner)
+                return
+            branch = branch.further.setdefault(token, _Branch())
+        branch.ends.append(owner)

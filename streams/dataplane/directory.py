@@ -18,7 +18,7 @@ from streams.log import config, keys
 from streams.log.client import AsyncLog
 from streams.log.config import TokenGrant
 from streams.log.errors import StreamLost, StreamNotFound
-from streams.naming import is_name, matches_any, shortened
+from streams.naming import PatternIndex, is_name, shortened
 
 TOKEN_AGE_S = 1.5
 STREAM_AGE_S = 120.0
@@ -51,7 +51,7 @@ class Directory:
         self._log = log
         self._tokens: dict[str, tuple[float, TokenGrant]] = {}
         self._streams: dict[tuple[int, str], tuple[float, Known]] = {}
-        self._patterns: dict[int, tuple[float, dict[str, tuple[str, ...]]]] = {}
+        self._patterns: dict[int, tuple[float, PatternIndex[str]]] = {}
         self._used_ms: dict[int, int] = {}
         self.parked = ParkedPolls(self.grant)
 
@@ -132,12 +132,8 @@ class Directory:
         held = self._patterns.get(grant.workspace_id)
         if held is None or held[0] < now - STREAM_AGE_S:
             patterns = await self._log.run(config.patterns_in(grant.workspace_id))
-            held = _remember(self._patterns, grant.workspace_id, (now, patterns))
-        found = sorted(
-            name
-            for name, patterns in held[1].items()
-            if matches_any(key, patterns) and bearer.streams_cover(grant.streams, name)
-        )
+            held = _remember(self._patterns, grant.workspace_id, (now, PatternIndex(patterns.items())))
+        found = sorted(name for name in held[1].owners(key) if bearer.streams_cover(grant.streams, name))
         if not found:
             raise Refusal("stream_not_found", f"No stream accepts the key {key!r}.", key=key, err_code=10059)
         if len(found) > 1:

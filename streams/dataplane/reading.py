@@ -118,7 +118,8 @@ def _with_id(
     wanted = _wanted(query)
     offset, published_ms = entries.position(newest)
     stop = at.last + 1 if query.before is None else query.before
-    older = yield from read.offset_at(stream_id, max(0, published_ms - at.dedup_window_ms + 1))
+    remembered_ms = max(0, published_ms - at.dedup_window_ms + 1, at.ids_widened_ms + 1)
+    older = yield from read.offset_at(stream_id, remembered_ms)
     older = min(older, stop, offset)
     if query.before is None:
         found = yield from read.forward(

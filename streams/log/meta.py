@@ -43,6 +43,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         turn: the last kept message that was looked at again.
         kept: from here on something that was set aside may come back; 0: nothing was.
         crowded: 1 while count and size wait for messages to go that are over by their own time, else 0.
+        ids_widened: when (unix ms) ids were last to be remembered for longer than before; 0: never.
     """
 
     last: int = 0
@@ -70,6 +71,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
     turn: int = 0
     kept: int = 0
     crowded: int = 0
+    ids_widened: int = 0
 
 
 _counters = msgspec.msgpack.Decoder(Counters).decode

@@ -34,6 +34,7 @@ class Position:
         widest: bytes of the largest message ever appended.
         now_ms: the server's clock.
         dedup_window_ms: how long ids are remembered, at least.
+        ids_widened_ms: since when they have not been for less than that.
         hides: whether entries that went still stand between visible ones.
         kept: from here on something that was set aside may come back; 0: nothing was.
     """
@@ -46,6 +47,7 @@ class Position:
     now_ms: int
     hides: bool = False
     dedup_window_ms: int = 0
+    ids_widened_ms: int = 0
     kept: int = 0
 
     def page(self, limit: int) -> int:
@@ -96,6 +98,7 @@ def position(stream_id: str) -> Op[Position]:
         now_ms=int(seconds) * 1000 + int(microseconds) // 1000,
         hides=counters.hidden == 1,
         dedup_window_ms=settings.get("dedup_window", 0) * 1000,
+        ids_widened_ms=counters.ids_widened,
         kept=counters.kept,
     )
 

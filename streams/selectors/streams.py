@@ -128,7 +128,7 @@ def streams_page(
 def streams_matching(caller: Caller, key: str) -> list[StreamView]:
     """The streams whose key patterns match a key; a stream without patterns matches none."""
     patterns = streams_of(caller).exclude(keys=[]).values_list("pk", "keys")
-    found = [pk for pk, its_patterns in patterns if naming.matches_any(key, its_patterns)]
+    found = list(naming.PatternIndex(patterns).owners(key))
     # In slices: a database bounds how many values one statement takes.
     rows = [
         stream

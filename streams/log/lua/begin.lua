@@ -13,17 +13,18 @@
 --   ordered
 -- returns: 1 when it was begun, 0 when it was there, -1 when the server has lost what it held meanwhile
 -- flags: allow-oom
--- include: state, gone, floor, group
+-- include: state, gone, floor, ids, group
 local log, meta, gone, groups = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local life, last, ceiling, values = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local held = redis.call('HMGET', meta, 'name', 'life')
 local new = not held[1]
 if new and (life == '' or held[2] ~= life) then return -1 end
-floor_settle_before(log, gone, meta)
+local before = floor_settle_before(log, gone, meta)
 for n = 5, values + 4, 2 do
   if ARGV[n + 1] == '' then redis.call('HDEL', meta, ARGV[n]) else redis.call('HSET', meta, ARGV[n], ARGV[n + 1]) end
 end
+if before then ids_settings_changed(meta, before) end
 if not new then return 0 end
 local state = state_load(meta)
 state.last, state.floor, state.committed, state.archived, state.ceiling = last, last + 1, last, last, ceiling

@@ -5,11 +5,11 @@
 -- ARGV[1...] pairs: field, value; an empty value takes the field away
 -- returns: 1 when the stream is new here, else 0
 -- flags: allow-oom
--- include: state, gone, floor
+-- include: state, gone, floor, ids
 local log, meta, gone = KEYS[1], KEYS[2], KEYS[3]
 
 local new = redis.call('EXISTS', meta) == 0
-floor_settle_before(log, gone, meta)
+local before = floor_settle_before(log, gone, meta)
 for n = 1, #ARGV, 2 do
   if ARGV[n + 1] == '' then redis.call('HDEL', meta, ARGV[n]) else redis.call('HSET', meta, ARGV[n], ARGV[n + 1]) end
 end
@@ -25,4 +25,5 @@ if redis.call('HEXISTS', meta, 'last') == 1 then
   redis.call('HDEL', meta, 'ttl', 'max_messages', 'max_bytes', 'discard', 'max_message_bytes', 'dedup_window', 'archive',
     'deny_delete', 'deny_purge', 'sealed')
 end
+if before then ids_settings_changed(meta, before) end
 return new and 1 or 0

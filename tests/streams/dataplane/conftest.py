@@ -114,18 +114,24 @@ class Stream:
 @pytest.fixture
 def make_stream(log: Log, unique: str) -> Callable[..., Stream]:
     def make(*, name: str = unique, workspace_id: int = WORKSPACE_ID, **settings: Any) -> Stream:
-        stream = config.Registered(
-            stream_id=keys.stream_id(),
-            name=name,
-            workspace=f"w{workspace_id}",
-            workspace_id=workspace_id,
-            archive=False,
-        )
-        defaults = {"dedup_window": 86_400, "max_message_bytes": 1_048_576, "discard": "old"}
-        log.run(config.stream_publish(stream, {**defaults, **settings}))
-        return Stream(name, stream.stream_id)
+        stream = Stream(name, keys.stream_id())
+        configure(log, stream, workspace_id=workspace_id, **settings)
+        return stream
 
     return make
+
+
+def configure(log: Log, stream: Stream, *, workspace_id: int = WORKSPACE_ID, **settings: Any) -> None:
+    """Tell the log a stream with these settings, the first time or again."""
+    told = config.Registered(
+        stream_id=stream.stream_id,
+        name=stream.name,
+        workspace=f"w{workspace_id}",
+        workspace_id=workspace_id,
+        archive=False,
+    )
+    defaults = {"dedup_window": 86_400, "max_message_bytes": 1_048_576, "discard": "old"}
+    log.run(config.stream_publish(told, {**defaults, **settings}))
 
 
 @pytest.fixture

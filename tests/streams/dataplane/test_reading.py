@@ -9,7 +9,14 @@ import pytest
 from streams import bearer
 from streams.log import config, groups, keys, stats
 from streams.log.client import Log
-from tests.streams.dataplane.conftest import OTHER_WORKSPACE_ID, WORKSPACE_ID, Server, Stream, refusal
+from tests.streams.dataplane.conftest import (
+    OTHER_WORKSPACE_ID,
+    WORKSPACE_ID,
+    Server,
+    Stream,
+    configure,
+    refusal,
+)
 from tests.waiting import until
 
 
@@ -315,6 +322,22 @@ def test_an_id_that_was_stored_again_is_found_twice(
         ({"key": "k.*"}, [1]),
     ):
         assert offsets(client.get(stream.messages, params={"id": "id-1", **params})) == found, params
+
+
+def test_what_was_stored_again_is_found_twice_after_the_window_was_widened(
+    client: httpx.Client, log: Log, make_stream: Callable[..., Stream]
+) -> None:
+    stream = make_stream(dedup_window=1)
+    fill(client, stream, 1)
+
+    def stored_again() -> bool:
+        return not client.post(stream.messages, json=[{"id": "id-1", "body": 2}]).json()[0]["duplicate"]
+
+    until(stored_again)
+    configure(log, stream, dedup_window=86_400)
+    fill(client, stream, 1, first=2)
+    assert offsets(client.get(stream.messages, params={"id": "id-1"})) == [1, 2]
+    assert offsets(client.get(stream.messages, params={"id": "id-2"})) == [3]
 
 
 def test_a_rewind_wakes_a_poll(client: httpx.Client, stream: Stream) -> None:

@@ -122,4 +122,5 @@ end
 local function floor_settle_before(log, gone, meta)
   local state = state_load(meta)
   if state then floor_settle(log, gone, meta, state) end
+  return state
 end

@@ -21,3 +21,11 @@ local function ids_known(ids_a, ids_b, state, now, ids)
   end
   return current, known
 end
+
+-- Notes when ids are to be remembered for longer than `before`, the state under the settings of before, says.
+local function ids_settings_changed(meta, before)
+  local state = state_load(meta)
+  if (state.dedup_window or 0) <= (before.dedup_window or 0) then return end
+  state.ids_widened = state_now(state)
+  state_save(meta, state)
+end
