@@ -139,3 +139,15 @@ def test_axe_finds_what_is_wrong(page: Page) -> None:
     wrong = found_in_both_lights(page)
     assert any(each.startswith("image-alt") for each in wrong)
     assert any(each.startswith("color-contrast") for each in wrong)
+
+
+def test_no_page_is_wider_than_a_phone(page: Page, names: dict[str, str], watched: Watched) -> None:
+    watched.forgive("422")
+    page.set_viewport_size({"width": 390, "height": 844})
+    wide = []
+    for name, state in states():
+        if state.done is None and "{query}" not in state.path:
+            state.shown(page, names)
+            if page.evaluate("document.documentElement.scrollWidth") > 390:
+                wide.append(name)
+    assert wide == []
