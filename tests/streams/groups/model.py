@@ -32,6 +32,9 @@ class Flight:
     consumer: str = ""
     lease: str | None = None
 
+    def is_with(self, consumer: str) -> bool:
+        return self.lease is not None and self.consumer == consumer
+
 
 @dataclass(frozen=True)
 class Letter:
@@ -190,9 +193,14 @@ class GroupModel:
         if offset in self.out:
             self.out[offset].lease = lease
 
-    def targets(self, offsets: Iterable[int], *, covers: bool = False) -> set[int]:
-        """Which deliveries an answer is about; with ``covers`` also everything before the highest."""
+    def targets(self, offsets: Iterable[int], *, covers: bool = False, holder: str | None = None) -> set[int]:
+        """Which deliveries an answer is about; with ``covers`` also everything before the highest.
+
+        With a holder only what is with this consumer, or was last and with nobody since, is meant.
+        """
         named = set(offsets)
+        if holder is not None:
+            named = {n for n in named if n in self.out and self.out[n].is_with(holder)}
         if covers:
             return {offset for offset in self.out if offset <= max(named, default=0)}
         return {offset for offset in named if offset in self.out}

@@ -41,6 +41,8 @@ PREFIXES = (None, "a.", "b.")
 LONG_S, SHORT_S = 3600, 0.1
 LATEST_S = 0.5
 """A delivery comes again at most so much later than it was due."""
+CLOCK_S = 0.002
+"""Times are told in whole ms."""
 BRIEF_S, SOON_S = 1, 0.8
 """The shortest own time of a message, and how much of it a call or two may take."""
 
@@ -52,16 +54,24 @@ GROUPS: dict[str, dict[str, Any]] = {
     "turn": {"ordered_by_key": True, "max_deliver": 3, "max_ack_pending": 8},
 }
 
+MEMBERS = ("member-0", "member-1", "member-2")
+
 names = st.sampled_from(sorted(GROUPS))
 few = st.integers(0, 2**16)
+
+
+EXAMPLES, LEAST_STEPS = 13, 600
+KILLS = {"valkey": 4, "worker": 1, "web": 1}
 
 
 class GroupsMachine(RuleBasedStateMachine):
     """Members, operators and producers of one stream with five groups."""
 
     product: Product
-    steps: ClassVar[int] = 0
-    restarts_left: ClassVar[int] = 0
+    taken: ClassVar[int] = 0
+    """Steps, each compared where it touched something."""
+    kills_left: ClassVar[dict[str, int]] = {}
+    killed: ClassVar[Counter[str]] = Counter()
     expiries_left: ClassVar[int] = 0
     too_slow: ClassVar[int] = 0
     """Examples given up because the machine was busy while messages expired."""
@@ -190,7 +200,7 @@ class GroupsMachine(RuleBasedStateMachine):
             name, answer, limit=limit, consumer=more.get("consumer", ""), max_bytes=more.get("max_bytes")
         )
         group = self.groups[name]
-        if answer and group.prefix is None:
+        if answer:
             assert answer[-1]["pending"] == len(group.ahead)
             assert [each["pending"] for each in answer] == list(
                 range(len(group.ahead) + len(answer) - 1, len(group.ahead) - 1, -1)
@@ -228,7 +238,7 @@ class GroupsMachine(RuleBasedStateMachine):
     def take_together(self, name: str, limits: tuple[int, int]) -> None:
         """Two members fetch at the same time and share what one would have got."""
         self.touched.add(name)
-        path, members = f"{self.path}/groups/{name}/fetch", ("member-0", "member-1")
+        path, members = f"{self.path}/groups/{name}/fetch", MEMBERS[:2]
 
         def ask(client: httpx.Client, member: str, limit: int) -> Any:
             answer = client.post(path, json={"limit": limit, "wait": 0, "consumer": member})
@@ -256,7 +266,7 @@ class GroupsMachine(RuleBasedStateMachine):
     def take(self, name: str, limit: int, max_bytes: int | None, n: int) -> None:
         is_bounded = max_bytes is not None and not isinstance(self.groups[name], OrderedModel)
         more: dict[str, Any] = {"max_bytes": max_bytes} if is_bounded else {}
-        self.fetch(name, limit=limit, consumer=f"member-{n}", **more)
+        self.fetch(name, limit=limit, consumer=MEMBERS[n], **more)
 
     def some_offsets(self, data: st.DataObject, name: str) -> list[int]:
         """Mostly what is out, sometimes what never was."""
@@ -276,9 +286,10 @@ class GroupsMachine(RuleBasedStateMachine):
         covers = verb == "ack" and group.ack == "all"
         count = "acked" if verb == "ack" else "count"
         if data.draw(st.booleans()):
-            offsets = self.some_offsets(data, name)
-            found = group.targets(offsets, covers=covers)
-            assert self.of(name, verb, offsets=offsets, **more) == {count: len(found)}
+            offsets, holder = self.some_offsets(data, name), data.draw(st.none() | st.sampled_from(MEMBERS))
+            found = group.targets(offsets, covers=covers, holder=holder)
+            named = {} if holder is None else {"consumer": holder}
+            assert self.of(name, verb, offsets=offsets, **named, **more) == {count: len(found)}
             return found
         leases = self.some_leases(data, name)
         by_lease = group.targets_of_leases(leases, covers=covers)
@@ -488,8 +499,9 @@ class GroupsMachine(RuleBasedStateMachine):
     @rule(process=st.sampled_from(["worker", "valkey", "web"]), chance=few)
     def crash(self, process: str, chance: int) -> None:
         """What was answered before a process is killed holds after it is back."""
-        if self.restarts_left > 0 and chance % 4 == 0:
-            type(self).restarts_left -= 1
+        if self.kills_left.get(process, 0) > 0 and chance % 2 == 0:
+            self.kills_left[process] -= 1
+            self.killed[process] += 1
             self.touched |= set(GROUPS)
             self.client.close()
             self.other.close()
@@ -500,9 +512,10 @@ class GroupsMachine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_differs(self) -> None:
+        type(self).taken += 1
         if not self.touched:
             return
-        type(self).steps += 1
+        asked = datetime.now(UTC)
         if len(self.touched) == 1:
             (name,) = self.touched
             found = [self.call("GET", f"{self.path}/groups/{name}")]
@@ -515,6 +528,7 @@ class GroupsMachine(RuleBasedStateMachine):
         for told in found:
             self.told[told["name"]] = told
             self.compare(told["name"], self.groups[told["name"]], told)
+            self.compare_age(self.groups[told["name"]], told, asked=asked)
         self.touched = set()
 
     def compare(self, name: str, group: GroupModel, told: dict[str, Any]) -> None:
@@ -557,6 +571,16 @@ class GroupsMachine(RuleBasedStateMachine):
             ]
             self.listed[name] = dict(group.dead)
 
+    def compare_age(self, group: GroupModel, told: dict[str, Any], *, asked: datetime) -> None:
+        """``lag_seconds`` is the age of the oldest that is not done, at some moment since it was asked for."""
+        oldest = group.content(min([*group.out, *group.ahead], default=0))
+        if oldest is None:
+            assert told["lag_seconds"] == 0
+            return
+        since = datetime.fromisoformat(oldest.timestamp)
+        least, most = (asked - since).total_seconds(), (datetime.now(UTC) - since).total_seconds()
+        assert least - CLOCK_S <= told["lag_seconds"] <= most + CLOCK_S, (told["name"], oldest)
+
     def teardown(self) -> None:
         try:
             self.client.delete(self.path)
@@ -571,13 +595,15 @@ class GroupsMachine(RuleBasedStateMachine):
 def test_no_sequence_of_calls_tells_the_groups_from_the_model(mortal: Product) -> None:
     class Bound(GroupsMachine):
         product = mortal
-        restarts_left = 200 if IS_LONG else 3
+        kills_left: ClassVar[dict[str, int]] = (
+            dict.fromkeys(("valkey", "worker", "web"), 70) if IS_LONG else dict(KILLS)
+        )
         expiries_left = 10_000 if IS_LONG else 4
 
     run_state_machine_as_test(
         Bound,
         settings=settings(
-            max_examples=settings.default.max_examples if IS_LONG else 13,  # type: ignore[union-attr]
+            max_examples=settings.default.max_examples if IS_LONG else EXAMPLES,  # type: ignore[union-attr]
             stateful_step_count=60,
             derandomize=not IS_LONG,
             database=None,
@@ -587,5 +613,10 @@ def test_no_sequence_of_calls_tells_the_groups_from_the_model(mortal: Product) -
         ),
     )
     assert Bound.latest_s < LATEST_S
+    assert Bound.taken >= LEAST_STEPS
+    assert Bound.killed["valkey"] >= KILLS["valkey"]
     late = f"latest redelivery {Bound.latest_s * 1000:.0f} ms late"
-    print(f"{Bound.steps} steps, {Bound.made} streams, {Bound.too_slow} given up as too slow, {late}")
+    killed = ", ".join(f"{process} {count}" for process, count in sorted(Bound.killed.items()))
+    print(
+        f"{Bound.taken} steps, {Bound.made} streams, killed: {killed}, {Bound.too_slow} given up as too slow, {late}"
+    )
