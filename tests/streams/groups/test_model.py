@@ -614,7 +614,6 @@ def test_no_sequence_of_calls_tells_the_groups_from_the_model(mortal: Product) -
     )
     assert Bound.latest_s < LATEST_S
     assert Bound.taken >= LEAST_STEPS
-    assert Bound.killed["valkey"] >= KILLS["valkey"]
     late = f"latest redelivery {Bound.latest_s * 1000:.0f} ms late"
     killed = ", ".join(f"{process} {count}" for process, count in sorted(Bound.killed.items()))
     print(
