@@ -5,8 +5,7 @@ and ``>``, as the last one, the rest: at least one.
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Generic, TypeVar
 
@@ -22,6 +21,7 @@ USER = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}"
 
 _USER = re.compile(USER)
 Owner = TypeVar("Owner")
+_WILDCARD = re.compile(r"[*>]")
 _NAME, _KEY, _PATTERN = re.compile(NAME), re.compile(KEY), re.compile(PATTERN)
 
 
@@ -72,40 +72,52 @@ def compiled(pattern: str) -> re.Pattern[str]:
     )
 
 
-@dataclass(slots=True)
-class _Branch(Generic[Owner]):
-    """What follows the same tokens: those whose pattern ends here, whose pattern takes any rest, and further tokens."""
-
-    ends: list[Owner] = field(default_factory=list)
-    rests: list[Owner] = field(default_factory=list)
-    further: dict[str, "_Branch[Owner]"] = field(default_factory=dict)
-
-
 class PatternIndex(Generic[Owner]):
-    """Whose patterns match a key, by its tokens: a question costs what matches, not what patterns there are."""
+    """Whose patterns match a key: looked at are only those that begin as the key does, up to their first wildcard.
+
+    It holds the patterns as they are, so it is little larger than they.
+    """
 
     def __init__(self, patterns: Iterable[tuple[Owner, Iterable[str]]]) -> None:
-        self._root: _Branch[Owner] = _Branch()
+        self._plain: dict[str, list[Owner]] = {}
+        self._with_wildcards: dict[str, list[tuple[str, Owner]]] = {}
         for owner, its_patterns in patterns:
             for pattern in its_patterns:
-                self._add(pattern.split("."), owner)
+                wildcard = _WILDCARD.search(pattern)
+                if wildcard is None:
+                    self._plain.setdefault(pattern, []).append(owner)
+                else:
+                    beginning = pattern[: wildcard.start()]
+                    self._with_wildcards.setdefault(beginning, []).append((pattern, owner))
+
+    def candidates(self, key: str) -> int:
+        """How many patterns have to be looked at for a key."""
+        return sum(len(self._with_wildcards.get(beginning, ())) for beginning in _beginnings(key))
 
     def owners(self, key: str) -> set[Owner]:
         """Those with a pattern that matches a checked key."""
-        found: set[Owner] = set()
-        branches = [self._root]
-        for token in key.split("."):
-            found.update(*(branch.rests for branch in branches))
-            branches = [
-                branch.further[way] for branch in branches for way in (token, "*") if way in branch.further
-            ]
-        return found.union(*(branch.ends for branch in branches))
+        found = set(self._plain.get(key, ()))
+        tokens = key.split(".")
+        for beginning in _beginnings(key):
+            for pattern, owner in self._with_wildcards.get(beginning, ()):
+                if owner not in found and _fits(tokens, pattern.split(".")):
+                    found.add(owner)
+        return found
 
-    def _add(self, tokens: list[str], owner: Owner) -> None:
-        branch = self._root
-        for token in tokens:
-            if token == ">":
-                branch.rests.append(owner)
-                return
-            branch = branch.further.setdefault(token, _Branch())
-        branch.ends.append(owner)
+
+def _beginnings(key: str) -> Iterator[str]:
+    """The parts of a key before each of its tokens, with the dot."""
+    at = 0
+    while True:
+        yield key[:at]
+        at = key.find(".", at) + 1
+        if not at:
+            return
+
+
+def _fits(tokens: Sequence[str], pattern: Sequence[str]) -> bool:
+    if pattern[-1] == ">":
+        pattern, fits = pattern[:-1], len(tokens) >= len(pattern)
+    else:
+        fits = len(tokens) == len(pattern)
+    return fits and all(its in (token, "*") for its, token in zip(pattern, tokens, strict=False))

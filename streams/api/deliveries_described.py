@@ -65,11 +65,16 @@ def targets(name: str, **more: Schema) -> Schema:
 COMPONENTS: Mapping[str, Schema] = {
     "Fetch": closed(
         {
-            "limit": whole("How many at most.", minimum=1, maximum=MOST, default=100),
+            "limit": whole(
+                "How many at most.", minimum=1, maximum=MOST, default=100, type=["integer", "null"]
+            ),
             "wait": seconds("How long to wait for a first message.", maximum=LONGEST_WAIT_S, default=30),
-            "consumer": text("Who fetches: a member of the group.", maxLength=255),
+            "consumer": text("Who fetches: a member of the group.", maxLength=255, type=["string", "null"]),
             "max_bytes": whole(
-                "Bytes of bodies and headers at most, but one message.", minimum=1, maximum=16 * 1024 * 1024
+                "Bytes of bodies and headers at most, but one message.",
+                minimum=1,
+                maximum=16 * 1024 * 1024,
+                type=["integer", "null"],
             ),
         },
         required=[],

@@ -5,8 +5,10 @@ looked up again. A change of settings or tokens is announced and drops what is r
 be lost, the ages below bound the error (a revoked token: 2 s, by the contract).
 """
 
+import asyncio
+import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
@@ -23,6 +25,7 @@ from streams.naming import PatternIndex, is_name, shortened
 TOKEN_AGE_S = 1.5
 STREAM_AGE_S = 120.0
 REMEMBERED = 50_000
+MATCHED_AT_ONCE = 1000
 LONGEST_HEADER, MOST_HEADERS = 256, 4096
 """Bytes of an ``Authorization`` header whose digest is remembered, and how many are."""
 
@@ -51,7 +54,7 @@ class Directory:
         self._log = log
         self._tokens: dict[str, tuple[float, TokenGrant]] = {}
         self._streams: dict[tuple[int, str], tuple[float, Known]] = {}
-        self._patterns: dict[int, tuple[float, PatternIndex[str]]] = {}
+        self._patterns: dict[int, tuple[float, asyncio.Future[PatternIndex[str]]]] = {}
         self._used_ms: dict[int, int] = {}
         self.parked = ParkedPolls(self.grant)
 
@@ -128,12 +131,11 @@ class Directory:
         Raises:
             Refusal: ``stream_not_found`` when none does, ``ambiguous_key`` when several do.
         """
-        now = time.time()
-        held = self._patterns.get(grant.workspace_id)
-        if held is None or held[0] < now - STREAM_AGE_S:
-            patterns = await self._log.run(config.patterns_in(grant.workspace_id))
-            held = _remember(self._patterns, grant.workspace_id, (now, PatternIndex(patterns.items())))
-        found = sorted(name for name in held[1].owners(key) if bearer.streams_cover(grant.streams, name))
+        index = await self._patterns_of(grant.workspace_id)
+        # A workspace may have more patterns than others should have to wait for.
+        is_long = index.candidates(key) > MATCHED_AT_ONCE
+        owners = await asyncio.to_thread(index.owners, key) if is_long else index.owners(key)
+        found = sorted(name for name in owners if bearer.streams_cover(grant.streams, name))
         if not found:
             raise Refusal("stream_not_found", f"No stream accepts the key {key!r}.", key=key, err_code=10059)
         if len(found) > 1:
@@ -147,6 +149,23 @@ class Directory:
         used, self._used_ms = self._used_ms, {}
         return used
 
+    async def _patterns_of(self, workspace_id: int) -> PatternIndex[str]:
+        """The key patterns of a workspace's streams, put in order once for all who ask, in a thread."""
+        now = time.time()
+        held = self._patterns.get(workspace_id)
+        if held is None or held[0] < now - STREAM_AGE_S:
+            held = (now, asyncio.ensure_future(self._patterns_looked_up(workspace_id)))
+            _remember(self._patterns, workspace_id, held)
+        try:
+            return await asyncio.shield(held[1])
+        except Exception:
+            if self._patterns.get(workspace_id) is held:
+                del self._patterns[workspace_id]
+            raise
+
+    async def _patterns_looked_up(self, workspace_id: int) -> PatternIndex[str]:
+        return await asyncio.to_thread(_indexed, await self._log.run(config.patterns_in(workspace_id)))
+
     async def _look_up(self, grant: TokenGrant, name: str) -> Known:
         stream_id = await self._log.run(config.stream_id_of(grant.workspace_id, name))
         settings = await self._log.run(config.stream_settings(stream_id)) if stream_id else None
@@ -155,6 +174,10 @@ class Directory:
         if stream_id is None or settings is None:
             raise stream_not_found(name)
         return Known(stream_id, name, tuple(settings["keys"]), settings["discard"] == "new")
+
+
+def _indexed(flat: Sequence[bytes]) -> PatternIndex[str]:
+    return PatternIndex((flat[n].decode(), json.loads(flat[n + 1])) for n in range(0, len(flat), 2))
 
 
 def _digest_of(header: bytes) -> str | None:
