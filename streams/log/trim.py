@@ -74,11 +74,12 @@ class Dropped:
     is_done: bool = True
 
 
-def drop(stream_id: str, *, hold_ms: int = HOLD_FOR_HISTORY_MS, until_s: float = math.inf) -> Op[Dropped]:
+def drop(stream_id: str, *, hold_ms: int | None = None, until_s: float = math.inf) -> Op[Dropped]:
     """Physically remove what is invisible: what was purged and what the history has at once, the rest after a wait.
 
     Args:
-        hold_ms: how long the history of an archived stream is waited for, counted from when something first waits.
+        hold_ms: how long the history of an archived stream is waited for, counted from when something first waits; None
+            is ``HOLD_FOR_HISTORY_MS``.
         until_s: as of ``expire_some``.
     """
     yield from spent.retire_before_removal(stream_id)
@@ -88,7 +89,7 @@ def drop(stream_id: str, *, hold_ms: int = HOLD_FOR_HISTORY_MS, until_s: float =
         removed, done, unseen = yield Script(
             "drop",
             [*keys.removing(stream_id), keys.aside(stream_id), keys.expiry(stream_id)],
-            [hold_ms, counted],
+            [HOLD_FOR_HISTORY_MS if hold_ms is None else hold_ms, counted],
         )
         if done < 0:
             counted = yield from losses.settle(stream_id)
@@ -150,11 +151,20 @@ def release(stream_id: str, *, pages: int | None = None) -> Op[tuple[Removed, bo
 
 def expire(stream_id: str) -> Op[int]:
     """Take away messages whose own time to live is over, in calls of milliseconds; returns how many expired now."""
-    return (yield from expire_some(stream_id, until_s=math.inf))[0]
+    return (yield from expire_some(stream_id, until_s=math.inf)).messages
 
 
-def expire_some(stream_id: str, *, until_s: float) -> Op[tuple[int, bool]]:
-    """The same for a while; answers also whether none is left.
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Messages that expired, whether none is left that is over, and where one is for how long it has been."""
+
+    messages: int
+    is_done: bool
+    late_ms: int
+
+
+def expire_some(stream_id: str, *, until_s: float) -> Op[Expired]:
+    """The same for a while.
 
     Args:
         until_s: begin no further call then, by ``time.monotonic``; the next one goes on.
@@ -162,13 +172,13 @@ def expire_some(stream_id: str, *, until_s: float) -> Op[tuple[int, bool]]:
     yield from spent.retire_before_removal(stream_id)
     total: int = 0
     while True:
-        expired, done = yield Script(
+        expired, done, late_ms = yield Script(
             "expire",
             [*keys.removing(stream_id), keys.expiry(stream_id)],
         )
         total += expired
         if done or time.monotonic() >= until_s:
-            return total, bool(done)
+            return Expired(total, bool(done), late_ms)
 
 
 def expire_before_limits(stream_ids: Iterable[str]) -> Op[None]:

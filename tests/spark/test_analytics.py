@@ -1,5 +1,6 @@
 """Runs: taken, done, counted, failed with a reason, and never twice."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,14 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.db.models import Sum
 from pyspark.sql import SparkSession
 
 from okmq.analytics import Analytics, readable
-from streams import store
-from streams.models import Query, Rollup, RollupPosition, Run, Workspace
+from streams import selectors, store
+from streams.log import keys, trim
+from streams.log.client import AsyncLog
+from streams.models import Event, Query, Rollup, RollupPosition, Run, Stream, Workspace
 from streams.services import history as service
 from streams.services import queries
+from streams.services.upkeep import retention_outran_history
+from streams.upkeep import retention
 from tests.spark.published import Published
 from tests.waiting import until
 
@@ -159,3 +165,41 @@ def test_a_query_that_a_crash_cut_off_is_told_so(analytics: Analytics) -> None:
 )
 def test_an_error_becomes_a_sentence(error: Exception, sentence: str) -> None:
     assert readable(error) == sentence
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_what_spark_was_away_too_long_to_get_is_an_event_and_a_gap_in_the_history(
+    analytics: Analytics, published: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An hour without Spark, by the setting of the hold; then it comes back and goes on behind the gap."""
+    workspace, _ = Workspace.objects.get_or_create(name="default")
+    stream_id = published.stream("late", max_messages=10)
+    stream = Stream.objects.create(workspace=workspace, name="late", stream_id=stream_id, max_messages=10)
+    published.numbered(stream_id, 300)
+
+    def swept() -> int:
+        """What the stream physically holds after the worker's next turn."""
+
+        async def on_missed(stream_id: str, messages: int) -> None:
+            await sync_to_async(retention_outran_history)(stream_id, messages=messages)
+
+        async def turn() -> None:
+            log = AsyncLog(published.url)
+            await retention.tend(log, [stream_id], on_missed=on_missed)
+            await log.close()
+
+        asyncio.run(turn())
+        return int(published.log.client.execute_command("XLEN", keys.log(stream_id)))
+
+    assert [swept(), swept()] == [300, 300], "the history may still come"
+    monkeypatch.setattr(trim, "HOLD_FOR_HISTORY_MS", 0)
+    assert swept() == 10
+    published.numbered(stream_id, 5, prefix="later")
+    due(analytics)
+    assert runs() == [("archive", "succeeded"), ("rollup", "succeeded")]
+    assert totals("day")[0] == 15
+    (event,) = Event.objects.filter(kind="history.gap")
+    assert event.summary == "290 messages of late were removed before the history had them."
+    assert [(gap.messages, gap.time) for gap in selectors.history_gaps(stream)] == [(290, event.time)]
+    assert selectors.history_totals(stream)[0] == 15
