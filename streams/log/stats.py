@@ -12,7 +12,7 @@ from streams.log import keys, meta, trim
 from streams.log.client import Op, Pipeline, Script, Scripts
 from streams.log.errors import StoreUnavailable, StreamLost, StreamNotFound, StreamSealed
 
-EXACT_WITHIN_S, MANY_WITHIN_S = 2.0, 0.5
+EXACT_WITHIN_S, MANY_WITHIN_S = 2.0, 0.05
 """How long a look at one stream, or at many, takes away what is over by its own time, so that its counts leave all of
 it out."""
 

@@ -1,5 +1,6 @@
 """Retention: what is over is hidden by the scripts at once; here it is counted off and physically removed."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ PAGES_A_TURN = 1500
 
 TURN_S = 1.0
 """How long one turn takes away what is over by its own time and removes what is hidden; the next second goes on."""
+
+POLITE_MS = 20_000
+"""What is over for less long goes half of the time at most, so that others have the store in between."""
 
 LOOKED_AT_ONCE = 500
 """Streams asked together whether they need anything."""
@@ -46,12 +50,12 @@ async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed)
     tended, until_s = Tended(), time.monotonic() + TURN_S
     for stream_id in await _due(log, stream_ids):
         try:
-            expired, all_expired = await log.run(trim.expire_some(stream_id, until_s=until_s))
+            expired, all_expired = await _expire(log, stream_id, until_s=until_s)
             hidden = await log.run(trim.apply_limits(stream_id))
             pushed_out, all_seen = await log.run(trim.keep_newest_of_keys(stream_id, pages=PAGES_A_TURN))
             let_go, all_done = await log.run(trim.release(stream_id, pages=PAGES_A_TURN))
             await log.run(removals.end(stream_id))
-            dropped = await log.run(trim.drop(stream_id, until_s=until_s))
+            dropped = await _drop(log, stream_id, until_s=until_s)
         except StreamNotFound:
             continue
         except StreamLost:
@@ -68,6 +72,30 @@ async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed)
         if dropped.missed:
             await on_missed(stream_id, dropped.missed)
     return tended
+
+
+async def _expire(log: AsyncLog, stream_id: str, *, until_s: float) -> tuple[int, bool]:
+    """How many messages went because their own time is over, and whether none is left."""
+    total = 0
+    while True:
+        began = time.monotonic()
+        some = await log.run(trim.expire_some(stream_id, until_s=began))
+        total += some.messages
+        if some.is_done or time.monotonic() >= until_s:
+            return total, some.is_done
+        if some.late_ms < POLITE_MS:
+            await asyncio.sleep(time.monotonic() - began)
+
+
+async def _drop(log: AsyncLog, stream_id: str, *, until_s: float) -> trim.Dropped:
+    removed = missed = 0
+    while True:
+        began = time.monotonic()
+        some = await log.run(trim.drop(stream_id, until_s=began))
+        removed, missed = removed + some.entries, missed + some.missed
+        if some.is_done or time.monotonic() >= until_s:
+            return trim.Dropped(removed, missed, is_done=some.is_done)
+        await asyncio.sleep(time.monotonic() - began)
 
 
 async def _due(log: AsyncLog, stream_ids: Sequence[str]) -> list[str]:
