@@ -35,6 +35,11 @@ class Cell:
         return self.text if len(self.text) <= LONGEST_CELL else f"{self.text[:LONGEST_CELL]}…"
 
 
+def headings(query: Query) -> list[tuple[str, str, bool]]:
+    """Each column's name, its type in Spark's words, and whether it holds numbers."""
+    return [(name, spark_type, _kind(spark_type) == "number") for name, spark_type in query.columns]
+
+
 def rows(query: Query) -> list[list[Cell]]:
     """All rows; numbers with the digits that Spark wrote."""
     return [[_cell(bytes(value)) for value in row] for row in _rows_of(query.rows)]

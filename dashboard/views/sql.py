@@ -112,6 +112,7 @@ def answer_context(request: HttpRequest, query: Query) -> dict[str, Any]:
         page = pages.page(number_of(request.GET.get("page"), default=1, low=1, high=pages.num_pages))
         chart = answers.charts_of(query, found)
         context |= {
+            "headings": answers.headings(query),
             "page": page,
             "chart": chart,
             "series": [(f"s{n}", name, n + 1) for n, name in enumerate(chart["names"])] if chart else [],

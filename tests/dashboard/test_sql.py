@@ -65,6 +65,8 @@ def test_an_answer_is_a_table_with_its_digits_and_a_file(owner: Client) -> None:
     )
     page = text(owner, path)
     for shown in (
+        '<th scope="col" class="num"><bdi>big</bdi>',
+        '<th scope="col"><bdi>text</bdi>',
         "<bdi>9007199254740993</bdi>",
         "<bdi>=1+1</bdi>",
         "<bdi>null</bdi>",
