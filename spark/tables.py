@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from spark.history import Batch, History
+from spark.history import Batch, History, HistoryFile
 from spark.jobs.settings import JobSettings
 from spark.positions import Position, positions
 from spark.tail import TailRange, live_tail
@@ -66,14 +66,40 @@ class KnownBatches:
 
     def refresh(self, history: History) -> list[Batch]:
         """All batches that count now, oldest first."""
-        known = self.batches[-1].number if self.batches else 0
+        held = self.batches  # one list all along: another thread may put a longer one in its place meanwhile
+        known = held[-1].number if held else 0
         fresh = []
         for batch in history.newest_first():
             if batch.number <= known:
                 break
             fresh.append(batch)
-        self.batches = [*self.batches, *reversed(fresh)]
-        return self.batches
+        self.batches = [*held, *reversed(fresh)]
+        return [*held, *reversed(fresh)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Which messages are wanted at most: offsets and unix ms, both ends included; None is no bound.
+
+    They choose the files that are read, and what is read of the log; rows beyond them may come along.
+    """
+
+    first: int | None = None
+    last: int | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+    def meet(self, file: HistoryFile) -> bool:
+        """Whether a file may hold what is wanted."""
+        return not (
+            (self.first is not None and file.last < self.first)
+            or (self.last is not None and file.first > self.last)
+            or (self.since_ms is not None and file.last_ms < self.since_ms)
+            or (self.until_ms is not None and file.first_ms > self.until_ms)
+        )
+
+
+ALL = Bounds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +126,7 @@ def offer(
         LogError: a store does not answer.
     """
     if "messages" in wanted:
-        _messages(session, settings, seen.streams, known).createOrReplaceTempView("messages")
+        messages(session, settings, seen.streams, known).createOrReplaceTempView("messages")
     if "metrics" in wanted:
         _metrics(session, settings, seen, known).createOrReplaceTempView("metrics")
     if "rollups" in wanted:
@@ -114,9 +140,19 @@ def widest_body(settings: JobSettings, streams: Sequence[Registered]) -> int:
     return max((each.widest for each in at.values()), default=0)
 
 
-def _messages(
-    session: SparkSession, settings: JobSettings, streams: Sequence[Registered], known: KnownBatches
+def messages(
+    session: SparkSession,
+    settings: JobSettings,
+    streams: Sequence[Registered],
+    known: KnownBatches,
+    *,
+    bounds: Bounds = ALL,
 ) -> DataFrame:
+    """The messages of streams in the history and in the live tail, each once, with the columns of ``COLUMNS``.
+
+    Raises:
+        LogError: a store does not answer.
+    """
     with closing(settings.log()) as log:
         # Before the log of batches: what is archived between the two is in the history, so nothing is missing.
         at = log.run(positions((each.stream_id for each in streams), strict=True))
@@ -126,30 +162,28 @@ def _messages(
     wanted = set(at)
     for batch in known.refresh(history):
         ends |= {stream_id: last for stream_id, last in batch.end.items() if stream_id in wanted}
-        files += [file for file in batch.files if file.stream_id in wanted]
+        files += [file for file in batch.files if file.stream_id in wanted and bounds.meet(file)]
     columns = [name for name, _ in COLUMNS["messages"]]
     tail = [
-        _tail_range(each, at[each.stream_id], ends.get(each.stream_id, 0))
+        _tail_range(each, at[each.stream_id], ends.get(each.stream_id, 0), bounds)
         for each in streams
         if each.stream_id in at
     ]
-    live = live_tail(
-        session,
-        [each for each in tail if each.first <= each.last],
-        redis_url=settings.redis_url,
-        memory_url=settings.memory_url,
-    )
+    tail = [each for each in tail if each.first <= each.last]
+    if not tail:
+        return history.read(files).select(columns)
+    live = live_tail(session, tail, redis_url=settings.redis_url, memory_url=settings.memory_url)
     return history.read(files).select(columns).union(live.select(columns)) if files else live.select(columns)
 
 
-def _tail_range(stream: Registered, at: Position, in_history: int) -> TailRange:
+def _tail_range(stream: Registered, at: Position, in_history: int, bounds: Bounds) -> TailRange:
     # A stream in memory that was lost is begun again above what the history has, and told to be archived up to there.
     return TailRange(
         workspace_id=stream.workspace_id,
         stream_id=stream.stream_id,
         stream=stream.name,
-        first=max(in_history, at.archived) + 1,
-        last=at.last,
+        first=max(in_history + 1, at.archived + 1, bounds.first or 1),
+        last=at.last if bounds.last is None else min(at.last, bounds.last),
         archive=stream.archive,
     )
 
@@ -158,7 +192,7 @@ def _metrics(session: SparkSession, settings: JobSettings, seen: Seen, known: Kn
     held = [] if seen.metrics_stream is None else [seen.metrics_stream]
     body = sf.from_json("body", _SAMPLED)
     return (
-        _messages(session, settings, held, known)
+        messages(session, settings, held, known)
         .select(body.alias("sample"))
         .select(sf.col("sample.at").alias("at"), sf.explode("sample.streams").alias("stream_id", "is"))
         .join(sf.broadcast(_names(session, seen.streams)), on="stream_id", how="inner")
