@@ -8,7 +8,6 @@ see ``spark.history`` and ``streams.services.history.rollups_add``.
 
 import logging
 import os
-import re
 import signal
 import threading
 import time
@@ -19,8 +18,10 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, close_old_connections, connections
 
+from okmq.causes import readable
 from okmq.env import Env
 from okmq.queries import Queries
+from okmq.replays import Replays
 from okmq.shared_spark import SharedSpark
 from spark.positions import archive_backlog, archived_offsets
 from streams import store
@@ -29,6 +30,7 @@ from streams.models import RollupPosition, Run
 from streams.models.history import Job
 from streams.services import history as service
 from streams.services import queries as queries_service
+from streams.services import replays as replays_service
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,12 +45,6 @@ FINISH_S = 1.5
 """How long a run may take to end by itself when the process is told to: time for a transaction, not for Spark."""
 
 POOL = "runs"
-ERROR_LENGTH = 500
-# A line of a trace that names an error, without its package, and what it says.
-_CAUSE = re.compile(
-    r"^(?:: |Caused by: )?(?:[\w$]+\.)*([\w$]*(?:Error|Exception|NotFound|Unavailable)): (.+)$", re.MULTILINE
-)
-_NOT_A_CAUSE = ("An error occurred while calling", "Traceback")
 
 log = logging.getLogger(__name__)
 # What fails in the JVM is raised here too and said once, in a sentence.
@@ -68,6 +64,7 @@ class Analytics:
         self.stop = stop
         self.spark = SharedSpark(env)
         self.queries = Queries(env, spark=self.spark, stop=stop)
+        self.replays = Replays(env, spark=self.spark, stop=stop)
         self.next_schedule = time.monotonic()
 
     def serve(self) -> None:
@@ -79,6 +76,7 @@ class Analytics:
                 if is_beginning:
                     queries_service.queries_lost()
                     self.queries.start()
+                    self.replays.start()
                     is_beginning = False
                 if may_be_left_running:
                     service.runs_interrupted()
@@ -90,6 +88,7 @@ class Analytics:
                     log.warning("History waits: %s", error)
                 self.stop.wait(RETRY_S)
         self.queries.join(FINISH_S / 2)
+        self.replays.join(FINISH_S / 2)
         connections.close_all()
 
     def tick(self) -> None:
@@ -97,6 +96,7 @@ class Analytics:
         if time.monotonic() >= self.next_schedule:
             self.next_schedule = time.monotonic() + self.env.history_every_s
             queries_service.queries_forget()
+            replays_service.replays_forget()
             jobs = jobs_with_work()
             if jobs:
                 service.run_request(jobs=jobs, requested_by="schedule")
@@ -203,14 +203,6 @@ def counted_offsets() -> dict[str, int]:
 def behind(counted: Mapping[str, int], archived: Mapping[str, int]) -> bool:
     """Whether the history has something that the rollups have not."""
     return any(offset > counted.get(stream_id, 0) for stream_id, offset in archived.items())
-
-
-def readable(error: BaseException) -> str:
-    """What went wrong in a sentence for a person: of Java's and Python's traces only the innermost cause."""
-    text = str(error)
-    causes = [f"{name}: {said}" for name, said in _CAUSE.findall(text) if not said.startswith(_NOT_A_CAUSE)]
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return [type(error).__name__, *lines[:1], *causes[-1:]][-1][:ERROR_LENGTH]
 
 
 def run(env: Env) -> int:

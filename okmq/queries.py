@@ -24,7 +24,7 @@ from streams.services import queries as service
 
 if TYPE_CHECKING:
     from spark.query import Answer
-    from spark.tables import KnownBatches, Seen
+    from spark.tables import Seen
 
 AT_ONCE = 2
 POLL_S = 0.25
@@ -71,8 +71,6 @@ class Queries:
         self.spark = spark
         self.stop = stop
         self.time_limit_s = time_limit_s
-        self._known: KnownBatches | None = None
-        self._knowing = threading.Lock()
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -170,7 +168,7 @@ class Queries:
                 self.spark.settings(),
                 query.sql,
                 seen=self._seen(query),
-                known=self._batches(),
+                known=self.spark.batches(),
                 limit=query.limit,
             )
         except QueryRefused as error:
@@ -212,14 +210,6 @@ class Queries:
             ),
             rollups=lambda: rollups_of(ids),
         )
-
-    def _batches(self) -> "KnownBatches":
-        from spark.tables import KnownBatches
-
-        with self._knowing:
-            if self._known is None:
-                self._known = KnownBatches()
-            return self._known
 
     def _progress(self, query: Query) -> float:
         """The part of the tasks, as far as Spark has planned them, that are done."""

@@ -4,6 +4,8 @@ import logging
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from okmq.env import Env
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark.jobs.settings import JobSettings
+    from spark.tables import KnownBatches
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +26,9 @@ class SharedSpark:
         self.env = env
         self.used_at = time.monotonic()
         self._starting = threading.Lock()
+        self._known: KnownBatches | None = None
+        self._knowing = threading.Lock()
+        self._in_use = 0
 
     def session(self) -> "SparkSession":
         """The session; started where there is none, which takes some seconds."""
@@ -47,13 +53,34 @@ class SharedSpark:
             memory=self.env.spark_memory,
         )
 
+    def batches(self) -> "KnownBatches":
+        """The log of batches as far as anybody here has read it."""
+        from spark.tables import KnownBatches
+
+        with self._knowing:
+            if self._known is None:
+                self._known = KnownBatches()
+            return self._known
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Not idle while this lasts."""
+        with self._knowing:
+            self._in_use += 1
+        try:
+            yield
+        finally:
+            with self._knowing:
+                self._in_use -= 1
+            self.touch()
+
     def touch(self) -> None:
         """Note that the session is in use."""
         self.used_at = time.monotonic()
 
     @property
     def is_idle(self) -> bool:
-        return time.monotonic() - self.used_at > self.env.spark_idle_s
+        return self._in_use == 0 and time.monotonic() - self.used_at > self.env.spark_idle_s
 
     @property
     def lives(self) -> bool:

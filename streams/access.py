@@ -16,6 +16,7 @@ from streams.models import (
     Membership,
     Policy,
     Query,
+    Replay,
     Role,
     Stream,
     Token,
@@ -258,6 +259,26 @@ def query_for(caller: Caller, query_id: int | None) -> Query:
     if query is None or (caller.streams and sorted(query.streams) != sorted(caller.streams)):
         raise Refusal("query_not_found", "There is no such query, or its answer is no longer kept.")
     return query
+
+
+def replay_for(caller: Caller, replay_id: int | None, *, may: str) -> Replay:
+    """A replay of the caller's workspace.
+
+    Raises:
+        Refusal: ``forbidden`` without the scope; ``replay_not_found``, also where one of its streams lies outside
+            the patterns that narrow the caller.
+    """
+    caller.demand(may)
+    found = Replay.objects.select_related("workspace").filter(workspace=caller.workspace)
+    replay = None if replay_id is None else found.filter(pk=replay_id).first()
+    if replay is None or not may_see(caller, replay):
+        raise Refusal("replay_not_found", "There is no such replay.")
+    return replay
+
+
+def may_see(caller: Caller, replay: Replay) -> bool:
+    """Whether both streams of a replay lie inside the patterns that narrow a caller."""
+    return all(bearer.streams_cover(caller.streams, name) for name in (replay.source, replay.target))
 
 
 def group_for(caller: Caller, stream_name: str, name: str, *, may: str) -> Group:

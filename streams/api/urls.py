@@ -22,6 +22,7 @@ from streams.api.history import HistoryView, MetricsView
 from streams.api.openapi import SchemaView, docs
 from streams.api.policies import PoliciesView, PolicyApplyView, PolicyPreviewView, PolicyView
 from streams.api.removals import RemovalsView, RemovalUndoView, RemovalView
+from streams.api.replays import ReplayPauseView, ReplayStartView, ReplaysView, ReplayView
 from streams.api.retention import RetentionForecastView, RetentionPreviewView
 from streams.api.runs import RunsView, RunView
 from streams.api.service import healthz, readyz
@@ -82,6 +83,10 @@ urlpatterns = [
     at("events", EventsView.as_view(), "events"),
     at("analytics/runs", RunsView.as_view(), "runs"),
     at("analytics/runs/<run_id>", RunView.as_view(), "run"),
+    at("analytics/replays", ReplaysView.as_view(), "replays"),
+    at("analytics/replays/<replay_id>", ReplayView.as_view(), "replay"),
+    at("analytics/replays/<replay_id>/start", ReplayStartView.as_view(), "replay-start"),
+    at("analytics/replays/<replay_id>/pause", ReplayPauseView.as_view(), "replay-pause"),
     at("analytics/query", SqlQueriesView.as_view(), "queries"),
     at("analytics/query/<query_id>", SqlQueryView.as_view(), "query"),
     at("schema", SchemaView.as_view(), "schema"),

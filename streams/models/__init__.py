@@ -10,6 +10,7 @@ from streams.models.person import FailedLogins, Login, OneTimePassword
 from streams.models.policy import POLICY_LIMITS, Policy
 from streams.models.query import UNFINISHED, Query, QueryState, SavedQuery
 from streams.models.removal import RemovalCount
+from streams.models.replay import Replay, ReplayState
 from streams.models.stream import Retention, Stream
 from streams.models.token import Token
 from streams.models.workspace import (
@@ -46,6 +47,8 @@ __all__ = [
     "Query",
     "QueryState",
     "RemovalCount",
+    "Replay",
+    "ReplayState",
     "Retention",
     "Role",
     "Rollup",

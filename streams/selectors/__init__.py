@@ -47,6 +47,7 @@ from streams.selectors.people import PersonView, logins_of, people_of, people_pa
 from streams.selectors.policies import policies_page, policy_view
 from streams.selectors.queries import queries_latest, queries_saved
 from streams.selectors.removals import RemovalView, removals_of
+from streams.selectors.replays import replays_latest
 from streams.selectors.retention import retention_preview
 from streams.selectors.retention_effects import Effect, effects_of
 from streams.selectors.samples import METRICS_STREAM, Sample, metrics_points, recent_samples
@@ -137,6 +138,7 @@ __all__ = [
     "reachable_views",
     "recent_samples",
     "removals_of",
+    "replays_latest",
     "retention_outlook",
     "retention_preview",
     "runs_latest",

@@ -15,7 +15,15 @@ from streams.log import config, keys, lease, memory, notes, standing, stats
 from streams.log.client import AsyncLog, Steady, one
 from streams.log.errors import LogError, StoreUnavailable
 from streams.log.keys import GroupName
-from streams.services import alerts, chain_checks, group_repairs, history, queries, stream_repairs
+from streams.services import (
+    alerts,
+    chain_checks,
+    group_repairs,
+    history,
+    queries,
+    replays,
+    stream_repairs,
+)
 from streams.services import group_losses as losses_recorded
 from streams.services import removals as removals_recorded
 from streams.services import upkeep as records
@@ -193,6 +201,7 @@ class Worker:
                 reason = process.note or "The analytics process does not run."
                 await sync_to_async(history.runs_refuse)(reason=reason)
                 await sync_to_async(queries.queries_refuse)(reason=reason)
+                await sync_to_async(replays.replays_refuse)(reason=reason)
 
     async def _record_removals(self, samples: Sequence[Sample]) -> None:
         """Events of what went: from notes what people took away, the rest of what is gone as retention's."""

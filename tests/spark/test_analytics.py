@@ -12,7 +12,8 @@ from asgiref.sync import sync_to_async
 from django.db.models import Sum
 from pyspark.sql import SparkSession
 
-from okmq.analytics import Analytics, readable
+from okmq.analytics import Analytics
+from okmq.causes import readable
 from streams import selectors, store
 from streams.log import keys, trim
 from streams.log.client import AsyncLog

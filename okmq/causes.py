@@ -1,0 +1,18 @@
+"""Errors of Spark, Java and Python as sentences for people."""
+
+import re
+
+ERROR_LENGTH = 500
+# A line of a trace that names an error, without its package, and what it says.
+_CAUSE = re.compile(
+    r"^(?:: |Caused by: )?(?:[\w$]+\.)*([\w$]*(?:Error|Exception|NotFound|Unavailable)): (.+)$", re.MULTILINE
+)
+_NOT_A_CAUSE = ("An error occurred while calling", "Traceback")
+
+
+def readable(error: BaseException) -> str:
+    """What went wrong in a sentence for a person: of Java's and Python's traces only the innermost cause."""
+    text = str(error)
+    causes = [f"{name}: {said}" for name, said in _CAUSE.findall(text) if not said.startswith(_NOT_A_CAUSE)]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return [type(error).__name__, *lines[:1], *causes[-1:]][-1][:ERROR_LENGTH]

@@ -1,0 +1,281 @@
+"""Publishes ranges of the past again, beside the runs and queries of the same process.
+
+A replay has a thread while it counts or publishes. What is done stands in the database after each batch, and before
+each batch what is about to be done; so after a crash only the ids of one batch have to be looked for in the target, and
+each message is published once (docs/history.md).
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from django.db import DatabaseError, close_old_connections, connections
+
+from okmq.causes import readable
+from okmq.env import Env
+from okmq.shared_spark import SharedSpark
+from streams import naming, store
+from streams.errors import refusal_of
+from streams.log import append, config
+from streams.log.config import Registered
+from streams.log.entries import NewMessage
+from streams.log.errors import LogError, StoreUnavailable
+from streams.models import Replay, ReplayState, Stream
+from streams.services import replays as service
+
+if TYPE_CHECKING:
+    from spark.replay import Past, PastRange
+
+AT_ONCE = 4
+POLL_S = 0.5
+RETRY_S = 5.0
+
+BATCH = 1000
+BATCH_BYTES = 4 * 1024 * 1024
+"""Messages, and bytes of bodies, that are published with one call; one message at least."""
+
+SHARES = 4
+"""With a rate, batches are at most what it allows in a second over this."""
+
+POOL = "queries"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+log = logging.getLogger(__name__)
+
+
+class CannotReplay(RuntimeError):
+    """It cannot go on as it is; the message is a sentence for a person."""
+
+
+class NotWanted(Exception):
+    """Somebody paused or cancelled it, or the process ends."""
+
+
+class Replays:
+    """Works on the replays in the database, up to ``AT_ONCE`` at a time.
+
+    Args:
+        stop: ends ``serve``; what is under way goes on at the next start.
+    """
+
+    def __init__(self, env: Env, *, spark: SharedSpark, stop: threading.Event) -> None:
+        self.env = env
+        self.spark = spark
+        self.stop = stop
+        self._threads: dict[int, threading.Thread] = {}
+
+    def start(self) -> None:
+        """Serve in a thread of its own."""
+        threading.Thread(target=self.serve, name="replays", daemon=True).start()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the threads, after they were told to stop."""
+        deadline = time.monotonic() + timeout_s
+        for thread in list(self._threads.values()):
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def serve(self) -> None:
+        """Give work to threads until told to stop; a database that does not answer is waited for."""
+        while not self.stop.is_set():
+            try:
+                close_old_connections()
+                self.hand_out()
+            except DatabaseError as error:
+                log.warning("Replays wait: %s", error)
+                self.stop.wait(RETRY_S)
+            self.stop.wait(POLL_S)
+        connections.close_all()
+
+    def hand_out(self) -> None:
+        """Begin threads for what has none, as many as there may be."""
+        self._threads = {pk: thread for pk, thread in self._threads.items() if thread.is_alive()}
+        room = AT_ONCE - len(self._threads)
+        for replay in service.replays_working(but=self._threads)[:room]:
+            thread = threading.Thread(target=self._serve_one, args=(replay,), daemon=True)
+            self._threads[replay.pk] = thread
+            thread.start()
+
+    def _serve_one(self, replay: Replay) -> None:
+        try:
+            self.work(replay)
+        except (DatabaseError, StoreUnavailable) as error:
+            if not self.stop.is_set():
+                log.warning("Replay %s waits: %s", replay.pk, error)
+            self.stop.wait(RETRY_S)  # it is still to be worked on, and taken up again
+        finally:
+            connections.close_all()
+
+    def work(self, replay: Replay) -> None:
+        """Count, or publish, until it is done, cannot go on, or is not wanted any more.
+
+        Raises:
+            DatabaseError, StoreUnavailable: it is to be taken up again later.
+        """
+        try:
+            if replay.state == ReplayState.COUNTING:
+                self._count(replay)
+                replay.refresh_from_db()
+            if replay.state == ReplayState.RUNNING:
+                self._publish(replay)
+        except NotWanted:
+            return
+        except (DatabaseError, StoreUnavailable):
+            raise
+        except CannotReplay as error:
+            service.replay_failed(replay, error=str(error))
+        except Exception as error:
+            if self.stop.is_set():
+                return
+            log.exception("Replay %s failed.", replay.pk)
+            service.replay_failed(replay, error=readable(error))
+            self.spark.end_if_dead()
+
+    def _count(self, replay: Replay) -> None:
+        with self.spark.in_use():
+            counted = self._range(replay).count()
+        service.replay_counted(
+            replay, messages=counted.messages, size=counted.bytes, first=counted.first, last=counted.last
+        )
+
+    def _publish(self, replay: Replay) -> None:
+        target = self._stream(replay.target_id, replay.target)
+        service.replay_begins(replay, target_offset=self._last_offset(target))
+        if replay.position < replay.last:
+            with self.spark.in_use():
+                past = self._range(replay)
+                self._settle(replay, target, past)
+                while replay.position < replay.last:
+                    chunk = past.read(replay.position + 1, replay.last)
+                    self._publish_chunk(replay, chunk.messages, end=chunk.end)
+        service.replay_done(replay)
+
+    def _settle(self, replay: Replay, target: Registered, past: "PastRange") -> None:
+        """Finish the batch that a crash left half-way: what of it the target has is not published again."""
+        from spark.replay import ids_after
+
+        if replay.sending_to <= replay.position:
+            return
+        chunk = past.read(replay.position + 1, replay.sending_to)
+        ids = {_id(replay, each) for each in chunk.messages}
+        there = ids_after(store.log(), target, after=replay.target_offset, wanted=ids)
+        left = [each for each in chunk.messages if _id(replay, each) not in there]
+        self._publish_chunk(replay, left, end=chunk.end, before=len(chunk.messages) - len(left))
+
+    def _publish_chunk(
+        self, replay: Replay, messages: Sequence["Past"], *, end: int, before: int = 0
+    ) -> None:
+        """Publish messages in offset order, batch by batch; then everything up to ``end`` is done.
+
+        Args:
+            before: how many of the same offsets were published earlier and are not counted yet.
+        """
+        batches = list(_batches(messages, rate=replay.rate))
+        ends = [*[batch[-1].offset for batch in batches[:-1]], end]
+        if not batches:
+            self._sent(replay, position=end, stored=before, duplicates=0, target_offset=0, sending_to=end)
+            return
+        if not service.replay_sending(replay, to=ends[0]):
+            raise NotWanted
+        for n, batch in enumerate(batches):
+            due = time.monotonic() + len(batch) / (replay.rate or float("inf"))
+            stored, duplicates, last = self._append(replay, batch)
+            upcoming = ends[n + 1] if n + 1 < len(batches) else end
+            self._sent(
+                replay,
+                position=ends[n],
+                stored=stored + (before if n == 0 else 0),
+                duplicates=duplicates,
+                target_offset=last,
+                sending_to=upcoming,
+            )
+            self._wait(replay, due)
+
+    def _append(self, replay: Replay, batch: Sequence["Past"]) -> tuple[int, int, int]:
+        """Publish one batch; how many were stored, how many the target knew, and the highest offset given."""
+        patterns = self._key_patterns(replay)
+        for each in batch:
+            if patterns and (each.key is None or not naming.matches_any(each.key, patterns)):
+                raise CannotReplay(
+                    f"The message at offset {each.offset} has the key {each.key!r}, which {replay.target} does not "
+                    "take."
+                )
+        messages = [
+            NewMessage(id=_id(replay, each), body=each.body, key=each.key, headers=each.headers)
+            for each in batch
+        ]
+        try:
+            placed = store.log().run(append.append(replay.target_id, messages))
+        except StoreUnavailable:
+            raise
+        except LogError as error:
+            raise CannotReplay(refusal_of(error, stream=replay.target).message) from None
+        fresh = [each.offset for each in placed if not each.duplicate]
+        return len(fresh), len(placed) - len(fresh), max(fresh, default=0)
+
+    def _sent(self, replay: Replay, **noted: int) -> None:
+        if not service.replay_sent(replay, **noted) or self.stop.is_set():
+            raise NotWanted
+
+    def _wait(self, replay: Replay, due: float) -> None:
+        """Until a time; looks now and then whether it is still wanted."""
+        while (left := due - time.monotonic()) > 0:
+            if self.stop.wait(min(left, POLL_S)) or not service.replay_is_wanted(replay):
+                raise NotWanted
+
+    def _range(self, replay: Replay) -> "PastRange":
+        from spark.replay import PastRange, Wanted
+
+        source = self._stream(replay.source_id, replay.source)
+        session = self.spark.session()
+        session.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
+        wanted = Wanted(
+            stream=source,
+            first=replay.from_offset,
+            last=replay.to_offset,
+            since_ms=None if replay.since is None else _first_ms(replay.since),
+            until_ms=None if replay.until is None else _first_ms(replay.until) - 1,
+            key=replay.key or None,
+        )
+        return PastRange(session, self.spark.settings(), wanted, self.spark.batches())
+
+    def _stream(self, stream_id: str, name: str) -> Registered:
+        for each in store.log().run(config.streams()):
+            if each.stream_id == stream_id:
+                return each
+        raise CannotReplay(f"Stream {name} was deleted.")
+
+    def _last_offset(self, stream: Registered) -> int:
+        from spark.positions import positions
+
+        at = store.log().run(positions([stream.stream_id], strict=True)).get(stream.stream_id)
+        return 0 if at is None else at.last
+
+    def _key_patterns(self, replay: Replay) -> list[str]:
+        found = Stream.objects.filter(stream_id=replay.target_id).values_list("keys", flat=True).first()
+        return list(found or [])
+
+
+def _first_ms(moment: datetime) -> int:
+    """The first millisecond that is not before a time."""
+    return -((_EPOCH - moment) // timedelta(milliseconds=1))
+
+
+def _id(replay: Replay, message: "Past") -> str:
+    return message.id if replay.keeps_ids else f"replay-{replay.pk}-{message.offset}"
+
+
+def _batches(messages: Sequence["Past"], *, rate: int | None) -> Iterator[list["Past"]]:
+    most = BATCH if rate is None else max(1, min(BATCH, rate // SHARES))
+    batch: list[Past] = []
+    size = 0
+    for each in messages:
+        if batch and (len(batch) >= most or size + len(each.body) > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(each)
+        size += len(each.body)
+    if batch:
+        yield batch

@@ -1,0 +1,238 @@
+"""Replays: asked for, counted, started, paused, carried on, ended; the analytics process does the work."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from streams.access import Actor, Caller, stream_for
+from streams.errors import Refusal
+from streams.models import Replay, ReplayState
+from streams.services.events import event_record
+
+MOST_UNFINISHED = 10
+"""Replays of one workspace that are counted or published at a time."""
+
+MOST_RATE = 1_000_000
+KEPT = timedelta(days=30)
+"""How long a replay that has ended is kept."""
+
+WORKING = (ReplayState.COUNTING, ReplayState.RUNNING)
+ENDED = (ReplayState.SUCCEEDED, ReplayState.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayWanted:
+    """What is to be published again: see ``Replay``."""
+
+    from_offset: int | None = None
+    to_offset: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    key: str = ""
+    keeps_ids: bool | None = None
+    rate: int | None = None
+    starts: bool = True
+
+
+def replay_request(caller: Caller, *, source: str, target: str, wanted: ReplayWanted) -> Replay:
+    """Have a range counted, and published again once it is counted or when somebody starts it.
+
+    Messages keep their ids unless told otherwise, but not into the very stream that they are from: it would know most.
+
+    Raises:
+        Refusal: ``forbidden`` without the scopes ``manage``, ``read`` of the source and ``publish`` of the target;
+            ``stream_not_found``, ``operation_denied`` into a sealed stream, ``history_off``, ``rate_limited``.
+    """
+    caller.demand("manage")
+    origin, into = stream_for(caller, source, may="read"), stream_for(caller, target, may="publish")
+    if into.sealed:
+        raise Refusal("operation_denied", f"Stream {into.name!r} is sealed: it is read-only.", err_code=10109)
+    if not settings.ENV.history:
+        raise Refusal("history_off", "The history is switched off here (OKMQ_HISTORY=off).")
+    keeps_ids = origin.pk != into.pk if wanted.keeps_ids is None else wanted.keeps_ids
+    with transaction.atomic():
+        working = Replay.objects.filter(workspace=caller.workspace, state__in=WORKING).count()
+        if working >= MOST_UNFINISHED:
+            raise Refusal(
+                "rate_limited",
+                f"{working} replays of this workspace are under way; wait for one, or cancel one.",
+                headers={"Retry-After": "5"},
+            )
+        replay = Replay.objects.create(
+            workspace=caller.workspace,
+            source=origin.name,
+            source_id=origin.stream_id,
+            target=into.name,
+            target_id=into.stream_id,
+            from_offset=wanted.from_offset,
+            to_offset=wanted.to_offset,
+            since=wanted.since,
+            until=wanted.until,
+            key=wanted.key,
+            keeps_ids=keeps_ids,
+            rate=wanted.rate,
+            starts=wanted.starts,
+            requested_by=caller.actor.name[:200],
+            address=caller.actor.address[:64],
+        )
+        _recorded(replay, "requested", actor=caller.actor)
+    return replay
+
+
+def replay_start(caller: Caller, replay: Replay) -> None:
+    """Begin to publish what was counted, or go on after a pause or a failure.
+
+    Raises:
+        Refusal: ``replay_state``; ``forbidden`` without the scopes that asking for it needs; ``stream_not_found``.
+    """
+    caller.demand("manage")
+    stream_for(caller, replay.source, may="read")
+    stream_for(caller, replay.target, may="publish")
+    held = Replay.objects.filter(pk=replay.pk)
+    with transaction.atomic():
+        # What failed before it was counted is counted again; while it counts, it is told not to wait.
+        moved = held.filter(state=ReplayState.FAILED, total=None).update(
+            state=ReplayState.COUNTING, starts=True, error=""
+        )
+        moved = moved or held.filter(state=ReplayState.COUNTING).update(starts=True)
+        counted = (ReplayState.READY, ReplayState.PAUSED, ReplayState.FAILED)
+        moved = moved or held.filter(state__in=counted).update(state=ReplayState.RUNNING, error="")
+        _demand(moved, replay, "started")
+        _recorded(replay, "started", actor=caller.actor)
+
+
+def replay_pause(replay: Replay, *, actor: Actor) -> None:
+    """Let it rest after the messages that are just being published.
+
+    Raises:
+        Refusal: ``replay_state``.
+    """
+    held = Replay.objects.filter(pk=replay.pk, state=ReplayState.RUNNING)
+    with transaction.atomic():
+        _demand(held.update(state=ReplayState.PAUSED), replay, "paused")
+        _recorded(replay, "paused", actor=actor)
+
+
+def replay_cancel(replay: Replay, *, actor: Actor) -> None:
+    """End it for good; what was published stays. One that has ended is let be."""
+    held = Replay.objects.filter(pk=replay.pk).exclude(state__in=ENDED)
+    with transaction.atomic():
+        if held.update(state=ReplayState.CANCELLED, finished_at=timezone.now()):
+            _recorded(replay, "cancelled", actor=actor)
+
+
+def replays_working(*, but: Collection[int] = ()) -> Sequence[Replay]:
+    """The replays that somebody has to work on, the oldest first."""
+    found = Replay.objects.select_related("workspace").filter(state__in=WORKING).exclude(pk__in=but)
+    return list(found.order_by("id"))
+
+
+def replay_counted(replay: Replay, *, messages: int, size: int, first: int, last: int) -> None:
+    """Fix what a count found; now it is ready, or running."""
+    held = Replay.objects.filter(pk=replay.pk, state=ReplayState.COUNTING)
+    with transaction.atomic():
+        starts = held.select_for_update().values_list("starts", flat=True).first()
+        held.update(
+            total=messages,
+            total_bytes=size,
+            first=first,
+            last=last,
+            position=max(0, first - 1),
+            sending_to=max(0, first - 1),
+            state=ReplayState.RUNNING if starts else ReplayState.READY,
+        )
+
+
+def replay_begins(replay: Replay, *, target_offset: int) -> None:
+    """Note where the target stands before the first message is published; once."""
+    held = Replay.objects.filter(pk=replay.pk, started_at=None)
+    held.update(started_at=timezone.now(), target_offset=target_offset)
+    replay.refresh_from_db()
+
+
+def replay_sending(replay: Replay, *, to: int) -> bool:
+    """Note up to where messages are about to be published; whether that is still wanted."""
+    held = Replay.objects.filter(pk=replay.pk, state=ReplayState.RUNNING)
+    return bool(held.update(sending_to=to))
+
+
+def replay_sent(
+    replay: Replay, *, position: int, stored: int, duplicates: int, target_offset: int, sending_to: int
+) -> bool:
+    """Note what was published, and what will be next; whether that is still wanted."""
+    with transaction.atomic():
+        held = Replay.objects.filter(pk=replay.pk)
+        state = held.select_for_update().values_list("state", flat=True).first()
+        is_wanted = state == ReplayState.RUNNING
+        held.update(
+            position=position,
+            sending_to=sending_to if is_wanted else position,
+            stored=F("stored") + stored,
+            duplicates=F("duplicates") + duplicates,
+            target_offset=max(target_offset, replay.target_offset),
+        )
+    replay.refresh_from_db()
+    return is_wanted
+
+
+def replay_is_wanted(replay: Replay) -> bool:
+    """Whether it still is to be published."""
+    return Replay.objects.filter(pk=replay.pk, state=ReplayState.RUNNING).exists()
+
+
+def replay_done(replay: Replay) -> None:
+    """All of it is published."""
+    _ended(replay, ReplayState.SUCCEEDED)
+
+
+def replay_failed(replay: Replay, *, error: str) -> None:
+    """It cannot go on; started again it goes on where it stopped."""
+    _ended(replay, ReplayState.FAILED, error=error)
+
+
+def replays_refuse(*, reason: str) -> int:
+    """End what nothing will work on, with the reason; returns how many. Started again later, they go on."""
+    held = replays_working()
+    for replay in held:
+        replay_failed(replay, error=reason)
+    return len(held)
+
+
+def replays_forget() -> None:
+    """Let go of replays that ended long ago."""
+    Replay.objects.filter(
+        finished_at__lt=timezone.now() - KEPT, state__in=[*ENDED, ReplayState.FAILED]
+    ).delete()
+
+
+def _ended(replay: Replay, state: ReplayState, *, error: str = "") -> None:
+    held = Replay.objects.filter(pk=replay.pk, state__in=WORKING)
+    with transaction.atomic():
+        if held.update(state=state, error=error, finished_at=timezone.now()):
+            replay.refresh_from_db()
+            _recorded(replay, state.value, actor=Actor(replay.requested_by, replay.address))
+
+
+def _demand(moved: int, replay: Replay, verb: str) -> None:
+    if not moved:
+        replay.refresh_from_db()
+        raise Refusal(
+            "replay_state", f"This replay is {replay.state}; it cannot be {verb}.", state=replay.state
+        )
+
+
+def _recorded(replay: Replay, verb: str, *, actor: Actor) -> None:
+    counts = {"total": replay.total, "stored": replay.stored, "duplicates": replay.duplicates}
+    event_record(
+        replay.workspace,
+        kind=f"history.replay_{verb}",
+        actor=actor,
+        stream=replay.target,
+        after={"replay": replay.pk, "source": replay.source, **counts},
+        summary=f"Replay {replay.pk} of {replay.source} into {replay.target}: {verb}.",
+    )

@@ -1,0 +1,238 @@
+"""Ranges of the past are published again: all of them, in order, once, also over crashes and pauses."""
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import DatabaseError
+from pyspark.sql import SparkSession
+
+from okmq.analytics import Analytics
+from okmq.replays import Replays
+from spark import replay as reading
+from streams import store
+from streams.access import SYSTEM, Caller
+from streams.log import append
+from streams.log.entries import NewMessage
+from streams.models import Event, Replay, ReplayState, Run, Stream, Workspace
+from streams.services import replays as service
+from tests.spark.published import Published, moment
+from tests.waiting import until
+
+pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
+
+
+@dataclass
+class Here:
+    """A workspace that the database knows, with a history of its own."""
+
+    published: Published
+    workspace: Workspace
+    analytics: Analytics
+
+    @property
+    def replays(self) -> Replays:
+        return self.analytics.replays
+
+    @property
+    def caller(self) -> Caller:
+        return Caller(self.workspace, frozenset({"admin"}), SYSTEM)
+
+    def stream(self, name: str, *, keys: tuple[str, ...] = (), **settings: Any) -> str:
+        stream_id = self.published.stream(name, **settings)
+        Stream.objects.create(workspace=self.workspace, name=name, stream_id=stream_id, keys=list(keys))
+        return stream_id
+
+    def archive(self) -> None:
+        self.analytics.next_schedule = 0
+        self.analytics.tick()
+        while Run.objects.filter(state="queued").exists():
+            self.analytics.tick()
+
+    def asked(self, source: str, target: str, **wanted: Any) -> Replay:
+        wanted_ = service.ReplayWanted(**wanted)
+        return service.replay_request(self.caller, source=source, target=target, wanted=wanted_)
+
+    def worked(self, replay: Replay) -> Replay:
+        replay.refresh_from_db()
+        self.replays.work(replay)
+        replay.refresh_from_db()
+        return replay
+
+    def messages(self, stream_id: str) -> list[tuple[Any, ...]]:
+        """id, key, headers, body of what stands in a stream, in offset order."""
+        return [row[3:7] for row in self.published.stored(stream_id)]
+
+
+@pytest.fixture
+def here(published: Published, tmp_path: Path, settings: Any, spark: SparkSession) -> Iterator[Here]:
+    settings.ENV = replace(
+        settings.ENV,
+        redis_url=published.url,
+        data_dir=tmp_path,
+        history=True,
+        history_url=str(tmp_path / "history"),
+        history_every_s=3600,
+    )
+    store.log.cache_clear()
+    workspace = Workspace.objects.create(name=published.workspace)
+    published = replace(published, workspace_id=workspace.pk)
+    yield Here(published, workspace, Analytics(settings.ENV, stop=threading.Event()))
+    store.log.cache_clear()
+
+
+def test_history_and_live_tail_are_published_again_as_they_were_and_in_order(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "CHUNK_ROWS", 7)
+    source, target = here.stream("a"), here.stream("b")
+    odd = [
+        NewMessage(id="ü", body=b'{"n": 1.50}', key="k.1", headers='{"ä":"1","z":"\\n"}'.encode()),
+        NewMessage(id="none", body=b"null", headers=b"{}"),
+        NewMessage(id="long", body=json.dumps("x" * 5000).encode()),
+    ]
+    here.published.publish(source, odd)
+    here.published.numbered(source, 40, key="eu")
+    here.archive()
+    here.published.numbered(source, 12, prefix="live")
+    replay = here.worked(here.asked("a", "b"))
+    assert (replay.state, replay.total, replay.stored, replay.duplicates) == ("succeeded", 55, 55, 0)
+    assert here.messages(target) == here.messages(source)
+    again = here.worked(here.asked("a", "b"))
+    assert (again.stored, again.duplicates, len(here.messages(target))) == (0, 55, 55)
+    assert Event.objects.filter(kind="history.replay_succeeded").count() == 2
+
+
+def test_what_retention_took_is_published_again_into_the_same_stream_under_new_ids(here: Here) -> None:
+    source = here.stream("a")
+    here.published.numbered(source, 30)
+    before = here.messages(source)
+    here.archive()
+    here.published.stream("a", max_messages=5)
+    here.published.publish(source, [NewMessage(id="last", body=b"0")])
+    replay = here.worked(here.asked("a", "a", from_offset=11, to_offset=20))
+    assert (replay.state, replay.total, replay.stored) == ("succeeded", 10, 10)
+    assert [body for _id, _key, _headers, body in here.messages(source)[-5:]] == [
+        row[3] for row in before[15:20]
+    ]
+    assert here.messages(source)[-1][0] == f"replay-{replay.pk}-20"
+
+
+def test_a_range_is_bounded_by_offset_time_and_key(here: Here) -> None:
+    source = here.stream("a")
+    for prefix in ("first", "second"):
+        here.published.numbered(source, 30, prefix=prefix, key="eu")
+        here.archive()
+    here.published.numbered(source, 30, prefix="live", key="eu")
+    rows = here.published.stored(source)
+
+    def expected(wanted: Any) -> list[str]:
+        return [row[3] for row in rows if wanted(row)]
+
+    start, end = moment(rows[30][2]), moment(rows[60][2])
+    cases: list[tuple[dict[str, Any], Any]] = [
+        ({"key": "eu.1"}, lambda row: row[4] == "eu.1"),
+        (
+            {"key": "*.2", "from_offset": 25, "to_offset": 65},
+            lambda row: row[4] == "eu.2" and 25 <= row[1] <= 65,
+        ),
+        ({"key": ">"}, lambda row: True),
+        ({"key": "eu"}, lambda row: False),
+        ({"since": start, "until": end}, lambda row: rows[30][2] <= row[2] < rows[60][2]),
+        (
+            {"since": start + timedelta(microseconds=1)},
+            lambda row: row[2] > rows[30][2],
+        ),
+    ]
+    for n, (wanted, holds) in enumerate(cases):
+        target = here.stream(f"target{n}")
+        replay = here.worked(here.asked("a", f"target{n}", **wanted))
+        assert [row[0] for row in here.messages(target)] == expected(holds), wanted
+        assert (replay.state, replay.total) == ("succeeded", len(expected(holds)))
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_crash_around_a_publication_neither_doubles_nor_loses_though_ids_are_forgotten(
+    here: Here, monkeypatch: pytest.MonkeyPatch, is_stored: bool
+) -> None:
+    monkeypatch.setattr("okmq.replays.BATCH", 10)
+    source, target = here.stream("a"), here.stream("b", dedup_window=1)
+    probe = here.stream("probe", dedup_window=1)
+    here.published.numbered(source, 35)
+    replay = here.asked("a", "b")
+    calls = iter(range(1, 100))
+    real = append.append
+
+    def crashing(stream_id: str, messages: Any) -> Any:
+        crashes = next(calls) == 3
+        placed = (yield from real(stream_id, messages)) if is_stored or not crashes else []
+        if crashes:
+            raise DatabaseError("the power went")
+        return placed
+
+    monkeypatch.setattr("okmq.replays.append.append", crashing)
+    with pytest.raises(DatabaseError):
+        here.worked(replay)
+    here.published.publish(target, [NewMessage(id="somebody else's", body=b"1")])
+    here.published.publish(probe, [NewMessage(id="probe", body=b"1")])
+    until(
+        lambda: not here.published.log.run(real(probe, [NewMessage(id="probe", body=b"1")]))[0].duplicate,
+        what="the ids are forgotten",
+    )
+    replay = here.worked(replay)
+    ids = [row[0] for row in here.messages(target) if row[0] != "somebody else's"]
+    assert ids == [row[0] for row in here.messages(source)]
+    assert (replay.state, replay.stored, replay.duplicates) == ("succeeded", 35, 0)
+
+
+def test_it_waits_for_its_start_keeps_to_its_rate_rests_and_goes_on(here: Here) -> None:
+    source, target = here.stream("a"), here.stream("b")
+    here.published.numbered(source, 60)
+    replay = here.worked(here.asked("a", "b", rate=40, starts=False))
+    assert (replay.state, replay.total, replay.stored) == (ReplayState.READY, 60, 0)
+    service.replay_start(here.caller, replay)
+    here.replays.hand_out()
+    until(lambda: Replay.objects.get().stored > 0, what="it began")
+    service.replay_pause(replay, actor=SYSTEM)
+    until(lambda: not any(thread.is_alive() for thread in here.replays._threads.values()), what="it rests")
+    replay.refresh_from_db()
+    assert 0 < replay.stored < 60
+    assert (replay.state, len(here.messages(target))) == (ReplayState.PAUSED, replay.stored)
+    service.replay_start(here.caller, replay)
+    replay = here.worked(replay)
+    assert (replay.state, replay.stored) == (ReplayState.SUCCEEDED, 60)
+    assert here.messages(target) == here.messages(source)
+    assert replay.started_at is not None
+    assert replay.finished_at is not None
+    assert (replay.finished_at - replay.started_at).total_seconds() >= 60 / 40 - 0.1
+
+
+def test_what_the_target_does_not_take_stops_it_with_a_sentence_and_it_goes_on_later(here: Here) -> None:
+    source, target = here.stream("a"), here.stream("b", keys=("eu.*",), max_messages=3, discard="new")
+    here.published.numbered(source, 5, key="us")
+    replay = here.worked(here.asked("a", "b"))
+    assert replay.state == ReplayState.FAILED
+    assert "offset 1 has the key 'us.0', which b does not take" in replay.error
+    Stream.objects.filter(stream_id=target).update(keys=[])
+    service.replay_start(here.caller, replay)
+    replay = here.worked(replay)
+    assert (replay.state, here.messages(target)) == (ReplayState.FAILED, [])
+    assert "full" in replay.error
+    here.published.stream("b", max_messages=10, discard="new")
+    service.replay_start(here.caller, replay)
+    replay = here.worked(replay)
+    assert (replay.state, replay.error, replay.stored) == (ReplayState.SUCCEEDED, "", 5)
+
+
+def test_a_stream_that_went_meanwhile_ends_it(here: Here) -> None:
+    here.published.numbered(here.stream("a"), 5)
+    here.stream("b")
+    replay = here.asked("a", "b")
+    here.published.remove("b")
+    replay = here.worked(replay)
+    assert (replay.state, replay.error) == (ReplayState.FAILED, "Stream b was deleted.")

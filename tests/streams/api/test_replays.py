@@ -1,0 +1,194 @@
+"""Replays over HTTP: asked for, listed, started, paused, cancelled, and by whom. Spark is not here."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from streams.models import Event, Replay
+from streams.services import replays as service
+from tests.streams.api.conftest import Api, caller, code, fields
+
+PATH = "analytics/replays"
+
+
+@pytest.fixture(autouse=True)
+def no_replays(database: None) -> None:
+    Replay.objects.all().delete()
+
+
+@pytest.fixture
+def owner(owner: Api) -> Api:
+    for name in ("a", "b"):
+        assert owner.post("streams", {"name": name}).status_code == 201
+    return owner
+
+
+def asked(api: Api, **more: Any) -> Any:
+    answer = api.post(PATH, {"source": "a", "target": "b", **more})
+    assert answer.status_code == 202, answer.content
+    return answer.json()
+
+
+def counted(shown: Any, messages: int = 10) -> Replay:
+    replay = Replay.objects.get(pk=shown["id"])
+    service.replay_counted(replay, messages=messages, size=100, first=1, last=messages)
+    replay.refresh_from_db()
+    return replay
+
+
+def test_what_was_asked_for_is_shown(owner: Api) -> None:
+    answer = owner.post(
+        f"{PATH}/",
+        {
+            "source": "a",
+            "target": "b",
+            "from_offset": 5,
+            "to_offset": 9,
+            "from": "2026-11-20T00:00:00+01:00",
+            "to": "2026-11-21T00:00:00Z",
+            "key": "eu.*",
+            "ids": "new",
+            "rate": 500,
+            "start": False,
+        },
+    )
+    shown = answer.json()
+    assert (answer.status_code, answer.headers["Location"]) == (202, shown["url"])
+    assert shown["url"] == f"http://testserver/api/v1/{PATH}/{shown['id']}"
+    assert (shown["from"], shown["to"]) == ("2026-11-19T23:00:00.000Z", "2026-11-21T00:00:00.000Z")
+    assert (shown["key"], shown["ids"], shown["rate"], shown["from_offset"]) == ("eu.*", "new", 500, 5)
+    assert (shown["state"], shown["total"], shown["progress"]) == ("counting", None, 0.0)
+    assert owner.get(f"{PATH}/{shown['id']}").json() == shown
+    assert owner.get(f"{PATH}/").json() == [shown]
+    assert Event.objects.get(kind="history.replay_requested", workspace=owner.workspace.name).stream == "b"
+
+
+def test_the_count_is_known_before_anything_is_published(owner: Api) -> None:
+    shown = asked(owner, start=False)
+    counted(shown)
+    ready = owner.get(f"{PATH}/{shown['id']}").json()
+    assert (ready["state"], ready["total"], ready["total_bytes"]) == ("ready", 10, 100)
+    started = owner.post(f"{PATH}/{shown['id']}/start")
+    assert (started.status_code, started.json()["state"]) == (200, "running")
+
+
+def test_it_is_paused_and_goes_on_where_it_was(owner: Api) -> None:
+    shown = asked(owner)
+    replay = counted(shown)
+    service.replay_begins(replay, target_offset=0)
+    assert service.replay_sent(replay, position=4, stored=3, duplicates=1, target_offset=3, sending_to=8)
+    paused = owner.post(f"{PATH}/{shown['id']}/pause").json()
+    assert (paused["state"], paused["progress"], paused["position"]) == ("paused", 0.4, 4)
+    assert not service.replay_sending(replay, to=9)
+    assert code(owner.post(f"{PATH}/{shown['id']}/pause")) == "replay_state"
+    assert owner.post(f"{PATH}/{shown['id']}/start").json()["state"] == "running"
+    service.replay_done(replay)
+    done = owner.get(f"{PATH}/{shown['id']}").json()
+    assert (done["state"], done["progress"], done["stored"], done["duplicates"]) == ("succeeded", 1.0, 3, 1)
+    assert owner.post(f"{PATH}/{shown['id']}/start").status_code == 409
+
+
+def test_a_failure_is_told_and_started_again(owner: Api) -> None:
+    shown = asked(owner)
+    assert service.replays_refuse(reason="Java is missing.") == 1
+    failed = owner.get(f"{PATH}/{shown['id']}").json()
+    assert (failed["state"], failed["error"]) == ("failed", "Java is missing.")
+    again = owner.post(f"{PATH}/{shown['id']}/start").json()
+    assert (again["state"], again["error"]) == ("counting", None)
+
+
+def test_cancelling_is_for_good(owner: Api) -> None:
+    shown = asked(owner)
+    assert owner.delete(f"{PATH}/{shown['id']}").status_code == 204
+    assert owner.delete(f"{PATH}/{shown['id']}").status_code == 204
+    counted(shown)
+    assert owner.get(f"{PATH}/{shown['id']}").json()["state"] == "cancelled"
+    assert code(owner.post(f"{PATH}/{shown['id']}/start")) == "replay_state"
+    kinds = Event.objects.filter(workspace=owner.workspace.name, kind="history.replay_cancelled")
+    assert kinds.count() == 1
+
+
+def test_messages_keep_their_ids_but_not_into_their_own_stream(owner: Api) -> None:
+    assert asked(owner)["ids"] == "keep"
+    assert asked(owner, target="a")["ids"] == "new"
+    assert asked(owner, target="a", ids="keep")["ids"] == "keep"
+
+
+@pytest.mark.parametrize(
+    ("more", "refused"),
+    [
+        ({"source": 5}, "source"),
+        ({"target": "*"}, "target"),
+        ({"from_offset": 0}, "from_offset"),
+        ({"from_offset": 9, "to_offset": 8}, "from_offset"),
+        ({"from": "yesterday"}, "from"),
+        ({"from": "2026-11-21T00:00:00Z", "to": "2026-11-21T00:00:00Z"}, "from"),
+        ({"key": "a..b"}, "key"),
+        ({"key": ""}, "key"),
+        ({"ids": "old"}, "ids"),
+        ({"rate": 0}, "rate"),
+        ({"rate": 1_000_001}, "rate"),
+        ({"start": "no"}, "start"),
+        ({"sql": "SELECT 1"}, "sql"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_field(owner: Api, more: dict[str, Any], refused: str) -> None:
+    answer = owner.post(PATH, {"source": "a", "target": "b", **more})
+    assert answer.status_code == 400
+    assert fields(answer) == [refused]
+    assert not Replay.objects.exists()
+
+
+def test_both_streams_must_be_there_and_the_target_open(owner: Api) -> None:
+    for body in ({"source": "x", "target": "b"}, {"source": "a", "target": "x"}):
+        assert code(owner.post(PATH, body)) == "stream_not_found"
+    owner.patch("streams/b", {"sealed": True})
+    assert code(owner.post(PATH, {"source": "a", "target": "b"})) == "operation_denied"
+    assert not Replay.objects.exists()
+
+
+def test_it_needs_manage_and_publish_and_both_streams_inside_a_narrowed_token(owner: Api) -> None:
+    shown = asked(owner)
+    for scopes in (["read", "publish"], ["read", "manage"], ["publish", "manage"]):
+        answer = caller(owner.workspace, scopes=scopes).post(PATH, {"source": "a", "target": "b"})
+        assert (answer.status_code, code(answer)) == (403, "forbidden")
+    narrow = caller(owner.workspace, streams=["a"])
+    assert code(narrow.post(PATH, {"source": "a", "target": "b"})) == "forbidden"
+    assert narrow.get(PATH).json() == []
+    for answer in (
+        narrow.get(f"{PATH}/{shown['id']}"),
+        narrow.delete(f"{PATH}/{shown['id']}"),
+        narrow.post(f"{PATH}/{shown['id']}/pause"),
+    ):
+        assert code(answer) == "replay_not_found"
+    manager = caller(owner.workspace, scopes=["read", "manage"])
+    assert code(manager.post(f"{PATH}/{shown['id']}/start")) == "forbidden"
+    assert Replay.objects.count() == 1
+
+
+def test_a_stranger_sees_none_and_touches_none(owner: Api, stranger: Api) -> None:
+    shown = asked(owner)
+    assert stranger.get(PATH).json() == []
+    for answer in (
+        stranger.get(f"{PATH}/{shown['id']}"),
+        stranger.delete(f"{PATH}/{shown['id']}"),
+        stranger.post(f"{PATH}/{shown['id']}/start"),
+        stranger.post(f"{PATH}/{shown['id']}/pause"),
+        owner.get(f"{PATH}/x"),
+        owner.get(f"{PATH}/{'9' * 30}"),
+    ):
+        assert (answer.status_code, code(answer)) == (404, "replay_not_found")
+    assert Replay.objects.get().state == "counting"
+
+
+def test_a_workspace_has_so_many_under_way(owner: Api) -> None:
+    for _ in range(service.MOST_UNFINISHED):
+        asked(owner)
+    answer = owner.post(PATH, {"source": "a", "target": "b"})
+    assert (answer.status_code, code(answer)) == (429, "rate_limited")
+
+
+def test_where_nothing_would_work_on_it_that_is_said_at_once(owner: Api, settings: Any) -> None:
+    settings.ENV = replace(settings.ENV, history=False)
+    assert code(owner.post(PATH, {"source": "a", "target": "b"})) == "history_off"
