@@ -33,12 +33,15 @@ end
 if not mine then return 1 end
 local group, now, stop, done = group_load(reader.key, KEYS[13]), state_now(state), tonumber(mine[5]), true
 if group and string.format('%.0f', group.generation) == mine[2] then
-  -- What was out comes first, and once.
+  -- What was out comes first, in order, and once.
+  local out = {}
   for _, offset in ipairs(tonumber(mine[3]) > 0 and redis.call('HKEYS', reader.leases) or {}) do
-    if tonumber(offset) >= tonumber(mine[3]) and tonumber(offset) <= stop then
-      local entry = redis.call('XRANGE', log, offset, offset)[1]
-      if entry then aside_give_back(reader, group, stop, {entry}) end
-    end
+    if tonumber(offset) >= tonumber(mine[3]) and tonumber(offset) <= stop then out[#out + 1] = tonumber(offset) end
+  end
+  table.sort(out)
+  for _, offset in ipairs(out) do
+    local entry = redis.call('XRANGE', log, offset, offset)[1]
+    if entry then aside_give_back(reader, group, stop, {entry}) end
   end
   mine[3] = '0'
   local from = math.max(tonumber(mine[4]), state.floor)

@@ -11,12 +11,14 @@ local function aside_park(reader, group, entries)
   end
   for _, entry in ipairs(entries) do
     local offset = string.match(entry[1], '^(%d+)')
-    if not (order and redis.call('HEXISTS', reader.turns, offset) == 1) then
-      parked[#parked + 1], parked[#parked + 2] = offset, offset
-      if not (order and entry[2][7] == 'k') or order_join(order, offset, entry[2][8]) then
-        ready[#ready + 1], ready[#ready + 2] = offset, offset
-      end
+    local key, comes = order and entry[2][7] == 'k' and entry[2][8], true
+    if key then
+      -- One that was not passed over meanwhile has its place still.
+      local stayed = redis.call('HEXISTS', reader.turns, offset) == 1
+      if stayed then comes = order.ends[key].head == offset else comes = order_join(order, offset, key) end
     end
+    parked[#parked + 1], parked[#parked + 2] = offset, offset
+    if comes then ready[#ready + 1], ready[#ready + 2] = offset, offset end
   end
   if order then order_write(order) end
   if #parked > 0 then redis.call('ZADD', reader.parked, unpack(parked)) end
@@ -30,7 +32,7 @@ local function aside_again(reader, group, offset, key)
   if redis.call('ZADD', reader.pending, 'NX', offset, offset) == 0 then return end
   local held = lease_read(reader.leases, offset)
   if held.sequence ~= '0' then members_tell(group, held.consumer, 1, held.at_ms) end
-  local first = not (key and group.ordered == 1) or order_rejoin(reader.turns, offset, key)
+  local first = not (key and group.ordered == 1) or order_return(reader, offset, key)
   group_look_again(group, 0)
   if first then redis.call('ZADD', reader.due, 'NX', 0, offset) else redis.call('ZREM', reader.due, offset) end
 end

@@ -56,6 +56,40 @@ local function order_rejoin(turns, offset, key)
   return first
 end
 
+-- Whether the head of a list keeps its turn before one that comes back: it is out, or came back itself and is the earlier.
+local function order_keeps(reader, head, offset)
+  local held = redis.call('ZSCORE', reader.pending, head) and lease_read(reader.leases, head)
+  if not held or held.sequence == '0' then return false end
+  return tonumber(redis.call('ZSCORE', reader.due, head) or 0) > 0 or tonumber(head) < tonumber(offset)
+end
+
+-- Puts one that was out, whose turn was given on when it went, back before what waits for its key. Who got the turn and did
+-- not go out since gives it back. True when it may go out. reader.returned: of each key the last that came back, as they
+-- come back in order.
+local function order_return(reader, offset, key)
+  local turns, name = reader.turns, 'k' .. key
+  local head, tail = string.match(redis.call('HGET', turns, name) or '', '^(%d+):(%d+)$')
+  reader.returned = reader.returned or {}
+  local before = reader.returned[key]
+  reader.returned[key] = offset
+  if redis.call('HEXISTS', turns, offset) == 1 then return head == offset end
+  if not head then
+    redis.call('HSET', turns, name, offset .. ':' .. offset, offset, ':' .. key)
+    return true
+  end
+  if not before and order_keeps(reader, head, offset) then before = head end
+  if not before then
+    redis.call('ZREM', reader.ready, head)
+    redis.call('ZREM', reader.due, head)
+    redis.call('HSET', turns, name, offset .. ':' .. tail, offset, head .. ':' .. key)
+    return true
+  end
+  local after = string.match(redis.call('HGET', turns, before), '^%d*')
+  redis.call('HSET', turns, before, offset .. ':' .. key, offset, after .. ':' .. key)
+  if after == '' then redis.call('HSET', turns, name, head .. ':' .. offset) end
+  return false
+end
+
 -- These offsets are done: the next of their keys become ready. One that is done before its turn stays in its list and
 -- is passed over when its turn comes. Returns how many became ready.
 local function order_pass(turns, ready, offsets)

@@ -1,0 +1,103 @@
+"""What was out, or waited for its key, comes back after an undo where it was in its key's order."""
+
+from streams.log import dead_letters, entries, groups, removals, standing
+from streams.log.append import append
+from streams.log.client import Log
+from streams.log.groups import Settings
+from tests.streams.log.messages import message
+
+HOUR_MS = 3_600_000
+
+
+def purge(log: Log, stream: str) -> int:
+    return log.run(removals.purge(stream, keep_ms=HOUR_MS, facts={}))[1] or 0
+
+
+def delete(log: Log, stream: str, *named: int) -> int:
+    return log.run(removals.delete(stream, named, keep_ms=HOUR_MS, facts={}))[1] or 0
+
+
+def fetched(log: Log, stream: str, name: str, limit: int = 1000) -> list[int]:
+    found = log.run(groups.fetch(stream, name, limit=limit)).deliveries
+    return [entries.position(each.entry)[0] for each in found]
+
+
+def _by_key(log: Log, stream: str, *of_keys: str, **settings: object) -> None:
+    log.run(append(stream, [message(n, key=key) for n, key in enumerate(of_keys, start=1)]))
+    log.run(groups.group_publish(stream, "g", Settings(ordered_by_key=True, **settings)))  # type: ignore[arg-type]
+
+
+def _look(log: Log, stream: str) -> None:
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 0
+
+
+def test_a_key_waits_for_what_was_out_when_it_went_and_came_back(log: Log, stream: str) -> None:
+    _by_key(log, stream, "z", "k", "z", "k", "z", "k", ack_wait_ms=60_000)
+    assert fetched(log, stream, "g") == [1, 2]
+    number = purge(log, stream)
+    _look(log, stream)
+    log.run(groups.ack(stream, "g", "offsets", [1]))
+    log.run(removals.undo(stream, number))
+    assert fetched(log, stream, "g") == [3]
+    log.run(groups.ack(stream, "g", "offsets", [3]))
+    assert fetched(log, stream, "g") == [5]
+    log.run(groups.ack(stream, "g", "offsets", [2]))
+    assert fetched(log, stream, "g") == [4]
+
+
+def test_what_came_back_goes_behind_what_its_key_has_out_and_before_what_waits(log: Log, stream: str) -> None:
+    _by_key(log, stream, "k", "k", "k", ack_wait_ms=60_000)
+    assert fetched(log, stream, "g") == [1]
+    number = delete(log, stream, 1)
+    _look(log, stream)
+    assert fetched(log, stream, "g") == [2]
+    log.run(removals.undo(stream, number))
+    assert fetched(log, stream, "g") == []
+    log.run(groups.ack(stream, "g", "offsets", [2]))
+    assert fetched(log, stream, "g") == [1]
+    log.run(groups.ack(stream, "g", "offsets", [1]))
+    assert fetched(log, stream, "g") == [3]
+
+
+def test_a_replayed_dead_letter_gives_its_turn_back_to_what_was_out(log: Log, stream: str) -> None:
+    _by_key(log, stream, "k", "k", ack_wait_ms=60_000)
+    assert fetched(log, stream, "g") == [1]
+    log.run(groups.term(stream, "g", "offsets", [1], reason=""))
+    assert fetched(log, stream, "g") == [2]
+    log.run(dead_letters.replay(stream, "g", [1]))
+    number = delete(log, stream, 2)
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 1
+    log.run(removals.undo(stream, number))
+    assert fetched(log, stream, "g") == []
+    log.run(groups.ack(stream, "g", "offsets", [2]))
+    assert fetched(log, stream, "g") == [1]
+
+
+def test_several_of_a_key_that_were_out_come_again_in_order(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(n, key="k") for n in range(1, 13)]))
+    log.run(groups.group_publish(stream, "g", Settings(ack_wait_ms=60_000)))
+    assert fetched(log, stream, "g", 11) == list(range(1, 12))
+    log.run(groups.group_publish(stream, "g", Settings(ordered_by_key=True, ack_wait_ms=60_000)))
+    number = delete(log, stream, *range(1, 12))
+    _look(log, stream)
+    log.run(removals.undo(stream, number))
+    assert fetched(log, stream, "g") == []
+    log.run(groups.nack(stream, "g", "offsets", list(range(1, 12))))
+    seen = []
+    while page := fetched(log, stream, "g"):
+        seen.append(page)
+        log.run(groups.ack(stream, "g", "offsets", page))
+    assert seen == [[n] for n in range(1, 13)]
+
+
+def test_what_waited_for_its_key_waits_again(log: Log, stream: str) -> None:
+    _by_key(log, stream, "k", "k", "k", ack_wait_ms=60_000)
+    assert fetched(log, stream, "g") == [1]
+    number = purge(log, stream)
+    assert fetched(log, stream, "g", 10) == []  # which counts what waited as lost
+    log.run(removals.undo(stream, number))
+    found = log.run(standing.inspect(stream, "g"))
+    assert (found.lag, found.lost, found.ack_pending) == (2, 0, 1)
+    for offset in (1, 2, 3):
+        log.run(groups.ack(stream, "g", "offsets", [offset]))
+        assert fetched(log, stream, "g") == ([offset + 1] if offset < 3 else [])
