@@ -57,6 +57,22 @@ local function answer_upto(keys, upto, from)
   return offsets, #found == OUT_SLICE and {'up_to', upto, tonumber(found[#found]) + 1} or {}
 end
 
+-- What went for a while and was delivered up to an offset, a slice of it: it is not out, but its lease stays. And whether
+-- there may be more.
+local function answer_shelved(keys, state, upto)
+  local shelved = {}
+  if state.kept == 0 or redis.call('HLEN', keys.leases) == redis.call('ZCARD', keys.pending) then return shelved, false end
+  local held = redis.call('HGETALL', keys.leases)
+  for n = 1, #held, 2 do
+    local offset = held[n]
+    if tonumber(offset) <= upto and members_of_lease(held[n + 1]) and not redis.call('ZSCORE', keys.pending, offset) then
+      shelved[#shelved + 1] = offset
+      if #shelved == OUT_SLICE then return shelved, true end
+    end
+  end
+  return shelved, false
+end
+
 -- Settles what of neighbours is in runs, and names a slice of them, by offset, for what is on its own. Where the answer covers
 -- what is before it that is its end, which covers the rest. Returns how many were settled, and how to go on.
 local function answer_neighbours(keys, state, group, answer)
@@ -98,11 +114,15 @@ local function answer_find(keys, state, group, answer)
     offsets, more = answer_upto(keys, highest, from)
     if following then more = {'up_to', highest, 0} end
   end
+  local shelved, has_shelved = {}, false
+  if answer.covers and answer.is_final then shelved, has_shelved = answer_shelved(keys, state, highest) end
+  if has_shelved and not more[1] then more = {'up_to', highest, from} end
   local went, there, gone = out_went(keys, state, offsets), {}, {}
   for _, offset in ipairs(offsets) do
     if went[offset] then gone[#gone + 1] = offset else there[#there + 1] = offset end
   end
   group.unfinished = group.unfinished + #gone
   local came = answer.is_final and out_forget(keys, group, gone) or out_shelve(keys, state, group, gone)
+  came = came + out_forget(keys, group, shelved)
   return there, more, came, settled, highest
 end
