@@ -48,9 +48,12 @@ def _group(stream_id: str, name: str, last: int) -> Op[list[Finding]]:
     found = []
     if counters[0] > last:
         found.append(told("delivered", f"it has delivered {counters[0]}, and {last} is the last"))
+    timeless = sorted(set(pending) - set(due), key=int)
+    waiting = yield from _waiting(stream_id, name, timeless)
     found += [
         told(f"due {int(offset)}", f"{int(offset)} is out and would never come again", derivable=True)
-        for offset in sorted(set(pending) - set(due), key=int)
+        for offset in timeless
+        if offset not in waiting
     ]
     found += [
         told(f"lease {int(offset)}", f"{int(offset)} is out and nobody has it")
@@ -68,6 +71,26 @@ def _group(stream_id: str, name: str, last: int) -> Op[list[Finding]]:
     return found
 
 
+def _waiting(stream_id: str, name: str, offsets: list[bytes]) -> Op[set[bytes]]:
+    """Which of these have no time because they wait for the turn of their key, or because it has come."""
+    found: set[bytes] = set()
+    turns = keys.turns(stream_id, name)
+    for first in range(0, len(offsets), SCANNED):
+        part = offsets[first : first + SCANNED]
+        nodes, turned = yield Pipeline(
+            [("HMGET", turns, *part), ("ZMSCORE", keys.ready(stream_id, name), *part)]
+        )
+        found.update(offset for offset, at in zip(part, turned, strict=True) if at is not None)
+        listed = [(offset, node.partition(b":")[2]) for offset, node in zip(part, nodes, strict=True) if node]
+        heads = (yield ("HMGET", turns, *(b"k" + key for _, key in listed))) if listed else []
+        found.update(
+            offset
+            for (offset, _), ends in zip(listed, heads, strict=True)
+            if ends and ends.partition(b":")[0] != offset
+        )
+    return found
+
+
 def mend(stream_id: str) -> Op[int]:
     """Let what is out and has no time come again now; how much that was.
 
@@ -77,7 +100,9 @@ def mend(stream_id: str) -> Op[int]:
     mended = 0
     for name in sorted((yield ("SMEMBERS", keys.groups(stream_id)))):
         group = name.decode()
-        wanted = [make(stream_id, group) for make in (keys.pending, keys.runs, keys.due)]
+        wanted = [
+            make(stream_id, group) for make in (keys.pending, keys.runs, keys.due, keys.turns, keys.ready)
+        ]
         steady_ms = yield Steady()
         mended += yield Script("mend_due", wanted, [steady_ms])
     return mended

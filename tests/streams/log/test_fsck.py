@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from streams.log import entries, fsck, fsck_groups, groups, keys, meta, trim
+from streams.log import dead_letters, entries, fsck, fsck_groups, groups, keys, meta, trim
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.fsck import Looked
@@ -133,6 +133,31 @@ def test_what_would_never_come_again_comes_again(log: Log, lived_in: str) -> Non
     assert mended(log, lived_in)
     assert whats(log, lived_in) == []
     assert log.run(groups.fetch(lived_in, "g", limit=1)).deliveries[0].deliveries == 2
+
+
+def test_a_replayed_dead_letter_that_waits_for_its_turn_is_right(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(n, key="k") for n in (1, 2)]))
+    log.run(groups.group_publish(stream, "g", Settings(ordered_by_key=True)))
+    log.run(groups.fetch(stream, "g", limit=10))
+    log.run(groups.term(stream, "g", "offsets", [1], reason=""))
+    log.run(groups.fetch(stream, "g", limit=10))
+    log.run(dead_letters.replay(stream, "g", [1]))
+    assert whats(log, stream) == []
+    assert log.run(fsck_groups.mend(stream)) == 0
+    log.run(groups.ack(stream, "g", "offsets", [2]))
+    assert whats(log, stream) == []
+    assert log.run(fsck_groups.mend(stream)) == 0
+    taken = log.run(groups.fetch(stream, "g", limit=10)).deliveries
+    assert [entries.position(each.entry)[0] for each in taken] == [1]
+
+
+def test_the_head_of_a_key_that_would_never_come_again_is_found(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(n, key="k") for n in (1, 2)]))
+    log.run(groups.group_publish(stream, "g", Settings(ordered_by_key=True)))
+    log.run(groups.fetch(stream, "g", limit=10))
+    log.client.execute_command("DEL", keys.due(stream, "g"))
+    assert whats(log, stream) == ["group g: due 1"]
+    assert log.run(fsck_groups.mend(stream)) == 1
 
 
 def test_a_message_that_is_gone_without_a_trace_is_told_and_nothing_can_be_done(
