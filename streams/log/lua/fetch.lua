@@ -59,17 +59,20 @@ if not paused then
     again = not out_sweep(fetch, state, group, fetch.steady)
     fetch.pending_count = group_out(group, fetch.pending)
   end
-  local more_due = next_due and next_due <= fetch.due_by and deliver_due(fetch)
+  local more_due, is_full = false, false
+  if next_due and next_due <= fetch.due_by then more_due, is_full = deliver_due(fetch) end
   deliver_count_lost(fetch)
-  if not more_due then
-    if group.ordered > 0 then again = deliver_ready(fetch) or again end
+  if not more_due and not is_full then
+    local more_ready = false
+    if group.ordered > 0 then more_ready, is_full = deliver_ready(fetch) end
     -- What a group passes by must have been counted.
     local more = not settled
-    if settled then more = deliver_range(fetch) end
+    if is_full then more = false elseif settled then more = deliver_range(fetch) end
     if more == nil then more = deliver_new(fetch) end
-    again = more or again
+    again = more or more_ready or again
   end
-  again = more_due or again
+  -- Where a message does not fit the answer is over, whatever is behind it.
+  again = not is_full and (more_due or again)
   deliver_write(fetch)
 end
 if fetch.limit > 0 then

@@ -143,3 +143,29 @@ def test_more_that_is_due_than_an_answer_holds_comes_with_the_next_fetches(log: 
         assert one
         got += one
     assert sorted(got) == list(range(1, 301))
+
+
+def test_nothing_overtakes_one_that_is_due_and_does_not_fit(log: Log, stream: str) -> None:
+    log.run(
+        append(stream, [message(n, body=b"7" * size) for n, size in enumerate((50, 500, 50, 1), start=1)])
+    )
+    name = group(log, stream)
+    log.run(groups.fetch(stream, name, limit=3))
+    log.run(groups.nack(stream, name, "offsets", [1, 2, 3]))
+    seen = []
+    while page := offsets(log.run(groups.fetch(stream, name, limit=10, max_bytes=200))):
+        seen.append(page)
+    assert seen == [[1], [2], [3, 4]]
+
+
+def test_nothing_new_overtakes_one_whose_turn_has_come_and_does_not_fit(log: Log, stream: str) -> None:
+    sized = ((1, "k", 50), (2, "k", 500), (3, "a", 50), (4, "a", 50))
+    log.run(append(stream, [message(n, key=key, body=b"7" * size) for n, key, size in sized]))
+    name = group(log, stream, ordered_by_key=True)
+    assert offsets(log.run(groups.fetch(stream, name, limit=10))) == [1, 3]
+    log.run(groups.ack(stream, name, "offsets", [1]))
+    log.run(groups.nack(stream, name, "offsets", [3]))
+    log.run(append(stream, [message(5, key="b", body=b"7")]))
+    assert offsets(log.run(groups.fetch(stream, name, limit=10, max_bytes=200))) == [3]
+    assert offsets(log.run(groups.fetch(stream, name, limit=10, max_bytes=200))) == [2]
+    assert offsets(log.run(groups.fetch(stream, name, limit=10, max_bytes=200))) == [5]

@@ -77,8 +77,8 @@ local function deliver_write(fetch)
 end
 
 -- What was out and is due again, a slice of it in one call; of what was due first, as many as are looked through, the lowest
--- offsets come first. What was out too often or is no longer there is retired. Returns true when more may be due, which comes
--- before anything new.
+-- offsets come first, up to one that does not fit. What was out too often or is no longer there is retired. Returns whether
+-- more may be due, which comes before anything new, and whether nothing more fits.
 local function deliver_due(fetch)
   local group, retired, given, shelved, all_fit = fetch.group, {}, {}, {}, true
   local found = redis.call('ZRANGEBYSCORE', fetch.due, '-inf', fetch.due_by, 'LIMIT', 0, DELIVER_SCAN)
@@ -103,7 +103,7 @@ local function deliver_due(fetch)
     elseif in_turn and entry[2][7] == 'k' and not order_rejoin(fetch.turns, offset, entry[2][8]) then
       -- Several of a key were out before the group took turns: its turn brings it.
       redis.call('ZREM', fetch.due, offset)
-    elseif deliver_fits(fetch, entry) then
+    elseif all_fit and deliver_fits(fetch, entry) then
       deliver_again(fetch, entry, held, is_out)
       if group.ack == 'none' then given[#given + 1] = offset end
     else
@@ -123,10 +123,11 @@ local function deliver_due(fetch)
     if group.ordered > 0 then order_pass(fetch.turns, fetch.ready, shelved) end
   end
   fetch.pending_count = group_out(group, fetch.pending)
-  return all_fit and (has_more or #found == DELIVER_SCAN)
+  return all_fit and (has_more or #found == DELIVER_SCAN), not all_fit
 end
 
--- What waited for its key. Of a list whose messages have gone a bounded part is passed over; true when more is left.
+-- What waited for its key. Of a list whose messages have gone a bounded part is passed over. Returns whether more is left,
+-- and whether one of them does not fit.
 local function deliver_ready(fetch)
   local group, steps = fetch.group, 0
   while steps < DELIVER_SCAN do
@@ -164,7 +165,7 @@ local function deliver_ready(fetch)
       redis.call('ZREM', fetch.parked, unpack(left))
       order_pass(fetch.turns, fetch.ready, passed)
     end
-    if full or room <= 0 then return false end
+    if full or room <= 0 then return false, full end
   end
   return true
 end
