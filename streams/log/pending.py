@@ -12,6 +12,7 @@ SLICE = 1000
 
 ANY_TIME_MS = 2**53 - 1
 
+IDLE_LISTED = 1000
 QUIET_MS = 60_000
 """Who has nothing in flight and neither fetched nor answered for so long is forgotten."""
 
@@ -111,7 +112,7 @@ class Member(NamedTuple):
 def members(stream_id: str, name: str) -> Op[dict[str, Member]]:
     """Who has messages in flight or fetched or answered within the last minute, by the consumer's name.
 
-    None with messages in flight is left out; of those without, a thousand are remembered.
+    None with messages in flight is left out; of those without, the thousand who were active last are told.
 
     Raises:
         StreamNotFound.
@@ -122,7 +123,13 @@ def members(stream_id: str, name: str) -> Op[dict[str, Member]]:
         cursor, told = yield group_script("group_members", stream_id, name, [cursor, SLICE, QUIET_MS])
         found |= {consumer.decode(): Member(messages, active_ms) for consumer, messages, active_ms in told}
         if not cursor:
-            return found
+            break
+    idle = sorted(
+        (name for name in found if not found[name].messages), key=lambda name: found[name].active_ms
+    )
+    for over in idle[: max(0, len(idle) - IDLE_LISTED)]:
+        del found[over]
+    return found
 
 
 def held(stream_id: str, name: str, *, after_ms: int) -> Op[int]:

@@ -57,3 +57,18 @@ def test_a_lease_that_is_told_settles_its_delivery(log: Log, out: str) -> None:
 def test_there_is_none_of_a_group_that_is_not(log: Log, stream: str) -> None:
     with pytest.raises(GroupNotFound):
         log.run(pending.page(stream, "nope"))
+
+
+def test_of_very_many_who_have_nothing_out_the_idlest_are_forgotten(log: Log, stream: str) -> None:
+    log.run(groups.group_publish(stream, "g", Settings()))
+    for n in range(1_040):
+        log.run(groups.fetch(stream, "g", limit=1, consumer=f"c{n}"))
+    fill(log, stream, 1)
+    log.run(groups.fetch(stream, "g", limit=1, consumer="fresh"))
+    log.run(groups.ack(stream, "g", "offsets", [1]))
+    held = log.run(pending.members(stream, "g"))
+    assert held["fresh"].messages == 0
+    assert 900 <= len(held) <= pending.IDLE_LISTED
+    forgotten = {f"c{n}" for n in range(1_040)} - held.keys()
+    assert {"c1039", "c1000"} <= held.keys()
+    assert max(int(name[1:]) for name in forgotten) < 200
