@@ -1,7 +1,7 @@
 """Anchors of the chain of events: in a second place, how far it went, so that a tail cut off is missed."""
 
 from streams.log import keys
-from streams.log.client import Op, small
+from streams.log.client import Op, Script
 
 KEPT = 1000
 """The newest so many anchors are kept."""
@@ -9,9 +9,7 @@ KEPT = 1000
 
 def put(chain: str, *, event_id: int, digest: str) -> Op[None]:
     """Write down that the chain's event has this hash; what was written about another hash of it stays."""
-    key = keys.anchors(chain)
-    yield small("ZADD", key, event_id, f"{event_id}:{digest}")
-    yield ("ZREMRANGEBYRANK", key, 0, -KEPT - 1)
+    yield Script("anchor", [keys.anchors(chain)], [event_id, f"{event_id}:{digest}", KEPT])
 
 
 def known(chain: str) -> Op[list[tuple[int, str]]]:
