@@ -22,9 +22,10 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=2.0, help="how long each runs (default: 2)")
     parser.add_argument(
         "--only",
-        default="",
+        nargs="+",
+        default=[""],
         metavar="WORD",
-        help="loads and scenes whose name contains one of these words",
+        help="loads and scenes whose name contains one of these words, apart by blanks or commas",
     )
     parser.add_argument(
         "--previewed",
@@ -35,7 +36,7 @@ def main() -> int:
     )
     parser.add_argument("--list", action="store_true", help="tell their names and end")
     asked = parser.parse_args()
-    words = asked.only.split(",")
+    words = [word for given in asked.only for word in given.split(",") if word] or [""]
     try:
         with tempfile.TemporaryDirectory(prefix="okmq-bench-") as name, contextlib.ExitStack() as stack:
             folder = Path(name)
