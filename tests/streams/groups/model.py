@@ -193,21 +193,30 @@ class GroupModel:
         if offset in self.out:
             self.out[offset].lease = lease
 
-    def targets(self, offsets: Iterable[int], *, covers: bool = False, holder: str | None = None) -> set[int]:
+    def targets(
+        self,
+        offsets: Iterable[int],
+        *,
+        covers: bool = False,
+        holder: str | None = None,
+        also_undelivered: bool = False,
+    ) -> set[int]:
         """Which deliveries an answer is about; with ``covers`` also everything before the highest.
 
-        With a holder only what is with this consumer, or was last and with nobody since, is meant.
+        With a holder only what is with this consumer, or was last and with nobody since, is meant. What was replayed
+        and did not go out since is only meant with ``also_undelivered``.
         """
         named = set(offsets)
         if holder is not None:
             named = {n for n in named if n in self.out and self.out[n].is_with(holder)}
         if covers:
-            return {offset for offset in self.out if offset <= max(named, default=0)}
-        return {offset for offset in named if offset in self.out}
+            named = {offset for offset in self.out if offset <= max(named, default=0)}
+        return {n for n in named if n in self.out and (also_undelivered or self.out[n].deliveries)}
 
     def targets_of_leases(self, leases: Iterable[str], *, covers: bool = False) -> set[int] | None:
         """The same by lease; None when one has passed to another delivery."""
-        live = {lease: self.leases[lease] for lease in leases if self.leases.get(lease) in self.out}
+        delivered = {offset for offset, flight in self.out.items() if flight.deliveries}
+        live = {lease: self.leases[lease] for lease in leases if self.leases.get(lease) in delivered}
         if any(self.out[offset].lease != lease for lease, offset in live.items()):
             return None
         found = set(live.values())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.streams.groups.model import is_as_documented
+from tests.streams.groups.model import Flight, GroupModel, StreamModel, is_as_documented
 
 AGAIN, REPLAYED = {3, 7}, {2, 9}
 
@@ -37,3 +37,12 @@ def test_what_is_due_again_comes_first(got: list[int]) -> None:
 )
 def test_any_other_order_is_found(got: list[int]) -> None:
     assert not is_as_documented(got, again=AGAIN, replayed=REPLAYED)
+
+
+def test_no_answer_covers_what_was_replayed_before_it_went_out_again() -> None:
+    group = GroupModel(
+        StreamModel(), out={1: Flight(0), 2: Flight(1, "member", "1-2-1")}, leases={"1-1-1": 1}
+    )
+    assert group.targets([1, 2]) == group.targets([2], covers=True) == {2}
+    assert group.targets_of_leases(["1-1-1"]) == set()
+    assert group.targets([1], also_undelivered=True) == {1}

@@ -287,7 +287,12 @@ class GroupsMachine(RuleBasedStateMachine):
         count = "acked" if verb == "ack" else "count"
         if data.draw(st.booleans()):
             offsets, holder = self.some_offsets(data, name), data.draw(st.none() | st.sampled_from(MEMBERS))
-            found = group.targets(offsets, covers=covers, holder=holder)
+            found = group.targets(
+                offsets,
+                covers=covers,
+                holder=holder,
+                also_undelivered=verb == "term" and holder is None,
+            )
             named = {} if holder is None else {"consumer": holder}
             assert self.of(name, verb, offsets=offsets, **named, **more) == {count: len(found)}
             return found
