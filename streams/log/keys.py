@@ -140,7 +140,7 @@ def removing(stream_id: str) -> list[str]:
 
 
 def aside(stream_id: str) -> str:
-    """Sorted set: offsets of single messages that were set aside, by the number of their removal."""
+    """Sorted set: offsets (16 digits) of single messages that were set aside, by the number of their removal."""
     return f"okmq:{{{stream_id}}}:aside"
 
 

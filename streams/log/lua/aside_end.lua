@@ -29,13 +29,14 @@ table.sort(over)
 for _, number in ipairs(over) do
   local offsets, kept_runs = redis.call('ZRANGEBYSCORE', aside, number, number, 'LIMIT', 0, slice), {}
   local removal = removal_begin()
-  for _, offset in ipairs(offsets) do
+  for _, member in ipairs(offsets) do
+    local offset = tonumber(member)
     local entry = redis.call('XRANGE', stream.log, offset, offset)[1]
     if entry then
       -- It is gone already and stays so; its run may now become one with its neighbours.
       local size = #entry[2][4]
-      gone_return(stream.gone, kept_runs, tonumber(offset), size)
-      gone_add_run(stream.gone, kept_runs, state.floor, tonumber(offset), tonumber(offset), size)
+      gone_return(stream.gone, kept_runs, offset, size)
+      gone_add_run(stream.gone, kept_runs, state.floor, offset, offset, size)
       removal_take(removal, entry)
     end
   end

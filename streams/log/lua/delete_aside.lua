@@ -43,7 +43,8 @@ for n = 6 + count, #ARGV do
     gone_add_run(gone, removal.sums, state.floor, offset, offset, size, true)
     removal_count(stream, state, removal, offset, size, key)
     first = math.min(first, offset)
-    redis.call('ZADD', aside, number, offset)
+    -- As wide as the widest, so that those of a removal stand in order.
+    redis.call('ZADD', aside, number, string.format('%016.0f', offset))
     for _, group in ipairs(standing) do
       if redis.call('ZSCORE', group.parked, offset) then redis.call('ZADD', group.aside, offset, offset)
       else redis.call('ZREM', group.aside, offset) end

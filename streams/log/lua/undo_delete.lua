@@ -40,10 +40,10 @@ end
 
 local readers, entries, sums = aside_readers(record, names, KEYS, 6), {}, {}
 local offsets = redis.call('ZRANGEBYSCORE', aside, number, number, 'LIMIT', 0, slice)
-table.sort(offsets, function(one, other) return tonumber(one) < tonumber(other) end)
 local messages, bytes = state.messages, state.bytes
-for _, offset in ipairs(offsets) do
-  local entry = tonumber(offset) >= state.kept and redis.call('XRANGE', stream.log, offset, offset)[1]
+for _, member in ipairs(offsets) do
+  local offset = tonumber(member)
+  local entry = offset >= state.kept and redis.call('XRANGE', stream.log, offset, offset)[1]
   local fields = entry and entry[2]
   if entry and not (fields[#fields - 1] == 'x' and tonumber(fields[#fields]) <= now) then
     aside_bring_back(stream, state, sums, entry)

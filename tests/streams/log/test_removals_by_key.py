@@ -101,3 +101,17 @@ def test_what_waited_for_its_key_waits_again(log: Log, stream: str) -> None:
     for offset in (1, 2, 3):
         log.run(groups.ack(stream, "g", "offsets", [offset]))
         assert fetched(log, stream, "g") == ([offset + 1] if offset < 3 else [])
+
+
+def test_very_many_of_a_key_that_were_deleted_come_back_in_order(log: Log, stream: str) -> None:
+    """More than one call brings back."""
+    _by_key(log, stream, *["k"] * 200, ack_wait_ms=60_000)
+    number = delete(log, stream, *range(1, 201))
+    log.run(append(stream, [message(201, key="other")]))
+    assert fetched(log, stream, "g") == [201]
+    log.run(removals.undo(stream, number))
+    seen = []
+    while page := fetched(log, stream, "g"):
+        seen += page
+        log.run(groups.ack(stream, "g", "offsets", page))
+    assert seen == list(range(1, 201))
