@@ -18,16 +18,17 @@ def test_a_new_database_beside_old_messages_is_refused_and_nothing_is_lost(produ
         client.post("/streams/", json={"name": "kept"}).raise_for_status()
         client.post("/streams/kept/messages", json={"id": "1", "body": 1}).raise_for_status()
     product.stop()
-    database = product.data_dir / "okmq.sqlite3"
-    away = product.data_dir / "away"
     for file in product.data_dir.glob("okmq.sqlite3*"):
         file.rename(file.with_name(file.name.replace("okmq.sqlite3", "away")))
     product.start(wait=False)
     assert product.ended() == 1
     sentence = product.output.strip().splitlines()[-1]
     assert sentence.startswith("The database is new, and the message store holds 1 stream of another one")
-    database.unlink()
-    away.rename(database)
+    # With what the database has not yet taken over from its journal.
+    for file in product.data_dir.glob("okmq.sqlite3*"):
+        file.unlink()
+    for file in product.data_dir.glob("away*"):
+        file.rename(file.with_name(file.name.replace("away", "okmq.sqlite3")))
     product.start()
     with product.client() as client:
         assert client.get("/streams/kept").json()["messages"] == 1
