@@ -6,6 +6,7 @@ They behave as good clients do: what got no answer is sent again with the same i
 import asyncio
 import random
 import zlib
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -95,7 +96,7 @@ class Scene:
         self.surprises[f"{what}: {answer.status} {_code(answer)}"] += 1
 
 
-class Caller:
+class Caller(ABC):
     """One client with a connection of its own, on one stream."""
 
     def __init__(self, scene: Scene, stream: str, name: str) -> None:
@@ -126,8 +127,9 @@ class Caller:
         finally:
             self._client.close()
 
+    @abstractmethod
     async def _work(self) -> None:
-        raise NotImplementedError
+        """What this kind of client does, until the scene ends it."""
 
 
 def _outcome(answer: Answer | None) -> Outcome:

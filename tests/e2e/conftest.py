@@ -114,17 +114,44 @@ def anonymous(browser: Browser, running: Product, watched: Watched) -> Iterator[
         context.close()
 
 
+def sign_in(page: Page, running: Product) -> None:
+    """Log the page's browser in as the administrator."""
+    page.goto("/login/")
+    page.get_by_label("Username").fill("admin")
+    page.get_by_label("Password").fill(running.password)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url("/")
+
+
+@pytest.fixture(scope="module")
+def logged_in(browser: Browser, running: Product) -> Iterator[BrowserContext]:
+    """One browser of the administrator for all tests of a file that only look; nothing moves in it."""
+    context = browser.new_context(
+        base_url=running.url, viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    sign_in(page, running)
+    page.close()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def shared_page(logged_in: BrowserContext, watched: Watched) -> Iterator[Page]:
+    """A page of the file's one browser."""
+    page = logged_in.new_page()
+    watched.watch(page)
+    yield page
+    page.close()
+
+
 @pytest.fixture
 def log_in(anonymous: OpenPage, running: Product) -> OpenPage:
     """As ``anonymous``, logged in as the administrator."""
 
     def open_page(**options: Any) -> Page:
         page = anonymous(**options)
-        page.goto("/login/")
-        page.get_by_label("Username").fill("admin")
-        page.get_by_label("Password").fill(running.password)
-        page.get_by_role("button", name="Log in").click()
-        page.wait_for_url("/")
+        sign_in(page, running)
         return page
 
     return open_page

@@ -1,11 +1,10 @@
 """axe finds nothing on any page, in light or dark; no page reports, fails or asks elsewhere while it is shown."""
 
-from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Page
 
 from dashboard.urls import urlpatterns
 from tests.e2e.conftest import Watched, publish
@@ -56,28 +55,9 @@ def query(running: Product) -> str:
         return until(newest, within_s=240, what="Spark has answered") or ""
 
 
-@pytest.fixture(scope="module")
-def logged_in(browser: Browser, running: Product) -> Iterator[BrowserContext]:
-    context = browser.new_context(
-        base_url=running.url, viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
-    )
-    page = context.new_page()
-    page.goto("/login/")
-    page.get_by_label("Username").fill("admin")
-    page.get_by_label("Password").fill(running.password)
-    page.get_by_role("button", name="Log in").click()
-    page.wait_for_url("/")
-    page.close()
-    yield context
-    context.close()
-
-
 @pytest.fixture
-def page(logged_in: BrowserContext, watched: Watched) -> Iterator[Page]:
-    page = logged_in.new_page()
-    watched.watch(page)
-    yield page
-    page.close()
+def page(shared_page: Page) -> Page:
+    return shared_page
 
 
 def found(page: Page, *, rules: list[str] | None = None) -> list[str]:

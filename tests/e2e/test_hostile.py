@@ -4,12 +4,11 @@
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.e2e.conftest import Watched
 from tests.e2e.pages import State, states
@@ -80,16 +79,9 @@ def names(running: Product) -> dict[str, str]:
     return {"stream": stream, "group": GROUP, "empty": "hostile-empty", "letter": "1", "rule": "hostile"}
 
 
-@pytest.fixture(scope="module")
-def logged_in(browser: Browser, running: Product, names: dict[str, str]) -> Iterator[BrowserContext]:
-    """Somebody who has saved hostile queries, too."""
-    context = browser.new_context(base_url=running.url, viewport={"width": 1280, "height": 800})
-    page = context.new_page()
-    page.goto("/login/")
-    page.get_by_label("Username").fill("admin")
-    page.get_by_label("Password").fill(running.password)
-    page.get_by_role("button", name="Log in").click()
-    page.wait_for_url("/")
+@pytest.fixture(scope="module", autouse=True)
+def saved_queries(logged_in: BrowserContext) -> None:
+    page = logged_in.new_page()
     for text in HOSTILE[:8]:
         page.goto("/sql/")
         page.get_by_label("Query").fill(text)
@@ -97,16 +89,11 @@ def logged_in(browser: Browser, running: Product, names: dict[str, str]) -> Iter
         page.get_by_role("button", name="Save", exact=True).click()
         expect(page.get_by_text("is saved.")).to_be_visible()
     page.close()
-    yield context
-    context.close()
 
 
 @pytest.fixture
-def page(logged_in: BrowserContext, watched: Watched) -> Iterator[Page]:
-    page = logged_in.new_page()
-    watched.watch(page)
-    yield page
-    page.close()
+def page(shared_page: Page) -> Page:
+    return shared_page
 
 
 @pytest.mark.parametrize(
