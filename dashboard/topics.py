@@ -1,7 +1,7 @@
 """What a page may subscribe to: found through the access door, so nobody hears of another workspace."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -71,21 +71,8 @@ def snapshots(asked: Iterable[Topic]) -> list[tuple[Topic, Event]]:
     The overview has none: its next beat is less than a second away, or it is stale.
     """
     topics = list(asked)
-    by_stream = {topic.stream.stream_id: topic for topic in topics if topic.stream is not None}
     at_ms = int(time.time() * 1000)
-    rows = rates.rows([topic.stream for topic in by_stream.values() if topic.stream is not None])
-    reachable = [row for row in rows if row.view.is_reachable]
-    found: list[tuple[Topic, Event]] = [
-        (
-            by_stream[row.stream.stream_id],
-            live.stream_sampled(
-                row.view, at_ms=at_ms, rate_in=row.rates.rate_in or 0.0, bytes_in=row.rates.bytes_in or 0.0
-            ),
-        )
-        for row in reachable
-    ]
-    shown = [row.stream for row in reachable]
-    found += [(by_stream[event.stream_id], event) for event in live_groups.worst_sampled(shown, at_ms=at_ms)]
+    found = _of_streams({topic.stream.stream_id: topic for topic in topics if topic.stream}, at_ms=at_ms)
     by_group = {topic.name: topic for topic in topics if topic.consumers is not None}
     wanted = [topic.consumers for topic in by_group.values() if topic.consumers is not None]
     found += [
@@ -101,3 +88,21 @@ def snapshots(asked: Iterable[Topic]) -> list[tuple[Topic, Event]]:
         if topic.name == PROCESSES
     ]
     return found
+
+
+def _of_streams(by_stream: Mapping[str, Topic], *, at_ms: int) -> list[tuple[Topic, Event]]:
+    """How the streams stand that can be reached, and the worst group of each."""
+    streams = [topic.stream for topic in by_stream.values() if topic.stream is not None]
+    if not streams:
+        return []
+    moving = rates.moving_lately()
+    found: list[tuple[Topic, Event]] = []
+    reachable = [view for view in selectors.stream_views(streams) if view.is_reachable]
+    for view in reachable:
+        now = moving.get(view.stream.stream_id)
+        event = live.stream_sampled(
+            view, at_ms=at_ms, rate_in=now.rate_in if now else 0.0, bytes_in=now.bytes_in if now else 0.0
+        )
+        found.append((by_stream[view.stream.stream_id], event))
+    worst = live_groups.worst_sampled([view.stream for view in reachable], at_ms=at_ms)
+    return [*found, *((by_stream[event.stream_id], event) for event in worst)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,16 +13,20 @@ from channels.layers import channel_layers
 from channels.routing import URLRouter
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.db import SessionStore
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from dashboard import live, topics
 from dashboard.live import Feed, StreamSampled
 from dashboard.live_groups import GroupFeed
+from dashboard.rates import SHARED_S
 from dashboard.urls import websocket_urlpatterns
 from streams import store
 from streams.access import MUST_CHANGE, SYSTEM, caller_for_user
 from streams.log import groups
 from streams.models import Stream, Workspace
+from streams.selectors import METRICS_STREAM
 from streams.services.groups import group_create
 from streams.services.logins import person_group, session_group, tell
 from streams.upkeep.sampling import Sample
@@ -361,3 +366,14 @@ def test_polling_tells_the_same_as_the_socket(owner: Client, make_stream: MakeSt
     told = {row["topic"]: row["event"] for row in answer["events"]}
     assert told.keys() == {"overview", "stream:orders"}
     assert told["stream:orders"]["messages"] == told["overview"]["messages"] == 2
+
+
+def test_browsers_that_come_back_together_share_one_look_at_the_samples(make_stream: MakeStream) -> None:
+    stream = make_stream("orders", bodies=[b"1"])
+    topic = topics.Topic("stream:orders", "", stream)
+    began = time.monotonic()
+    with CaptureQueriesContext(connection) as queries:
+        for _ in range(30):
+            assert topics.snapshots([topic])[0][0] == topic
+    looks = sum(METRICS_STREAM in each["sql"] for each in queries)
+    assert looks <= 1 + (time.monotonic() - began) / SHARED_S
