@@ -4,19 +4,20 @@ import argparse
 import contextlib
 import sys
 import tempfile
+import traceback
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from bench import browsers, crowd, expiry, group_load, pages, parked, preview, purge, report, store_load
 from bench.loads import PROMISES, all_loads
-from bench.measure import Figure, Load, Measured, Scene
+from bench.measure import Load, Measured, Scene
 from bench.product import Product, product
 from okmq.instance import Broken
 
 
 def main() -> int:
-    """The exit code: 0, or 1 after one sentence when something did not start or did not do its part."""
+    """The exit code: 0, or 1 after one sentence when something did not start or a part of it broke."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="how often each load runs (default: 5)")
     parser.add_argument("--seconds", type=float, default=2.0, help="how long each runs (default: 2)")
@@ -52,14 +53,11 @@ def main() -> int:
                 print("\n".join([load.name for load in loads] + [scene.name for scene in scenes]))
                 return 0
             rounds = _rounds(loads, number=asked.rounds)
-            figures = _figures(scenes)
+            print(report.text(loads, rounds, PROMISES) if loads else report.machine(), flush=True)
+            return _play(scenes)
     except Broken as error:
         print(error, file=sys.stderr)
         return 1
-    print(report.text(loads, rounds, PROMISES) if loads else report.machine())
-    if figures:
-        print(f"\n{report.figures(figures)}")
-    return 0
 
 
 def _scenes(ours: Product, *, seconds: float, previewed: int) -> list[Scene]:
@@ -93,13 +91,28 @@ def _rounds(loads: Sequence[Load], *, number: int) -> list[dict[str, Measured]]:
     return rounds
 
 
-def _figures(scenes: Sequence[Scene]) -> list[Figure]:
-    found: list[Figure] = []
+def _play(scenes: Sequence[Scene]) -> int:
+    """Print the figures of each scene when it has ended; one that breaks costs the others nothing.
+
+    Returns:
+        1 when a scene broke.
+    """
+    broken = []
+    if scenes:
+        print(f"\n{report.FIGURES_HEAD}", flush=True)
     for scene in scenes:
         _say(f"scene: {scene.name}")
-        found += scene.play()
+        try:
+            found = scene.play()
+        except Exception:  # whatever it is, it is shown, and the exit code tells it
+            broken.append(scene.name)
+            print(f"\n{traceback.format_exc()}", file=sys.stderr)
+        else:
+            print(report.figures(found), flush=True)
     print(file=sys.stderr)
-    return found
+    if broken:
+        print(f"Broken: {', '.join(broken)}", file=sys.stderr)
+    return 1 if broken else 0
 
 
 def _say(what: str) -> None:

@@ -51,9 +51,12 @@ def text(loads: Sequence[Load], rounds: Sequence[dict[str, Measured]], promises:
     return "\n".join(lines)
 
 
+FIGURES_HEAD = "| figure | reached | wanted | |\n|---|--:|--:|---|"
+
+
 def figures(found: Iterable[Figure]) -> str:
-    """What was reached beside what is wanted, in Markdown."""
-    lines = ["| figure | reached | wanted | |", "|---|--:|--:|---|"]
+    """What was reached beside what is wanted: the rows of a table in Markdown below ``FIGURES_HEAD``."""
+    lines = []
     for figure in found:
         bound = figure.at_most if figure.at_least is None else figure.at_least
         wanted = "" if bound is None else f"{'≤' if figure.at_least is None else '≥'} {bound:g} {figure.unit}"
