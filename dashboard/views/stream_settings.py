@@ -1,25 +1,31 @@
-"""A stream's settings to read, and its deletion."""
+"""A stream's settings to read and to change, and its deletion."""
+
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard import formats
 from dashboard.forms import DeleteForm
+from dashboard.stream_settings_form import LastingForm, StreamSettingsForm
 from dashboard.views.door import console_page
 from dashboard.views.stream_page import stream_context
 from streams.access import Caller, stream_for
+from streams.errors import Refusal
 from streams.models import Stream
 from streams.models.stream import Discard, Retention, Storage
-from streams.services.streams import stream_delete
+from streams.services.streams import stream_change, stream_delete
+
+PAGE = "dashboard/stream/settings.html"
 
 
 def settings_shown(stream: Stream) -> list[tuple[str, str, str]]:
-    """Each setting in words: name, value, the API's field."""
-    yes_no = {True: _("yes"), False: _("no")}
+    """What is set elsewhere or never again, in words: name, value, the API's field."""
     return [
+        (_("Policy"), stream.policy or _("none: limits of its own"), "policy"),
         (_("Keep for"), formats.duration(stream.ttl) if stream.ttl else _("no limit"), "ttl"),
         (
             _("Keep at most (messages)"),
@@ -55,32 +61,44 @@ def settings_shown(stream: Stream) -> list[tuple[str, str, str]]:
             _("in memory – may be lost at a restart") if stream.storage == Storage.MEMORY else _("on disk"),
             "storage",
         ),
-        (_("Largest body"), formats.size(stream.max_message_bytes), "max_message_bytes"),
-        (_("An id is remembered for"), formats.duration(stream.dedup_window), "dedup_window"),
-        (_("Copied to the history"), yes_no[stream.archive], "archive"),
-        (_("Deleting single messages denied"), yes_no[stream.deny_delete], "deny_delete"),
-        (_("Purging denied"), yes_no[stream.deny_purge], "deny_purge"),
-        (_("Sealed (read-only)"), yes_no[stream.sealed], "sealed"),
-        (_("Key patterns"), ", ".join(stream.keys) or _("any key"), "keys"),
-        (_("Labels"), ", ".join(f"{k}={v}" for k, v in stream.labels.items()) or "–", "labels"),
-        (_("Description"), stream.description or "–", "description"),
         (_("Created"), formats.moment(int(stream.created_at.timestamp() * 1000)), "created_at"),
         (_("Changed"), formats.moment(int(stream.updated_at.timestamp() * 1000)), "updated_at"),
     ]
 
 
-@require_GET
-@console_page
-def settings(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """The settings, and the form that deletes."""
+def _context(request: HttpRequest, caller: Caller, name: str) -> dict[str, Any]:
     context = stream_context(request, caller, name, tab="settings")
     stream = context["stream"]
-    context |= {
+    return context | {
         "settings": settings_shown(stream),
-        "form": DeleteForm(stream=stream),
+        "form": StreamSettingsForm(stream=stream),
+        "lasting": LastingForm(stream=stream),
+        "delete_form": DeleteForm(stream=stream),
         "may_manage": caller.may("manage"),
     }
-    return render(request, "dashboard/stream/settings.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@console_page
+def settings(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """The settings; a POST changes those that differ, or switches on what stays on."""
+    stream = stream_for(caller, name, may="manage" if request.method == "POST" else "read")
+    if request.method == "GET":
+        return render(request, PAGE, _context(request, caller, name))
+    is_lasting = "lasting" in request.POST
+    form: StreamSettingsForm | LastingForm
+    form = (LastingForm if is_lasting else StreamSettingsForm)(request.POST, stream=stream)
+    if form.is_valid():
+        try:
+            stream_change(stream, changes=form.changes(), actor=caller.actor)
+        except Refusal as refusal:
+            for field in refusal.details.get("fields") or [None]:
+                form.add_error(field if field in form.fields else None, refusal.message)
+        else:
+            messages.success(request, _("Stream %(name)s was changed.") % {"name": name})
+            return redirect("dashboard:stream_settings", name=name)
+    context = _context(request, caller, name) | {"lasting" if is_lasting else "form": form}
+    return render(request, PAGE, context, status=422)
 
 
 @require_POST
@@ -93,6 +111,4 @@ def delete(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         stream_delete(stream, actor=caller.actor)
         messages.success(request, _("Stream %(name)s was deleted with all its messages.") % {"name": name})
         return redirect("dashboard:streams")
-    context = stream_context(request, caller, name, tab="settings")
-    context |= {"settings": settings_shown(stream), "form": form, "may_manage": True}
-    return render(request, "dashboard/stream/settings.html", context, status=422)
+    return render(request, PAGE, _context(request, caller, name) | {"delete_form": form}, status=422)

@@ -91,7 +91,7 @@ ROWS = {
     "dead_letter_raw": Row(get="read", at=LETTER),
     "stream_history": Row(get="read", at=STREAM),
     "stream_runs": Row(post="manage", at=STREAM),
-    "stream_settings": Row(get="read", at=STREAM),
+    "stream_settings": Row(get="read", post="manage", at=STREAM),
     "stream_delete": Row(post="manage", at=STREAM),
     "tokens": Row(get="admin", post="admin"),
     "token_revoke": Row(post="admin", at={"token_id": 1}),

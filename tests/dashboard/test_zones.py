@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard import formats, quantities
+from streams.models import Rollup
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.test_exports import content
 
@@ -71,3 +72,25 @@ def test_a_zone_that_is_none_is_refused(owner: Client) -> None:
     answer = owner.post("/zone/", {"zone": "Mars/Olympus"}, follow=True)
     assert b"There is no such time zone" in answer.content
     assert "okmq_zone" not in owner.cookies
+
+
+@pytest.mark.parametrize("path", ["", "tail/", "history/?range=1h"])
+def test_a_heading_names_the_zone_that_its_column_is_in(
+    owner: Client, make_stream: MakeStream, path: str
+) -> None:
+    stream = make_stream("orders", bodies=[b"1"])
+    minute = stream.created_at.replace(second=0, microsecond=0)
+    Rollup.objects.create(stream_id=stream.stream_id, step="minute", start=minute, messages=1, bytes=1)
+    owner.cookies["okmq_zone"] = "Asia/Kathmandu"
+    shown = owner.get(f"/streams/orders/{path}").content.decode()
+    assert "(Asia/Kathmandu)" in shown
+    assert "UTC" not in shown
+
+
+def test_an_undo_says_until_when_on_the_clocks_of_the_zone(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders", bodies=[b"1"])
+    owner.cookies["okmq_zone"] = "Asia/Kathmandu"
+    owner.post("/streams/_bulk/?do=purge&stream=orders", {"seen": "1"})
+    page = owner.get("/streams/orders/")
+    until = page.context["removals"][0].until.astimezone(ZoneInfo("Asia/Kathmandu"))
+    assert f"{until:%H:%M} Asia/Kathmandu</time>" in page.content.decode()
