@@ -1,5 +1,7 @@
 """The append-only file cut off at many places, as a crash of the machine leaves it: what a store makes of the rest."""
 
+import itertools
+import math
 import os
 import random
 import shutil
@@ -59,9 +61,16 @@ def cuts(data_dir: Path, history: History, *, places: int, folder: Path) -> Iter
 
 def _places(size: int, *, number: int) -> list[int]:
     """A third near the end, where a crash cuts; the rest anywhere, also in the middle of a word."""
-    chosen = random.Random(size)
-    near = max(0, size - NEAR_THE_END_BYTES)
-    return [chosen.randint(near if n % 3 == 0 else 0, size) for n in range(number)]
+    near = math.ceil(number / 3)
+    end = range(max(0, size - NEAR_THE_END_BYTES), size)
+    return [*_one_of_each_part(end, near), *_one_of_each_part(range(size), number - near)]
+
+
+def _one_of_each_part(places: range, number: int) -> list[int]:
+    """Drawn from so many equal parts: wherever a file has something else in it, some of the cuts are there."""
+    chosen = random.Random(len(places))
+    edges = [places.start + len(places) * n // number for n in range(number + 1)] if number else []
+    return [chosen.randint(low, high) for low, high in itertools.pairwise(edges)]
 
 
 @contextmanager
