@@ -179,6 +179,11 @@ def leases(stream_id: str, group: str) -> str:
     return f"okmq:{{{stream_id}}}:l:{group}"
 
 
+def shelved(stream_id: str, group: str) -> str:
+    """Sorted set: offsets that went for a while while they were out, whose leases stay, by offset."""
+    return f"okmq:{{{stream_id}}}:shelved:{group}"
+
+
 def runs(stream_id: str, group: str) -> str:
     """Sorted set: what was taken as a whole and is out since, a record for many messages (``lua/lib/runs.lua``)."""
     return f"okmq:{{{stream_id}}}:runs:{group}"
@@ -241,6 +246,7 @@ OF_GROUP: Mapping[str, Callable[[str, str], str]] = {
         pending,
         due,
         leases,
+        shelved,
         runs,
         members,
         dead,

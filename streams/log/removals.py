@@ -12,6 +12,7 @@ from typing import Any
 from streams.log import keys, read, spent, trim
 from streams.log.client import Op, Script
 from streams.log.errors import RemovalNotFound
+from streams.log.group_scripts import group_script
 from streams.log.trim import Removed
 
 SLICE = 80
@@ -247,12 +248,16 @@ def end(stream_id: str, number: int = 0) -> Op[int]:
     if ended:
         yield from trim.drop(stream_id)
         for name in (yield from _groups(stream_id)):
-            yield Script(
-                "shelf_sweep",
-                [keys.log(stream_id), keys.pending(stream_id, name), keys.leases(stream_id, name)],
-                [],
-            )
+            yield from _forget_leases(stream_id, name)
     return ended
+
+
+def _forget_leases(stream_id: str, name: str) -> Op[None]:
+    after = 0
+    while True:
+        after = yield group_script("shelf_sweep", stream_id, name, [after, SLICE])
+        if not after:
+            return
 
 
 _OF_STANDING = (keys.group, keys.parked, keys.parked_aside)
@@ -266,6 +271,7 @@ _OF_READER = (
     keys.ready,
     keys.parked_aside,
     keys.members,
+    keys.shelved,
 )
 
 

@@ -12,6 +12,7 @@
 -- KEYS[11] ready
 -- KEYS[12] runs
 -- KEYS[13] members
+-- KEYS[14] shelved
 -- ARGV[1] wake: channel, told when members may take more again
 -- ARGV[2] steady: the store's steady clock in ms
 -- ARGV[3] mode: offsets, neighbours, up_to or leases
@@ -23,7 +24,7 @@
 -- include: state, gone, floor, members, group, runs, order, out, answers
 local meta, log, group_key, members = KEYS[1], KEYS[2], KEYS[5], KEYS[13]
 local keys = {gone = KEYS[3], expiry = KEYS[4], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], replayed = KEYS[9],
-  turns = KEYS[10], ready = KEYS[11], runs = KEYS[12]}
+  turns = KEYS[10], ready = KEYS[11], runs = KEYS[12], shelved = KEYS[14]}
 local wake, steady = ARGV[1], ARGV[2]
 
 local state = state_load(meta)

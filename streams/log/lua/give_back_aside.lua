@@ -12,6 +12,7 @@
 -- KEYS[11] ready
 -- KEYS[12] parked_aside
 -- KEYS[13] members
+-- KEYS[14] shelved
 -- ARGV[1] wake: channel
 -- ARGV[2] number: of the removal
 -- ARGV[3] name: of the group
@@ -21,7 +22,7 @@
 -- include: state, gone, floor, members, group, order, removal, aside, aside_groups
 local log, meta, gone, removals = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local reader = {key = KEYS[5], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], turns = KEYS[9], parked = KEYS[10],
-  ready = KEYS[11], aside = KEYS[12]}
+  ready = KEYS[11], aside = KEYS[12], shelved = KEYS[14]}
 local wake, field, name, slice = ARGV[1], 'back:' .. ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 local state = state_load(meta)
@@ -33,27 +34,26 @@ end
 if not mine then return 1 end
 local group, now, stop, done = group_load(reader.key, KEYS[13]), state_now(state), tonumber(mine[5]), true
 if group and string.format('%.0f', group.generation) == mine[2] then
+  slice = math.max(1, math.min(slice, math.floor(4194304 / math.max(1, state.widest))))
   -- What was out comes first, in order, and once.
-  local out = {}
-  for _, offset in ipairs(tonumber(mine[3]) > 0 and redis.call('HKEYS', reader.leases) or {}) do
-    if tonumber(offset) >= tonumber(mine[3]) and tonumber(offset) <= stop then out[#out + 1] = tonumber(offset) end
-  end
-  table.sort(out)
+  local out = tonumber(mine[3]) > 0 and redis.call('ZRANGEBYSCORE', reader.shelved, mine[3], stop, 'LIMIT', 0, slice) or {}
   for _, offset in ipairs(out) do
     local entry = redis.call('XRANGE', log, offset, offset)[1]
     if entry then aside_give_back(reader, group, stop, {entry}) end
   end
-  mine[3] = '0'
-  local from = math.max(tonumber(mine[4]), state.floor)
-  slice = math.max(1, math.min(slice, math.floor(4194304 / math.max(1, state.widest))))
-  local found, entries = from <= stop and redis.call('XRANGE', log, from, stop, 'COUNT', slice) or {}, {}
-  for _, entry in ipairs(found) do
-    if entry_visible(gone, state, now, entry) then entries[#entries + 1] = entry end
-    mine[4] = string.format('%.0f', entry_offset(entry) + 1)
+  mine[3] = #out == slice and string.format('%.0f', tonumber(out[#out]) + 1) or '0'
+  done = mine[3] == '0'
+  if done then
+    local from = math.max(tonumber(mine[4]), state.floor)
+    local found, entries = from <= stop and redis.call('XRANGE', log, from, stop, 'COUNT', slice) or {}, {}
+    for _, entry in ipairs(found) do
+      if entry_visible(gone, state, now, entry) then entries[#entries + 1] = entry end
+      mine[4] = string.format('%.0f', entry_offset(entry) + 1)
+    end
+    aside_give_back(reader, group, tonumber(mine[6]), entries)
+    done = #found < slice
   end
-  aside_give_back(reader, group, tonumber(mine[6]), entries)
   group_save(reader.key, group)
-  done = #found < slice
 end
 if not done then others[#others + 1] = mine end
 if #others > 0 then redis.call('HSET', removals, field, cjson.encode(others)) else redis.call('HDEL', removals, field) end

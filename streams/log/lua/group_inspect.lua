@@ -16,6 +16,7 @@
 -- KEYS[15] last
 -- KEYS[16] runs
 -- KEYS[17] members
+-- KEYS[18] shelved
 -- ARGV[1] steady: the store's steady clock in ms
 -- returns: delivered, ack floor, undelivered (all keys), pending, redelivered, dead letters, lost, acked,
 --   time of the oldest message not acknowledged or 0, fetched_ms, acked_ms, paused_until, made_ms, now,
@@ -30,7 +31,7 @@
 local log, meta, gone, group_key, pending, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local leases, parked, expiry, last, members, steady = KEYS[7], KEYS[8], KEYS[9], KEYS[15], KEYS[17], ARGV[1]
 local keys = {log = log, gone = gone, went = KEYS[10], expiry = expiry, pending = pending, due = KEYS[11], leases = leases,
-  replayed = KEYS[12], turns = KEYS[13], ready = KEYS[14], parked = parked, runs = KEYS[16]}
+  replayed = KEYS[12], turns = KEYS[13], ready = KEYS[14], parked = parked, runs = KEYS[16], shelved = KEYS[18]}
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end

@@ -11,6 +11,7 @@
 -- KEYS[10] leases
 -- KEYS[11] runs
 -- KEYS[12] members
+-- KEYS[13] shelved
 -- ARGV[1] wake: channel
 -- ARGV[2] name: of the group
 -- ARGV[3] delivered: where a new group starts: everything up to this offset counts as delivered
@@ -24,7 +25,8 @@
 -- include: state, gone, floor, members, group, runs, losses, earlier
 local meta, group_key, groups, counted = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local expiry, members = KEYS[8], KEYS[12]
-local keys = {log = KEYS[5], gone = KEYS[6], went = KEYS[7], pending = KEYS[9], leases = KEYS[10], runs = KEYS[11]}
+local keys = {log = KEYS[5], gone = KEYS[6], went = KEYS[7], pending = KEYS[9], leases = KEYS[10],
+  runs = KEYS[11], shelved = KEYS[13]}
 local wake, name, delivered, made_ms = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local settings, ordered = ARGV[5], tonumber(ARGV[6])
 
@@ -41,6 +43,7 @@ if not held then
   group_make(group_key, settings, math.max(delivered, state.floor - 1), ordered, now, made_ms)
 else
   earlier_tally(keys, held)
+  earlier_remember(keys)
   local is_settled = losses_settle(keys, state, held)
   group_save(group_key, held)
   if not is_settled then return 3 end

@@ -13,6 +13,7 @@
 -- KEYS[11] ready
 -- KEYS[12] runs
 -- KEYS[13] members
+-- KEYS[14] shelved
 -- ARGV[1] wake: channel, told when members may take more again
 -- ARGV[2] steady: the store's steady clock in ms
 -- ARGV[3] after: the member of due that an earlier call ended with, or 0
@@ -22,7 +23,7 @@
 -- include: state, gone, floor, members, group, runs, order, out, spent
 local log, meta, gone, group_key, pending, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local keys = {log = log, gone = gone, pending = pending, due = due, leases = KEYS[7], dead = KEYS[8], replayed = KEYS[9],
-  turns = KEYS[10], ready = KEYS[11], runs = KEYS[12]}
+  turns = KEYS[10], ready = KEYS[11], runs = KEYS[12], shelved = KEYS[14]}
 local members, wake, steady, after = KEYS[13], ARGV[1], tonumber(ARGV[2]), ARGV[3]
 
 local state = state_load(meta)

@@ -13,6 +13,7 @@
 -- KEYS[12] runs
 -- KEYS[13] dead
 -- KEYS[14] members
+-- KEYS[15] shelved
 -- ARGV[1] wake: channel, told when members may take more again
 -- ARGV[2] reason: for the record
 -- ARGV[3] mode: offsets or leases
@@ -23,7 +24,7 @@
 -- include: state, gone, floor, members, group, runs, order, out, answers
 local meta, log, group_key, members = KEYS[1], KEYS[2], KEYS[5], KEYS[14]
 local keys = {gone = KEYS[3], expiry = KEYS[4], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], replayed = KEYS[9],
-  turns = KEYS[10], ready = KEYS[11], runs = KEYS[12]}
+  turns = KEYS[10], ready = KEYS[11], runs = KEYS[12], shelved = KEYS[15]}
 local dead, wake, reason = KEYS[13], ARGV[1], ARGV[2]
 local most_bytes = 4194304
 
@@ -33,7 +34,7 @@ local group = group_load(group_key, members)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 floor_settle(log, keys.gone, meta, state)
 local was_full, answer = group_is_full(group, keys.pending), answer_read(ARGV[3], ARGV[4], {unpack(ARGV, 5)})
-answer.also_undelivered = answer.mode == 'offsets'
+answer.also_undelivered, answer.is_final = answer.mode == 'offsets', true
 local offsets, lost, came = answer_find(keys, state, group, answer)
 if not offsets then
   group_save(group_key, group)

@@ -3,7 +3,7 @@
 -- KEYS[2] meta
 -- KEYS[3] gone
 -- KEYS[4] removals
--- KEYS[5...] of_groups: of each group its hash, pending, due, leases, turns, parked, ready, parked_aside and members
+-- KEYS[5...] of_groups: of each group its hash, pending, due, leases, turns, parked, ready, parked_aside, members and shelved
 -- ARGV[1] wake: channel
 -- ARGV[2] number: of the removal
 -- ARGV[3] partial: 1 takes what the limits leave of it

@@ -1,13 +1,17 @@
 """What was out when it went for a while, and answers that cover it until it comes back."""
 
+import statistics
 from typing import Literal
 
 import pytest
 
-from streams.log import entries, groups, removals, standing
+from streams.log import config, entries, groups, keys, removals, standing
+from streams.log.append import append
 from streams.log.client import Log
 from streams.log.groups import Settings
-from tests.streams.log.messages import fill
+from tests.streams.log.conftest import DEFAULTS
+from tests.streams.log.messages import fill, message
+from tests.streams.log.weighed import Weighed
 
 
 @pytest.mark.parametrize("ack", ["explicit", "all"])
@@ -39,3 +43,85 @@ def test_an_answer_that_covers_what_is_before_it_counts_for_what_went_for_a_whil
     assert log.run(groups.ack(stream, "g", by, [fourth])) == 0
     log.run(removals.undo(stream, number or 0))
     assert log.run(standing.inspect(stream, "g")).ack_pending == 1
+
+
+def out_then_gone(log: Log, stream: str, count: int) -> int:
+    """Messages that are out when they go for a while; the number of the removal."""
+    fill(log, stream, count)
+    log.run(groups.group_publish(stream, "g", Settings(max_ack_pending=2000)))
+    log.run(groups.fetch(stream, "g", limit=count))
+    _, number = log.run(removals.purge(stream, keep_ms=3_600_000, facts={}))
+    assert number
+    return number
+
+
+@pytest.mark.parametrize("is_looked_at", [False, True])
+def test_what_was_ended_while_it_was_gone_does_not_come_again(
+    log: Log, stream: str, is_looked_at: bool
+) -> None:
+    number = out_then_gone(log, stream, 3)
+    if is_looked_at:
+        log.run(standing.inspect(stream, "g"))
+    assert log.run(groups.term(stream, "g", "offsets", [1, 2], reason="bad")) == []
+    log.run(removals.undo(stream, number))
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 1
+
+
+@pytest.mark.parametrize("is_looked_at", [False, True])
+def test_what_was_given_back_while_it_was_gone_comes_at_once(
+    log: Log, stream: str, is_looked_at: bool
+) -> None:
+    number = out_then_gone(log, stream, 3)
+    if is_looked_at:
+        log.run(standing.inspect(stream, "g"))
+    assert log.run(groups.nack(stream, "g", "offsets", [2])) == 0
+    assert log.run(groups.nack(stream, "g", "offsets", [3], delay_ms=3_600_000)) == 0
+    log.run(removals.undo(stream, number))
+    again = log.run(groups.fetch(stream, "g", limit=3)).deliveries
+    assert [entries.position(each.entry)[0] for each in again] == [2]
+
+
+def test_leases_of_what_went_for_good_are_forgotten(log: Log, stream: str) -> None:
+    number = out_then_gone(log, stream, 300)
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 0
+    assert log.client.hlen(keys.leases(stream, "g")) == 300
+    assert log.run(removals.end(stream, number)) == 1
+    assert log.client.exists(keys.leases(stream, "g"), keys.shelved(stream, "g")) == 0
+
+
+def test_what_went_for_a_while_before_it_was_remembered_is_found_at_a_start(log: Log, stream: str) -> None:
+    number = out_then_gone(log, stream, 3)
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 0
+    log.client.delete(keys.shelved(stream, "g"))
+    log.run(groups.group_publish(stream, "g", Settings(max_ack_pending=2000)))
+    log.run(groups.ack(stream, "g", "up_to", [2]))
+    log.run(removals.undo(stream, number))
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 1
+
+
+def test_an_answer_costs_no_more_because_something_went_for_a_while(valkey_memory: str, unique: str) -> None:
+    weighed = Weighed(valkey_memory)
+    stream = config.Registered(
+        stream_id=keys.stream_id(), name=unique, workspace="default", workspace_id=1, archive=False
+    )
+    with_library = Log(valkey_memory)
+    with_library.run(config.stream_publish(stream, DEFAULTS))
+    with_library.close()
+    for first in range(0, 10_000, 1000):
+        weighed.run(append(stream.stream_id, [message(n, key="k") for n in range(first, first + 1000)]))
+    on = stream.stream_id, "g"
+    settings = Settings(max_ack_pending=10_000, ack_wait_ms=600_000, filter_keys=(">",))
+    weighed.run(groups.group_publish(*on, settings))
+    weighed.run(groups.fetch(*on, limit=10_000))
+
+    def median_ms(offsets: range) -> float:
+        weighed.took_ms.clear()
+        for upto in offsets:
+            assert weighed.run(groups.ack(*on, "up_to", [upto])) == 1
+        return statistics.median(weighed.took_ms)
+
+    before = median_ms(range(1, 30))
+    weighed.run(removals.delete(stream.stream_id, [5_000], keep_ms=3_600_000, facts={}))
+    weighed.run(standing.inspect(*on))
+    assert median_ms(range(30, 60)) <= 5 * before
+    weighed.close()

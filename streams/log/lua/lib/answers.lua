@@ -57,20 +57,10 @@ local function answer_upto(keys, upto, from)
   return offsets, #found == OUT_SLICE and {'up_to', upto, tonumber(found[#found]) + 1} or {}
 end
 
--- What went for a while and was delivered up to an offset, a slice of it: it is not out, but its lease stays. And whether
--- there may be more.
-local function answer_shelved(keys, state, upto)
-  local shelved = {}
-  if state.kept == 0 or redis.call('HLEN', keys.leases) == redis.call('ZCARD', keys.pending) then return shelved, false end
-  local held = redis.call('HGETALL', keys.leases)
-  for n = 1, #held, 2 do
-    local offset = held[n]
-    if tonumber(offset) <= upto and members_of_lease(held[n + 1]) and not redis.call('ZSCORE', keys.pending, offset) then
-      shelved[#shelved + 1] = offset
-      if #shelved == OUT_SLICE then return shelved, true end
-    end
-  end
-  return shelved, false
+-- What went for a while while it was out, up to an offset, a slice of it; and whether there may be more.
+local function answer_shelved(keys, upto)
+  local shelved = redis.call('ZRANGEBYSCORE', keys.shelved, '-inf', string.format('%.0f', upto), 'LIMIT', 0, OUT_SLICE)
+  return shelved, #shelved == OUT_SLICE
 end
 
 -- Settles what of neighbours is in runs, and names a slice of them, by offset, for what is on its own. Where the answer covers
@@ -94,7 +84,7 @@ end
 
 -- What an answer is about, all of it out and there; what of it went is forgotten. Returns nil and the lost lease when one of
 -- the leases has passed to another delivery; else the offsets, how an answer that covers more goes on, how many keys' turns
--- came, and how many more were settled as runs.
+-- came, how many more were settled as runs, up to where it covers, and what of it went.
 local function answer_find(keys, state, group, answer)
   local offsets, more, highest, from, settled, following = nil, {}, 0, 0, 0, nil
   if answer.mode == 'up_to' then
@@ -115,7 +105,7 @@ local function answer_find(keys, state, group, answer)
     if following then more = {'up_to', highest, 0} end
   end
   local shelved, has_shelved = {}, false
-  if answer.covers and answer.is_final then shelved, has_shelved = answer_shelved(keys, state, highest) end
+  if answer.covers and answer.is_final then shelved, has_shelved = answer_shelved(keys, highest) end
   if has_shelved and not more[1] then more = {'up_to', highest, from} end
   local went, there, gone = out_went(keys, state, offsets), {}, {}
   for _, offset in ipairs(offsets) do
@@ -124,5 +114,5 @@ local function answer_find(keys, state, group, answer)
   group.unfinished = group.unfinished + #gone
   local came = answer.is_final and out_forget(keys, group, gone) or out_shelve(keys, state, group, gone)
   came = came + out_forget(keys, group, shelved)
-  return there, more, came, settled, highest
+  return there, more, came, settled, highest, gone
 end

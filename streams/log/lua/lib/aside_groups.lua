@@ -30,6 +30,7 @@ end
 -- What was out when it went, and was not answered since, comes again.
 local function aside_again(reader, group, offset, key)
   if redis.call('ZADD', reader.pending, 'NX', offset, offset) == 0 then return end
+  redis.call('ZREM', reader.shelved, offset)
   local held = lease_read(reader.leases, offset)
   if held.sequence ~= '0' then members_tell(group, held.consumer, 1, held.at_ms) end
   local first = not (key and group.ordered == 1) or order_return(reader, offset, key)
@@ -65,12 +66,12 @@ local function aside_readers(record, names, keys, at)
   local positions, readers = {}, {}
   for _, each in ipairs(cjson.decode(record.groups)) do positions[each[1]] = each end
   for n, name in ipairs(names) do
-    local first, position = at + 9 * (n - 1), positions[name]
+    local first, position = at + 10 * (n - 1), positions[name]
     local group = position and group_load(keys[first], keys[first + 8])
     if group and string.format('%.0f', group.generation) == position[2] then
       readers[#readers + 1] = {name = name, key = keys[first], pending = keys[first + 1], due = keys[first + 2],
         leases = keys[first + 3], turns = keys[first + 4], parked = keys[first + 5], ready = keys[first + 6], aside = keys[first + 7],
-        group = group, delivered = tonumber(position[3])}
+        shelved = keys[first + 9], group = group, delivered = tonumber(position[3])}
     end
   end
   return readers

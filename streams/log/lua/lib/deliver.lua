@@ -120,6 +120,7 @@ local function deliver_due(fetch)
   if #shelved > 0 then
     redis.call('ZREM', fetch.pending, unpack(shelved))
     redis.call('ZREM', fetch.due, unpack(shelved))
+    out_remember(fetch, shelved)
     if group.ordered > 0 then order_pass(fetch.turns, fetch.ready, shelved) end
   end
   fetch.pending_count = group_out(group, fetch.pending)

@@ -23,6 +23,15 @@ local function earlier_adopt(keys, state, key)
   group_save(key, group)
 end
 
+-- Remembers what went for a while while it was out, where it went before that was kept up.
+local function earlier_remember(keys)
+  local held = redis.call('HLEN', keys.leases)
+  if held == redis.call('ZCARD', keys.pending) + redis.call('ZCARD', keys.shelved) then return end
+  for _, offset in ipairs(redis.call('HKEYS', keys.leases)) do
+    if not redis.call('ZSCORE', keys.pending, offset) then redis.call('ZADD', keys.shelved, offset, offset) end
+  end
+end
+
 -- Counts who has what of a group in flight, where it was made before that was kept up.
 local function earlier_tally(keys, group)
   if group.tallied then return end

@@ -1,6 +1,6 @@
 -- What a group has out, and what of it went from the stream meanwhile: that is out no more, and an answer to it does
 -- nothing. Needs the includes state, gone, floor, members, group, runs and order. The keys come as one table: log, gone, expiry, pending, due,
--- leases, replayed, turns, ready, runs.
+-- leases, replayed, turns, ready, runs and shelved.
 
 local OUT_SLICE = 1000
 
@@ -22,7 +22,7 @@ end
 
 -- Takes these offsets out of flight; returns how many keys' turns came with it.
 local function out_forget(keys, group, offsets)
-  local came = 0
+  local came, has_shelved = 0, #offsets > 0 and redis.call('EXISTS', keys.shelved) == 1
   for first = 1, #offsets, 1000 do
     local slice = {unpack(offsets, first, math.min(first + 999, #offsets))}
     members_leave(keys, group, slice)
@@ -30,9 +30,17 @@ local function out_forget(keys, group, offsets)
     redis.call('ZREM', keys.due, unpack(slice))
     redis.call('HDEL', keys.leases, unpack(slice))
     redis.call('HDEL', keys.replayed, unpack(slice))
+    if has_shelved then redis.call('ZREM', keys.shelved, unpack(slice)) end
     if group.ordered > 0 then came = came + order_pass(keys.turns, keys.ready, slice) end
   end
   return came
+end
+
+-- Remembers which messages went for a while while they were out: their leases stay.
+local function out_remember(keys, offsets)
+  local flat = {}
+  for n, offset in ipairs(offsets) do flat[2 * n - 1], flat[2 * n] = offset, offset end
+  redis.call('ZADD', keys.shelved, unpack(flat))
 end
 
 -- Takes these offsets, which went, out of flight. One that is set aside may come back: its lease
@@ -47,6 +55,7 @@ local function out_shelve(keys, state, group, offsets)
     local slice = {unpack(shelved, first, math.min(first + 999, #shelved))}
     members_leave(keys, group, slice)
     redis.call('ZREM', keys.pending, unpack(slice))
+    out_remember(keys, slice)
     if group.ordered > 0 then came = came + order_pass(keys.turns, keys.ready, slice) end
   end
   return came + out_forget(keys, group, lost)
