@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,8 +57,9 @@ def store(
     fsync: str | None = "always",
     socket: Path | None = None,
     environ: Mapping[str, str] = MappingProxyType({}),
+    options: Sequence[str] = (),
 ) -> Iterator[Store]:
-    """A private server with the product's configuration (in memory where ``fsync`` is None).
+    """A private server with the product's configuration (in memory where ``fsync`` is None), and more ``options``.
 
     ``redis7`` runs Debian's redis-server with it.
     """
@@ -66,7 +67,9 @@ def store(
     command = server.prepare()
     if flavour == "redis7":
         command[0] = debian_redis()
-    plan = Plan(name=flavour, command=tuple(command), environ={**os.environ, **environ}, log=folder / "log")
+    plan = Plan(
+        name=flavour, command=(*command, *options), environ={**os.environ, **environ}, log=folder / "log"
+    )
     running = Store(url=server.url, child=Child(plan=plan))
     running.start()
     try:

@@ -26,6 +26,8 @@ TOKEN_AGE_S = 1.5
 STREAM_AGE_S = 120.0
 REMEMBERED = 50_000
 MATCHED_AT_ONCE = 1000
+LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key")
+"""Settings that make messages go."""
 LONGEST_HEADER, MOST_HEADERS = 256, 4096
 """Bytes of an ``Authorization`` header whose digest is remembered, and how many are."""
 
@@ -34,13 +36,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A stream as the data plane knows it: internal id, name, the key patterns that it accepts, and whether it refuses
-    what does not fit."""
+    """A stream as the data plane knows it: internal id, name, the key patterns that it accepts, whether it refuses what
+    does not fit, and whether no limit takes messages away."""
 
     stream_id: str
     name: str
     key_patterns: tuple[str, ...]
     refuses_when_full: bool
+    is_unbounded: bool
 
 
 class Directory:
@@ -173,7 +176,8 @@ class Directory:
             raise refusal_of(StreamLost())
         if stream_id is None or settings is None:
             raise stream_not_found(name)
-        return Known(stream_id, name, tuple(settings["keys"]), settings["discard"] == "new")
+        is_unbounded = not any(map(settings.get, LIMITS))
+        return Known(stream_id, name, tuple(settings["keys"]), settings["discard"] == "new", is_unbounded)
 
 
 def _indexed(flat: Sequence[bytes]) -> PatternIndex[str]:

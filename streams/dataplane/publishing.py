@@ -94,6 +94,7 @@ async def _append(context: Context, known: Known, publication: Publication) -> t
             publication.messages,
             expect=publication.expect,
             refuses_when_full=known.refuses_when_full,
+            is_unbounded=known.is_unbounded,
         )
     except StreamNotFound:
         raise

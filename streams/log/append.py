@@ -10,7 +10,7 @@ import msgspec
 from streams.log import keys, memory
 from streams.log.client import Op, Script, Scripts
 from streams.log.entries import NewMessage
-from streams.log.errors import LogError, OffsetsUsedUp
+from streams.log.errors import KeysApart, LogError, OffsetsUsedUp
 
 BATCH_LIMIT = 1000
 """Most messages in one batch: a longer script would make everyone else wait."""
@@ -60,16 +60,61 @@ def append(
     return _appended(offsets)
 
 
-def append_each(
-    batches: Sequence[tuple[str, Sequence[NewMessage]]],
-) -> Op[list[list[Appended] | LogError]]:
+@dataclass(slots=True)
+class Batch:
+    """What goes into one of several streams; ``is_unbounded``: the stream has no limits, as far as is known."""
+
+    stream_id: str
+    is_unbounded: bool = False
+    messages: list[NewMessage] = field(default_factory=list)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing can have to go for it: one message that stays, into a stream without limits."""
+        return self.is_unbounded and len(self.messages) == 1 and self.messages[0].ttl_s is None
+
+
+def append_each(batches: Sequence[Batch]) -> Op[list[list[Appended] | LogError]]:
     """Append to several durable streams with one write: a batch each, and what ``append`` would answer or raise.
+
+    The plain ones share a call. Of one that turns out not to be plain nothing was stored, and it is sent again.
 
     Raises:
         StoreUnavailable: it is not known which were stored.
     """
-    replies = yield Scripts([_call(stream_id, messages) for stream_id, messages in batches])
-    return [reply if isinstance(reply, LogError) else _appended(reply) for reply in replies]
+    plain = [at for at, batch in enumerate(batches) if batch.is_plain]
+    others = [at for at, batch in enumerate(batches) if not batch.is_plain]
+    shared = [_shared_call([batches[at] for at in plain])] if plain else []
+    replies = yield Scripts([*shared, *(_call(batches[at].stream_id, batches[at].messages) for at in others)])
+    answers = dict(zip(others, replies[len(shared) :], strict=True))
+    if shared:
+        answers.update(zip(plain, _shared_answers(replies[0], len(plain)), strict=True))
+    left = [at for at, answer in answers.items() if answer is None]
+    if left:
+        again = yield Scripts([_call(batches[at].stream_id, batches[at].messages) for at in left])
+        answers.update(zip(left, again, strict=True))
+    told = [answers[at] for at in range(len(batches))]
+    return [answer if isinstance(answer, LogError) else _appended(answer) for answer in told]
+
+
+def _shared_call(batches: Sequence[Batch]) -> Script:
+    each: list[str] = []
+    arguments: list[Any] = []
+    for batch in batches:
+        (message,) = batch.messages
+        each += keys.appending_one(batch.stream_id)
+        arguments += (keys.wake(batch.stream_id), message.id, message.body)
+        arguments += (message.key or "", message.headers or b"")
+    return Script("append_each", each, arguments)
+
+
+def _shared_answers(reply: Any, number: int) -> list[Any]:
+    """Each one's own reply; None where nothing was done."""
+    if isinstance(reply, KeysApart):
+        return [None] * number
+    if isinstance(reply, LogError):
+        return [reply] * number
+    return [[offset] if offset else None for offset in reply]
 
 
 def _call(stream_id: str, messages: Sequence[NewMessage], expect: Expectation = NOTHING_EXPECTED) -> Script:

@@ -331,6 +331,8 @@ def named(error: RedisError) -> errors.LogError:
         return errors.StoreFull(str(error))
     code, _, rest = str(error).partition(" ")
     match code:
+        case "CROSSSLOT":
+            return errors.KeysApart(str(error))
         case "OKMQ_NO_STREAM":
             return errors.StreamNotFound()
         case "OKMQ_CEILING":

@@ -15,6 +15,10 @@ class StoreFull(StoreUnavailable):
     """The server's memory is used up; nothing was done."""
 
 
+class KeysApart(StoreUnavailable):
+    """One call named streams that a cluster keeps on different servers; nothing was done."""
+
+
 class StreamLost(StoreUnavailable):
     """The memory server has lost this stream, and it is about to be begun again; nothing was done."""
 

@@ -2,16 +2,25 @@
 
 An append of one message is mostly what every call costs: the stream's counters read and written, the ids looked up, the
 wake-up. Publishers who wait for their answers ask together, so one call serves several of one stream; each is answered
-as if it had been alone. What goes into different streams are calls of their own in the store, which share what
-they cost here: one task, one write, one wait for the replies.
+as if it had been alone. Single messages into different streams without limits share a call, too; what else goes into
+different streams shares one task, one write and one wait for the replies.
 """
 
 import asyncio
 from collections.abc import Coroutine, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from streams.log import keys
-from streams.log.append import BATCH_LIMIT, NOTHING_EXPECTED, Appended, Expectation, append, append_each
+from streams.log.append import (
+    BATCH_LIMIT,
+    NOTHING_EXPECTED,
+    Appended,
+    Batch,
+    Expectation,
+    append,
+    append_each,
+)
 from streams.log.client import AsyncLog
 from streams.log.entries import NewMessage
 from streams.log.errors import LogError, StoreUnavailable
@@ -27,8 +36,8 @@ class Appender:
 
     def __init__(self, log: AsyncLog) -> None:
         self._log = log
-        self._open: dict[str, _Batch] = {}
-        self._turn: list[tuple[str, _Batch]] = []
+        self._open: dict[str, _Joined] = {}
+        self._turn: list[_Joined] = []
         self._sending: set[asyncio.Task[None]] = set()
 
     async def append(
@@ -38,6 +47,7 @@ class Appender:
         *,
         expect: Expectation = NOTHING_EXPECTED,
         refuses_when_full: bool = False,
+        is_unbounded: bool = False,
     ) -> list[Appended]:
         """Append a batch as ``streams.log.append.append`` does, with its answers and its errors.
 
@@ -46,25 +56,26 @@ class Appender:
 
         Args:
             refuses_when_full: whether the stream is set to ``discard: new``.
+            is_unbounded: whether it has no limits, as far as is known.
         """
         if refuses_when_full or expect is not NOTHING_EXPECTED:
             return await self._log.run(append(stream_id, messages, expect=expect))
         size = sum([len(message.body) for message in messages])
         batch = self._open.get(stream_id)
         if batch is None or not batch.has_room(len(messages), size):
-            batch = self._open[stream_id] = _Batch()
-            self._leave(stream_id, batch)
+            batch = self._open[stream_id] = _Joined(stream_id, is_unbounded)
+            self._leave(batch)
         appended = await batch.join(messages, size)
         if appended is None:
             return await self._log.run(append(stream_id, messages))
         return appended
 
-    def _leave(self, stream_id: str, batch: "_Batch") -> None:
-        if keys.in_memory(stream_id):
+    def _leave(self, batch: "_Joined") -> None:
+        if keys.in_memory(batch.stream_id):
             # By itself: its server may be away, and a call of its may have to be sent again.
-            self._begin(self._send(stream_id, batch))
+            self._begin(self._send(batch))
             return
-        self._turn.append((stream_id, batch))
+        self._turn.append(batch)
         if len(self._turn) == 1:
             self._begin(self._send_turn())
 
@@ -74,65 +85,62 @@ class Appender:
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
 
+    def _close(self, batch: "_Joined") -> None:
+        """Nobody joins it any more."""
+        if self._open.get(batch.stream_id) is batch:
+            del self._open[batch.stream_id]
+
     async def _send_turn(self) -> None:
         turn, self._turn = self._turn, []
-        for stream_id, batch in turn:
-            if self._open.get(stream_id) is batch:
-                del self._open[stream_id]
+        for batch in turn:
+            self._close(batch)
         first, *others = _shares(turn)
         for share in others:
             self._begin(self._send_together(share))
         await self._send_together(first)
 
-    async def _send_together(self, share: "Sequence[tuple[str, _Batch]]") -> None:
-        if len(share) == 1:
-            await self._send(*share[0])
-            return
+    async def _send_together(self, share: "Sequence[_Joined]") -> None:
         try:
-            outcomes = await self._log.run(append_each([(each, batch.messages) for each, batch in share]))
+            outcomes = await self._log.run(append_each(share))
         except Exception as error:
-            for _, batch in share:
+            for batch in share:
                 batch.refuse(error)
             return
-        for (_, batch), outcome in zip(share, outcomes, strict=True):
+        for batch, outcome in zip(share, outcomes, strict=True):
             if isinstance(outcome, LogError):
                 batch.refuse(outcome)
             else:
                 batch.settle(outcome)
 
-    async def _send(self, stream_id: str, batch: "_Batch") -> None:
-        if self._open.get(stream_id) is batch:
-            del self._open[stream_id]
+    async def _send(self, batch: "_Joined") -> None:
+        self._close(batch)
         try:
-            appended = await self._log.run(append(stream_id, batch.messages))
+            appended = await self._log.run(append(batch.stream_id, batch.messages))
         except Exception as error:
             batch.refuse(error)
         else:
             batch.settle(appended)
 
 
-def _shares(turn: "Sequence[tuple[str, _Batch]]") -> "Iterator[Sequence[tuple[str, _Batch]]]":
+def _shares(turn: "Sequence[_Joined]") -> "Iterator[Sequence[_Joined]]":
     """The batches of a turn in their order, by calls that wait together."""
-    share: list[tuple[str, _Batch]] = []
+    share: list[_Joined] = []
     count = size = 0
-    for stream_id, batch in turn:
+    for batch in turn:
         count, size = count + len(batch.messages), size + batch.size
         if share and (count > MOST_TOGETHER or size > LARGEST_TOGETHER_BYTES):
             yield share
             share, count, size = [], len(batch.messages), batch.size
-        share.append((stream_id, batch))
+        share.append(batch)
     yield share
 
 
-class _Batch:
+@dataclass(slots=True)
+class _Joined(Batch):
     """Messages of several publications in order, the bytes of their bodies, and who waits for which of them."""
 
-    __slots__ = ("_waiting", "messages", "size")
-
-    def __init__(self) -> None:
-        self.messages: list[NewMessage] = []
-        self.size = 0
-        self._waiting: list[tuple[asyncio.Future[list[Appended] | None], int]] = []
+    size: int = 0
+    waiting: list[tuple[asyncio.Future[list[Appended] | None], int]] = field(default_factory=list)
 
     def has_room(self, count: int, size: int) -> bool:
         return len(self.messages) + count <= BATCH_LIMIT and self.size + size <= LARGEST_BYTES
@@ -143,23 +151,23 @@ class _Batch:
         self.size += size
         # A future each: whoever is cancelled cancels what they wait for.
         future: asyncio.Future[list[Appended] | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((future, len(messages)))
+        self.waiting.append((future, len(messages)))
         return future
 
     def settle(self, appended: list[Appended]) -> None:
         at = 0
-        for future, count in self._waiting:
+        for future, count in self.waiting:
             if not future.done():
                 future.set_result(appended[at : at + count])
             at += count
 
     def refuse(self, error: Exception) -> None:
         """Nothing was stored, so each may try alone, unless nobody knows: then nobody may send anything again."""
-        alone = [future for future, _ in self._waiting if not future.done()]
+        alone = [future for future, _ in self.waiting if not future.done()]
         for future in alone:
             if isinstance(error, StoreUnavailable):
                 future.set_exception(type(error)(*error.args))
-            elif isinstance(error, LogError) and len(self._waiting) > 1:
+            elif isinstance(error, LogError) and len(self.waiting) > 1:
                 future.set_result(None)
             else:
                 future.set_exception(error)

@@ -332,3 +332,11 @@ _APPENDING = " ".join(
 def appending(stream_id: str) -> list[str]:
     """The keys of an append, which are made for each publish: in one go."""
     return _APPENDING.replace("*", stream_id).split()
+
+
+_APPENDING_ONE = " ".join([log("*"), meta("*"), ids("*", 0), ids("*", 1), by_key("*")])
+
+
+def appending_one(stream_id: str) -> list[str]:
+    """The keys of an append of one message for which nothing has to go."""
+    return _APPENDING_ONE.replace("*", stream_id).split()

@@ -44,6 +44,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         kept: from here on something that was set aside may come back; 0: nothing was.
         crowded: 1 while count and size wait for messages to go that are over by their own time, else 0.
         ids_widened: when (unix ms) ids were last to be remembered for longer than before; 0: never.
+        ids_before: 0 while nothing is in the bucket that does not take new ids, else 1.
     """
 
     last: int = 0
@@ -72,6 +73,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
     kept: int = 0
     crowded: int = 0
     ids_widened: int = 0
+    ids_before: int = 1
 
 
 _counters = msgspec.msgpack.Decoder(Counters).decode

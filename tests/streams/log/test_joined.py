@@ -1,19 +1,27 @@
 """Publications that meet in one call: each is answered as if it had been alone."""
 
 import asyncio
+import contextlib
 import random
+import re
 from collections.abc import AsyncIterator, Awaitable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from streams.log import errors, keys
+from okmq.instance import free_port
+from streams.log import config, errors, keys, meta
 from streams.log.append import Appended, Expectation, append
 from streams.log.client import AsyncLog, Log
-from streams.log.entries import NewMessage
+from streams.log.entries import Message, NewMessage
 from streams.log.joined import LARGEST_BYTES, MOST_TOGETHER, Appender
-from tests.streams.log.conftest import MakeStream
+from tests.servers import store
+from tests.streams.log.conftest import DEFAULTS, MakeStream
 from tests.streams.log.messages import browse, fill, message
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -238,6 +246,137 @@ async def test_what_is_answered_and_held_is_what_it_were_alone(
         parts = [some() for _ in range(chance.randint(1, 8))]
         assert await outcomes([appender.append(together, part) for part in parts]) == [*map(by_itself, parts)]
         assert what_is_held(log, together) == what_is_held(log, alone)
+
+
+def function_calls(log: Log) -> int:
+    (count,) = re.findall(rb"cmdstat_fcall:calls=(\d+)", log.client.execute_command("INFO", "commandstats"))
+    return int(count)
+
+
+async def test_single_messages_into_streams_without_limits_are_one_call(
+    appender: Appender, log: Log, make_stream: MakeStream
+) -> None:
+    made = [make_stream() for _ in range(5)]
+    before = function_calls(log)
+    told = await outcomes([appender.append(each, [message(1)], is_unbounded=True) for each in made])
+    assert told == [[Appended(1, False)]] * 5
+    assert function_calls(log) == before + 1
+
+
+async def test_what_shares_a_call_is_held_and_known_as_if_it_were_alone(
+    appender: Appender, log: Log, make_stream: MakeStream
+) -> None:
+    together, alone = [make_stream() for _ in range(4)], [make_stream() for _ in range(4)]
+    chance = random.Random(7)
+    for _ in range(40):
+        part = [
+            NewMessage(
+                id=f"id-{chance.randint(1, 12)}",
+                body=b"1" * chance.randint(1, 6),
+                key=chance.choice([None, "a", "b.c"]),
+                headers=chance.choice([None, b'{"h":"1"}']),
+                ttl_s=chance.choice([None, None, None, 600]),
+            )
+            for _ in together
+        ]
+        told = await outcomes(
+            [appender.append(at, [each], is_unbounded=True) for at, each in zip(together, part, strict=True)]
+        )
+        assert told == [log.run(append(at, [each])) for at, each in zip(alone, part, strict=True)]
+    for one, other in zip(together, alone, strict=True):
+        assert [compared(each) for each in browse(log, one)] == [
+            compared(each) for each in browse(log, other)
+        ]
+        assert counted(log, one) == counted(log, other)
+        assert log.client.hgetall(keys.by_key(one)) == log.client.hgetall(keys.by_key(other))
+
+
+def compared(held: Message) -> Message:
+    return replace(held, timestamp_ms=0, expires_ms=None)
+
+
+def counted(log: Log, stream: str) -> meta.Counters:
+    (held,) = log.run(meta.counters_of([stream])).values()
+    return msgspec.structs.replace(held, last_ms=0, ids_since=0)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ttl": 60},
+        {"max_messages": 1},
+        {"max_bytes": 3},
+        {"max_messages_per_key": 1},
+        {"discard": "new", "max_messages": 1},
+        {"max_message_bytes": 1},
+        {"sealed": True},
+    ],
+)
+async def test_a_stream_that_has_limits_by_now_is_answered_and_held_to_them(
+    appender: Appender, log: Log, make_stream: MakeStream, settings: dict[str, Any]
+) -> None:
+    changed, alone, other = make_stream(**settings), make_stream(**settings), make_stream()
+
+    def by_itself(part: NewMessage) -> Any:
+        try:
+            return log.run(append(alone, [part]))
+        except errors.LogError as error:
+            return type(error), error.args
+
+    for n in range(1, 4):
+        sent = message(n, body=b"12", key="a")
+        told = await outcomes([appender.append(each, [sent], is_unbounded=True) for each in (changed, other)])
+        assert told == [by_itself(sent), [Appended(n, False)]]
+        assert what_is_held(log, changed) == what_is_held(log, alone)
+
+
+async def test_an_id_of_the_window_before_is_known_to_what_shares_a_call(
+    appender: Appender, log: Log, make_stream: MakeStream
+) -> None:
+    made = [make_stream(dedup_window=1) for _ in range(2)]
+    await outcomes([appender.append(each, [message(1)], is_unbounded=True) for each in made])
+    for each in made:  # as if the window of this id had gone by
+        held = log.run(meta.counters_of([each]))[each]
+        earlier = msgspec.structs.replace(held, ids_since=held.ids_since - 1000)
+        log.client.hset(keys.meta(each), meta.COUNTERS, meta.pack(earlier))
+    for n, is_known in ((2, False), (1, True)):
+        told = await outcomes([appender.append(each, [message(n)], is_unbounded=True) for each in made])
+        assert told == [[Appended(n, is_known)]] * 2
+    assert all(log.client.exists(keys.ids(each, bucket)) for each in made for bucket in (0, 1))
+
+
+async def test_a_broken_stream_takes_no_other_along(
+    appender: Appender, log: Log, make_stream: MakeStream
+) -> None:
+    one, broken, other = (make_stream() for _ in range(3))
+    await outcomes([appender.append(each, [message(1)]) for each in (one, broken, other)])
+    log.client.set(keys.ids(broken, 0), "no hash")
+    for n in (2, 3):
+        told = await outcomes(
+            [appender.append(each, [message(n)], is_unbounded=True) for each in (one, broken, other)]
+        )
+        assert (told[0], told[2]) == ([Appended(n, False)], [Appended(n, False)])
+        assert told[1][0] is errors.StoreUnavailable
+
+
+async def test_where_a_cluster_keeps_streams_apart_each_is_sent_by_itself(tmp_path: Path) -> None:
+    port = str(free_port())
+    cluster = ("--cluster-enabled", "yes", "--port", port, "--cluster-port", str(free_port()))
+    with store(tmp_path, options=cluster) as server:
+        log, apart = Log(server.url), AsyncLog(server.url)
+        log.client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        until(lambda: b"cluster_state:ok" in log.client.execute_command("CLUSTER", "INFO"))
+        made = [keys.stream_id() for _ in range(3)]
+        for each in made:
+            own = config.Registered(stream_id=each, name=each, workspace="w", workspace_id=1, archive=False)
+            with contextlib.suppress(errors.StoreUnavailable):  # of the registry, which has keys of its own
+                log.run(config.stream_publish(own, DEFAULTS))
+        appender = Appender(apart)
+        for n in (1, 2):
+            told = await outcomes([appender.append(each, [message(n)], is_unbounded=True) for each in made])
+            assert told == [[Appended(n, False)]] * 3
+        await apart.close()
+        log.close()
 
 
 async def test_whoever_goes_away_takes_nobody_along(appender: Appender, log: Log, stream: str) -> None:

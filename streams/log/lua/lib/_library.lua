@@ -3,7 +3,7 @@
 local library_register = redis.register_function
 
 local function library_names()
-  return redis, string, math, table, cjson, cmsgpack, ipairs, pairs, next, type, tonumber, unpack, setmetatable
+  return redis, string, math, table, cjson, cmsgpack, ipairs, pairs, next, type, tonumber, unpack, setmetatable, pcall
 end
 
 -- Seconds of processor time that the server has used; nil where it does not tell its functions (Redis 7.0).
@@ -12,12 +12,12 @@ local function library_clock()
   return is_told and clock or nil
 end
 
-local redis, string, math, table, cjson, cmsgpack, ipairs, pairs, next, type, tonumber, unpack, setmetatable
+local redis, string, math, table, cjson, cmsgpack, ipairs, pairs, next, type, tonumber, unpack, setmetatable, pcall
 local processor_s
 
 local function library_begin()
   if redis then return end
   processor_s = library_clock()
-  redis, string, math, table, cjson, cmsgpack, ipairs, pairs, next, type, tonumber, unpack, setmetatable = library_names()
+  redis, string, math, table, cjson, cmsgpack, ipairs, pairs, next, type, tonumber, unpack, setmetatable, pcall = library_names()
 end
 
