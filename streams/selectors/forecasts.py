@@ -1,19 +1,34 @@
 """Where a stream is going: when it comes to its limits, and when its groups fall off the edge."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from streams import store
+from streams import health, store
 from streams.errors import refusal_of
-from streams.forecasts import Fall, Going, Outlook, fall, forecast, reading_of
+from streams.forecasts import Going, Outlook, fall, forecast, reading_of
+from streams.health import Health
+from streams.log import healths
+from streams.log.client import Op
+from streams.log.commands import Steady
 from streams.log.errors import LogError
 from streams.log.inflow import inflow
 from streams.log.preview import Preview
 from streams.models import Stream
 from streams.models.stream import Discard
-from streams.selectors.groups import GroupView, group_views
+from streams.selectors.groups import STALE_MS, GroupView, group_views
 from streams.selectors.retention import LIMITS, retention_preview
 from streams.selectors.streams import stream_view
+
+NAMES_AT_ONCE = 500
+"""A database bounds how many values one statement takes."""
+
+
+class Standing(NamedTuple):
+    """How a group stands, as ``reading_of`` takes it."""
+
+    window: Sequence[tuple[float, int, float]]
+    behind: int
+    behind_s: float
 
 
 def retention_outlook(
@@ -33,10 +48,10 @@ def retention_outlook(
     taken = preview or (retention_preview(stream, changes) if changes else None)
     try:
         came = store.log().run(inflow(stream.stream_id))
-        groups = group_views(stream.groups.all() if with_groups else [])
+        state, over_s = stream_view(stream).state, came.over_ms / 1000
+        standing = _standing(stream, last=state.offset) if with_groups else {}
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
-    state, over_s = stream_view(stream).state, came.over_ms / 1000
     oldest_ms = taken.oldest_ms if taken else state.first_ms
     going = Going(
         messages=max(0, state.messages - (taken.messages if taken else 0)),
@@ -54,16 +69,62 @@ def retention_outlook(
         bytes_in=going.bytes_in,
         over_s=over_s,
         forecast=forecast(going),
-        falls={view.group.name: _fall(going, view, last=state.offset) for view in groups},
+        falls={
+            name: fall(
+                going,
+                reading_of(each.window, behind=each.behind, behind_s=each.behind_s, rate_in=going.rate_in),
+            )
+            for name, each in standing.items()
+        },
     )
 
 
-def _fall(going: Going, view: GroupView, *, last: int) -> Fall | None:
-    samples = view.watched.samples if view.watched else []
-    reading = reading_of(
-        [(each.at_ms / 1000, each.lag + each.pending, each.lag_ms / 1000) for each in samples],
-        behind=max(0, last - view.state.ack_floor),
-        behind_s=view.lag_seconds,
-        rate_in=going.rate_in,
+def _standing(stream: Stream, *, last: int) -> dict[str, Standing]:
+    """By name, how each group stands: as the worker saw it within the last seconds; closely where it did not.
+
+    Raises:
+        LogError: the stream's server does not answer.
+    """
+    names = list(stream.groups.order_by("name").values_list("name", flat=True))
+
+    def kept() -> Op[tuple[int, list[bytes | None]]]:
+        now_ms: int = yield Steady()
+        return now_ms, (yield from healths.many([(stream.stream_id, name) for name in names]))
+
+    now_ms, held = store.log().run(kept())
+    found: dict[str, Standing | None] = {
+        name: _seen(health.read(each), now_ms=now_ms, last=last)
+        for name, each in zip(names, held, strict=True)
+    }
+    unseen = [name for name, each in found.items() if each is None]
+    for first in range(0, len(unseen), NAMES_AT_ONCE):
+        part = stream.groups.filter(name__in=unseen[first : first + NAMES_AT_ONCE])
+        found |= {view.group.name: _looked_at(view, last=last) for view in group_views(part)}
+    return {name: each for name, each in found.items() if each is not None}
+
+
+def _seen(watched: Health | None, *, now_ms: int, last: int) -> Standing | None:
+    """From what the worker keeps of a group; None where that is too old, or says too little."""
+    if watched is None:
+        return None
+    newest = watched.samples[-1]
+    has_rested = newest.is_at_rest and newest.offset == last
+    if newest.offset is None or not (has_rested or now_ms - newest.at_ms <= STALE_MS):
+        return None
+    is_open = bool(newest.lag or newest.pending)
+    since_s = max(0, now_ms - newest.at_ms) / 1000
+    return Standing(
+        _window(watched),
+        max(0, last - newest.floor) if is_open else 0,
+        newest.lag_ms / 1000 + since_s if is_open else 0.0,
     )
-    return fall(going, reading)
+
+
+def _looked_at(view: GroupView, *, last: int) -> Standing:
+    return Standing(
+        _window(view.watched) if view.watched else [], max(0, last - view.state.ack_floor), view.lag_seconds
+    )
+
+
+def _window(watched: Health) -> list[tuple[float, int, float]]:
+    return [(each.at_ms / 1000, each.lag + each.pending, each.lag_ms / 1000) for each in watched.samples]

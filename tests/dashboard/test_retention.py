@@ -4,13 +4,15 @@ import pytest
 from django.test import Client
 
 from dashboard.quantities import parse_duration, parse_size, written_duration, written_size
-from streams import store
+from streams import health, store
 from streams.access import SYSTEM
-from streams.log import stats
+from streams.log import healths, standing, stats
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Stream
 from streams.services.groups import group_create
+from streams.upkeep.watching import sample_of
+from tests.costs import cost_of
 from tests.dashboard.conftest import MakeStream
 from tests.waiting import until
 
@@ -126,3 +128,35 @@ def test_an_effect_that_is_not_complete_says_so_and_is_when_one_looks_again(
         within_s=30,
     )
     assert "Not all messages" not in owner.get(PAGE, asked).content.decode()
+
+
+def watched(stream: Stream, name: str) -> None:
+    """As the worker looks at a group."""
+    log = store.log()
+    seen = sample_of(log.run(standing.inspect(stream.stream_id, name)), held=0, polls=0)
+    log.run(healths.put(stream.stream_id, name, health.written(health.looked(None, seen))))
+
+
+def test_groups_that_the_worker_looks_at_are_not_looked_at_closely_again(
+    owner: Client, stream: Stream
+) -> None:
+    names = [f"g{number:02}" for number in range(40)]
+    for name in names:
+        group_create(stream, name=name, settings={}, actor=SYSTEM)
+    asked = {**OPEN, "max_messages": "100000"}
+    before = owner.get(PAGE, asked).context["effect"].outlook
+    closely = cost_of(lambda: owner.get(PAGE))
+    for name in names:
+        watched(stream, name)
+    after = owner.get(PAGE, asked).context["effect"].outlook
+    assert list(after.falls) == list(before.falls) == names
+    for name in names:
+        closer, told = before.falls[name], after.falls[name]
+        assert told.limit == closer.limit == "max_messages"
+        # Their rates differ: the hour that they are the mean of has only begun.
+        assert told.in_s * after.rate_in == pytest.approx(closer.in_s * before.rate_in)
+    cheaply = cost_of(lambda: owner.get(PAGE))
+    assert closely.commands - cheaply.commands >= 2 * len(names)
+    watched(stream, "g00")
+    owner.post("/streams/orders/publish/", {"id": "new", "body": "1"})
+    assert owner.get(PAGE, asked).context["effect"].outlook.falls["g00"].in_s > 0
