@@ -3,9 +3,12 @@
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol, TypeVar
+
+from streams import moments, naming
 
 EARLIEST = "earliest"
 LATEST = "latest"
@@ -16,15 +19,22 @@ KNOWN = (
     "stream",
     "startingOffsets",
     "endingOffsets",
+    "startingTimestamp",
+    "endingTimestamp",
+    "startingOffsetsByTimestampStrategy",
     "maxOffsetsPerTrigger",
     "minPartitions",
     "rowsPerPartition",
     "failOnDataLoss",
     "view",
 )
+KNOWN_OF_WRITER = ("url", "memoryUrl", "workspace", "stream")
+_SPARKS = frozenset({"checkpointlocation", "queryname"})
 DEFAULT_ROWS_PER_PARTITION = 50_000
 # The place of "earliest" and "latest" inside a map of offsets, as in Spark's Kafka source.
 MAP_EARLIEST, MAP_LATEST = -2, -1
+LATEST_MS = 253_402_300_799_999
+"""The end of the year 9999."""
 
 T = TypeVar("T")
 Offsets = str | Mapping[str, int]
@@ -45,6 +55,9 @@ class Options:
         workspace: a workspace's name; ``*`` is all of them.
         streams: names and patterns (``*`` is any run of characters).
         starting, ending: first offset to read, first one not to read; None is the default of the kind of read.
+        starting_ms, ending_ms: unix ms at or after which the first message is the first to read, the first not to
+            read; instead of the offsets above.
+        latest_where_none: whether a stream without anything so new is begun at its end.
         max_offsets: most offsets in one micro-batch, or None.
         min_partitions: fewest tasks that a read is split into, while there are rows enough.
         rows_per_partition: most offsets in one task.
@@ -58,11 +71,24 @@ class Options:
     streams: tuple[str, ...]
     starting: Offsets | None
     ending: Offsets | None
+    starting_ms: int | None
+    ending_ms: int | None
+    latest_where_none: bool
     max_offsets: int | None
     min_partitions: int
     rows_per_partition: int
     fail_on_data_loss: bool
     archive: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """Where a writer writes: the stores, as ``Options`` has them, and a stream in a workspace."""
+
+    url: str
+    memory_url: str | None
+    workspace: str
+    stream: str
 
 
 def parse(given: Mapping[str, str], *, environ: Mapping[str, str] | None = None) -> Options:
@@ -75,11 +101,66 @@ def parse(given: Mapping[str, str], *, environ: Mapping[str, str] | None = None)
     Raises:
         OptionError: naming the option, its value and what is allowed.
     """
-    names = {name.lower(): name for name in KNOWN}
+    read = _reader(given, known=KNOWN)
+    url, memory_url = _stores(read, os.environ if environ is None else environ)
+    streams = read("stream", _names, None)
+    if streams is None:
+        raise OptionError("Option stream is missing: a name, names separated by commas, or a pattern with *.")
+    archive, starting_ms, ending_ms = (
+        read("view", _view, False),
+        read("startingTimestamp", _moment, None),
+        read("endingTimestamp", _moment, None),
+    )
+    if archive and (starting_ms, ending_ms) != (None, None):
+        raise OptionError("Options startingTimestamp and endingTimestamp do not go with view=archive.")
+    return Options(
+        url=url,
+        memory_url=memory_url,
+        workspace=read("workspace", _workspace, "default"),
+        streams=streams,
+        starting=read("startingOffsets", _offsets, None),
+        ending=read("endingOffsets", _offsets, None),
+        starting_ms=starting_ms,
+        ending_ms=ending_ms,
+        latest_where_none=read("startingOffsetsByTimestampStrategy", _strategy, False),
+        max_offsets=read("maxOffsetsPerTrigger", _whole, 0) or None,
+        min_partitions=read("minPartitions", _whole, 1),
+        rows_per_partition=read("rowsPerPartition", _whole, DEFAULT_ROWS_PER_PARTITION),
+        fail_on_data_loss=read("failOnDataLoss", _switch, True),
+        archive=archive,
+    )
+
+
+def parse_target(given: Mapping[str, str], *, environ: Mapping[str, str] | None = None) -> Target:
+    """Check the options that a writer was given; beside its own it may have those that are Spark's.
+
+    Raises:
+        OptionError: naming the option, its value and what is allowed.
+    """
+    read = _reader(
+        {name: value for name, value in given.items() if name.lower() not in _SPARKS}, known=KNOWN_OF_WRITER
+    )
+    url, memory_url = _stores(read, os.environ if environ is None else environ)
+    stream = read("stream", _name, "")
+    if not stream:
+        raise OptionError("Option stream is missing: the name of the stream to write to.")
+    return Target(
+        url=url, memory_url=memory_url, workspace=read("workspace", _one_workspace, "default"), stream=stream
+    )
+
+
+class _Read(Protocol):
+    """Reads one option: its name, how its text is understood, and what it is where it was not given."""
+
+    def __call__(self, name: str, parse_value: Callable[[str], T], default: T) -> T: ...
+
+
+def _reader(given: Mapping[str, str], *, known: Sequence[str]) -> _Read:
+    names = {name.lower(): name for name in known}
     values = {name.lower(): value for name, value in given.items()}
     unknown = sorted(set(values) - set(names))
     if unknown:
-        raise OptionError(f"Unknown option {unknown[0]!r} of the source okmq; it knows {', '.join(KNOWN)}.")
+        raise OptionError(f"Unknown option {unknown[0]!r} of okmq; known here are {', '.join(known)}.")
 
     def read(name: str, parse_value: Callable[[str], T], default: T) -> T:
         value = values.get(name.lower())
@@ -90,26 +171,27 @@ def parse(given: Mapping[str, str], *, environ: Mapping[str, str] | None = None)
         except ValueError as error:
             raise OptionError(f"Option {name}={value!r}: {error}") from None
 
-    surroundings = os.environ if environ is None else environ
+    return read
+
+
+def _stores(read: _Read, surroundings: Mapping[str, str]) -> tuple[str, str | None]:
+    """The addresses of the durable server and of the one in memory."""
     url = read("url", _url, None) or surroundings.get("OKMQ_REDIS_URL")
     if not url:
         raise OptionError("Option url is missing, and OKMQ_REDIS_URL is not set: where is the store?")
-    streams = read("stream", _names, None)
-    if streams is None:
-        raise OptionError("Option stream is missing: a name, names separated by commas, or a pattern with *.")
-    return Options(
-        url=url,
-        memory_url=read("memoryUrl", _url, None) or surroundings.get("OKMQ_MEMORY_REDIS_URL") or None,
-        workspace=read("workspace", _workspace, "default"),
-        streams=streams,
-        starting=read("startingOffsets", _offsets, None),
-        ending=read("endingOffsets", _offsets, None),
-        max_offsets=read("maxOffsetsPerTrigger", _whole, 0) or None,
-        min_partitions=read("minPartitions", _whole, 1),
-        rows_per_partition=read("rowsPerPartition", _whole, DEFAULT_ROWS_PER_PARTITION),
-        fail_on_data_loss=read("failOnDataLoss", _switch, True),
-        archive=read("view", _view, False),
-    )
+    return url, read("memoryUrl", _url, None) or surroundings.get("OKMQ_MEMORY_REDIS_URL") or None
+
+
+def _name(text: str) -> str:
+    if not naming.is_name(text.strip()):
+        raise ValueError("expected the name of one stream.")
+    return text.strip()
+
+
+def _one_workspace(text: str) -> str:
+    if not naming.is_name(text.strip()):
+        raise ValueError("expected a workspace's name.")
+    return text.strip()
 
 
 def _url(text: str) -> str | None:
@@ -149,6 +231,22 @@ def _offsets(text: str) -> Offsets | None:
         if type(offset) is not int or (offset < 1 and offset not in {MAP_EARLIEST, MAP_LATEST}):
             raise ValueError("expected offsets from 1, or -2 (earliest), -1 (latest).")
     return found
+
+
+def _moment(text: str) -> int | None:
+    word = text.strip()
+    if re.fullmatch(r"[0-9]{1,15}", word) and int(word) <= LATEST_MS:
+        return int(word)
+    found = moments.parse(word)
+    if found is None:
+        raise ValueError("expected a time such as 2026-11-21T00:00:00Z, or unix ms.")
+    return -((datetime(1970, 1, 1, tzinfo=UTC) - found) // timedelta(milliseconds=1))
+
+
+def _strategy(text: str) -> bool:
+    if text.lower() not in {"error", "latest"}:
+        raise ValueError("expected error or latest.")
+    return text.lower() == "latest"
 
 
 def _whole(text: str) -> int:

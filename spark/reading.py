@@ -1,6 +1,7 @@
 """Reading a range of offsets as Arrow record batches: one page of entries after the other, in bounded memory."""
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark.positions import positions
+from spark.pushed import NOTHING, Pushed
 from spark.ranges import Range
 from streams.log import entries, read
 from streams.log.client import Log
@@ -22,6 +24,9 @@ BATCH_BYTES = 16 * 1024 * 1024
 """A record batch is given on once it has so many rows or so many bytes of bodies."""
 
 
+warnings = logging.getLogger(__name__)
+
+
 class DataLossError(RuntimeError):
     """Offsets that a reader should have seen are no longer there."""
 
@@ -31,7 +36,7 @@ class StreamDeletedError(DataLossError):
 
 
 def batches(
-    log: Log, wanted: Range, *, schema: pa.Schema, archive: bool, strict: bool
+    log: Log, wanted: Range, *, schema: pa.Schema, archive: bool, strict: bool, pushed: Pushed = NOTHING
 ) -> Iterator[pa.RecordBatch]:
     """The messages of a range in offset order.
 
@@ -39,6 +44,7 @@ def batches(
         schema: the columns to build, any of ``schemas.MESSAGES`` in any order.
         archive: see also what a limit has hidden, as long as it is physically there.
         strict: offsets that went while they were being read are an error, not a gap.
+        pushed: of whose keys nothing else is built; the range is narrowed already.
 
     Raises:
         DataLossError: with ``strict``.
@@ -46,6 +52,8 @@ def batches(
         LogError: the store does not answer.
     """
     pages = archive_pages(log, wanted) if archive else visible_pages(log, wanted, strict=strict)
+    if pushed.keys:
+        pages = _with_keys(pages, pushed)
     yield from in_batches(pages, wanted, schema=schema)
 
 
@@ -63,21 +71,30 @@ def in_batches(pages: Iterator[list[Entry]], wanted: Range, *, schema: pa.Schema
         yield record_batch(pending, wanted, schema=schema)
 
 
+def _with_keys(pages: Iterator[list[Entry]], pushed: Pushed) -> Iterator[list[Entry]]:
+    """Pages of what has the keys that are wanted; each key is looked at once a page."""
+    for page in pages:
+        held = {
+            key: pushed.wants_key(None if key is None else key.decode()) for key in map(entries.key, page)
+        }
+        yield [entry for entry in page if held[entries.key(entry)]]
+
+
 def visible_pages(log: Log, wanted: Range, *, strict: bool) -> Iterator[list[Entry]]:
     """Pages of what any reader may see."""
     start = wanted.first
     try:
         while start <= wanted.last:
             at = log.run(read.position(wanted.stream_id))
-            if strict:
-                _refuse_loss(wanted, start, at)
+            _refuse_loss(wanted, start, at, strict=strict)
             start = max(start, at.floor)
             count = page_rows(at.widest)
             page = log.run(read.archive_range(wanted.stream_id, start, wanted.last, count))
-            if strict and (not page or entries.position(page[0])[0] != start):
+            if not page or entries.position(page[0])[0] != start:
                 # A gap in front: deletions, or retention that came between the two questions.
-                _refuse_loss(wanted, start, log.run(read.position(wanted.stream_id)))
-            yield _visible(page, at)
+                _refuse_loss(wanted, start, log.run(read.position(wanted.stream_id)), strict=strict)
+            away = log.run(read.hidden(wanted.stream_id, at, page))
+            yield [entry for entry in _visible(page, at) if not away(entry)]
             if len(page) < count:
                 return
             start = entries.position(page[-1])[0] + 1
@@ -93,12 +110,23 @@ def visible_pages(log: Log, wanted: Range, *, strict: bool) -> Iterator[list[Ent
         ) from None
 
 
-def _refuse_loss(wanted: Range, start: int, at: read.Position) -> None:
+def _refuse_loss(wanted: Range, start: int, at: read.Position, *, strict: bool) -> None:
     if at.floor > start:
-        raise DataLossError(
-            f"Stream {wanted.stream!r}: offsets {start} to {min(at.floor - 1, wanted.last)} are no longer there "
-            "(retention or a purge took them); failOnDataLoss=false reads on without them."
-        )
+        refuse_or_report(wanted.stream, start, min(at.floor - 1, wanted.last), strict=strict)
+
+
+def refuse_or_report(stream: str, first: int, last: int, *, strict: bool) -> None:
+    """Offsets that were asked for have gone: an error to those who may lose nothing, else a warning in the log.
+
+    Raises:
+        DataLossError: with ``strict``.
+    """
+    gone = (
+        f"Stream {stream!r}: offsets {first} to {last} are no longer there (retention or a purge took them)"
+    )
+    if strict:
+        raise DataLossError(f"{gone}; failOnDataLoss=false reads on without them.")
+    warnings.warning("%s; reading on without them.", gone)
 
 
 def _visible(page: list[Entry], at: read.Position) -> list[Entry]:

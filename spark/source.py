@@ -8,14 +8,22 @@ session.read.format("okmq").option("stream", "orders").load()
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    Filter,
+    InputPartition,
+)
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -24,12 +32,12 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from spark import ranges, reading, schemas
-from spark.options import EARLIEST, LATEST, MAP_EARLIEST, MAP_LATEST, Offsets, OptionError, Options, parse
-from spark.positions import Position, by_id, positions, streams_meant
+from spark import bounds, pushed, ranges, reading, schemas
+from spark.options import EARLIEST, LATEST, OptionError, Options, parse
+from spark.positions import by_id, positions, streams_meant
 from spark.ranges import Range
+from spark.writing import OkmqStreamWriter, OkmqWriter
 from streams.log.client import Log, Op, T
-from streams.log.config import Registered
 from streams.log.errors import StoreUnavailable
 from streams.log.keys import in_memory
 
@@ -48,13 +56,15 @@ def register(session: SparkSession) -> None:
     paths = environment.get("PYTHONPATH", "").split(":")
     if folder not in paths:
         environment["PYTHONPATH"] = ":".join(filter(None, [folder, *paths]))
+    # Spark refuses a source that filters by itself, unless this is on.
+    session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     session.dataSource.register(OkmqDataSource)
 
 
 class OkmqDataSource(DataSource):
-    """Messages of OKMQ streams as rows.
+    """Messages of OKMQ streams as rows, and rows as new messages (``spark.writing``).
 
-    Options (names are case-insensitive):
+    Options of a read (names are case-insensitive):
 
     ``stream``
         required: a name, names separated by commas, or patterns with ``*``. A pattern also picks up streams that
@@ -72,15 +82,21 @@ class OkmqDataSource(DataSource):
     ``endingOffsets``
         batch only: ``latest`` (default), or a JSON object of stream names and the first offset **not** to read
         (as in Spark's Kafka source); a stream that it does not name ends at the latest.
+    ``startingTimestamp``, ``endingTimestamp``
+        RFC 3339 or unix ms, instead of the offsets above, for all streams: the first message at or after it is the
+        first to read, or (batch only) the first not to read.
+    ``startingOffsetsByTimestampStrategy``
+        where a stream has nothing as new as ``startingTimestamp``: ``error`` (default), or ``latest`` to begin at
+        its end.
     ``maxOffsetsPerTrigger``
         streaming only: most offsets in one micro-batch, shared by the streams in proportion to what waits.
     ``rowsPerPartition``, ``minPartitions``
         most offsets in one task (default 50000) and fewest tasks (default 1).
     ``failOnDataLoss``
         ``true`` (default): an offset that was asked for but has gone (retention, purge) ends the read with an
-        error; ``false`` reads on behind the gap. A deleted stream ends a batch in the same way; a streaming query
-        just closes it. A stream in memory whose server does not answer ends a batch with an error, or is left
-        out of it; in a streaming query it waits where it was.
+        error; ``false`` reads on behind the gap, and a warning in Spark's log names it. A deleted stream ends a
+        batch in the same way; a streaming query just closes it. A stream in memory whose server does not answer
+        ends a batch with an error, or is left out of it; in a streaming query it waits where it was.
     ``view``
         ``visible`` (default): what any reader sees. ``archive``: what the history takes: only streams whose
         ``archive`` setting is on, from each one's archived offset on, with what a limit has hidden but what is
@@ -88,7 +104,11 @@ class OkmqDataSource(DataSource):
 
     Columns: ``workspace_id int, stream_id string, stream string, offset long, timestamp timestamp`` (UTC, to the
     millisecond), ``id string, key string, headers map<string,string>, body string`` (the JSON text as sent),
-    ``bytes long`` (UTF-8 bytes of the body). Give ``.schema("offset long, body string")`` to read only some.
+    ``bytes long`` (UTF-8 bytes of the body). Give ``.schema("offset long, body string")`` to read only some: Spark
+    does not tell a Python source which columns a query needs.
+
+    In a batch, comparisons of ``offset``, ``timestamp`` and ``key`` with constants are done here: offsets and times
+    bound what is read of the log, and of messages with other keys no column is built.
 
     Raises:
         OptionError: an option cannot be used.
@@ -108,9 +128,16 @@ class OkmqDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> "OkmqStreamReader":  # noqa: N802
         options = parse(self.options)
-        if options.ending is not None:
-            raise OptionError("Option endingOffsets is for batch reads; a streaming query has no end.")
+        for name, given in (("endingOffsets", options.ending), ("endingTimestamp", options.ending_ms)):
+            if given is not None:
+                raise OptionError(f"Option {name} is for batch reads; a streaming query has no end.")
         return OkmqStreamReader(options, columns(schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        return OkmqWriter(self.options, schema, overwrites=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        return OkmqStreamWriter(self.options, schema, overwrites=overwrite)
 
 
 def columns(schema: StructType) -> pa.Schema:
@@ -146,6 +173,7 @@ class _Reading:
     def __init__(self, options: Options, schema: pa.Schema) -> None:
         self.options = options
         self.arrow_schema = schema
+        self.pushed = pushed.NOTHING
 
     @property
     def is_strict(self) -> bool:
@@ -172,7 +200,12 @@ class _Reading:
             for wanted in partition.ranges:
                 try:
                     yield from reading.batches(
-                        log, wanted, schema=self.arrow_schema, archive=self.options.archive, strict=strict
+                        log,
+                        wanted,
+                        schema=self.arrow_schema,
+                        archive=self.options.archive,
+                        strict=strict,
+                        pushed=self.pushed,
                     )
                 except reading.StreamDeletedError:
                     if strict and not self.closes_quietly:
@@ -184,38 +217,14 @@ class _Reading:
         )
         return [OffsetRanges(each) for each in packed]
 
-    def starts(
-        self, streams: Sequence[Registered], at: Mapping[str, Position], *, default: str
-    ) -> dict[str, int]:
-        """Stream id → first offset to read, as ``startingOffsets`` says.
-
-        Raises:
-            OptionError: a named stream is not among those read, or an offset lies beyond its end.
-            DataLossError: the offset has gone, with ``failOnDataLoss``.
-        """
-        asked = self.options.starting or default
-        _check_named(asked, streams, option="startingOffsets")
-        found = {}
-        for stream in streams:
-            position = at[stream.stream_id]
-            earliest = position.next_offset(archive=self.options.archive)
-            offset = _place(asked, stream.name, earliest=earliest, latest=position.last + 1, default=earliest)
-            if offset > position.last + 1:
-                raise OptionError(
-                    f"Option startingOffsets: {stream.name!r} has no offset {offset} yet; "
-                    f"its last is {position.last}."
-                )
-            if offset < earliest and self.options.fail_on_data_loss:
-                raise reading.DataLossError(
-                    f"Stream {stream.name!r}: offsets {offset} to {earliest - 1} are no longer there (retention or "
-                    "a purge took them); failOnDataLoss=false reads on without them."
-                )
-            found[stream.stream_id] = max(offset, earliest)
-        return found
-
 
 class OkmqReader(_Reading, DataSourceReader):
     """A batch read: a fixed range of offsets of every stream meant."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+        # What a limit has hidden is not found by its time.
+        self.pushed, left = pushed.take(filters, by_time=not self.options.archive)
+        return left
 
     def partitions(self) -> Sequence[InputPartition]:
         return self.pack(self.run(self._plan()))
@@ -227,20 +236,13 @@ class OkmqReader(_Reading, DataSourceReader):
         streams = yield from streams_meant(self.options, strict=True)
         at = yield from positions((each.stream_id for each in streams), strict=self.is_strict)
         streams = [each for each in streams if each.stream_id in at]
-        first = self.starts(streams, at, default=EARLIEST)
-        asked = self.options.ending or LATEST
-        if asked == EARLIEST:
-            raise OptionError("Option endingOffsets='earliest': expected latest or a JSON object of offsets.")
-        _check_named(asked, streams, option="endingOffsets")
+        first = yield from bounds.starts(self.options, streams, at, default=EARLIEST)
+        below = yield from bounds.ends(self.options, streams, at, first)
         found = []
         for stream in streams:
-            end = at[stream.stream_id].last + 1
-            below = _place(asked, stream.name, earliest=first[stream.stream_id], latest=end, default=end)
-            if below > end:
-                raise OptionError(
-                    f"Option endingOffsets: {stream.name!r} has no offset {below - 1} yet; its last is {end - 1}."
-                )
-            found.append(_range(stream, first[stream.stream_id], below - 1))
+            stream_id = stream.stream_id
+            whole = bounds.span(stream, first[stream_id], below[stream_id] - 1)
+            found.append((yield from bounds.narrowed(whole, at[stream_id], stream, self.pushed)))
         return found
 
 
@@ -292,7 +294,8 @@ class OkmqStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
         streams = yield from streams_meant(self.options, strict=True)
         at = yield from positions(each.stream_id for each in streams)
         streams = [each for each in streams if each.stream_id in at]
-        first = self.starts(streams, at, default=EARLIEST if self.options.archive else LATEST)
+        default = EARLIEST if self.options.archive else LATEST
+        first = yield from bounds.starts(self.options, streams, at, default=default)
         return {stream_id: offset - 1 for stream_id, offset in sorted(first.items())}
 
     def _latest(self, start: Mapping[str, int]) -> Op[tuple[dict[str, int], dict[str, int]]]:
@@ -322,39 +325,7 @@ class OkmqStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
             first = start.get(stream_id)
             if first is None:
                 first = position.next_offset(archive=self.options.archive) - 1
-            elif self.options.fail_on_data_loss and not self.options.archive and earliest > first + 1:
-                raise reading.DataLossError(
-                    f"Stream {stream.name!r}: offsets {first + 1} to {earliest - 1} went before they were read "
-                    "(retention or a purge took them); failOnDataLoss=false reads on without them."
-                )
-            found.append(_range(stream, first + 1, end[stream_id]))
+            elif earliest > first + 1 and not self.options.archive:
+                reading.refuse_or_report(stream.name, first + 1, earliest - 1, strict=self.is_strict)
+            found.append(bounds.span(stream, first + 1, end[stream_id]))
         return found
-
-
-def _range(stream: Registered, first: int, last: int) -> Range:
-    return Range(
-        workspace_id=stream.workspace_id,
-        stream_id=stream.stream_id,
-        stream=stream.name,
-        first=first,
-        last=last,
-    )
-
-
-def _check_named(asked: Offsets, streams: Sequence[Registered], *, option: str) -> None:
-    if isinstance(asked, str):
-        return
-    names = {each.name for each in streams}
-    for name in asked:
-        if name not in names:
-            raise OptionError(
-                f"Option {option} names {name!r}, which is not among the streams that are read."
-            )
-
-
-def _place(asked: Offsets, name: str, *, earliest: int, latest: int, default: int) -> int:
-    """The offset that ``startingOffsets`` or ``endingOffsets`` gives a stream."""
-    if isinstance(asked, str):
-        return earliest if asked == EARLIEST else latest
-    offset = asked.get(name, default)
-    return {MAP_EARLIEST: earliest, MAP_LATEST: latest}.get(offset, offset)

@@ -18,13 +18,10 @@ from streams.dataplane.request import LARGEST_AT_ONCE_BYTES
 from streams.decoding import DEEPEST, invalid_json, malformed, too_deep
 from streams.errors import Refusal
 from streams.log.append import BATCH_LIMIT, NOTHING_EXPECTED, Expectation
-from streams.log.entries import NewMessage
+from streams.log.entries import LARGEST_HEADERS_BYTES, LONGEST_ID, LONGEST_TTL_S, NewMessage
 from streams.naming import LONGEST_KEY, key_fault, shortened
 from streams.nesting import is_deeper
 
-LONGEST_ID = 50
-LARGEST_HEADERS_BYTES = 65_536
-LONGEST_TTL_S = 10 * 365 * 86_400
 LARGEST_INTEGER = 2**53 - 1
 LARGEST_EXPECT_BYTES = 1024 * 1024
 MOST_ERRORS = 1000

@@ -23,12 +23,11 @@ from streams.errors import refusal_of
 from streams.log import entries, read
 from streams.log.client import Op
 from streams.log.config import TokenGrant
-from streams.log.entries import Entry
+from streams.log.entries import LONGEST_ID, Entry
 from streams.log.errors import LogError, StreamNotFound
 
 MOST = 10_000
 LONGEST_WAIT_S = 30.0
-LONGEST_ID = 50
 
 SEARCH_WITHIN_S = 5.0
 """How long one request looks through messages for those of a key or an id; the answer then names where to go on."""

@@ -16,6 +16,11 @@ import msgspec
 Entry = Sequence[Any]
 """One raw entry as the server sends it: ``[id, [field, value, …]]``, all bytes."""
 
+LONGEST_ID = 50
+LARGEST_HEADERS_BYTES = 65_536
+LONGEST_TTL_S = 10 * 365 * 86_400
+"""Most characters of an id, bytes of headers as they are stored, and seconds to live of a message."""
+
 
 class NewMessage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A message to append.

@@ -34,6 +34,18 @@ def test_the_url_comes_from_the_environment_when_it_is_not_given() -> None:
     assert parse({"stream": "orders"}, environ=environ).url == "redis://localhost"
 
 
+@pytest.mark.parametrize(
+    "text", ["2026-01-01T00:00:00.0001Z", "2026-01-01T01:00:00.001+01:00", "1767225600001"]
+)
+def test_a_time_is_the_first_millisecond_that_is_not_before_it(text: str) -> None:
+    assert parse({**GOOD, "startingTimestamp": text}).starting_ms == 1_767_225_600_001
+
+
+def test_the_history_is_not_read_by_time() -> None:
+    with pytest.raises(OptionError, match="view=archive"):
+        parse({**GOOD, "view": "archive", "endingTimestamp": "1"})
+
+
 def test_so_does_that_of_the_streams_in_memory() -> None:
     environ = {"OKMQ_MEMORY_REDIS_URL": "redis://localhost:6380"}
     assert parse(GOOD, environ={}).memory_url is None
@@ -68,6 +80,11 @@ def test_without_any_url_the_error_names_both_places() -> None:
         ("rowsPerPartition", "1.5"),
         ("failOnDataLoss", "maybe"),
         ("view", "all"),
+        ("startingTimestamp", "yesterday"),
+        ("startingTimestamp", "2026-01-01"),
+        ("startingTimestamp", "-1"),
+        ("endingTimestamp", "9999999999999999"),
+        ("startingOffsetsByTimestampStrategy", "earliest"),
     ],
 )
 def test_a_refusal_names_the_option_and_the_value(name: str, value: str) -> None:

@@ -60,14 +60,27 @@ def test_gaps_are_passed_over(published: Published) -> None:
     ]
 
 
-def test_offsets_that_went_are_an_error_to_a_strict_reader_only(published: Published) -> None:
+def test_offsets_that_went_are_an_error_to_a_strict_reader_and_a_warning_to_others(
+    published: Published, caplog: pytest.LogCaptureFixture
+) -> None:
     stream = published.stream("s")
     last = published.numbered(stream, 20)
     published.log.run(trim.purge(stream, below=6))
     wanted = whole(published, stream, last)
     assert offsets(published, wanted, strict=False) == list(range(6, 21))
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "spark.reading"]
+    assert said.startswith("Stream 's': offsets 1 to 5 are no longer there")
     with pytest.raises(DataLossError, match="1 to 5"):
         offsets(published, wanted)
+
+
+def test_what_newer_messages_of_a_key_pushed_out_is_seen_by_the_archive_only(published: Published) -> None:
+    stream = published.stream("s", max_messages_per_key=2)
+    published.publish(stream, [NewMessage(id="without a key", body=b"1")])
+    last = published.numbered(stream, 30, key="k")
+    wanted = whole(published, stream, last)
+    assert offsets(published, wanted) == [1, 26, 27, 28, 29, 30, 31]
+    assert offsets(published, wanted, archive=True) == list(range(1, 32))
 
 
 def test_a_stream_that_is_deleted_while_it_is_read_is_said_so(published: Published) -> None:

@@ -10,6 +10,7 @@ from spark import schemas
 from streams.log import trim
 from streams.log.entries import NewMessage
 from tests.spark.published import Published, rows
+from tests.waiting import until
 
 pytestmark = pytest.mark.spark
 
@@ -99,6 +100,23 @@ def test_starting_offsets_are_included_and_ending_ones_are_not(
     ]
     assert read(spark, published, startingOffsets="latest").count() == 0
     assert read(spark, published, startingOffsets='{"a": -1, "b": -2}').count() == 10
+
+
+def test_times_start_and_end_a_read(spark: SparkSession, published: Published) -> None:
+    stream = published.stream("s")
+    published.numbered(stream, 10)
+    early = published.stored(stream)[-1][2]
+    until(lambda: int(published.log.client.time()[0]) * 1000 > early, within_s=5)
+    published.numbered(stream, 5, prefix="later")
+    late = published.stored(stream)[10][2]
+    published.stream("empty")
+    later = {"startingTimestamp": str(late)}
+    assert offsets(read(spark, published, "s", **later, startingOffsets="earliest")) == [11, 12, 13, 14, 15]
+    assert offsets(read(spark, published, "s", endingTimestamp=str(late))) == list(range(1, 11))
+    either = read(spark, published, "*", **later, startingOffsetsByTimestampStrategy="latest")
+    assert offsets(either) == [11, 12, 13, 14, 15]
+    with pytest.raises(AnalysisException, match="'empty' has nothing at or after"):
+        read(spark, published, "*", **later).count()
 
 
 def test_only_the_columns_asked_for_are_built(spark: SparkSession, published: Published) -> None:

@@ -131,13 +131,26 @@ def test_what_went_before_it_was_read_ends_the_query(
     sink.drain(spark, published.options())
     published.numbered(stream, 10, prefix="more")
     published.log.run(trim.purge(stream, below=15))
-    with pytest.raises(StreamingQueryException, match="offsets 11 to 14 went before they were read"):
+    with pytest.raises(StreamingQueryException, match="offsets 11 to 14 are no longer there"):
         sink.drain(spark, published.options())
     sink.drain(spark, published.options(failOnDataLoss="false"))
     assert [row[1] for row in sink.rows] == [*range(1, 11), *range(15, 21)]
 
 
-def test_an_end_is_refused(spark: SparkSession, published: Published, sink: Sink) -> None:
+def test_a_query_starts_at_a_time(spark: SparkSession, published: Published, sink: Sink) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 10)
+    early = published.stored(stream)[-1][2]
+    until(lambda: int(published.log.client.time()[0]) * 1000 > early, within_s=5)
+    published.numbered(stream, 5, prefix="later")
+    sink.drain(spark, published.options(startingTimestamp=str(early + 1)))
+    assert [row[1] for row in sink.rows] == [11, 12, 13, 14, 15]
+
+
+@pytest.mark.parametrize("option", [{"endingOffsets": "latest"}, {"endingTimestamp": "1"}])
+def test_an_end_is_refused(
+    spark: SparkSession, published: Published, sink: Sink, option: dict[str, str]
+) -> None:
     published.stream("a")
-    with pytest.raises(StreamingQueryException, match="endingOffsets is for batch reads"):
-        sink.drain(spark, published.options(endingOffsets="latest"))
+    with pytest.raises(StreamingQueryException, match=r"ending\w+ is for batch reads"):
+        sink.drain(spark, published.options(**option))

@@ -1,0 +1,223 @@
+"""Rows as new messages: ``df.write.format("okmq").mode("append")`` and ``writeStream.format("okmq")``.
+
+Each row brings its message's id, and a stream knows ids for its ``dedup_window``: so a task that Spark runs again,
+and a batch that it repeats after a restart, publish nothing twice.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from spark.options import OptionError, Target, parse_target
+from streams import naming
+from streams.decoding import DEEPEST
+from streams.errors import refusal_of
+from streams.log import append, config
+from streams.log.client import Log
+from streams.log.entries import LARGEST_HEADERS_BYTES, LONGEST_ID, LONGEST_TTL_S, NewMessage
+from streams.log.errors import LogError, StoreUnavailable
+from streams.nesting import is_deeper
+
+COLUMNS: Mapping[str, frozenset[str]] = {
+    "id": frozenset({"string"}),
+    "body": frozenset({"string"}),
+    "key": frozenset({"string"}),
+    "headers": frozenset({"map<string,string>"}),
+    "ttl": frozenset({"int", "bigint"}),
+}
+"""What a row may have: column → its types; ``ttl`` in seconds."""
+
+REQUIRED = ("id", "body")
+
+BATCH_BYTES = 4 * 1024 * 1024
+"""Bytes of bodies that are published with one call; one message at least."""
+
+_is_json = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+class RowError(ValueError):
+    """A row is no message that the stream takes; the message is one sentence for a person."""
+
+
+@dataclass
+class Published(WriterCommitMessage):
+    """What one task did: messages that are new, and those whose ids the stream knew."""
+
+    stored: int = 0
+    duplicates: int = 0
+
+
+class _Writing:
+    """What both writers share; holds no connection: it is pickled."""
+
+    def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrites: bool) -> None:
+        self.target = parse_target(options)
+        _check_columns(schema)
+        if overwrites:
+            raise OptionError(
+                "A stream is only added to: write with mode('append'), a streaming query with outputMode append or "
+                "update."
+            )
+        with closing(self._connect()) as log:
+            self.stream_id, self.patterns = _stream(log, self.target)
+
+    def publish(self, batches: Iterator[pa.RecordBatch]) -> Published:
+        """Publish the rows of one task.
+
+        Raises:
+            RowError: a row cannot be a message; nothing of the call that it was in is published.
+            RuntimeError: the stream refuses what is valid (it is full, sealed, gone), or its store does not answer.
+        """
+        done = Published()
+        with closing(self._connect()) as log:
+            for batch in batches:
+                for messages in _calls(batch, self.patterns):
+                    placed = self._append(log, messages)
+                    fresh = sum(not each.duplicate for each in placed)
+                    done = Published(done.stored + fresh, done.duplicates + len(placed) - fresh)
+        return done
+
+    def _append(self, log: Log, messages: Sequence[NewMessage]) -> list[append.Appended]:
+        try:
+            return log.run(append.append(self.stream_id, messages))
+        except StoreUnavailable as error:
+            raise RuntimeError(
+                f"The store of the streams does not answer: {error} Writing the same rows again is safe."
+            ) from None
+        except LogError as error:
+            raise RuntimeError(refusal_of(error, stream=self.target.stream).message) from None
+
+    def _connect(self) -> Log:
+        return Log(self.target.url, memory_url=self.target.memory_url)
+
+
+class OkmqWriter(_Writing, DataSourceArrowWriter):
+    """A batch write. What a failed job has published stays; the same job again publishes the rest."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Published:
+        return self.publish(iterator)
+
+
+class OkmqStreamWriter(_Writing, DataSourceStreamArrowWriter):
+    """A streaming write."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Published:
+        return self.publish(iterator)
+
+
+def _check_columns(schema: StructType) -> None:
+    allowed = ", ".join(f"{name} {'|'.join(sorted(types))}" for name, types in COLUMNS.items())
+    held = {field.name: field.dataType.simpleString() for field in schema.fields}
+    for name, kind in held.items():
+        if name not in COLUMNS:
+            raise OptionError(f"A message has no column {name!r}; select those of {allowed}.")
+        if kind not in COLUMNS[name]:
+            raise OptionError(
+                f"Column {name!r} of a message is {'|'.join(sorted(COLUMNS[name]))}, not {kind}."
+            )
+    for name in REQUIRED:
+        if name not in held:
+            raise OptionError(f"Column {name!r} is missing: a message is {allowed}.")
+
+
+def _stream(log: Log, target: Target) -> tuple[str, tuple[str, ...]]:
+    """The stream's internal id and the patterns of the keys that it takes."""
+    try:
+        registered = log.run(config.streams())
+        for each in registered:
+            if (each.workspace, each.name, each.internal) == (target.workspace, target.stream, False):
+                settings = log.run(config.stream_settings(each.stream_id)) or {}
+                return each.stream_id, tuple(settings.get("keys", ()))
+    except StoreUnavailable as error:
+        raise RuntimeError(f"The store of the streams does not answer: {error}") from None
+    raise OptionError(f"There is no stream {target.stream!r} in workspace {target.workspace!r}.")
+
+
+def _calls(batch: pa.RecordBatch, patterns: Sequence[str]) -> Iterator[list[NewMessage]]:
+    """The rows of a batch as messages, in calls of bounded size; each is checked before it is given."""
+    call: list[NewMessage] = []
+    size = 0
+    for row in batch.to_pylist():
+        message = _message(row, patterns)
+        if call and (len(call) == append.BATCH_LIMIT or size + len(message.body) > BATCH_BYTES):
+            yield call
+            call, size = [], 0
+        call.append(message)
+        size += len(message.body)
+    if call:
+        yield call
+
+
+def _message(row: Mapping[str, Any], patterns: Sequence[str]) -> NewMessage:
+    """A row as a message.
+
+    Raises:
+        RowError: it is none that the stream takes.
+    """
+    message_id, text, key, ttl = row["id"], row["body"], row.get("key"), row.get("ttl")
+
+    def refuse(sentence: str) -> NoReturn:
+        raise RowError(f"The row with id {message_id!r}: {sentence}")
+
+    if not message_id or len(message_id) > LONGEST_ID:
+        refuse(f"id: expected 1 to {LONGEST_ID} characters.")
+    if text is None:
+        refuse("body: expected JSON text; the JSON null is the text 'null'.")
+    body = text.strip(" \t\n\r").encode()
+    if not _holds_json(body):
+        refuse("body: this is not JSON text, or nested too deep.")
+    if key is not None and (fault := naming.key_fault(key)):
+        refuse(f"key: {fault}")
+    if patterns and (key is None or not naming.matches_any(key, patterns)):
+        refuse(f"key: the stream accepts {', '.join(patterns)}, not {key!r}.")
+    if ttl is not None and not 1 <= ttl <= LONGEST_TTL_S:
+        refuse(f"ttl: expected seconds from 1 to {LONGEST_TTL_S}.")
+    headers = _headers(row.get("headers"), refuse)
+    return NewMessage(id=message_id, body=body, key=key, headers=headers, ttl_s=ttl)
+
+
+def _headers(pairs: Sequence[tuple[str, str | None]] | None, refuse: Any) -> bytes | None:
+    if pairs is None:
+        return None
+    if any(value is None for _, value in pairs):
+        refuse("headers: expected texts; one is null.")
+    packed = msgspec.json.encode(dict(pairs))
+    if len(packed) > LARGEST_HEADERS_BYTES:
+        refuse(f"headers: expected at most {LARGEST_HEADERS_BYTES} bytes.")
+    return packed
+
+
+def _holds_json(body: bytes) -> bool:
+    if is_deeper(body, DEEPEST - 2):
+        return False
+    try:
+        _is_json(body)
+    except msgspec.MsgspecError:
+        return _is_json_with_surrogates(body)
+    return True
+
+
+def _is_json_with_surrogates(body: bytes) -> bool:
+    """Whether it is JSON after all: msgspec does not pass an escaped lone surrogate, which a stream takes."""
+    if b"\\ud" not in body.lower():
+        return False
+    try:
+        json.loads(body, parse_constant=_no_constant)
+    except ValueError:
+        return False
+    return True
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
