@@ -290,6 +290,7 @@ class TokenForm(BootstrapMixin, forms.Form):
             (Scope.PUBLISH, _("publish")),
             (Scope.CONSUME, _("consume")),
             (Scope.MANAGE, _("manage")),
+            (Scope.ERASE, _("erase from the history")),
             (Scope.ADMIN, _("admin (everything)")),
         ],
         widget=forms.CheckboxSelectMultiple(),

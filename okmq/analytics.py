@@ -26,8 +26,9 @@ from okmq.shared_spark import SharedSpark
 from spark.positions import archive_backlog, archived_offsets
 from streams import store
 from streams.log.errors import LogError
-from streams.models import RollupPosition, Run
+from streams.models import Erasure, RollupPosition, Run
 from streams.models.history import Job
+from streams.services import erasures as erasures_service
 from streams.services import history as service
 from streams.services import queries as queries_service
 from streams.services import replays as replays_service
@@ -80,6 +81,7 @@ class Analytics:
                     is_beginning = False
                 if may_be_left_running:
                     service.runs_interrupted()
+                    erasures_service.erasures_interrupted()
                     may_be_left_running = False
                 self.tick()
             except (DatabaseError, LogError) as error:
@@ -105,6 +107,11 @@ class Analytics:
             self.execute(run)
             self.spark.touch()
             return
+        erasure = erasures_service.erasure_take()
+        if erasure is not None:
+            self.erase(erasure)
+            self.spark.touch()
+            return
         if self.spark.is_idle:
             self.spark.release()
         self.stop.wait(POLL_S)
@@ -113,7 +120,7 @@ class Analytics:
         """Do one run and note how it ended."""
         started = time.monotonic()
         try:
-            counts = self._archive(run) if run.job == Job.ARCHIVE else self._rollup(run)
+            counts = self._counts_of(run)
         except (DatabaseError, LogError) as error:
             if self.stop.is_set():
                 return
@@ -131,6 +138,57 @@ class Analytics:
             extra = {"run": run.pk, "job": run.job, "seconds": round(time.monotonic() - started, 3), **counts}
             log.info("The %s run %s is done.", run.job, run.pk, extra=extra)
 
+    def erase(self, erasure: Erasure) -> None:
+        """Do one erasure and note how it ended; what is cut off is done again."""
+        from spark.jobs.rewrite import erase
+
+        try:
+            done = erase(
+                self._session(),
+                self.spark.settings(),
+                stream_id=erasure.stream_id,
+                offset=erasure.offset,
+                key=erasure.key or None,
+            )
+        except Exception as error:
+            if self.stop.is_set():
+                return
+            log.exception("Erasure %s failed.", erasure.pk)
+            erasures_service.erasure_failed(erasure, error=readable(error))
+            self.spark.end_if_dead()
+            return
+        erasures_service.erasure_done(erasure, messages=done.messages, through=done.through)
+
+    def _counts_of(self, run: Run) -> dict[str, int]:
+        """Do a run's job; what it counted."""
+        match run.job:
+            case Job.ARCHIVE:
+                return self._archive(run)
+            case Job.COMPACT:
+                return self._compact(run)
+            case _:
+                return self._rollup(run)
+
+    def _compact(self, run: Run) -> dict[str, int]:
+        from spark.jobs.rewrite import Compacted, compact
+
+        def counts(done: Compacted) -> dict[str, int]:
+            return {"messages": done.messages, "files": done.files, "into": done.into}
+
+        def note(done: Compacted) -> None:
+            service.run_progress(run, progress=0.5, counts=counts(done))
+
+        return counts(compact(self._session(), self.spark.settings(), on_progress=note))
+
+    def _compact_soon_where_needed(self) -> None:
+        """Queue a compaction where a stream has many small files of one day."""
+        from spark.history import History, current_files
+        from spark.jobs.rewrite import small_files
+
+        history = History(self._session(), self.spark.settings().history_url)
+        if small_files(current_files(self.spark.batches().refresh(history))):
+            service.run_request(jobs=[Job.COMPACT], requested_by="schedule")
+
     def _archive(self, run: Run) -> dict[str, int]:
         if store.log().run(archive_backlog()) == 0:
             return {"messages": 0, "bytes": 0, "batches": 0}
@@ -142,7 +200,9 @@ class Analytics:
         def counts(progress: ArchiveProgress) -> dict[str, int]:
             return {"messages": progress.messages, "bytes": progress.bytes, "batches": progress.batches}
 
-        return counts(archive(self._session(), self.spark.settings(), on_progress=note))
+        done = archive(self._session(), self.spark.settings(), on_progress=note)
+        self._compact_soon_where_needed()
+        return counts(done)
 
     def _rollup(self, run: Run) -> dict[str, int]:
         archived = store.log().run(archived_offsets())

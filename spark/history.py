@@ -8,6 +8,9 @@ Layout, under one folder or URL:
     _log/pending.json          a batch that is written but not yet in its place
     _staging/                  a batch that is being written
 
+A batch may also put files in the place of others (``rewrite``): small ones together, or without what was erased. The
+others are removed once it counts.
+
 A batch counts from the moment its entry stands in the log. Its files are written aside first; then the pending
 entry says where they belong, and from there on the batch is only ever completed, never written again. So a crash
 at any moment leaves either nothing, or something that ``settle`` completes (docs/adr/0003).
@@ -15,8 +18,8 @@ at any moment leaves either nothing, or something that ``settle`` completes (doc
 
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
@@ -24,6 +27,9 @@ from pyspark.sql import functions as sf
 
 from spark.files import Files
 from spark.schemas import HISTORY, PARTITION_COLUMNS
+
+MOVED_ON = ("HistoryMovedOn", "FILE_NOT_EXIST", "PATH_NOT_FOUND")
+"""What Spark's errors say where a reader's files were rewritten, or the log went on into the history, under it."""
 
 STAGING = "_staging"
 PENDING = "_log/pending.json"
@@ -56,6 +62,8 @@ class Batch:
         files: what it added; none where all of its offsets were empty.
         staging: the folder that the files were first written to.
         written_ms: when it was read from the streams.
+        removed: files of earlier batches that no longer count. Such a batch is a rewrite: it moves no offsets, and
+            Spark knows nothing of it.
     """
 
     number: int
@@ -66,6 +74,11 @@ class Batch:
     files: list[HistoryFile]
     staging: str
     written_ms: int
+    removed: list[str] = field(default_factory=list)
+
+    @property
+    def is_rewrite(self) -> bool:
+        return bool(self.removed)
 
     @property
     def messages(self) -> int:
@@ -74,6 +87,13 @@ class Batch:
     @property
     def bytes(self) -> int:
         return sum(file.bytes for file in self.files)
+
+
+def current_files(batches: Iterable[Batch]) -> list[HistoryFile]:
+    """The files that count, of all batches, in the order of the batches given."""
+    known = list(batches)
+    removed = {path for batch in known for path in batch.removed}
+    return [file for batch in known for file in batch.files if file.path not in removed]
 
 
 class History:
@@ -87,6 +107,9 @@ class History:
         """Complete the batch that a crash left half-way, if there is one."""
         text = self.files.read(PENDING)
         if text is None:
+            last = self.last()
+            if last is not None:
+                self._remove(last.removed)  # the crash may have come just before
             return
         batch = msgspec.json.decode(text, type=Batch)
         for n, file in enumerate(batch.files):
@@ -96,15 +119,51 @@ class History:
         self.files.rename(PENDING, _entry(batch.number))
         self.files.write(HEAD, str(batch.number))
         self.files.delete(STAGING)
+        self._remove(batch.removed)
+
+    def forget_unfinished(self) -> None:
+        """Remove what a crash left aside before it was a batch; messages may be in it."""
+        self.files.delete(STAGING)
+
+    def _remove(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self.files.delete(path)
 
     def append(
         self, rows: DataFrame, *, query: str, batch_id: int, start: Mapping[str, int], end: Mapping[str, int]
     ) -> Batch:
         """Add a batch of ``schemas.MESSAGES``; a batch that is already there is not added again."""
         self.settle()
+        before = next(self.archived(), None)
+        if before is not None and (before.query, before.batch_id) == (query, batch_id):
+            return before
+        return self._add(rows, query=query, batch_id=batch_id, start=dict(start), end=dict(end), removed=[])
+
+    def rewrite(self, files: Sequence[HistoryFile], rows: DataFrame, *, messages: int) -> Batch:
+        """Put rows in the place of files, all at once.
+
+        Args:
+            messages: how many rows there have to be.
+
+        Raises:
+            RuntimeError: there were more or fewer; everything is as it was.
+        """
+        self.settle()
+        removed = [file.path for file in files]
+        return self._add(rows, query="", batch_id=0, start={}, end={}, removed=removed, messages=messages)
+
+    def _add(
+        self,
+        rows: DataFrame,
+        *,
+        query: str,
+        batch_id: int,
+        start: dict[str, int],
+        end: dict[str, int],
+        removed: list[str],
+        messages: int | None = None,
+    ) -> Batch:
         last = self.last()
-        if last is not None and (last.query, last.batch_id) == (query, batch_id):
-            return last
         number = 1 if last is None else last.number + 1
         written_ms = int(time.time() * 1000)
         # A name of its own: the JVM of a driver that was killed may still be writing an earlier attempt.
@@ -113,12 +172,15 @@ class History:
             number=number,
             query=query,
             batch_id=batch_id,
-            start=dict(start),
-            end=dict(end),
+            start=start,
+            end=end,
             files=self._write_aside(rows, staging=staging, number=number),
             staging=staging,
             written_ms=written_ms,
+            removed=removed,
         )
+        if messages is not None and batch.messages != messages:
+            raise RuntimeError(f"{batch.messages} messages were written where {messages} were expected.")
         self.files.write(PENDING, msgspec.json.encode(batch).decode())
         self.settle()
         return batch
@@ -143,10 +205,17 @@ class History:
             yield found
             found = self.batch(found.number - 1)
 
+    def archived(self) -> Iterator[Batch]:
+        """The batches that brought messages from the streams, from the newest to the first."""
+        return (batch for batch in self.newest_first() if not batch.is_rewrite)
+
+    def current_files(self) -> list[HistoryFile]:
+        """The files that count."""
+        return current_files(self.newest_first())
+
     def messages(self, *, stream_id: str | None = None) -> DataFrame:
         """Every message that counts, of one stream or of all, ``schemas.HISTORY``."""
-        files = (file for batch in self.newest_first() for file in batch.files)
-        return self.read(file for file in files if stream_id in {None, file.stream_id})
+        return self.read(file for file in self.current_files() if stream_id in {None, file.stream_id})
 
     def read(self, files: Iterable[HistoryFile]) -> DataFrame:
         """The messages in these files, ``schemas.HISTORY``."""
@@ -199,6 +268,12 @@ class History:
                 )
             )
         return files
+
+
+def moved_on(error: BaseException) -> bool:
+    """Whether a read failed only because the history moved on under it: begun again it finds where things are now."""
+    said = str(error)
+    return any(sign in said for sign in MOVED_ON)
 
 
 def _entry(number: int) -> str:

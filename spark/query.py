@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from spark import plans, tables
+from spark.history import moved_on
 from spark.jobs.settings import JobSettings
 from spark.tables import KnownBatches, Seen
 
@@ -69,11 +70,11 @@ def ask(
     own.conf.set("spark.sql.execution.topKSortFallbackThreshold", rows_in_heap)
     own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 1000)
     for attempt in range(1, ATTEMPTS + 1):
-        tables.offer(own, settings, checked.tables, seen=seen, known=known)
         try:
+            tables.offer(own, settings, checked.tables, seen=seen, known=known)
             return _collected(plans.analyzed(own, checked), limit=limit)
         except (PySparkException, Py4JJavaError) as error:
-            if "HistoryMovedOn" in str(error):
+            if moved_on(error):
                 if attempt == ATTEMPTS:
                     raise QueryFailed("The history moved on each time this was tried; ask again.") from error
             elif isinstance(error, PySparkException):

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from spark import ranges, reading, tables
+from spark.history import moved_on
 from spark.jobs.settings import JobSettings
 from spark.positions import positions
 from spark.tables import Bounds, KnownBatches
@@ -119,7 +120,7 @@ class PastRange:
             try:
                 return over(self._frame(first, last)).toArrow()
             except Exception as error:
-                if "HistoryMovedOn" not in str(error):
+                if not moved_on(error):
                     raise
         return over(self._frame(first, last)).toArrow()
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from spark.history import Batch, History, HistoryFile
+from spark.history import Batch, History, HistoryFile, current_files
 from spark.jobs.settings import JobSettings
 from spark.positions import Position, positions
 from spark.tail import TailRange, live_tail
@@ -158,11 +158,11 @@ def messages(
         at = log.run(positions((each.stream_id for each in streams), strict=True))
     history = History(session, settings.history_url)
     ends: dict[str, int] = {}
-    files = []
     wanted = set(at)
-    for batch in known.refresh(history):
+    batches = known.refresh(history)
+    for batch in batches:
         ends |= {stream_id: last for stream_id, last in batch.end.items() if stream_id in wanted}
-        files += [file for file in batch.files if file.stream_id in wanted and bounds.meet(file)]
+    files = [file for file in current_files(batches) if file.stream_id in wanted and bounds.meet(file)]
     columns = [name for name, _ in COLUMNS["messages"]]
     tail = [
         _tail_range(each, at[each.stream_id], ends.get(each.stream_id, 0), bounds)

@@ -12,6 +12,7 @@ from streams.exchange import note_caller
 from streams.models import (
     DEFAULT_WORKSPACE,
     AlertRule,
+    Erasure,
     Group,
     Membership,
     Policy,
@@ -274,6 +275,21 @@ def replay_for(caller: Caller, replay_id: int | None, *, may: str) -> Replay:
     if replay is None or not may_see(caller, replay):
         raise Refusal("replay_not_found", "There is no such replay.")
     return replay
+
+
+def erasure_for(caller: Caller, erasure_id: int | None, *, may: str) -> Erasure:
+    """An erasure in the caller's workspace.
+
+    Raises:
+        Refusal: ``forbidden`` without the scope; ``erasure_not_found``, also where its stream lies outside the patterns
+            that narrow the caller.
+    """
+    caller.demand(may)
+    found = Erasure.objects.filter(workspace=caller.workspace)
+    erasure = None if erasure_id is None else found.filter(pk=erasure_id).first()
+    if erasure is None or not bearer.streams_cover(caller.streams, erasure.stream):
+        raise Refusal("erasure_not_found", "There is no such erasure.")
+    return erasure
 
 
 def may_see(caller: Caller, replay: Replay) -> bool:

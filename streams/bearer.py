@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Collection
 
-SCOPES = ("read", "publish", "consume", "manage", "admin")
+SCOPES = ("read", "publish", "consume", "manage", "erase", "admin")
 TOKEN_PREFIX = "okmq_"
 SHOWN_PREFIX_LENGTH = 10
 

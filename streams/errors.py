@@ -39,6 +39,7 @@ STATUS = {
     "query_not_found": 404,
     "removal_not_found": 404,
     "replay_not_found": 404,
+    "erasure_not_found": 404,
     "method_not_allowed": 405,
     "request_timeout": 408,
     "stream_exists": 409,

@@ -104,7 +104,7 @@ class _ArchiveRun:
         """Complete and publish what an earlier run could not, and count what waits."""
         self.history.settle()
         has_checkpoint = self.checkpoint.exists("metadata")
-        for batch in self.history.newest_first():
+        for batch in self.history.archived():
             # Without a checkpoint a stream that is not told would be archived again from where it was told last.
             self._publish(batch, strict=not has_checkpoint)
             if has_checkpoint:

@@ -123,11 +123,13 @@ def _new_files(
     """
     files: list[HistoryFile] = []
     reached: dict[str, int] = {}
+    rewritten: set[str] = set()
     open_ = set(behind)
     for batch in history.newest_first() if open_ else []:
         for stream_id in open_ & batch.end.keys():
             reached.setdefault(stream_id, batch.end[stream_id])
-        files += _wanted_files(batch, open_, counted)
+        files += [file for file in _wanted_files(batch, open_, counted) if file.path not in rewritten]
+        rewritten.update(batch.removed)
         open_ -= {stream_id for stream_id, start in batch.start.items() if start <= counted.get(stream_id, 0)}
         if not open_:
             break

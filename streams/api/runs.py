@@ -23,7 +23,7 @@ PATH = "/api/v1/analytics/runs/"
 class RunWanted(Strict):
     """Which job to run."""
 
-    job = OneOf(choices=Job.values, required=False, help_text="None: all of them, in order.")
+    job = OneOf(choices=Job.values, required=False, help_text="None: `archive`, then `rollup`.")
 
 
 class RunObject(serializers.Serializer):  # type: ignore[type-arg]

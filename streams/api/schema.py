@@ -21,6 +21,7 @@ PATH_PARAMETERS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "run_id": ("The run's id.", {"type": "integer", "minimum": 1}),
     "query_id": ("The query's id.", {"type": "integer", "minimum": 1}),
     "replay_id": ("The replay's id.", {"type": "integer", "minimum": 1}),
+    "erasure_id": ("The erasure's id.", {"type": "integer", "minimum": 1}),
     "group": ("The group's name, case-sensitive.", {"type": "string", "pattern": f"^{naming.NAME}$"}),
     "key": (
         "A message key.",

@@ -6,6 +6,7 @@ from django.urls import URLPattern, re_path
 from django.views.decorators.csrf import csrf_exempt
 
 from streams.api.alerts import AlertRulesView, AlertRuleView, AlertsView, AlertTryView
+from streams.api.erasures import ErasuresView, ErasureView
 from streams.api.errors import not_found
 from streams.api.events import EventsView
 from streams.api.groups import (
@@ -87,6 +88,8 @@ urlpatterns = [
     at("analytics/replays/<replay_id>", ReplayView.as_view(), "replay"),
     at("analytics/replays/<replay_id>/start", ReplayStartView.as_view(), "replay-start"),
     at("analytics/replays/<replay_id>/pause", ReplayPauseView.as_view(), "replay-pause"),
+    at("analytics/erasures", ErasuresView.as_view(), "erasures"),
+    at("analytics/erasures/<erasure_id>", ErasureView.as_view(), "erasure"),
     at("analytics/query", SqlQueriesView.as_view(), "queries"),
     at("analytics/query/<query_id>", SqlQueryView.as_view(), "query"),
     at("schema", SchemaView.as_view(), "schema"),

@@ -49,7 +49,7 @@ class TokenGrant:
     Attributes:
         id: the token's database id.
         workspace, workspace_id: where it acts.
-        scopes: ``read``, ``publish``, ``consume``, ``manage``, ``admin``.
+        scopes: ``read``, ``publish``, ``consume``, ``manage``, ``erase``, ``admin``.
         streams: name patterns that narrow it; empty is every stream.
         expires_ms: unix ms, or None.
         rate_limit, rate_burst: requests a second and at once, or None for no bound.

@@ -2,6 +2,7 @@
 
 from streams.models.alert import Alert, AlertRule, Notification
 from streams.models.demo import DemoRun
+from streams.models.erasure import Erasure
 from streams.models.event import ChainCheck, Event, EventHead
 from streams.models.group import Group
 from streams.models.group_loss import GroupLoss
@@ -33,6 +34,7 @@ __all__ = [
     "Cap",
     "ChainCheck",
     "DemoRun",
+    "Erasure",
     "Event",
     "EventHead",
     "FailedLogins",

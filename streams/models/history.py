@@ -15,6 +15,7 @@ class RunState(models.TextChoices):
 class Job(models.TextChoices):
     ARCHIVE = "archive"
     ROLLUP = "rollup"
+    COMPACT = "compact"
 
 
 class Run(models.Model):

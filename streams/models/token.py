@@ -15,6 +15,7 @@ class Scope(models.TextChoices):
     PUBLISH = "publish"
     CONSUME = "consume"
     MANAGE = "manage"
+    ERASE = "erase"
     ADMIN = "admin"
 
 

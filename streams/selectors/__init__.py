@@ -1,6 +1,7 @@
 """Reading: rows together with how they stand in the log. One module a subject; callers import them from here."""
 
 from streams.selectors.alerts import alerts_firing, alerts_firing_count, alerts_latest, back_test
+from streams.selectors.erasures import erasures_latest
 from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove, first_fault
 from streams.selectors.events import EventsWanted, events_found, events_latest, events_page
 from streams.selectors.forecasts import retention_outlook
@@ -101,6 +102,7 @@ __all__ = [
     "demo_of",
     "effects_of",
     "entries_page",
+    "erasures_latest",
     "events_exported",
     "events_found",
     "events_latest",

@@ -18,6 +18,7 @@ from streams.log.keys import GroupName
 from streams.services import (
     alerts,
     chain_checks,
+    erasures,
     group_repairs,
     history,
     queries,
@@ -202,6 +203,7 @@ class Worker:
                 await sync_to_async(history.runs_refuse)(reason=reason)
                 await sync_to_async(queries.queries_refuse)(reason=reason)
                 await sync_to_async(replays.replays_refuse)(reason=reason)
+                await sync_to_async(erasures.erasures_refuse)(reason=reason)
 
     async def _record_removals(self, samples: Sequence[Sample]) -> None:
         """Events of what went: from notes what people took away, the rest of what is gone as retention's."""

@@ -54,6 +54,13 @@ HALF_IN_PLACE = CrashPoint(
 )
 NOT_COUNTING = CrashPoint("in-place-not-counting", Files, "rename", lambda source, _: source == PENDING)
 OLD_HEAD = CrashPoint("counting-with-an-old-head", Files, "write", lambda path, _: path == HEAD)
+NOT_REMOVED = CrashPoint(
+    "counting-and-nothing-removed",
+    Files,
+    "delete",
+    lambda path: path.endswith(".parquet"),
+)
+HALF_REMOVED = CrashPoint("half-removed", Files, "delete", lambda path: path.endswith("2-0.parquet"))
 NOT_PUBLISHED = CrashPoint(
     "counting-but-spark-does-not-know", _ArchiveRun, "_publish", lambda batch: batch.number == 2
 )

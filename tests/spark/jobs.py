@@ -17,18 +17,16 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def job_process(
-    job: str, settings: JobSettings, log: Path, *, max_offsets: int | None = None
+    job: str, settings: JobSettings, log: Path, *, patch: str = "pass", master: str = "local[2]"
 ) -> "subprocess.Popen[bytes]":
-    """Start ``python -m spark.jobs.<job>`` with these settings; smaller micro-batches where asked for."""
-    command = [sys.executable, "-m", f"spark.jobs.{job}"]
-    if max_offsets is not None:
-        code = f"from spark.jobs import {job} as job; job.MAX_OFFSETS = {max_offsets}; job.main()"
-        command = [sys.executable, "-c", code]
+    """Start ``python -m spark.jobs.<job>`` with these settings; ``patch`` may make it take smaller steps."""
+    code = f"from spark.jobs import {job} as job; {patch}; job.main()"
+    command = [sys.executable, "-c", code]
     environ = environment(
         OKMQ_REDIS_URL=settings.redis_url,
         OKMQ_HISTORY_URL=settings.history_url,
         OKMQ_DATA_DIR=str(settings.spark_dir.parent),
-        OKMQ_SPARK_MASTER="local[2]",
+        OKMQ_SPARK_MASTER=master,
     )
     with log.open("ab") as out:
         return subprocess.Popen(command, cwd=PROJECT, env=environ, stdout=out, stderr=out)

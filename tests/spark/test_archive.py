@@ -107,7 +107,7 @@ def test_a_killed_driver_loses_and_doubles_nothing(
         return lambda: (last := history.last()) is not None and last.number >= number
 
     for reached in (1, 3):
-        driver = job_process("archive", settings_of_job, tmp_path / "log", max_offsets=1000)
+        driver = job_process("archive", settings_of_job, tmp_path / "log", patch="job.MAX_OFFSETS = 1000")
         try:
             until(has(reached), within_s=120)
         finally:

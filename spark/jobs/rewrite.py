@@ -1,0 +1,176 @@
+"""Rewrites files of the history: many small ones as few, or without messages that must not be kept.
+
+    python -m spark.jobs.rewrite
+
+puts small files together; an erasure is asked for over the API.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as sf
+
+from spark.history import History, HistoryFile
+from spark.jobs.settings import JobSettings, main_session
+
+SMALL_BYTES = 32 * 1024 * 1024
+"""Bytes of bodies up to which a file is small."""
+
+LEAST_FILES = 16
+"""Small files of one stream and day from which on they are put together."""
+
+ROUND_BYTES = 256 * 1024 * 1024
+ROUND_FILES = 500
+"""Bytes of bodies and files that one rewrite reads; it is repeated until all is done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """Files that were there before and that are there instead, and the messages in them."""
+
+    files: int = 0
+    into: int = 0
+    messages: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """Messages that are gone from the history, the files that they were in, and how far it reached."""
+
+    messages: int = 0
+    files: int = 0
+    through: int = 0
+
+
+def compact(
+    session: SparkSession,
+    settings: JobSettings,
+    *,
+    on_progress: Callable[[Compacted], None] = lambda done: None,
+) -> Compacted:
+    """Put small files of a stream and day together, wherever there are many."""
+    history = History(session, settings.history_url)
+    history.settle()
+    done = Compacted()
+    # What was too much for one file is not tried again: each round takes what the last one has left.
+    for files in list(_rounds(small_files(history.current_files()))):
+        rows = (
+            history.read(files)
+            .repartition("workspace_id", "stream_id", "day")
+            .sortWithinPartitions("workspace_id", "stream_id", "day", "offset")
+        )
+        batch = history.rewrite(files, rows, messages=sum(file.messages for file in files))
+        done = Compacted(
+            files=done.files + len(files),
+            into=done.into + len(batch.files),
+            messages=done.messages + batch.messages,
+        )
+        on_progress(done)
+    return done
+
+
+def small_files(files: Iterable[HistoryFile]) -> list[list[HistoryFile]]:
+    """The small files of each stream and day that has many, in the order of their offsets, cut where a file is full."""
+    small = sorted(
+        (file for file in files if file.bytes < SMALL_BYTES), key=lambda file: (_folder(file), file.first)
+    )
+    found = []
+    for _, held in groupby(small, _folder):
+        group = list(held)
+        if len(group) >= LEAST_FILES:
+            found += [part for part in _filled(group) if len(part) > 1]
+    return found
+
+
+def _filled(group: Sequence[HistoryFile]) -> Iterator[list[HistoryFile]]:
+    part: list[HistoryFile] = []
+    for file in group:
+        if part and sum(each.bytes for each in part) + file.bytes > ROUND_BYTES:
+            yield part
+            part = []
+        part.append(file)
+    if part:
+        yield part
+
+
+def _rounds(groups: Iterable[list[HistoryFile]]) -> Iterator[list[HistoryFile]]:
+    """Groups put together as far as one rewrite takes them, never two of one stream and day."""
+    files: list[HistoryFile] = []
+    folders: set[str] = set()
+    size = 0
+    for group in groups:
+        more = sum(file.bytes for file in group)
+        is_full = size + more > ROUND_BYTES or len(files) + len(group) > ROUND_FILES
+        if files and (is_full or _folder(group[0]) in folders):
+            yield files
+            files, folders, size = [], set(), 0
+        files = [*files, *group]
+        folders.add(_folder(group[0]))
+        size += more
+    if files:
+        yield files
+
+
+def _folder(file: HistoryFile) -> str:
+    return file.path.rpartition("/")[0]
+
+
+def erase(
+    session: SparkSession,
+    settings: JobSettings,
+    *,
+    stream_id: str,
+    offset: int | None = None,
+    key: str | None = None,
+) -> Erased:
+    """Take the message at an offset, or all messages of a key, out of the history of one stream.
+
+    The files that held them are written anew without them and then removed. Cut off at any moment, it is done again.
+    """
+    history = History(session, settings.history_url)
+    history.settle()
+    history.forget_unfinished()
+    files = [file for file in history.current_files() if file.stream_id == stream_id]
+    through = max((file.last for file in files), default=0)
+    if offset is not None:
+        files = [file for file in files if file.first <= offset <= file.last]
+    unwanted = sf.col("offset").eqNullSafe(offset or 0) if key is None else sf.col("key").eqNullSafe(key)
+    messages = rewritten = 0
+    for part in _parts(files):
+        holding = _holding(history, part, unwanted)
+        if holding:
+            hit = [file for file in part if file.path in holding]
+            left = sum(file.messages for file in hit) - sum(holding.values())
+            history.rewrite(hit, history.read(hit).where(~unwanted), messages=left)
+            messages, rewritten = messages + sum(holding.values()), rewritten + len(hit)
+    return Erased(messages=messages, files=rewritten, through=through)
+
+
+def _parts(files: Sequence[HistoryFile]) -> Iterator[list[HistoryFile]]:
+    for group in _filled(files):
+        for at in range(0, len(group), ROUND_FILES):
+            yield group[at : at + ROUND_FILES]
+
+
+def _holding(history: History, files: Sequence[HistoryFile], wanted: Column) -> dict[str, int]:
+    """Path → how many of the wanted messages a file holds, of those that hold any."""
+    path_of = {file.path.rpartition("/")[2]: file.path for file in files}
+    name = sf.col("_metadata.file_name").alias("name")
+    found = (
+        history.read(files).where(wanted).groupBy(name).agg(sf.count(sf.lit(1)).alias("messages")).collect()
+    )
+    return {path_of[row["name"]]: row.messages for row in found}
+
+
+def main() -> None:
+    """Put small files together, with the settings of the environment."""
+    settings = JobSettings.from_environ()
+    with main_session(settings) as session:
+        done = compact(session, settings)
+        print(f"{done.files} files with {done.messages} messages are {done.into} now.")
+
+
+if __name__ == "__main__":
+    main()

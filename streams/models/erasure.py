@@ -1,0 +1,41 @@
+"""Erasures: messages that must not be kept, taken out of the history."""
+
+from typing import ClassVar
+
+from django.db import models
+
+from streams.models.history import RunState
+from streams.models.workspace import Workspace
+
+
+class Erasure(models.Model):
+    """One message, or all messages of one key, that somebody had taken out of a stream's history.
+
+    Attributes:
+        stream: its name when it was asked for; ``stream_id`` says which stream that was.
+        offset, key: one of the two; the key is forgotten once it is done.
+        key_sha256: what is kept of it, to show that it was this one.
+        messages: how many were in the history.
+        through: the last offset that the history had of the stream.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="erasures")
+    stream = models.CharField(max_length=50)
+    stream_id = models.CharField(max_length=12)
+    offset = models.PositiveBigIntegerField(null=True)
+    key = models.CharField(max_length=255, blank=True, default="")
+    key_sha256 = models.CharField(max_length=64, blank=True, default="")
+    state = models.CharField(max_length=20, choices=RunState.choices, default=RunState.QUEUED, db_index=True)
+    messages = models.PositiveBigIntegerField(null=True)
+    through = models.PositiveBigIntegerField(null=True)
+    error = models.TextField(blank=True, default="")
+    requested_by = models.CharField(max_length=200)
+    address = models.CharField(max_length=64, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+
+    def __str__(self) -> str:
+        return f"erasure {self.pk} in {self.stream}: {self.state}"

@@ -1,0 +1,114 @@
+"""Erasures from the history: asked for by those who must, done by the analytics process, each step an event."""
+
+import hashlib
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from streams.access import Actor, Caller, stream_for
+from streams.errors import Refusal
+from streams.models import Erasure
+from streams.models.history import RunState
+from streams.services.events import event_record
+
+MOST_UNFINISHED = 100
+"""Erasures of one workspace that wait or run at a time."""
+
+UNFINISHED = (RunState.QUEUED, RunState.RUNNING)
+
+
+def erasure_request(caller: Caller, *, stream: str, offset: int | None = None, key: str = "") -> Erasure:
+    """Have one message, or all messages of a key, taken out of a stream's history.
+
+    Raises:
+        Refusal: ``forbidden`` without the scope ``erase``; ``stream_not_found``; ``operation_denied`` where the stream
+            has ``deny_delete``; ``history_off``; ``rate_limited``.
+    """
+    found = stream_for(caller, stream, may="erase")
+    if found.deny_delete:
+        raise Refusal("operation_denied", f"Stream {found.name!r} has deny_delete set.", switch="deny_delete")
+    if not settings.ENV.history:
+        raise Refusal("history_off", "The history is switched off here (OKMQ_HISTORY=off).")
+    with transaction.atomic():
+        waiting = Erasure.objects.filter(workspace=caller.workspace, state__in=UNFINISHED).count()
+        if waiting >= MOST_UNFINISHED:
+            raise Refusal(
+                "rate_limited",
+                f"{waiting} erasures of this workspace are not done yet; wait for one.",
+                headers={"Retry-After": "60"},
+            )
+        erasure = Erasure.objects.create(
+            workspace=caller.workspace,
+            stream=found.name,
+            stream_id=found.stream_id,
+            offset=offset,
+            key=key,
+            key_sha256=hashlib.sha256(key.encode()).hexdigest() if key else "",
+            requested_by=caller.actor.name[:200],
+            address=caller.actor.address[:64],
+        )
+        _recorded(erasure, "requested")
+    return erasure
+
+
+def erasure_take() -> Erasure | None:
+    """The oldest erasure that waits, now running."""
+    with transaction.atomic():
+        waiting = Erasure.objects.select_for_update().filter(state=RunState.QUEUED).order_by("id")
+        erasure = waiting.first()
+        if erasure is not None:
+            erasure.state = RunState.RUNNING
+            erasure.save(update_fields=["state"])
+        return erasure
+
+
+def erasures_interrupted() -> int:
+    """Have what a dead process left half done begun again; returns how many."""
+    return Erasure.objects.filter(state=RunState.RUNNING).update(state=RunState.QUEUED)
+
+
+def erasure_done(erasure: Erasure, *, messages: int, through: int) -> None:
+    """It is out of the history; its key is forgotten here, too."""
+    erasure.messages, erasure.through = messages, through
+    _ended(erasure, RunState.SUCCEEDED)
+
+
+def erasure_failed(erasure: Erasure, *, error: str) -> None:
+    """It could not be done; some of it may be."""
+    erasure.error = error
+    _ended(erasure, RunState.FAILED)
+
+
+def erasures_refuse(*, reason: str) -> int:
+    """End what nothing will work on, with the reason; returns how many."""
+    waiting = list(Erasure.objects.filter(state__in=UNFINISHED))
+    for erasure in waiting:
+        erasure_failed(erasure, error=reason)
+    return len(waiting)
+
+
+def _ended(erasure: Erasure, state: RunState) -> None:
+    erasure.state, erasure.key, erasure.finished_at = state, "", timezone.now()
+    with transaction.atomic():
+        erasure.save()
+        _recorded(erasure, "done" if state == RunState.SUCCEEDED else "failed")
+
+
+def _recorded(erasure: Erasure, verb: str) -> None:
+    # Events are for ever, and a key may be what has to be forgotten: so they have its digest only.
+    what = f"offset {erasure.offset}" if erasure.offset is not None else "a key"
+    event_record(
+        erasure.workspace,
+        kind=f"history.erasure_{verb}",
+        actor=Actor(erasure.requested_by, erasure.address),
+        stream=erasure.stream,
+        after={
+            "erasure": erasure.pk,
+            "offset": erasure.offset,
+            "key_sha256": erasure.key_sha256 or None,
+            "messages": erasure.messages,
+            "through": erasure.through,
+        },
+        summary=f"Erasure {erasure.pk} of {what} from the history of {erasure.stream}: {verb}.",
+    )

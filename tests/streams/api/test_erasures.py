@@ -1,0 +1,117 @@
+"""Erasures over HTTP: who may ask, what is refused, what is told of it. Spark is not here."""
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from streams.models import Erasure, Event
+from streams.services import erasures as service
+from tests.streams.api.conftest import Api, caller, code, fields
+
+PATH = "analytics/erasures"
+
+
+@pytest.fixture(autouse=True)
+def no_erasures(database: None) -> None:
+    Erasure.objects.all().delete()
+
+
+@pytest.fixture
+def owner(owner: Api) -> Api:
+    for name in ("a", "b"):
+        assert owner.post("streams", {"name": name}).status_code == 201
+    return owner
+
+
+def test_a_key_is_known_only_until_it_is_erased(owner: Api) -> None:
+    answer = owner.post(PATH, {"stream": "a", "key": "customers.8817"})
+    shown = answer.json()
+    digest = hashlib.sha256(b"customers.8817").hexdigest()
+    assert (answer.status_code, answer.headers["Location"]) == (202, shown["url"])
+    assert (shown["state"], shown["offset"], shown["key_sha256"], shown["messages"]) == (
+        "queued",
+        None,
+        digest,
+        None,
+    )
+    taken = service.erasure_take()
+    assert taken is not None
+    assert taken.key == "customers.8817"
+    assert service.erasure_take() is None
+    service.erasure_done(taken, messages=3, through=900)
+    done = owner.get(f"{PATH}/{shown['id']}").json()
+    assert (done["state"], done["messages"], done["through"], done["error"]) == ("succeeded", 3, 900, None)
+    assert owner.get(PATH).json() == [done]
+    events = Event.objects.filter(workspace=owner.workspace.name, kind__startswith="history.erasure_")
+    assert [event.kind for event in events.order_by("id")] == [
+        "history.erasure_requested",
+        "history.erasure_done",
+    ]
+    assert Erasure.objects.get().key == ""
+    assert not [event for event in events if "8817" in f"{event.summary}{event.before}{event.after}"]
+
+
+def test_one_that_a_dead_process_left_is_done_again_and_a_failure_says_why(owner: Api) -> None:
+    owner.post(PATH, {"stream": "a", "offset": 7})
+    assert service.erasure_take() is not None
+    assert service.erasures_interrupted() == 1
+    again = service.erasure_take()
+    assert again is not None
+    service.erasure_failed(again, error="The disk is full.")
+    (shown,) = owner.get(PATH).json()
+    assert (shown["state"], shown["error"], shown["offset"]) == ("failed", "The disk is full.", 7)
+
+
+def test_it_ends_with_the_reason_where_nothing_will_work_on_it(owner: Api) -> None:
+    owner.post(PATH, {"stream": "a", "offset": 7})
+    assert service.erasures_refuse(reason="Java is missing.") == 1
+    assert owner.get(PATH).json()[0]["error"] == "Java is missing."
+
+
+@pytest.mark.parametrize(
+    ("sent", "field"),
+    [
+        ({"stream": "a"}, "offset"),
+        ({"stream": "a", "offset": 1, "key": "k"}, "offset"),
+        ({"offset": 1}, "stream"),
+        ({"stream": "a", "offset": 0}, "offset"),
+        ({"stream": "a", "offset": "1"}, "offset"),
+        ({"stream": "a", "key": "eu.*"}, "key"),
+        ({"stream": "a", "key": ""}, "key"),
+        ({"stream": "a", "offset": 1, "all": True}, "all"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_stored(owner: Api, sent: dict[str, Any], field: str) -> None:
+    answer = owner.post(PATH, sent)
+    assert (answer.status_code, code(answer), fields(answer)) == (400, "validation_error", [field])
+    assert not Erasure.objects.exists()
+
+
+def test_only_who_has_the_scope_may_in_the_streams_that_are_theirs(owner: Api) -> None:
+    manager = caller(owner.workspace, scopes=["read", "publish", "consume", "manage"])
+    assert code(manager.post(PATH, {"stream": "a", "offset": 1})) == "forbidden"
+    narrowed = caller(owner.workspace, scopes=["erase"], streams=["a"])
+    assert code(narrowed.post(PATH, {"stream": "b", "offset": 1})) in {"forbidden", "stream_not_found"}
+    of_b = owner.post(PATH, {"stream": "b", "offset": 1}).json()
+    assert code(narrowed.get(f"{PATH}/{of_b['id']}")) == "erasure_not_found"
+    assert narrowed.get(PATH).json() == []
+    assert narrowed.post(PATH, {"stream": "a", "offset": 1}).status_code == 202
+
+
+def test_what_may_not_be_deleted_is_not_erased(owner: Api) -> None:
+    assert owner.post("streams", {"name": "locked", "deny_delete": True}).status_code == 201
+    assert code(owner.post(PATH, {"stream": "locked", "offset": 1})) == "operation_denied"
+    assert code(owner.post(PATH, {"stream": "nope", "offset": 1})) == "stream_not_found"
+
+
+def test_without_a_history_there_is_nothing_to_erase(owner: Api, settings: Any) -> None:
+    settings.ENV = replace(settings.ENV, history=False)
+    assert code(owner.post(PATH, {"stream": "a", "offset": 1})) == "history_off"
+
+
+def test_so_many_may_wait(owner: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MOST_UNFINISHED", 1)
+    assert owner.post(PATH, {"stream": "a", "offset": 1}).status_code == 202
+    assert code(owner.post(PATH, {"stream": "a", "offset": 2})) == "rate_limited"
