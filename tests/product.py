@@ -135,7 +135,8 @@ class Product:
     def ended(self, *, within_s: float = 60) -> int:
         """Wait for the supervisor's end; its exit code."""
         assert self.supervisor is not None
-        code = self.supervisor.wait(timeout=within_s)
+        until(self._has_ended, within_s=within_s, what="it ends")
+        code = self.supervisor.wait()
         self.supervisor = None
         return code
 
@@ -199,6 +200,9 @@ class Product:
     def _log_ends(self) -> str:
         logs = sorted((self.data_dir / "log").glob("*.log"))
         return "\n".join(f"--- {log.name}\n{last_lines(log, lines=15)}" for log in logs)
+
+    def _has_ended(self) -> bool:
+        return self.supervisor is None or self.supervisor.poll() is not None
 
     def _ready(self) -> bool:
         assert self.supervisor is not None

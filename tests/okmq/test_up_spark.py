@@ -2,13 +2,12 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.product import Product
-from tests.waiting import until
+from tests.waiting import Stopwatch, until
 
 pytestmark = [pytest.mark.running, pytest.mark.spark]
 
@@ -38,9 +37,9 @@ def start_spark(product: Product) -> int:
 def test_spark_ends_with_the_product(product: Product) -> None:
     product.start()
     start_spark(product)
-    began = time.monotonic()
+    watch = Stopwatch()
     assert product.stop() == 0
-    assert time.monotonic() - began < 10
+    assert watch.elapsed_s < 10
     assert product.alive() == []
 
 

@@ -1,7 +1,6 @@
 """Waiting for a reason to look at a stream again."""
 
 import asyncio
-import time
 from pathlib import Path
 
 from streams.log.append import append
@@ -9,13 +8,14 @@ from streams.log.client import AsyncLog, one
 from streams.log.wake import Wakener
 from tests.streams.log.conftest import MakeStream
 from tests.streams.log.messages import message
+from tests.waiting import Stopwatch
 
 
 async def test_waiting_for_a_server_that_is_away_ends(tmp_path: Path) -> None:
     wakener = Wakener(f"unix://{tmp_path}/nobody.sock", on_changed=lambda kind: None)
-    began = time.monotonic()
+    watch = Stopwatch()
     waiters = [await wakener.watch("s", within_s=0.1) for _ in range(2)]
-    assert time.monotonic() - began < 2
+    assert watch.elapsed_s < 2
     assert not any(waiter.done() for waiter in waiters)
     for waiter in waiters:
         wakener.forget("s", waiter)
@@ -55,10 +55,10 @@ async def test_who_comes_while_the_connection_is_lost_is_subscribed_with_the_nex
 
 
 async def woken_by_a_message(wakener: Wakener, url: str, stream: str) -> None:
-    log, began = AsyncLog(url), time.monotonic()
+    log, watch = AsyncLog(url), Stopwatch()
     try:
         waiter = await wakener.watch(stream, within_s=20)
-        assert time.monotonic() - began < 10
+        assert watch.elapsed_s < 10
         await log.run(append(stream, [message(1)]))
         await asyncio.wait_for(waiter, 5)
     finally:
