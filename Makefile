@@ -33,11 +33,11 @@ system:
 .PHONY: test
 test: dev system ## everything: unit, Valkey, Redis, database, Spark, Chromium, scripts of the pages
 	@scripts/test-js
-	$(if $(ARGS),$(PYTEST) $(ARGS),scripts/test-both)
+	$(if $(ARGS),$(PYTEST) $(ARGS),scripts/test-all)
 
 .PHONY: test-fast
 test-fast: dev ## a look between two edits: Valkey and the database; no random runs, Spark, Chromium, whole product
-	$(PYTEST) -m "not long and not spark and not e2e and not running and not install" $(ARGS)
+	$(if $(ARGS),$(PYTEST) -m "not long and not (spark or e2e or running or install)" $(ARGS),scripts/test-all fast)
 
 .PHONY: coverage
 coverage: dev system ## the whole suite with branch coverage
