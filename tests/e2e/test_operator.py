@@ -248,6 +248,7 @@ def test_a_group_is_found_sought_and_a_stream_purged_by_keys_alone(
     reach(page, seek.get_by_role("button", name="Go to offset 1"))
     page.keyboard.press("Enter")
     expect(page.get_by_text("The next offset is 1; it was 7.")).to_be_visible()
+    page.wait_for_load_state()  # the text is there before the script that listens to keys
     page.keyboard.press("g")
     page.keyboard.press("s")
     page.wait_for_url("/streams/")
