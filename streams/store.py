@@ -1,10 +1,12 @@
 """This process's connection to the log, for everything that is not a coroutine."""
 
+from collections.abc import Iterable
 from functools import cache
 
 from django.conf import settings
 
-from streams.log.client import Log
+from streams.log import keys
+from streams.log.client import Log, Pipeline, one
 
 
 @cache
@@ -16,3 +18,13 @@ def log() -> Log:
 def has_memory() -> bool:
     """Whether there is a server for streams in memory."""
     return settings.ENV.memory_redis_url is not None
+
+
+def demand(stream_ids: Iterable[str] = ()) -> None:
+    """Raise StoreUnavailable unless the servers of these streams answer; without any, the durable one.
+
+    For what cannot be done without the log: asked before the transaction, in which everybody else who wants to write to
+    the database would wait until a server that hangs is given up.
+    """
+    a_stream_of = {False: "", **{keys.in_memory(each): each for each in stream_ids}}
+    log().run(one(Pipeline([("EXISTS", keys.meta(each)) for each in a_stream_of.values()])))

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
-from streams import selectors
+from streams import selectors, store
 from streams.access import Actor
 from streams.declared.checking import Declared, StreamDeclared
 from streams.declared.reading import Faulty, Path
@@ -59,6 +59,7 @@ def apply(
         Faulty: with the place of everything that the services refuse; nothing was changed.
         LogError: the message store does not answer.
     """
+    store.demand()
     with transaction.atomic():
         before = state_of(workspace)
         rows = {each.name: each for each in Stream.objects.filter(workspace=workspace, internal=False)}

@@ -15,8 +15,7 @@ from django.db import IntegrityError, transaction
 from streams import selectors, store
 from streams.access import Actor
 from streams.errors import Refusal, refusal_of
-from streams.log import dead_letters, groups, keys, lag, read, standing
-from streams.log.client import one
+from streams.log import dead_letters, groups, lag, read, standing
 from streams.log.errors import LogError, StoreUnavailable
 from streams.models import Group, Stream
 from streams.services.events import event_record
@@ -61,6 +60,7 @@ def group_create(
         Refusal: ``group_exists`` with other settings.
         StoreUnavailable: nothing was made, or the worker tells the log of it.
     """
+    store.demand([stream.stream_id])
     make = partial(
         _group_create, stream, name=name, settings=settings, actor=actor, is_new_stream=is_new_stream
     )
@@ -100,14 +100,18 @@ def _group_create(
     return fresh, True
 
 
-@transaction.atomic
 def group_change(group: Group, *, changes: Mapping[str, Any], actor: Actor) -> Group:
     """Change settings; those not named keep their values, and the position stays.
 
     Raises:
         StoreUnavailable: nothing was changed, or the worker tells the log of it.
     """
-    _ask_whether_there(group)
+    store.demand([group.stream.stream_id])  # while the server is away the group stays as it is
+    return _group_change(group, changes=changes, actor=actor)
+
+
+@transaction.atomic
+def _group_change(group: Group, *, changes: Mapping[str, Any], actor: Actor) -> Group:
     group = Group.objects.select_for_update().select_related("stream__workspace").get(pk=group.pk)
     before = settings_of(group)
     changed = {field: value for field, value in changes.items() if before[field] != value}
@@ -128,14 +132,18 @@ def group_change(group: Group, *, changes: Mapping[str, Any], actor: Actor) -> G
     return group
 
 
-@transaction.atomic
 def group_delete(group: Group, *, actor: Actor, why: str = "") -> None:
     """Delete a group with its dead letters; open polls on it end.
 
     Raises:
         StoreUnavailable: nothing was deleted.
     """
-    _ask_whether_there(group)
+    store.demand([group.stream.stream_id])
+    _group_delete(group, actor=actor, why=why)
+
+
+@transaction.atomic
+def _group_delete(group: Group, *, actor: Actor, why: str) -> None:
     stream_id, name = group.stream.stream_id, group.name
     before = _plain(settings_of(group))
     group_losses_close([group])
@@ -262,11 +270,6 @@ def _remove(stream_id: str, name: str) -> None:
         store.log().run(groups.group_remove(stream_id, name))
     except StoreUnavailable as error:
         logger.warning("Group %s is deleted, and removed from the store when it answers: %s", name, error)
-
-
-def _ask_whether_there(group: Group) -> None:
-    """Asked before anything changes: while the server is away the group stays as it is."""
-    store.log().run(one(("EXISTS", keys.meta(group.stream.stream_id))))
 
 
 def offset_of_position(

@@ -9,7 +9,6 @@ from streams import store
 from streams.access import Actor
 from streams.errors import Refusal, stream_not_found
 from streams.log import config, keys, stats, trim
-from streams.log.client import Pipeline, one
 from streams.models import (
     DEFAULT_WORKSPACE,
     Event,
@@ -256,17 +255,24 @@ def stream_row_change(
 
 
 def stream_delete(stream: Stream, *, actor: Actor) -> None:
-    """Delete a stream with its messages and rollups; a stream made again under the name has nothing of it."""
+    """Delete a stream with its messages and rollups; a stream made again under the name has nothing of it.
+
+    Raises:
+        StoreUnavailable: nothing was deleted, or the worker takes out what is left.
+    """
+    store.demand([stream.stream_id])
     streams_delete([stream], actor=actor)
 
 
 @transaction.atomic
 def streams_delete(streams: Sequence[Stream], *, actor: Actor) -> None:
-    """Delete streams, all of them or none."""
+    """Delete streams, all of them or none.
+
+    The caller has asked whether their servers answer (``store.demand``): while one is away, a stream stays whole and
+    can be deleted later.
+    """
     if not streams:
         return
-    # Asked before anything is gone: while its server is away, a stream stays whole and can be deleted later.
-    store.log().run(one(Pipeline([("EXISTS", keys.meta(each.stream_id)) for each in streams])))
     for first in range(0, len(streams), DELETED_AT_ONCE):
         ids = [each.stream_id for each in streams[first : first + DELETED_AT_ONCE]]
         group_losses_close(Group.objects.filter(stream__stream_id__in=ids).select_related("stream"))

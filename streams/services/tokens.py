@@ -12,7 +12,6 @@ from streams.models import Token, Workspace
 from streams.services.events import event_record
 
 
-@transaction.atomic
 def token_create(
     workspace: Workspace,
     *,
@@ -34,7 +33,29 @@ def token_create(
     Raises:
         StoreUnavailable: there is no such token.
     """
-    secret = secret or bearer.make()
+    store.demand()
+    return _token_create(
+        workspace,
+        name=name,
+        scopes=scopes,
+        streams=streams,
+        expires_at=expires_at,
+        secret=secret or bearer.make(),
+        actor=actor,
+    )
+
+
+@transaction.atomic
+def _token_create(
+    workspace: Workspace,
+    *,
+    name: str,
+    scopes: Sequence[str],
+    streams: Sequence[str],
+    expires_at: datetime | None,
+    secret: str,
+    actor: Actor,
+) -> tuple[Token, str]:
     token = Token.objects.create(
         workspace=workspace,
         name=name,
@@ -57,13 +78,18 @@ def token_create(
     return token, secret
 
 
-@transaction.atomic
 def token_revoke(token: Token, *, actor: Actor) -> None:
     """Revoke a token; requests with it are refused within 2 seconds on every process.
 
     Raises:
         StoreUnavailable: it is there as before, or refused already, and can be revoked later.
     """
+    store.demand()
+    _token_revoke(token, actor=actor)
+
+
+@transaction.atomic
+def _token_revoke(token: Token, *, actor: Actor) -> None:
     digest = token.digest
     token.delete()
     event_record(

@@ -129,12 +129,12 @@ def settings_of(workspace: Workspace) -> dict[str, Any]:
     return {field: getattr(workspace, field) for field in SETTINGS}
 
 
-@transaction.atomic
 def workspace_delete(workspace: Workspace, *, actor: Actor) -> None:
     """Delete a workspace with its streams and tokens.
 
     Raises:
         Refusal: ``operation_denied`` for the default workspace.
+        StoreUnavailable: nothing was deleted, or the worker takes out what is left.
     """
     if workspace.name == DEFAULT_WORKSPACE:
         raise Refusal(
@@ -142,6 +142,12 @@ def workspace_delete(workspace: Workspace, *, actor: Actor) -> None:
             "The default workspace cannot be deleted.",
             workspace=workspace.name,
         )
+    store.demand(workspace.streams.values_list("stream_id", flat=True))
+    _workspace_delete(workspace, actor=actor)
+
+
+@transaction.atomic
+def _workspace_delete(workspace: Workspace, *, actor: Actor) -> None:
     # Everything is locked before the first event is recorded; nobody can make a stream in it from here on.
     workspace = Workspace.objects.select_for_update().get(pk=workspace.pk)
     streams = workspace.streams.select_for_update(of=("self",)).select_related("workspace").order_by("pk")

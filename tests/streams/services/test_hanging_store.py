@@ -1,0 +1,114 @@
+"""What is asked of a store that hangs is asked where nobody else waits: before the database is held for writing."""
+
+import os
+import signal
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from django.db import connection, connections
+
+from streams import store
+from streams.access import SYSTEM
+from streams.log import client
+from streams.log.client import Log
+from streams.log.errors import StoreUnavailable
+from streams.models import Group, Stream, Token, Workspace
+from streams.services import groups, streams, tokens, workspaces
+from tests import servers
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LONG_ENOUGH_S = 0.25
+"""For whoever writes; a lock that is held while the store is asked lasts four times as long."""
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[servers.Store]:
+    """A store of the test's own, which is given up after a second."""
+    monkeypatch.setattr(client, "ANSWER_TIMEOUT_S", 4 * LONG_ENOUGH_S)
+    with servers.store(tmp_path) as running:
+        log = Log(running.url)
+        monkeypatch.setattr(store, "log", lambda: log)
+        yield running
+        log.close()
+
+
+@pytest.fixture
+def workspace(server: servers.Store) -> Workspace:
+    made = workspaces.workspace_create(name="hanging", actor=SYSTEM)
+    stream, _ = streams.stream_create(made, name="orders", settings={}, actor=SYSTEM)
+    groups.group_create(stream, name="billing", settings={}, actor=SYSTEM)
+    tokens.token_create(made, name="shop", scopes=["read"], actor=SYSTEM)
+    return made
+
+
+def stream() -> Stream:
+    return Stream.objects.select_related("workspace").get(workspace__name="hanging")
+
+
+def group() -> Group:
+    return Group.objects.select_related("stream__workspace").get(stream__workspace__name="hanging")
+
+
+def token() -> Token:
+    return Token.objects.select_related("workspace").get(name="shop")
+
+
+DEEDS: dict[str, Callable[[], object]] = {
+    "a stream is deleted": lambda: streams.stream_delete(stream(), actor=SYSTEM),
+    "a workspace is deleted": lambda: workspaces.workspace_delete(stream().workspace, actor=SYSTEM),
+    "a group is made": lambda: groups.group_create(stream(), name="b", settings={}, actor=SYSTEM),
+    "a group is changed": lambda: groups.group_change(group(), changes={"ack_wait": 9}, actor=SYSTEM),
+    "a group is deleted": lambda: groups.group_delete(group(), actor=SYSTEM),
+    "a token is made": lambda: tokens.token_create(
+        stream().workspace, name="till", scopes=["read"], actor=SYSTEM
+    ),
+    "a token is revoked": lambda: tokens.token_revoke(token(), actor=SYSTEM),
+}
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_while_a_store_that_hangs_is_asked_others_can_write(
+    server: servers.Store, workspace: Workspace, deed: str
+) -> None:
+    before, pid = rows(workspace), server.child.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            asked = threads.submit(refused, DEEDS[deed])
+            writes = 0
+            while not asked.done():
+                write()
+                writes += 1
+            assert asked.result()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert writes > 1
+    assert rows(workspace) == before
+
+
+def refused(act: Callable[[], object]) -> bool:
+    try:
+        act()
+    except StoreUnavailable:
+        return True
+    finally:
+        connections.close_all()
+    return False
+
+
+def write() -> None:
+    """Hold the database for writing once, as every change does."""
+    other = sqlite3.connect(connection.settings_dict["NAME"], timeout=LONG_ENOUGH_S, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("ROLLBACK")
+    other.close()
+
+
+def rows(workspace: Workspace) -> list[int]:
+    of_workspace = (workspace.streams, workspace.tokens, Group.objects.filter(stream__workspace=workspace))
+    return [each.count() for each in of_workspace]
