@@ -27,6 +27,8 @@ PAGES = (
     "/streams/?sort=-messages&size=100",
     "/streams/?sort=-status",
     "/streams/?name=bench",
+    "/groups/",
+    "/groups/?sort=-status",
     "/streams/_new/",
     "/streams/_bulk/?do=purge&stream={stream}",
     "/streams/{stream}/",

@@ -1,14 +1,16 @@
-"""The groups of a stream: which are asked for, in which order, and a page of them."""
+"""Lists of groups, of a stream or of all: which are asked for, in which order, and a page of them."""
 
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
 from django.http import QueryDict
 
 from dashboard.group_rows import GroupRow
 from dashboard.views.door import number_of
 from streams import selectors
-from streams.models import Stream
+from streams.models import Group
 from streams.selectors import JudgedGroup
+from streams.selectors.group_verdicts import WORST_FIRST
 
 PAGE_SIZE = 50
 SORTS = ("name", "status", "time")
@@ -20,12 +22,18 @@ class GroupQuery:
 
     Attributes:
         name: a part of the name.
+        status: a verdict that they have; empty for any.
         sort: one of ``SORTS``; the worst status and the longest lag first with a leading ``-``.
     """
 
     name: str = ""
+    status: str = ""
     sort: str = "name"
     number: int = 1
+
+    @property
+    def is_narrowed(self) -> bool:
+        return bool(self.name or self.status)
 
     def arranged(self, groups: list[JudgedGroup]) -> list[JudgedGroup]:
         """``groups`` come the worst first."""
@@ -34,7 +42,7 @@ class GroupQuery:
             return groups if falls else groups[::-1]
         if column == "time":
             return sorted(groups, key=lambda each: each.lag_seconds or 0.0, reverse=falls)
-        return sorted(groups, key=lambda each: each.name, reverse=falls)
+        return sorted(groups, key=lambda each: (each.name, each.stream), reverse=falls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,28 +66,31 @@ def group_query_of(given: QueryDict) -> GroupQuery:
     sort = given.get("sort", "name")
     return GroupQuery(
         name=given.get("group", "").strip()[:200],
+        status=status if (status := given.get("status", "")) in WORST_FIRST else "",
         sort=sort if sort.removeprefix("-") in SORTS else "name",
         number=number_of(given.get("page"), default=1, low=1, high=100_000),
     )
 
 
-def group_page_of(stream: Stream, query: GroupQuery) -> GroupPage:
-    """A page of the groups that match; only the page's own are asked closely how they stand."""
-    groups = stream.groups.all()
-    if query.sort == "name":
-        names = list(groups.filter(name__contains=query.name).order_by("name").values_list("name", flat=True))
+def group_page_of(groups: "QuerySet[Group]", query: GroupQuery) -> GroupPage:
+    """A page of those groups that match; only the page's own are asked closely how they stand."""
+    found = groups.filter(name__contains=query.name)
+    if query.sort == "name" and not query.status:
+        pks = list(found.order_by("name", "stream__name").values_list("pk", flat=True))
     else:
-        names = [each.name for each in query.arranged(selectors.groups_judged(stream, name=query.name))]
-    number = min(query.number, max(1, -(-len(names) // PAGE_SIZE)))
+        judged = [
+            each for each in selectors.groups_judged(found) if query.status in {"", each.verdict.status}
+        ]
+        pks = [each.pk for each in query.arranged(judged)]
+    number = min(query.number, max(1, -(-len(pks) // PAGE_SIZE)))
     begin = (number - 1) * PAGE_SIZE
-    shown = names[begin : begin + PAGE_SIZE]
-    place = {name: at for at, name in enumerate(shown)}
-    views = selectors.group_views(groups.filter(name__in=shown))
+    place = {pk: at for at, pk in enumerate(pks[begin : begin + PAGE_SIZE])}
+    views = selectors.reachable_views(groups.select_related("stream").filter(pk__in=list(place)))
     return GroupPage(
-        rows=sorted((GroupRow(view) for view in views), key=lambda row: place[row.name]),
+        rows=sorted((GroupRow(view) for view in views), key=lambda row: place[row.group.pk]),
         first=begin + 1,
-        total=len(names),
+        total=len(pks),
         all=groups.count(),
         newer=number - 1 if number > 1 else None,
-        older=number + 1 if begin + PAGE_SIZE < len(names) else None,
+        older=number + 1 if begin + PAGE_SIZE < len(pks) else None,
     )

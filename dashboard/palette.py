@@ -18,6 +18,8 @@ LONGEST_QUESTION = 100
 PAGES = (
     (_("Overview"), "dashboard:overview", "read"),
     (_("Streams"), "dashboard:streams", "read"),
+    (_("Groups"), "dashboard:groups", "read"),
+    (_("SQL"), "dashboard:sql", "read"),
     (_("Alerts"), "dashboard:alerts", "read"),
     (_("Events"), "dashboard:events", "read"),
     (_("Workspaces and plans"), "dashboard:workspaces", "read"),

@@ -24,7 +24,7 @@ def groups(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     query = group_query_of(request.GET)
     if request.method == "GET" and is_part(request):
         stream = stream_for(caller, name, may="read")
-        part = {"stream": stream, "query": query, "page": group_page_of(stream, query)}
+        part = {"stream": stream, "query": query, "page": group_page_of(stream.groups.all(), query)}
         answer = render(request, "dashboard/parts/group_table.html", part)
         answer["Vary"] = "HX-Request"
         return answer
@@ -46,7 +46,7 @@ def groups(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     context = stream_context(request, caller, name, tab="groups")
     context |= {
         "query": query,
-        "page": group_page_of(context["stream"], query),
+        "page": group_page_of(context["stream"].groups.all(), query),
         "form": form,
         "may_manage": caller.may("manage"),
     }

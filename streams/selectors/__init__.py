@@ -10,6 +10,7 @@ from streams.selectors.group_verdicts import (
     JudgedGroup,
     group_totals,
     groups_judged,
+    groups_of,
     streams_by_group,
     worst_groups,
 )
@@ -114,6 +115,7 @@ __all__ = [
     "group_view",
     "group_views",
     "groups_judged",
+    "groups_of",
     "history_gaps",
     "history_points",
     "history_position",

@@ -33,10 +33,11 @@ MOST = 1000
 
 @dataclass(frozen=True, slots=True)
 class JudgedGroup:
-    """A group's name, its stream's, the verdict on it, and the age of its oldest message not acknowledged (None: not
-    known).
+    """A group's row and name, its stream's, the verdict on it, and the age of its oldest message not acknowledged
+    (None: not known).
     """
 
+    pk: int
     name: str
     stream: str
     verdict: Verdict
@@ -67,10 +68,18 @@ def worst_groups(streams: Sequence[Stream]) -> dict[int, JudgedGroup]:
     return found
 
 
-def groups_judged(stream: Stream, *, name: str = "") -> list[JudgedGroup]:
-    """Every group of a stream whose name has this part, the worst first: one read of each, and nothing closer."""
-    found = Group.objects.filter(stream=stream, name__contains=name)
-    return sorted((group for _, group in _judged(found, most=None)), key=_badness)
+def groups_of(caller: Caller) -> "QuerySet[Group]":
+    """The groups of all streams that a caller may see, by name, then by their streams'."""
+    return (
+        Group.objects.filter(stream__in=streams_of(caller))
+        .select_related("stream")
+        .order_by("name", "stream__name")
+    )
+
+
+def groups_judged(groups: "QuerySet[Group]") -> list[JudgedGroup]:
+    """Groups, the worst first: one read of each, and nothing closer."""
+    return sorted((group for _, group in _judged(groups, most=None)), key=_badness)
 
 
 def streams_by_group(streams: "QuerySet[Stream]") -> list[int]:
@@ -99,32 +108,34 @@ def _needs_someone(group: JudgedGroup) -> bool:
 def _judged(groups: "QuerySet[Group]", *, most: int | None = MOST) -> list[tuple[int, JudgedGroup]]:
     """The key of its stream and what is known of it, of the first groups by name."""
     named = list(
-        groups.order_by("name").values_list("stream__pk", "stream__stream_id", "stream__name", "name")[:most]
+        groups.order_by("name", "stream__name").values_list(
+            "stream__pk", "stream__stream_id", "stream__name", "name", "pk"
+        )[:most]
     )
     if not named:
         return []
 
     def op() -> Op[tuple[int, list[bytes | None]]]:
         now_ms: int = yield Steady()
-        return now_ms, (yield from healths.many([(stream_id, name) for _, stream_id, _, name in named]))
+        return now_ms, (yield from healths.many([(stream_id, name) for _, stream_id, _, name, _ in named]))
 
     now_ms, kept = store.log().run(op())
     return [
-        (pk, _told(name, stream, held, now_ms=now_ms))
-        for (pk, _, stream, name), held in zip(named, kept, strict=True)
+        (stream_pk, _told(pk, name, stream, held, now_ms=now_ms))
+        for (stream_pk, _, stream, name, pk), held in zip(named, kept, strict=True)
     ]
 
 
-def _told(name: str, stream: str, held: bytes | None, *, now_ms: int) -> JudgedGroup:
+def _told(pk: int, name: str, stream: str, held: bytes | None, *, now_ms: int) -> JudgedGroup:
     watched = health.read(held)
     if watched is None:
-        return JudgedGroup(name, stream, Verdict("unknown", "Not watched for long enough to tell."), None)
+        return JudgedGroup(pk, name, stream, Verdict("unknown", "Not watched for long enough to tell."), None)
     last = watched.samples[-1]
     if not last.is_at_rest and now_ms - last.at_ms > STALE_MS:
         return JudgedGroup(
-            name, stream, Verdict("unknown", "The worker has not looked at this group lately."), None
+            pk, name, stream, Verdict("unknown", "The worker has not looked at this group lately."), None
         )
-    return JudgedGroup(name, stream, watched.verdict, last.lag_ms / 1000)
+    return JudgedGroup(pk, name, stream, watched.verdict, last.lag_ms / 1000)
 
 
 def _badness(group: JudgedGroup) -> tuple[int, float]:

@@ -5,6 +5,7 @@ import re
 from django.test import Client
 
 from dashboard.group_list import PAGE_SIZE
+from tests.costs import cost_of
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.test_groups import make_group
 from tests.dashboard.verdicts import judged
@@ -44,3 +45,68 @@ def test_groups_come_in_pages_in_the_order_and_by_the_name_that_is_asked_for(
         "g04",
     ]
     assert "No group matches" in viewer.get("/streams/orders/groups/?group=no-such").content.decode()
+
+
+def rows(page: str) -> list[tuple[str, str]]:
+    return re.findall(r'data-row href="/streams/([^/]+)/groups/([^/]+)/"', page)
+
+
+def test_the_groups_of_all_streams_stand_on_one_page(
+    viewer: Client, stranger: Client, make_stream: MakeStream
+) -> None:
+    orders, mail = make_stream("orders"), make_stream("mail")
+    for stream, name in ((orders, "billing"), (orders, "search"), (mail, "billing")):
+        make_group(stream, name)
+    judged(orders, "billing", "stopped", lag_ms=5_000)
+    judged(mail, "billing", "slow", lag_ms=9_000)
+    judged(orders, "search", "ok")
+
+    def shown(query: str) -> list[tuple[str, str]]:
+        return rows(viewer.get(f"/groups/?{query}").content.decode())
+
+    assert shown("") == [("mail", "billing"), ("orders", "billing"), ("orders", "search")]
+    assert shown("sort=-status") == [("orders", "billing"), ("mail", "billing"), ("orders", "search")]
+    assert shown("sort=-time")[0] == ("mail", "billing")
+    assert shown("status=stopped") == [("orders", "billing")]
+    assert shown("status=slow&group=search") == []
+    assert shown("group=sea") == [("orders", "search")]
+    assert rows(stranger.get("/groups/").content.decode()) == []
+    part = viewer.get("/groups/", headers={"HX-Request": "true"})
+    assert "HX-Request" in part["Vary"]
+    assert len(rows(part.content.decode())) == 3
+    assert b"<html" not in part.content
+
+
+def test_a_count_on_the_overview_leads_to_the_groups_that_it_counts(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders")
+    for name in ("a", "b"):
+        make_group(stream, name)
+    judged(stream, "a", "catching up")
+    way = '/groups/?status=catching%20up&amp;sort=-status"><strong>1</strong> catching up'
+    assert way in viewer.get("/").content.decode()
+    assert rows(viewer.get("/groups/?status=catching%20up").content.decode()) == [("orders", "a")]
+
+
+def test_without_a_group_the_page_says_how_to_begin_and_without_a_hit_how_to_clear(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders")
+    assert "No groups yet" in viewer.get("/groups/").content.decode()
+    make_group(stream, "billing")
+    assert "Clear the filters" in viewer.get("/groups/?group=nothing").content.decode()
+
+
+def test_only_the_groups_on_the_page_are_looked_at_closely(viewer: Client, make_stream: MakeStream) -> None:
+    streams = [make_stream(f"s{number}") for number in range(3)]
+    for number in range(2 * PAGE_SIZE):
+        make_group(streams[number % 3], f"g{number:03}")
+    few = cost_of(lambda: viewer.get("/groups/?sort=-status"))
+    for number in range(2 * PAGE_SIZE, 3 * PAGE_SIZE):
+        make_group(streams[number % 3], f"g{number:03}")
+    many = cost_of(lambda: viewer.get("/groups/?sort=-status"))
+    assert (many.statements, many.trips) == (few.statements, few.trips)
+    assert (
+        many.commands - few.commands <= 2 * PAGE_SIZE
+    )  # one plain read each, for the order and for the counts

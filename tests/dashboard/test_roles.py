@@ -60,6 +60,7 @@ ROWS = {
     "events_export": Row(get="read"),
     "stream_activity": Row(get="read", at=STREAM),
     "group_activity": Row(get="read", at=GROUP),
+    "groups": Row(get="read"),
     "streams": Row(get="read"),
     "stream_columns": Row(post="read"),
     "streams_export": Row(get="read"),

@@ -89,6 +89,10 @@ PAGES: dict[str, tuple[State, ...]] = {
         State("/alerts/", try_a_rule, "tried"),
     ),
     "alert_rule": (State("/alerts/{rule}/"),),
+    "groups": (
+        State("/groups/?sort=-status"),
+        State("/groups/?status=losing", name="nothing matches"),
+    ),
     "streams": (
         State("/streams/?name={stream}"),
         State("/streams/?name={stream}&sort=-messages", open_menus, "menus open"),

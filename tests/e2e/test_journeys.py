@@ -96,7 +96,7 @@ def test_a_sheet_shows_the_keys(page: Page) -> None:
     expect(sheet).to_be_hidden()
     page.keyboard.press("g")
     page.keyboard.press("g")
-    page.wait_for_url("/streams/?sort=-groups")
+    page.wait_for_url("/groups/?sort=-status")
 
 
 def test_times_follow_the_browser_s_zone_and_the_choice(log_in: OpenPage, stream: str) -> None:

@@ -20,7 +20,7 @@ export function startKeys(root) {
     } else if (event.key === "p") {
       root.querySelector("[data-tail-pause]")?.click();
     } else if (event.key === "g" && event.timeStamp - going < 1000) {
-      location.assign(root.querySelector("[data-groups]")?.href ?? "/streams/?sort=-groups");
+      location.assign(root.querySelector("[data-groups]")?.href ?? "/groups/?sort=-status");
     } else if (event.key === "g") {
       going = event.timeStamp;
     } else if (GO[event.key] && event.timeStamp - going < 1000) {
