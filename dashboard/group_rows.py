@@ -214,9 +214,11 @@ class DeadLetterRow:
 
 @dataclass(frozen=True, slots=True)
 class SeekPreview:
-    """What a seek would do: the next offset before and after, and how many messages lie between.
+    """What a seek would do: the next offset before and after, and how many messages it is about.
 
     Attributes:
+        messages: that are delivered again or skipped.
+        skipped: of these, that were never delivered; before a position to go back to they wait for their key.
         next_message: what would be delivered first; None when nothing is stored from there on.
         first, last: of the stored messages between the two, whatever their keys; None where there are none.
     """
@@ -224,6 +226,7 @@ class SeekPreview:
     before: int
     after: int
     messages: int
+    skipped: int
     next_message: MessageRow | None
     first: MessageRow | None = None
     last: MessageRow | None = None
@@ -236,6 +239,11 @@ class SeekPreview:
     def moves(self) -> bool:
         return self.after != self.before
 
+    @property
+    def again(self) -> int:
+        """How many are delivered again."""
+        return self.messages - self.skipped
+
 
 @dataclass(frozen=True, slots=True)
 class LastSeek:
@@ -243,8 +251,8 @@ class LastSeek:
 
     Attributes:
         back_to: the offset that was next before it.
-        in_flight, oldest: messages that were out then, which the seek dropped, and the offset that the first of
-            them may have; 0 and None where none were, or it was not noted.
+        in_flight, waiting, oldest: messages that were out then, and those that waited for their key, which the
+            seek dropped, and the offset that the first of them may have; None where none were, or it was not noted.
     """
 
     who: str
@@ -252,7 +260,16 @@ class LastSeek:
     to: int
     back_to: int
     in_flight: int
+    waiting: int
     oldest: int | None
+
+    @property
+    def dropped(self) -> int:
+        return self.in_flight + self.waiting
+
+    @property
+    def moved(self) -> bool:
+        return self.to != self.back_to
 
 
 def last_seek(event: Event | None) -> LastSeek | None:
@@ -260,16 +277,19 @@ def last_seek(event: Event | None) -> LastSeek | None:
     if event is None or not isinstance(event.before, dict) or not isinstance(event.after, dict):
         return None
     before, after = event.before.get("next"), event.after.get("next")
-    if not isinstance(before, int) or not isinstance(after, int) or before == after:
+    if not isinstance(before, int) or not isinstance(after, int):
         return None
-    in_flight = event.before.get("in_flight") or 0
+    in_flight, waiting = event.before.get("in_flight") or 0, event.before.get("waiting") or 0
+    if before == after and not waiting:
+        return None
     return LastSeek(
         who=event.actor,
         at_ms=int(event.time.timestamp() * 1000),
         to=after,
         back_to=before,
         in_flight=in_flight,
-        oldest=event.before.get("oldest") if in_flight else None,
+        waiting=waiting,
+        oldest=event.before.get("oldest") if in_flight or waiting else None,
     )
 
 

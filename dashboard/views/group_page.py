@@ -44,6 +44,7 @@ def preview_of(group: Group, form: SeekForm, *, caller: Caller) -> SeekPreview |
         told["from"],
         told["to"],
         told["messages"],
+        told["skipped"],
         MessageRow(found[0]) if found else None,
         MessageRow(first[0]) if first and first[0].offset < high else None,
         MessageRow(last[0]) if last and last[0].offset >= low else None,
@@ -138,12 +139,13 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
         return redirect(f"{resolve_url('dashboard:group', name=name, group=group)}?{query}")
     told = group_seek(found, next_offset=wanted, actor=caller.actor)
     figures = {field: formats.count(value) for field, value in told.items()}
-    said = (
-        _("The next offset is %(to)s; it was %(from)s. %(messages)s are delivered again.")
-        if told["to"] < told["from"]
-        else _("The next offset is %(to)s; it was %(from)s. %(messages)s were skipped.")
-    )
-    messages.success(request, said % figures)
+    figures["again"] = formats.count(told["messages"] - told["skipped"])
+    said = [_("The next offset is %(to)s; it was %(from)s.")]
+    if told["to"] < told["from"]:
+        said.append(_("%(again)s are delivered again."))
+    if told["to"] >= told["from"] or told["skipped"]:
+        said.append(_("%(skipped)s were skipped."))
+    messages.success(request, " ".join(str(each) for each in said) % figures)
     return redirect("dashboard:group", name=name, group=group)
 
 

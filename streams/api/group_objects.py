@@ -201,6 +201,9 @@ class Sought(serializers.Serializer):  # type: ignore[type-arg]
 
     to = serializers.IntegerField(help_text="The offset that is delivered next now.")
     messages = serializers.IntegerField(help_text="How many are delivered again or skipped.")
+    skipped = serializers.IntegerField(
+        help_text="How many of them were never delivered and will not be; also what waits for its key."
+    )
 
 
 # "from" is a word of Python's, so it cannot be written in the class.

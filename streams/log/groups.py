@@ -121,6 +121,8 @@ def group_publish(stream_id: str, name: str, settings: Settings, *, delivered: i
         yield from trim.expire(stream_id)
     if told == 2:
         yield from _put_in_order(stream_id, name)
+    if told != 1 and settings.filter_keys:
+        yield from _leave_out(stream_id, name)
     return bool(told == 1)
 
 
@@ -129,6 +131,13 @@ def _put_in_order(stream_id: str, name: str) -> Op[None]:
     start = 1
     while start:
         start = yield group_script("order_adopt", stream_id, name, [start, ORDER_SLICE])
+
+
+def _leave_out(stream_id: str, name: str) -> Op[None]:
+    """Let nothing wait for its key that the filter of a group does not let through."""
+    start = 1
+    while start:
+        start = yield group_script("order_filter", stream_id, name, [start, ORDER_SLICE])
 
 
 def group_remove(stream_id: str, name: str) -> Op[None]:

@@ -21,10 +21,11 @@ def matching(stream_id: str, name: str) -> Op[tuple[int, int]]:
             return total, first_ms
 
 
-def parked(stream_id: str, name: str) -> Op[int]:
-    """How many visible messages a group has passed over because an earlier one of their key is out."""
+def parked(stream_id: str, name: str, *, below: int | None = None) -> Op[int]:
+    """How many visible messages (below an offset) a group has passed over for an earlier one of their key."""
     at = yield from read.position(stream_id)
-    return int((yield ("ZCOUNT", keys.parked(stream_id, name), at.floor, "+inf")))
+    upto = "+inf" if below is None else f"({below}"
+    return int((yield ("ZCOUNT", keys.parked(stream_id, name), at.floor, upto)))
 
 
 def sweep(stream_id: str, name: str) -> Op[int]:

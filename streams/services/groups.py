@@ -156,20 +156,32 @@ def group_seek(group: Group, *, next_offset: int, actor: Actor, dry_run: bool = 
     """Move a group's position; what is in flight is void, delivery counts start anew, dead letters stay.
 
     Returns:
-        ``from`` and ``to``, the next offset before and after, and ``messages``: how many stored matching messages
-        lie between them, to be delivered again or skipped.
+        ``from`` and ``to``, the next offset before and after; ``messages``: how many stored matching messages are
+        delivered again or skipped; ``skipped``: how many of them were never delivered and will not be, with what
+        waits for its key and lies before ``to``.
     """
     stream_id = group.stream.stream_id
     state = store.log().run(standing.inspect(stream_id, group.name))
     before, after = state.delivered_offset + 1, _within(group, next_offset)
     low, high = sorted((before, after))
-    messages = store.log().run(lag.matching_count(stream_id, low, high, group.filter_keys))
-    told = {"from": before, "to": after, "messages": messages}
+    between = store.log().run(lag.matching_count(stream_id, low, high, group.filter_keys))
+    waiting = store.log().run(lag.parked(stream_id, group.name, below=low))
+    told = {
+        "from": before,
+        "to": after,
+        "messages": between + waiting,
+        "skipped": between + waiting if after >= before else waiting,
+    }
     if not dry_run:
         told["from"], told["to"] = store.log().run(
             groups.seek(stream_id, group.name, next_offset=next_offset)
         )
-        before_it = {"next": told["from"], "in_flight": state.ack_pending, "oldest": state.ack_floor + 1}
+        before_it = {
+            "next": told["from"],
+            "in_flight": state.ack_pending,
+            "waiting": waiting,
+            "oldest": state.ack_floor + 1,
+        }
         _recorded(group, "sought", actor=actor, before=before_it, after={"next": told["to"]})
     return told
 

@@ -4,8 +4,12 @@ import pytest
 from django.test import Client
 
 from streams import selectors, store
+from streams.access import SYSTEM
 from streams.log import groups
+from streams.log.append import append
+from streams.log.entries import NewMessage
 from streams.models import Group
+from streams.services.groups import group_create
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.test_groups import BODIES, PAGE, bury, fetched, letters, make_group
 
@@ -65,6 +69,21 @@ def test_an_undo_returns_the_position_and_says_what_it_does_not_bring_back(
     assert "2 messages were in flight then and are not brought back by it" in page.content.decode()
     owner.post(f"{PAGE}seek/", {"next_offset": last.back_to, "seen_from": last.to})
     assert position(billing) == 13
+
+
+def test_a_seek_that_skips_what_waits_for_its_key_says_so(owner: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders")
+    store.log().run(append(stream.stream_id, [NewMessage(id=str(n), body=b"1", key="k") for n in range(5)]))
+    group_create(stream, name="billing", settings={"ordered_by_key": True}, actor=SYSTEM)
+    store.log().run(groups.fetch(stream.stream_id, "billing", limit=5))
+    preview = owner.get(PAGE, {"position": "latest"}).content.decode()
+    assert "The position stays where it is. 4 messages that wait for their key are skipped." in preview
+    owner.post(f"{PAGE}seek/", {"next_offset": 6, "seen_from": 6})
+    page = owner.get(PAGE)
+    last = page.context["last_seek"]
+    assert (last.in_flight, last.waiting, last.oldest, last.moved) == (1, 4, 1, False)
+    assert "4 messages waited for their key then" in page.content.decode()
+    assert "Undo: back to" not in page.content.decode()
 
 
 def test_a_group_made_again_has_no_seek_to_undo(owner: Client, billing: Group) -> None:

@@ -166,12 +166,15 @@ def test_a_deleted_group_is_gone(owner: Api, path: str) -> None:
 @pytest.mark.parametrize(
     ("position", "told"),
     [
-        ({"position": "earliest"}, {"from": 4, "to": 1, "messages": 3}),
-        ({"position": "latest"}, {"from": 4, "to": 6, "messages": 2}),
-        ({"position": "offset", "offset": 2}, {"from": 4, "to": 2, "messages": 2}),
-        ({"position": "offset", "offset": 0}, {"from": 4, "to": 1, "messages": 3}),
-        ({"position": "offset", "offset": 99}, {"from": 4, "to": 6, "messages": 2}),
-        ({"position": "timestamp", "timestamp": "2001-01-01T00:00:00Z"}, {"from": 4, "to": 1, "messages": 3}),
+        ({"position": "earliest"}, {"from": 4, "to": 1, "messages": 3, "skipped": 0}),
+        ({"position": "latest"}, {"from": 4, "to": 6, "messages": 2, "skipped": 2}),
+        ({"position": "offset", "offset": 2}, {"from": 4, "to": 2, "messages": 2, "skipped": 0}),
+        ({"position": "offset", "offset": 0}, {"from": 4, "to": 1, "messages": 3, "skipped": 0}),
+        ({"position": "offset", "offset": 99}, {"from": 4, "to": 6, "messages": 2, "skipped": 2}),
+        (
+            {"position": "timestamp", "timestamp": "2001-01-01T00:00:00Z"},
+            {"from": 4, "to": 1, "messages": 3, "skipped": 0},
+        ),
     ],
 )
 def test_a_seek_does_what_its_dry_run_tells(
@@ -184,6 +187,25 @@ def test_a_seek_does_what_its_dry_run_tells(
     assert owner.post(f"{path}/g/seek", position).json() == told
     assert owner.get(f"{path}/g").json()["ack_pending"] == 0
     assert fetch(owner) == list(range(told["to"], 6))
+
+
+@pytest.mark.parametrize(
+    ("offset", "messages", "skipped"),
+    [(10, 4, 4), (8, 4, 2), (1, 9, 0)],
+    ids=["stays", "back", "begins anew"],
+)
+def test_a_seek_counts_what_waits_for_its_key(
+    owner: Api, path: str, offset: int, messages: int, skipped: int
+) -> None:
+    more = [NewMessage(id=f"more-{n}", body=b"1", key="k.1") for n in range(4)]
+    store.log().run(append(stream_id(owner), more))
+    owner.post(path, {"name": "g", "ordered_by_key": True})
+    assert fetch(owner) == [1, 2, 3, 4, 5]
+    told = {"from": 10, "to": offset, "messages": messages, "skipped": skipped}
+    wanted = {"position": "offset", "offset": offset}
+    assert owner.post(f"{path}/g/seek", {**wanted, "dry_run": True}).json() == told
+    assert owner.post(f"{path}/g/seek", wanted).json() == told
+    assert owner.get(f"{path}/g").json()["lag"] == 10 - offset
 
 
 def test_a_seek_counts_matching_messages_only(owner: Api, path: str) -> None:

@@ -152,6 +152,19 @@ def test_working_restarts_the_clock(log: Log, stream: str, make_group: MakeGroup
     assert (fetch(log, stream).due_in_ms or 0) > 59_900
 
 
+def test_working_waits_as_its_delivery_does(log: Log, stream: str, make_group: MakeGroup) -> None:
+    make_group(ack_wait_ms=1, backoff_ms=(60_000,), filter_keys=(">",))
+    log.run(append(stream, [message(1, key="k")]))
+    log.run(groups.fetch(stream, "g", limit=1))
+
+    def due_ms() -> float:
+        return float(log.client.zscore(keys.due(stream, "g"), "1"))
+
+    before = due_ms()
+    assert log.run(groups.working(stream, "g", "offsets", [1])) == 1
+    assert due_ms() >= before
+
+
 def test_backoff_replaces_the_wait_and_its_last_repeats(log: Log, stream: str, make_group: MakeGroup) -> None:
     make_group(backoff_ms=(20, 60_000), max_deliver=-1)
     fill(log, stream, 1)

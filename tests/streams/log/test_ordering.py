@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from streams.log import config, dead_letters, entries, groups, keys, standing, trim
+from streams.log import config, dead_letters, entries, groups, keys, removals, standing, trim
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.groups import Fetched, Settings
@@ -401,3 +401,47 @@ def test_a_dead_letter_that_dies_and_is_replayed_before_its_turn_has_one_turn(
     done(log, stream, 1)
     publish("a")
     assert take(log, stream) == [3]
+
+
+def test_a_new_filter_reaches_what_waits_for_its_key(
+    log: Log, stream: str, ordered: Ordered, publish: Callable[..., None]
+) -> None:
+    publish(*["a"] * 5, *["z"] * 3)
+    ordered()
+    assert take(log, stream) == [1, 6]
+    ordered(filter_keys=("z",))
+    state = log.run(standing.inspect(stream, "g"))
+    assert (state.lag, state.lost) == (2, 0)
+    log.run(groups.ack(stream, "g", "offsets", [1, 6]))
+    assert take(log, stream) == [7]
+    log.run(groups.ack(stream, "g", "offsets", [7]))
+    assert take(log, stream) == [8]
+
+
+def test_a_new_filter_holds_for_what_waited_for_its_key_and_comes_back(
+    log: Log, stream: str, ordered: Ordered, publish: Callable[..., None]
+) -> None:
+    publish(*["a"] * 3, *["z"] * 2)
+    ordered()
+    assert take(log, stream) == [1, 4]
+    _, number = log.run(removals.purge(stream, keep_ms=3_600_000, facts={}))
+    ordered(filter_keys=("z",))
+    log.run(removals.undo(stream, number or 0))
+    state = log.run(standing.inspect(stream, "g"))
+    assert (state.lag, state.ack_pending, state.lost) == (1, 2, 0)
+    log.run(groups.ack(stream, "g", "offsets", [1, 4]))
+    assert take(log, stream) == [5]
+
+
+def test_an_answer_that_brings_the_next_turn_wakes_who_waits(
+    log: Log, stream: str, ordered: Ordered, publish: Callable[..., None]
+) -> None:
+    publish("a", "a")
+    ordered()
+    assert take(log, stream) == [1]
+    with log.client.pubsub() as heard:
+        heard.subscribe(keys.wake(stream))
+        until(lambda: heard.get_message(timeout=1.0), what="the subscription")
+        log.run(groups.ack(stream, "g", "offsets", [1]))
+        told = until(lambda: heard.get_message(timeout=1.0), what="the next turn")
+    assert told["data"] == b"room"

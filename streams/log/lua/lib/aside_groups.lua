@@ -47,10 +47,11 @@ local function aside_give_back(reader, group, delivered, entries)
       aside_again(reader, group, offset, entry[2][7] == 'k' and entry[2][8])
     elseif redis.call('ZSCORE', reader.aside, offset) then
       redis.call('ZREM', reader.aside, offset)
-      if not redis.call('ZSCORE', reader.parked, offset) then
-        missed[#missed + 1] = entry
-        group.missed = group.missed - 1
-      end
+      -- A filter that came meanwhile holds for it, too.
+      local is_wanted, is_parked = group_wants(group, entry), redis.call('ZSCORE', reader.parked, offset)
+      if not is_parked then group.missed = group.missed - 1 end
+      if is_wanted and not is_parked then missed[#missed + 1] = entry end
+      if is_parked and not is_wanted then redis.call('ZREM', reader.parked, offset) end
     elseif tonumber(offset) > delivered and tonumber(offset) <= group.delivered and group_wants(group, entry) then
       missed[#missed + 1] = entry
       group.missed = group.missed - 1

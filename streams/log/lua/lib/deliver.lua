@@ -146,6 +146,8 @@ local function deliver_ready(fetch)
         local is_out = held and redis.call('ZSCORE', fetch.due, offset)
         local entry = not is_out and (waiting[n] or held)
           and group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
+        -- A filter that came while it waited.
+        if entry and not held and not group_wants(group, entry) then entry, waiting[n] = nil, nil end
         if entry and not deliver_fits(fetch, entry) then full = true break end
         left[#left + 1] = offset
         if entry then
