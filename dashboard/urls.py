@@ -1,6 +1,6 @@
 """The console's addresses; each tab and each page is one. A stream's name never begins with an underscore."""
 
-from django.urls import path
+from django.urls import path, re_path
 
 from dashboard.sockets import LiveSocket
 from dashboard.views import (
@@ -26,6 +26,7 @@ from dashboard.views import (
     stream_history,
     stream_messages,
     stream_publish,
+    stream_replays,
     stream_retention,
     stream_settings,
     stream_tail,
@@ -120,6 +121,12 @@ urlpatterns = [
     ),
     path("streams/<str:name>/history/", stream_history.history, name="stream_history"),
     path("streams/<str:name>/history/runs/", stream_history.runs, name="stream_runs"),
+    path("streams/<str:name>/history/replays/", stream_replays.replays, name="stream_replays"),
+    re_path(
+        r"^streams/(?P<name>[^/]+)/history/replays/(?P<replay_id>[0-9]{1,18})/(?P<do>start|pause|cancel)/\Z",
+        stream_replays.change,
+        name="stream_replay",
+    ),
     path("streams/<str:name>/activity/", events.stream_activity, name="stream_activity"),
     path("streams/<str:name>/removals/<int:number>/undo/", stream_undo.undo, name="removal_undo"),
     path("streams/<str:name>/removals/<int:number>/end/", stream_undo.end, name="removal_end"),

@@ -238,6 +238,7 @@ class Replays:
             since_ms=None if replay.since is None else _first_ms(replay.since),
             until_ms=None if replay.until is None else _first_ms(replay.until) - 1,
             key=replay.key or None,
+            where=replay.where or None,
         )
         return PastRange(session, self.spark.settings(), wanted, self.spark.batches())
 

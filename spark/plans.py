@@ -104,6 +104,38 @@ def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checke
     return Checked(plan, walk.named & walk.tables)
 
 
+def check_condition(session: SparkSession, text: str) -> None:
+    """Check that a text is one condition on a message, which only looks at it; ``DataFrame.where`` then takes it.
+
+    Raises:
+        QueryRefused: with what is wrong.
+    """
+    inner: Any = session._jsparkSession
+    try:
+        condition = inner.sessionState().sqlParser().parseExpression(text)
+    except ParseException as error:
+        raise QueryRefused(sentence(error)) from None
+    except Py4JJavaError:
+        raise QueryRefused("The condition is nested too deeply.") from None
+    walk = _Walk(tables=frozenset())
+    walk.node(condition)
+    if walk.has_plan:
+        raise QueryRefused("A condition looks at one message; it holds no query of its own.")
+
+
+def refuse_chance(frame: DataFrame) -> None:
+    """Refuse what would choose other rows the next time.
+
+    Raises:
+        QueryRefused: it calls a function such as ``rand``.
+    """
+    inner: Any = frame._jdf
+    if not inner.queryExecution().analyzed().deterministic():
+        raise QueryRefused(
+            "A condition has to choose the same messages each time; rand() and the like do not."
+        )
+
+
 def analyzed(session: SparkSession, checked: Checked) -> DataFrame:
     """The data frame of a checked plan, on the session whose temporary views are its tables.
 
@@ -144,6 +176,7 @@ class _Walk:
         self.named: set[str] = set()
         self.defined: set[str] = set()
         self.nodes = 0
+        self.has_plan = False
 
     def node(self, found: Any) -> None:
         """Check one object of the JVM and all that it holds.
@@ -171,6 +204,7 @@ class _Walk:
     def _catalyst(self, found: Any, kind: str) -> None:
         if kind not in PLANS and kind not in EXPRESSIONS:
             raise _not_reading(kind)
+        self.has_plan = self.has_plan or kind in PLANS
         if kind in {"GenericInternalRow", "GenericRowWithSchema"}:
             return  # the values of VALUES (…)
         match kind:

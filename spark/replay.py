@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from spark import ranges, reading, tables
+from spark import plans, ranges, reading, tables
 from spark.history import moved_on
 from spark.jobs.settings import JobSettings
 from spark.positions import positions
@@ -37,6 +38,7 @@ class Wanted:
         first, last: offsets.
         since_ms, until_ms: unix ms.
         key: a key or a pattern of keys; None is any, or none.
+        where: a condition in SQL on the columns of the table ``messages``.
     """
 
     stream: Registered
@@ -45,6 +47,7 @@ class Wanted:
     since_ms: int | None = None
     until_ms: int | None = None
     key: str | None = None
+    where: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +80,11 @@ class Chunk:
 
 
 class PastRange:
-    """Reads one range; for one thread."""
+    """Reads one range; for one thread.
+
+    Raises:
+        QueryRefused: its condition does more than look at a message.
+    """
 
     def __init__(
         self, session: SparkSession, settings: JobSettings, wanted: Wanted, known: KnownBatches
@@ -86,6 +93,8 @@ class PastRange:
         self.settings = settings
         self.wanted = wanted
         self.known = known
+        if wanted.where is not None:
+            plans.check_condition(self.session, wanted.where)
         self.look = CHUNK_ROWS
         rows = CHUNK_BYTES // max(1, tables.widest_body(settings, [wanted.stream]))
         self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", max(1, min(10_000, rows)))
@@ -130,7 +139,14 @@ class PastRange:
         found = tables.messages(self.session, self.settings, [wanted.stream], self.known, bounds=bounds)
         for condition in _conditions(wanted, first, last):
             found = found.where(condition)
-        return found
+        if wanted.where is None:
+            return found
+        try:
+            chosen = found.where(wanted.where)
+        except AnalysisException as error:
+            raise plans.QueryRefused(plans.sentence(error)) from None
+        plans.refuse_chance(chosen)
+        return chosen
 
 
 def _conditions(wanted: Wanted, first: int | None, last: int | None) -> Iterator[Column]:

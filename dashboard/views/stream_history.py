@@ -9,10 +9,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods
 
+from dashboard.replay_forms import ReplayForm
 from dashboard.views.door import console_page, is_part
 from dashboard.views.stream_page import stream_context
+from dashboard.views.stream_replays import ask, replays_context
 from streams import selectors
 from streams.access import Caller, stream_for
 from streams.models import Rollup, Stream
@@ -96,11 +98,17 @@ def seed_of(points: list[Rollup], *, step: str, since: datetime | None, until: d
     }
 
 
-@require_GET
+@require_http_methods(["GET", "POST"])
 @console_page
 def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """Charts, their table, and the runs."""
+    """Charts, their table, the runs, and what of the past is published again; a POST asks for that."""
     context = stream_context(request, caller, name, tab="history")
+    form = ReplayForm(request.POST or None, initial={"target": context["stream"].name})
+    if request.method == "POST":
+        caller.demand("manage")
+        if ask(request, caller, context["stream"], form):
+            return redirect("dashboard:stream_history", name=context["stream"].name)
+    context |= {"replay_form": form, **replays_context(caller, context["stream"])}
     asked = asked_for(request.GET, now=timezone.now())
     points = selectors.history_points(
         context["stream"], step=asked.step, since=asked.since, until=asked.until + timedelta(seconds=1)
@@ -121,7 +129,8 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "since_ms": asked.since and int(asked.since.timestamp() * 1000),
         "until_ms": int(asked.until.timestamp() * 1000),
     }
-    return render(request, "dashboard/stream/history.html", context)
+    status = 422 if form.errors else 200
+    return render(request, "dashboard/stream/history.html", context, status=status)
 
 
 @require_http_methods(["GET", "POST"])

@@ -40,6 +40,14 @@ class ReplayAsked(Strict):
     to_offset = WholeNumber(required=False, help_text="Up to this offset, which is included.")
     to = Moment(required=False, help_text="Published before this time.")
     key = KeyPattern(max_length=naming.LONGEST_KEY, required=False, help_text="A key, or a pattern of keys.")
+    where = Text(
+        max_length=service.LONGEST_WHERE,
+        required=False,
+        help_text=(
+            "A condition in SQL on the columns of the table `messages` (see the query's description), such as "
+            "`get_json_object(body, '$.carrier') = 'UA'`."
+        ),
+    )
     ids = OneOf(
         choices=list(IDS),
         required=False,
@@ -74,6 +82,7 @@ class ReplayObject(serializers.Serializer):  # type: ignore[type-arg]
     to_offset = serializers.IntegerField(allow_null=True)
     to = Moment(source="until", allow_null=True)
     key = serializers.SerializerMethodField()
+    where = serializers.SerializerMethodField()
     ids = serializers.SerializerMethodField(help_text="`keep` or `new`.")
     rate = serializers.IntegerField(allow_null=True)
     total = serializers.IntegerField(allow_null=True, help_text="Messages in the range; null until counted.")
@@ -93,6 +102,9 @@ class ReplayObject(serializers.Serializer):  # type: ignore[type-arg]
 
     def get_key(self, replay: Replay) -> str | None:
         return replay.key or None
+
+    def get_where(self, replay: Replay) -> str | None:
+        return replay.where or None
 
     def get_ids(self, replay: Replay) -> str:
         return "keep" if replay.keeps_ids else "new"
@@ -136,6 +148,11 @@ class ReplaysView(ApiView):
                     "to": "2026-11-21T00:00:00Z",
                     "start": False,
                 },
+                "a condition": {
+                    "source": "orders",
+                    "target": "large",
+                    "where": "bytes > 10000 AND key LIKE 'eu.%'",
+                },
                 "a key": {"source": "orders", "target": "orders", "key": "eu.>", "rate": 500},
             },
         ),
@@ -158,6 +175,7 @@ class ReplaysView(ApiView):
             since=since,
             until=until,
             key=sent.get("key", ""),
+            where=sent.get("where", ""),
             keeps_ids=IDS[sent["ids"]] if "ids" in sent else None,
             rate=sent.get("rate"),
             starts=sent["start"],

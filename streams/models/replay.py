@@ -27,6 +27,7 @@ class Replay(models.Model):
         from_offset, to_offset: what was asked for, both included; null is no bound.
         since, until: times, the second excluded.
         key: a key, or a pattern of keys; empty is any, or none.
+        where: a condition in SQL on a message; empty is none.
         keeps_ids: messages keep their ids, so that the target refuses those that it knows; else they get new ones.
         rate: most messages a second.
         starts: whether it begins to publish as soon as it is counted.
@@ -47,6 +48,7 @@ class Replay(models.Model):
     since = models.DateTimeField(null=True)
     until = models.DateTimeField(null=True)
     key = models.CharField(max_length=255, blank=True, default="")
+    where = models.TextField(blank=True, default="")
     keeps_ids = models.BooleanField(default=True)
     rate = models.PositiveIntegerField(null=True)
     starts = models.BooleanField(default=True)

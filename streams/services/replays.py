@@ -18,6 +18,7 @@ MOST_UNFINISHED = 10
 """Replays of one workspace that are counted or published at a time."""
 
 MOST_RATE = 1_000_000
+LONGEST_WHERE = 4_000
 KEPT = timedelta(days=30)
 """How long a replay that has ended is kept."""
 
@@ -34,6 +35,7 @@ class ReplayWanted:
     since: datetime | None = None
     until: datetime | None = None
     key: str = ""
+    where: str = ""
     keeps_ids: bool | None = None
     rate: int | None = None
     starts: bool = True
@@ -74,6 +76,7 @@ def replay_request(caller: Caller, *, source: str, target: str, wanted: ReplayWa
             since=wanted.since,
             until=wanted.until,
             key=wanted.key,
+            where=wanted.where,
             keeps_ids=keeps_ids,
             rate=wanted.rate,
             starts=wanted.starts,

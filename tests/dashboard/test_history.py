@@ -7,8 +7,9 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.views.stream_history import asked_for, seed_of
-from streams.models import Rollup, Run
+from streams.models import Replay, Rollup, Run
 from streams.services.history import history_missed
+from streams.services.replays import replay_counted
 from streams.upkeep import processes
 from streams.upkeep.processes import ProcessStatus
 from tests.dashboard.conftest import MakeStream
@@ -38,6 +39,79 @@ def test_the_chart_has_a_bar_for_every_step_also_the_silent_ones() -> None:
     point = Rollup(step="hour", start=NOON.replace(hour=11, minute=0, second=0), messages=5, bytes=50)
     seed = seed_of([point], step="hour", since=NOON.replace(hour=9, minute=0, second=0), until=NOON)
     assert (seed["messages"], seed["bytes"], seed["step_s"]) == ([0, 0, 5, 0], [0, 0, 50, 0], 3600)
+
+
+def test_a_range_is_asked_for_counted_started_and_ended(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders")
+    make_stream("again")
+    sent = {
+        "target": "again",
+        "from_offset": "5",
+        "since": "2026-11-20 07:05",
+        "key": "eu.>",
+        "where": "bytes > 3",
+        "rate": "50",
+    }
+    assert owner.post("/streams/orders/history/", sent).status_code == 302
+    replay = Replay.objects.get()
+    assert (replay.source, replay.target, replay.from_offset, replay.to_offset) == (
+        "orders",
+        "again",
+        5,
+        None,
+    )
+    assert (replay.key, replay.where, replay.rate, replay.starts) == ("eu.>", "bytes > 3", 50, False)
+    assert replay.since == datetime(2026, 11, 20, 7, 5, tzinfo=UTC)
+    page = owner.get("/streams/orders/history/").content.decode()
+    assert f"#{replay.pk} <bdi>orders</bdi> → <bdi>again</bdi>" in page
+    assert "/start/" not in page
+    replay_counted(replay, messages=1234, size=99, first=5, last=2000)
+    part = owner.get("/streams/orders/history/replays/", headers={"HX-Request": "true"}).content.decode()
+    assert "1,234" in part
+    assert "/start/" in part
+    for do, state in (
+        ("start", "running"),
+        ("pause", "paused"),
+        ("start", "running"),
+        ("cancel", "cancelled"),
+    ):
+        assert owner.post(f"/streams/orders/history/replays/{replay.pk}/{do}/").status_code == 302
+        replay.refresh_from_db()
+        assert replay.state == state
+    answer = owner.post(f"/streams/orders/history/replays/{replay.pk}/start/", follow=True)
+    assert b"This replay is cancelled; it cannot be started." in answer.content
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({"target": ""}, "This field is required."),
+        ({"target": "nope"}, "There is no stream"),
+        ({"target": "sealed"}, "is sealed"),
+        ({"target": "orders", "from_offset": "9", "to_offset": "3"}, "not below the first one"),
+        ({"target": "orders", "since": "2026-11-21", "until": "2026-11-20"}, "Write a time after"),
+        ({"target": "orders", "until": "tomorrow"}, "Write a time such as"),
+        ({"target": "orders", "key": "eu..*"}, "dot-separated"),
+        ({"target": "orders", "rate": "0"}, "greater than or equal to 1"),
+        ({"target": "orders", "ids": "other"}, "not one of the available choices"),
+    ],
+)
+def test_a_range_that_cannot_be_is_told_in_its_place_and_nothing_is_stored(
+    owner: Client, make_stream: MakeStream, sent: dict[str, str], said: str
+) -> None:
+    make_stream("orders")
+    make_stream("sealed", sealed=True)
+    answer = owner.post("/streams/orders/history/", sent)
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+    assert not Replay.objects.exists()
+
+
+def test_who_only_reads_sees_replays_and_starts_none(viewer: Client, make_stream: MakeStream) -> None:
+    make_stream("orders")
+    assert b"Nothing of this stream was published again" in viewer.get("/streams/orders/history/").content
+    assert viewer.post("/streams/orders/history/", {"target": "orders"}).status_code == 403
+    assert not Replay.objects.exists()
 
 
 def test_without_a_rollup_the_page_says_that_there_is_no_history_yet(

@@ -1,6 +1,7 @@
 """Ranges of the past are published again: all of them, in order, once, also over crashes and pauses."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -143,6 +144,10 @@ def test_a_range_is_bounded_by_offset_time_and_key(here: Here) -> None:
         ),
         ({"key": ">"}, lambda row: True),
         ({"key": "eu"}, lambda row: False),
+        (
+            {"where": "get_json_object(body, '$.n') >= 28 AND key LIKE 'eu.%'", "to_offset": 60},
+            lambda row: json.loads(row[6])["n"] >= 28 and row[1] <= 60,
+        ),
         ({"since": start, "until": end}, lambda row: rows[30][2] <= row[2] < rows[60][2]),
         (
             {"since": start + timedelta(microseconds=1)},
@@ -227,6 +232,30 @@ def test_what_the_target_does_not_take_stops_it_with_a_sentence_and_it_goes_on_l
     service.replay_start(here.caller, replay)
     replay = here.worked(replay)
     assert (replay.state, replay.error, replay.stored) == (ReplayState.SUCCEEDED, "", 5)
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("bytes >", "Syntax error at or near end of input"),
+        ("offset", "is not a boolean"),
+        ("colour = 'red'", "colour"),
+        ("offset IN (SELECT 1)", "holds no query of its own"),
+        ("EXISTS (SELECT 1 FROM parquet.`/etc`)", "no table here"),
+        ("reflect('java.lang.System', 'exit', 1) IS NULL", "'reflect' cannot be used"),
+        ("rand() < 0.5", "choose the same messages each time"),
+        ("1 = 1) OR (1 = 1", "Syntax error"),
+    ],
+)
+def test_a_condition_that_does_more_than_look_at_a_message_fails_with_a_sentence(
+    here: Here, where: str, said: str
+) -> None:
+    here.published.numbered(here.stream("a"), 3)
+    target = here.stream("b")
+    replay = here.worked(here.asked("a", "b", where=where))
+    assert replay.state == ReplayState.FAILED
+    assert re.search(said, replay.error), replay.error
+    assert here.messages(target) == []
 
 
 def test_a_stream_that_went_meanwhile_ends_it(here: Here) -> None:

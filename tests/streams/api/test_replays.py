@@ -48,6 +48,7 @@ def test_what_was_asked_for_is_shown(owner: Api) -> None:
             "from": "2026-11-20T00:00:00+01:00",
             "to": "2026-11-21T00:00:00Z",
             "key": "eu.*",
+            "where": "bytes > 3",
             "ids": "new",
             "rate": 500,
             "start": False,
@@ -58,6 +59,7 @@ def test_what_was_asked_for_is_shown(owner: Api) -> None:
     assert shown["url"] == f"http://testserver/api/v1/{PATH}/{shown['id']}"
     assert (shown["from"], shown["to"]) == ("2026-11-19T23:00:00.000Z", "2026-11-21T00:00:00.000Z")
     assert (shown["key"], shown["ids"], shown["rate"], shown["from_offset"]) == ("eu.*", "new", 500, 5)
+    assert shown["where"] == "bytes > 3"
     assert (shown["state"], shown["total"], shown["progress"]) == ("counting", None, 0.0)
     assert owner.get(f"{PATH}/{shown['id']}").json() == shown
     assert owner.get(f"{PATH}/").json() == [shown]

@@ -1,0 +1,94 @@
+"""Ranges of a stream's past that are published again: asked for, counted, then started, paused and ended."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from dashboard.replay_forms import ReplayForm
+from dashboard.views.door import console_page, is_part
+from streams import selectors
+from streams.access import Caller, replay_for, stream_for
+from streams.errors import Refusal
+from streams.models import Replay, ReplayState, Stream
+from streams.services.replays import WORKING, replay_cancel, replay_pause, replay_request, replay_start
+
+SHOWN = 6
+ENDED = (ReplayState.SUCCEEDED, ReplayState.CANCELLED)
+STARTABLE = (ReplayState.READY, ReplayState.PAUSED, ReplayState.FAILED)
+
+
+def replays_context(caller: Caller, stream: Stream) -> dict[str, Any]:
+    """What the panel of replays needs beside its form."""
+    found = selectors.replays_latest(caller, stream=stream.name, limit=SHOWN)
+    return {
+        "replays": [
+            {
+                "replay": each,
+                "may_start": each.state in STARTABLE,
+                "may_pause": each.state == ReplayState.RUNNING,
+                "may_end": each.state not in ENDED,
+            }
+            for each in found
+        ],
+        "is_replaying": any(each.state in WORKING for each in found),
+        "may_replay": caller.may("manage"),
+    }
+
+
+@require_GET
+@console_page
+def replays(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """The newest replays of a stream, for htmx."""
+    stream = stream_for(caller, name, may="read")
+    if not is_part(request):
+        return redirect("dashboard:stream_history", name=stream.name)
+    return render(
+        request, "dashboard/parts/replays.html", {"stream": stream, **replays_context(caller, stream)}
+    )
+
+
+def ask(request: HttpRequest, caller: Caller, stream: Stream, form: ReplayForm) -> bool:
+    """Have what a form says counted; False, with the form's errors, where it cannot be."""
+    if not form.is_valid():
+        return False
+    try:
+        replay = replay_request(
+            caller, source=stream.name, target=form.cleaned_data["target"], wanted=form.wanted()
+        )
+    except Refusal as refusal:
+        form.add_error("target" if refusal.code in _OF_THE_TARGET else None, refusal.message)
+        return False
+    messages.success(
+        request, _("Replay %(number)s is being counted; start it below.") % {"number": replay.pk}
+    )
+    return True
+
+
+_OF_THE_TARGET = ("stream_not_found", "operation_denied")
+
+
+@require_POST
+@console_page
+def change(request: HttpRequest, caller: Caller, name: str, replay_id: int, do: str) -> HttpResponse:
+    """Start, pause or end a replay."""
+    stream = stream_for(caller, name, may="manage")
+    replay = replay_for(caller, replay_id, may="manage")
+    try:
+        _DEEDS[do](caller, replay)
+    except Refusal as refusal:
+        if refusal.code == "forbidden":
+            raise
+        messages.error(request, refusal.message)
+    return redirect("dashboard:stream_history", name=stream.name)
+
+
+_DEEDS: dict[str, Callable[[Caller, Replay], None]] = {
+    "start": replay_start,
+    "pause": lambda caller, replay: replay_pause(replay, actor=caller.actor),
+    "cancel": lambda caller, replay: replay_cancel(replay, actor=caller.actor),
+}
