@@ -150,7 +150,7 @@ def removals(stream_id: str) -> Op[list[Aside]]:
         )
         for number, fields in sorted(held.items())
     ]
-    return [each for each in found if each.until_ms > at.now_ms and each.first >= at.kept]
+    return [each for each in found if each.until_ms > at.now_ms and 0 < at.kept <= each.first]
 
 
 def undo(stream_id: str, number: int, *, partial: bool = False) -> Op[Removed]:

@@ -23,7 +23,7 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local now, held, over, ended = state_now(state), aside_load(removals), {}, 0
 for number, each in pairs(held) do
   -- Also those that a limit has reached.
-  if number <= wanted or each['until'] <= now or each.first < state.kept then over[#over + 1] = number end
+  if number <= wanted or each['until'] <= now or not aside_stays(state, each.first) then over[#over + 1] = number end
 end
 table.sort(over)
 for _, number in ipairs(over) do

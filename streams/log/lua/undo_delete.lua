@@ -32,7 +32,7 @@ if not partial then
   if state.max_bytes and state.bytes + record.bytes > state.max_bytes then taken = math.max(taken, 1) end
   local first = redis.call('XRANGE', stream.log, record.first, record.first)[1]
   local is_old = not first or (state.ttl and entry_ms(first) <= now - state.ttl * 1000)
-  if record.first < state.kept or is_old then taken = math.max(taken, 1) end
+  if not aside_stays(state, record.first) or is_old then taken = math.max(taken, 1) end
   if taken > 0 then
     return redis.error_reply(string.format('OKMQ_UNDO_PART %.0f %.0f', math.max(0, waiting - taken), record.messages))
   end
@@ -43,7 +43,7 @@ local offsets = redis.call('ZRANGEBYSCORE', aside, number, number, 'LIMIT', 0, s
 local messages, bytes = state.messages, state.bytes
 for _, member in ipairs(offsets) do
   local offset = tonumber(member)
-  local entry = offset >= state.kept and redis.call('XRANGE', stream.log, offset, offset)[1]
+  local entry = aside_stays(state, offset) and redis.call('XRANGE', stream.log, offset, offset)[1]
   local fields = entry and entry[2]
   if entry and not (fields[#fields - 1] == 'x' and tonumber(fields[#fields]) <= now) then
     aside_bring_back(stream, state, sums, entry)

@@ -25,7 +25,7 @@ if not record and later > 0 then return redis.error_reply('OKMQ_UNDO_LATER ' .. 
 if not record then return redis.error_reply('OKMQ_NO_REMOVAL') end
 
 local left, size = 0, 0
-if record.first >= state.kept then
+if aside_stays(state, record.first) then
   local count, bytes = gone_between(gone, record.first, state.floor - 1)
   local visible, visible_bytes, floor_cum = state.messages, state.bytes, state.floor_cum
   state.messages = visible + state.floor - record.first - count

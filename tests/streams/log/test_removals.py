@@ -348,3 +348,19 @@ def test_a_removed_stream_leaves_nothing_of_them(log: Log, stream: str, unique: 
     delete(log, stream, 2)
     log.run(config.stream_remove(stream, workspace_id=1, name=unique))
     assert not log.client.exists(keys.aside(stream), keys.removals(stream), keys.gone(stream))
+
+
+def test_what_a_purge_for_good_has_ended_does_not_come_back_with_the_last_undo(log: Log, stream: str) -> None:
+    fill(log, stream, 20)
+    _, ended = log.run(removals.purge(stream, below=6, keep_ms=60_000, facts={}))
+    _, later = log.run(removals.delete(stream, [15], keep_ms=60_000, facts={}))
+    log.run(trim.purge(stream, below=11))
+    assert ended
+    assert later
+    assert log.run(removals.undo(stream, later)).messages == 1
+    for partial in (False, True):
+        with pytest.raises(errors.RemovalTaken):
+            log.run(removals.undo(stream, ended, partial=partial))
+    assert log.run(removals.removals(stream)) == []
+    state = log.run(stats.inspect(stream))
+    assert (state.messages, state.first_offset) == (10, 11)

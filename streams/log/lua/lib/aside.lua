@@ -20,11 +20,14 @@ local function aside_load(removals)
   return held
 end
 
+-- Whether what lies from an offset on may still come back. One that something else has ended stays until aside_end comes by.
+local function aside_stays(state, first) return state.kept > 0 and first >= state.kept end
+
 -- From where on something may still come back.
 local function aside_lowest(held, state)
   local lowest
   for _, each in pairs(held) do
-    if each.first >= state.kept then lowest = math.min(lowest or each.first, each.first) end
+    if aside_stays(state, each.first) then lowest = math.min(lowest or each.first, each.first) end
   end
   return lowest or 0
 end
@@ -86,7 +89,7 @@ local function aside_open(held, state, number)
   local record = held[number]
   if not record or record['until'] <= state_now(state) then return nil, 0 end
   for later, each in pairs(held) do
-    if later > number and each.upto > record.first and each.first >= state.kept then return nil, later end
+    if later > number and each.upto > record.first and aside_stays(state, each.first) then return nil, later end
   end
   return record
 end
