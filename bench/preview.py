@@ -45,14 +45,15 @@ def preview(ours: Product, *, messages: int = MESSAGES) -> list[Figure]:
         "count": {"max_messages": messages // 2},
         "bytes": {"max_bytes": messages * 25},
         "interest": {"retention": "interest"},
-        "a limit a key": {"max_messages_per_key": 1},
     }
     for name, limits in asked.items():
         took_s = [_asked(ours, full, limits)[0] for _ in range(ASKED)]
         figures.append(_answered(f"preview of {name} over {messages:,} messages", took_s))
-    began = time.perf_counter()
-    while not _asked(ours, full, {"max_messages_per_key": 1})[1]["complete"]:
-        if time.perf_counter() - began > COMPLETE_WITHIN_S:
+    began, first_s = time.perf_counter(), []
+    while True:
+        elapsed_s, told = _asked(ours, full, {"max_messages_per_key": 1})
+        first_s.append(elapsed_s)
+        if told["complete"] or time.perf_counter() - began > COMPLETE_WITHIN_S:
             break
         pause.wait(1.0)
     completed_s = time.perf_counter() - began
@@ -68,8 +69,9 @@ def preview(ours: Product, *, messages: int = MESSAGES) -> list[Figure]:
         ours.drop(stream)
     return [
         *figures,
-        Figure(name="until a limit a key is answered completely", reached=completed_s, unit="s"),
-        _answered("the same, complete and by another number each", took_s),
+        _answered("preview of a limit a key from the first question on", first_s),
+        Figure(name="until it is complete, after they came", reached=completed_s, unit="s"),
+        _answered(f"preview of a limit a key over {messages:,} messages", took_s),
         Figure(name="slowest publish meanwhile", reached=max(waited_s) * 1e3, unit="ms"),
         Figure(name=f"slowest publish in the {BEFORE_S:g} s before", reached=before_ms, unit="ms"),
     ]

@@ -102,6 +102,8 @@ def start(supervisor: Supervisor, *, env: environment.Env, listener: socket.sock
         plan = _plan(name, web_command(env, listener=listener), env=env, inherited=(listener.fileno(),))
         supervisor.start(plan, works=partial(_serves, supervisor, name, env=env))
     supervisor.start(_plan("worker", _manage("okmq_worker"), env=env))
+    plan = _plan("census", [sys.executable, "-m", "okmq.census"], env=env, more=_importable())
+    supervisor.start(plan, needed=False)
     start_analytics(supervisor, env=env)
     supervisor.wait_until(Readiness(env).is_there, every_s=0.1)
     say(f"OKMQ is ready: {url(env)} (user admin). To see real data move: make demo. To end it: Ctrl-C.")
@@ -265,6 +267,13 @@ def _status_of(env: environment.Env, path: str) -> int | None:
 def _serves(supervisor: Supervisor, name: str, *, env: environment.Env) -> bool:
     (pid,) = [item.child.pid for item in supervisor.watched if item.child.name == name]
     return serving.serves(env.run_dir, pid)
+
+
+def _importable() -> dict[str, str]:
+    """What lets a child import the project, wherever it was started."""
+    return {
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(environment.PROJECT), os.environ.get("PYTHONPATH")]))
+    }
 
 
 def _manage(command: str) -> list[str]:

@@ -52,8 +52,9 @@ class RetentionPreview(serializers.Serializer[Any]):
     groups = GroupUnread(many=True)
     as_of = serializers.IntegerField(help_text="The stream's last offset when this was counted.")
     complete = serializers.BooleanField(
-        help_text="False where there was no time to look at all messages that have to be; more may go then."
+        help_text="False while messages that have to be looked at are still being counted; more may go then."
     )
+    counted = serializers.FloatField(help_text="Which part of them was, 0 to 1.")
 
 
 class LimitReached(serializers.Serializer[Any]):
@@ -168,5 +169,6 @@ class RetentionPreviewView(ApiView):
             "groups": [{"group": group, "unread": unread} for group, unread in sorted(found.unread.items())],
             "as_of": found.as_of,
             "complete": found.is_complete,
+            "counted": round(found.counted, 3),
         }
         return Response(RetentionPreview(told).data)

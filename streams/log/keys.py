@@ -55,6 +55,12 @@ SKEW = "okmq:clock-skew"
 CHANGED = "okmq:changed"
 """Channel: ``stream`` when names or settings have changed, ``token`` when a token has; caches are dropped."""
 
+CENSUS_ASKED = "okmq:census:asked"
+"""Channel: JSON of a question to the process that counts messages by key (see ``questions``)."""
+
+CENSUS_TOLD = "okmq:census:told:"
+"""Begins the channels of the answers, one a question."""
+
 
 GroupName = tuple[str, str]
 """A stream's internal id and the name of one of its groups."""

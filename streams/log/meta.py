@@ -45,6 +45,8 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         crowded: 1 while count and size wait for messages to go that are over by their own time, else 0.
         ids_widened: when (unix ms) ids were last to be remembered for longer than before; 0: never.
         ids_before: 0 while nothing is in the bucket that does not take new ids, else 1.
+        returns: messages that ever came back to between others.
+        keyed: 0 while no message with a key ever came; 1, too, where an older version did not note it.
     """
 
     last: int = 0
@@ -74,11 +76,13 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
     crowded: int = 0
     ids_widened: int = 0
     ids_before: int = 1
+    returns: int = 0
+    keyed: int = 1
 
 
 _counters = msgspec.msgpack.Decoder(Counters).decode
 _settings = msgspec.msgpack.Decoder(dict[str, Any]).decode
-NEW = Counters()
+NEW = Counters(keyed=0)
 """What a stream without a message has."""
 
 

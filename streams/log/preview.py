@@ -1,23 +1,23 @@
 """What other limits would take away, told before they are saved; by the code that then does it.
 
 Age, count and size are arithmetic, whatever they take, and so is interest where no group has a filter. A limit a key
-and groups with a filter are counted in a census of the messages, which is made in pages, newest first, as long as the
-caller wants to wait; the next question goes on with it.
+and groups with a filter are counted in a census of the messages, which a process of its own keeps (``censuses``); one
+that is not there is begun, as far as the caller wants to wait.
 """
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
 from itertools import chain
-from operator import and_
 from typing import Any
 
+import msgspec
+
 from streams.log import entries, keys, meta, runs, trim
-from streams.log.census import KEPT, Census, look, prepare
 from streams.log.client import Op, Pipeline, Script
+from streams.log.counting import Count, Found, Reader
 from streams.log.errors import GroupNotFound
 from streams.log.group_scripts import group_script
+from streams.log.looking import Held, Looked, look
 
 WITHIN_S = 0.15
 """How long one preview looks at messages, if not told otherwise; it then says that its counts are not complete."""
@@ -25,12 +25,14 @@ WITHIN_S = 0.15
 ALWAYS = 5_000
 """Messages that it looks at however long that takes."""
 
+SETTLES = 3
+"""So often it asks again, on a busy stream, to tell of one moment."""
+
 MOST_OUT = 2_000
 """Messages out at a group, at most, where interest is arithmetic: they are looked at in one call."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
     """What would go.
 
     Attributes:
@@ -39,6 +41,7 @@ class Preview:
         unread: group → messages that it has not acknowledged among those that would go.
         as_of: the last offset when this was counted.
         is_complete: whether everything was counted; where it was not, more may go than is said.
+        counted: which part of the messages that have to be looked at was, 0 to 1.
     """
 
     messages: int
@@ -48,35 +51,26 @@ class Preview:
     unread: dict[str, int]
     as_of: int
     is_complete: bool
+    counted: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What goes of the messages that were looked at, and the lowest offset that stays, 0 where none does."""
+class _Floors(msgspec.Struct, frozen=True, array_like=True):
+    """What the script ``preview`` says: what goes by raising the floor, and as of which state of the stream."""
 
-    messages: int = 0
-    size_bytes: int = 0
-    lowest: int = 0
+    messages: int
+    bytes: int
+    floor: int
+    next_floor: int
+    oldest_ms: int
+    last: int
+    removals: int
+    returns: int
+    keyed: int
 
-
-@dataclass(slots=True)
-class _Reader:
-    """How far a group has come: what it wants, has been given, and has not answered from the new floor on."""
-
-    name: str
-    patterns: Sequence[str]
-    delivered: int = 0
-    flying: Sequence[int] = ()
-    unread: int = 0
-
-    def done(self, census: Census) -> Any:
-        """Of every message whether it is nothing to this group any more."""
-        done = census.offsets <= self.delivered
-        if self.flying:
-            done &= ~census.among(self.flying)
-        if self.patterns:
-            done |= ~census.wanted(self.patterns)
-        return done
+    def is_of(self, counters: meta.Counters) -> bool:
+        """Whether it tells of the same moment."""
+        held = (counters.last, counters.removals, counters.returns)
+        return (self.last, self.removals, self.returns) == held
 
 
 def preview(
@@ -84,6 +78,7 @@ def preview(
     limits: Mapping[str, Any],
     groups: Mapping[str, Sequence[str]],
     *,
+    held: Held | None = None,
     within_s: float = WITHIN_S,
     always: int = ALWAYS,
 ) -> Op[Preview]:
@@ -93,70 +88,115 @@ def preview(
         limits: ``ttl``, ``max_messages``, ``max_bytes``, ``max_messages_per_key``, ``retention``; None or
             missing is no limit.
         groups: name → filter patterns of the stream's groups.
+        held: the census of the stream, which it brings up to date; None makes one for this question.
         within_s: how long to look at messages, where arithmetic does not do.
         always: messages to look at however long that takes.
 
     Raises:
         StreamNotFound: there is no such stream (any more).
     """
-    if limits.get("max_messages_per_key") is not None or any(groups.values()):
-        prepare()
     yield from trim.expire(stream_id)
-    messages, size, floor, next_floor, oldest_ms, last = yield Script(
+    asked = Script(
         "preview",
         [keys.log(stream_id), keys.meta(stream_id), keys.gone(stream_id)],
         [meta.pack_settings(limits)],
     )
-    readers: list[_Reader] = []
-    look_from = last + 1
+    until_s, held = time.monotonic() + within_s, held or Held()
+    floors = msgspec.convert((yield asked), _Floors)
+    per_key: int | None = limits.get("max_messages_per_key") if floors.keyed else None
+    for left in reversed(range(SETTLES)):
+        readers, look_from = yield from _readers(stream_id, groups, floors)
+        by_interest = limits.get("retention") == "interest" and bool(readers)
+        if by_interest and per_key is None and not any(reader.patterns for reader in readers):
+            settled = yield from _settled(stream_id, readers, floors.next_floor)
+            if settled:
+                return _told(
+                    floors, readers, Found(*settled[:2]), first_offset=settled[2], oldest_ms=settled[3]
+                )
+        if per_key is not None or by_interest:
+            look_from = min(look_from, floors.next_floor)
+        if look_from > floors.last:
+            break
+        looked = yield from _look(stream_id, held, look_from, floors, asked, until_s=until_s, always=always)
+        if looked.beside is not None:
+            was, floors = floors, msgspec.convert(looked.beside, _Floors)
+            if (was.floor, was.next_floor) != (floors.floor, floors.next_floor) and left:
+                continue
+        if looked.is_complete and not floors.is_of(looked.counters) and left:
+            continue
+        found = Count(
+            looked.census,
+            readers,
+            floor=floors.floor,
+            next_floor=floors.next_floor,
+            per_key=per_key,
+            by_interest=by_interest,
+        ).run()
+        if not looked.is_complete or (per_key is None and not by_interest):
+            return _told(floors, readers, found, looked=looked)
+        oldest_ms, first_offset = 0, looked.census.last + 1
+        if found.lowest:
+            entry = yield ("XRANGE", keys.log(stream_id), found.lowest, found.lowest)
+            if entry:
+                first_offset, oldest_ms = entries.position(entry[0])
+        return _told(floors, readers, found, looked=looked, first_offset=first_offset, oldest_ms=oldest_ms)
+    return _told(floors, readers, Found())
+
+
+def _told(
+    floors: _Floors,
+    readers: Sequence[Reader],
+    found: Found,
+    *,
+    looked: Looked | None = None,
+    first_offset: int | None = None,
+    oldest_ms: int | None = None,
+) -> Preview:
+    if first_offset is None:
+        first_offset, oldest_ms = floors.next_floor, floors.oldest_ms
+    return Preview(
+        messages=floors.messages + found.messages,
+        bytes=floors.bytes + found.size_bytes,
+        first_offset=first_offset,
+        oldest_ms=oldest_ms or None,
+        unread={reader.name: reader.unread for reader in readers},
+        as_of=floors.last,
+        is_complete=looked is None or looked.is_complete,
+        counted=1.0 if looked is None or looked.is_complete else looked.part,
+    )
+
+
+def _readers(
+    stream_id: str, groups: Mapping[str, Sequence[str]], floors: _Floors
+) -> Op[tuple[list[Reader], int]]:
+    """How far the groups have come, and the first offset that has to be looked at for one of them."""
+    readers: list[Reader] = []
+    look_from = floors.last + 1
     for name, patterns in groups.items():
-        reader = _Reader(name, patterns)
+        reader = Reader(name, patterns)
         try:
-            ahead_from = yield from _count_unread(stream_id, reader, floor, next_floor)
+            ahead_from = yield from _count_unread(stream_id, reader, floors.floor, floors.next_floor)
         except GroupNotFound:
             continue
         look_from = min(look_from, ahead_from or look_from)
         readers.append(reader)
-    first_offset = next_floor
-    per_key = limits.get("max_messages_per_key")
-    by_interest = limits.get("retention") == "interest" and bool(readers)
-    settled: list[int] = []
-    if by_interest and per_key is None and not any(reader.patterns for reader in readers):
-        settled = yield from _settled(stream_id, readers, next_floor)
-    found, is_complete = _Found(), True
-    if settled:
-        found = _Found(*settled[:2])
-        first_offset, oldest_ms = settled[2:]
-    elif per_key is not None or by_interest:
-        look_from = min(look_from, next_floor)
-    if look_from <= last:
-        kept, is_complete = yield from look(
-            stream_id,
-            KEPT.take(stream_id),
-            first=look_from,
-            until_s=time.monotonic() + within_s,
-            always=always,
+    return readers, look_from
+
+
+def _look(
+    stream_id: str, held: Held, first: int, floors: _Floors, asked: Script, *, until_s: float, always: int
+) -> Op[Looked]:
+    """Look at what is held of the stream, or, where that is far behind and less is of interest, at that alone."""
+    reached = 0 if held.census is None else held.census.last
+    if floors.last - max(first, reached) < floors.last - reached and floors.last - first <= always:
+        held = Held()
+        return (
+            yield from look(stream_id, held, first=first, until_s=until_s, always=2 * always, beside=asked)
         )
-        last = kept.last
-        found = _count(kept, floor, next_floor, per_key=per_key, readers=readers, by_interest=by_interest)
-        if is_complete and (per_key is not None or by_interest):
-            first_offset, oldest_ms = last + 1, 0
-            if found.lowest:
-                (entry,) = yield ("XRANGE", keys.log(stream_id), found.lowest, found.lowest)
-                first_offset, oldest_ms = entries.position(entry)
-        KEPT.give(stream_id, kept)
-    return Preview(
-        messages=messages + found.messages,
-        bytes=size + found.size_bytes,
-        first_offset=first_offset,
-        oldest_ms=oldest_ms or None,
-        unread={reader.name: reader.unread for reader in readers},
-        as_of=last,
-        is_complete=is_complete,
-    )
+    return (yield from look(stream_id, held, until_s=until_s, always=always, beside=asked))
 
 
-def _settled(stream_id: str, readers: Sequence[_Reader], floor: int) -> Op[list[int]]:
+def _settled(stream_id: str, readers: Sequence[Reader], floor: int) -> Op[list[int]]:
     """What every group is done with: messages, bytes, first offset and time of what remains; nothing: look and see."""
     makers = (keys.group, keys.pending, keys.parked, keys.ready, keys.runs)
     try:
@@ -173,7 +213,7 @@ def _settled(stream_id: str, readers: Sequence[_Reader], floor: int) -> Op[list[
     return settled
 
 
-def _count_unread(stream_id: str, reader: _Reader, first: int, stop: int) -> Op[int | None]:
+def _count_unread(stream_id: str, reader: Reader, first: int, stop: int) -> Op[int | None]:
     """Learn where a group stands, and count what it has not acknowledged below the floor that would be.
 
     Returns:
@@ -194,35 +234,3 @@ def _count_unread(stream_id: str, reader: _Reader, first: int, stop: int) -> Op[
         return max(first, int(delivered) + 1)
     reader.unread = flying + ahead
     return None
-
-
-def _count(
-    census: Census,
-    floor: int,
-    next_floor: int,
-    *,
-    per_key: int | None,
-    readers: Sequence[_Reader],
-    by_interest: bool,
-) -> _Found:
-    """Count what has enough newer ones of its key or is done, and what groups with a filter want below the floor."""
-    offsets = census.offsets
-    above = offsets >= next_floor
-    for reader in readers:
-        if reader.patterns:
-            ahead = (offsets >= max(floor, reader.delivered + 1)) & ~above
-            reader.unread += int((ahead & census.wanted(reader.patterns)).sum())
-    if per_key is None and not by_interest:
-        return _Found()
-    done = [reader.done(census) for reader in readers]
-    goes = above & (census.ranks > per_key) if per_key is not None else above & False
-    if by_interest:
-        goes |= above & reduce(and_, done)
-    for reader, settled in zip(readers, done, strict=True):
-        reader.unread += int((goes & ~settled).sum())
-    left = offsets[above & ~goes]
-    return _Found(
-        messages=int(goes.sum()),
-        size_bytes=int(census.sizes[goes].sum(dtype="u8")),
-        lowest=int(left.min()) if len(left) else 0,
-    )

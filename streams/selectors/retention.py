@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from streams import store
-from streams.log.ahead import AHEAD
-from streams.log.preview import WITHIN_S, Preview, preview
+from streams.log.preview import WITHIN_S, Preview
+from streams.log.questions import ask
 from streams.models import Stream
 
 LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key", "retention")
@@ -22,7 +22,4 @@ def retention_preview(
     limits = {name: changes.get(name, getattr(stream, name)) for name in LIMITS}
     groups = {group.name: group.filter_keys for group in stream.groups.all()}
     within_s = WITHIN_S if within_s is None else within_s
-    told = store.log().run(preview(stream.stream_id, limits, groups, within_s=within_s))
-    if not told.is_complete:
-        AHEAD.go_on(store.log(), stream.stream_id)
-    return told
+    return ask(store.log(), stream.stream_id, limits, groups, within_s=within_s)

@@ -229,7 +229,7 @@ def test_a_database_that_is_not_there_is_said(product: Product) -> None:
     assert sentence.startswith("The database cannot be used: ")
 
 
-@pytest.mark.parametrize("name", ["web", "worker", "valkey", "valkey-memory"])
+@pytest.mark.parametrize("name", ["web", "worker", "census", "valkey", "valkey-memory"])
 def test_what_is_killed_comes_back_and_the_file_says_so(steady: Product, name: str) -> None:
     others = {status.name: status.pid for status in steady.processes().values() if status.name != name}
     is_back(steady, name, killed=steady.pid(name))
@@ -266,7 +266,8 @@ def test_history_that_is_switched_off_is_listed_with_the_reason(steady: Product)
 
 
 def test_idle_it_stays_within_its_memory(steady: Product) -> None:
-    used = {name: megabytes(steady.pid(name)) for name in ("valkey", "valkey-memory", "web", "worker")}
+    names = ("valkey", "valkey-memory", "web", "worker", "census")
+    used = {name: megabytes(steady.pid(name)) for name in names}
     used["supervisor"] = megabytes(steady.supervisor.pid) if steady.supervisor else 0.0
     print("resident MiB:", {name: round(size, 1) for name, size in used.items()}, round(sum(used.values())))
     assert sum(used.values()) < IDLE_LIMIT_MIB

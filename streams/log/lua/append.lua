@@ -131,7 +131,10 @@ for at_fresh = 1, #fresh do
 end
 state.widest = widest
 redis.call('HSET', fresh_bucket, unpack(remembered))
-if #keyed > 0 then redis.call('HSET', by_key, unpack(keyed)) end
+if #keyed > 0 then
+  redis.call('HSET', by_key, unpack(keyed))
+  state.keyed = 1
+end
 state.duplicates = state.duplicates + count - #fresh
 state.last, state.last_ms, state.last_id, state.cum = state.last + #fresh, now, ids[fresh[#fresh]], cum
 state.messages, state.bytes = state.messages + #fresh, state.bytes + size

@@ -27,7 +27,10 @@ local function append_one(log, meta, ids_a, ids_b, by_key, wake, id, body, key, 
     if key ~= '' then entry[7], entry[8] = 'k', key end
     if headers ~= '' then entry[#entry + 1], entry[#entry + 2] = 'h', headers end
     redis.call('XADD', log, entry_id, unpack(entry))
-    if key ~= '' then redis.call('HSET', by_key, key, text) end
+    if key ~= '' then
+      redis.call('HSET', by_key, key, text)
+      state.keyed = 1
+    end
   end
   redis.call('HSET', bucket, id, text)
   if size > state.widest then state.widest = size end

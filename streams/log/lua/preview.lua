@@ -3,7 +3,8 @@
 -- KEYS[2] meta
 -- KEYS[3] gone
 -- ARGV[1] limits: MessagePack map of the limits that would hold
--- returns: messages and bytes that would go, the floor of now, the floor then, time of the message there or 0, last
+-- returns: messages and bytes that would go, the floor of now, the floor then, time of the message there or 0, last,
+--   how many ever went from between others and came back there, 0 where no message ever had a key
 -- errors: OKMQ_NO_STREAM
 -- flags: no-writes
 -- include: state, gone, floor
@@ -19,4 +20,5 @@ local floor = state.floor
 setmetatable(state, {__index = limits})
 local messages, bytes = raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
 local entry = redis.call('XRANGE', log, state.floor, state.floor)[1]
-return {messages, bytes, floor, state.floor, entry and entry_ms(entry) or 0, state.last}
+return {messages, bytes, floor, state.floor, entry and entry_ms(entry) or 0, state.last,
+  state.removals, state.returns, state.keyed}

@@ -37,6 +37,7 @@ def test_it_says_what_would_go_and_of_which_group(owner: Api, stream: Stream) ->
         "groups": [{"group": "billing", "unread": 2}],
         "as_of": 10,
         "complete": True,
+        "counted": 1.0,
     }
     assert owner.get("streams/orders").json()["messages"] == 10
 

@@ -11,10 +11,10 @@ import pytest
 
 from streams.log import config, entries, groups, keys, read, removals, stats, trim
 from streams.log.append import append
-from streams.log.census import Census, Kept, Page
 from streams.log.client import Log
 from streams.log.entries import NewMessage
 from streams.log.groups import Settings
+from streams.log.looking import Held
 from streams.log.preview import Preview, preview
 from tests.streams.log.conftest import DEFAULTS, MakeStream, Publish
 from tests.streams.log.messages import browse, fill, message
@@ -187,23 +187,27 @@ def test_the_time_of_what_would_be_the_oldest_is_told(log: Log, stream: str) -> 
 def test_too_much_to_look_at_is_said_and_the_next_question_goes_on(log: Log, stream: str) -> None:
     for first in (1, 1001):
         log.run(append(stream, [message(n, key="a") for n in range(first, first + 1000)]))
-    limit = {"max_messages_per_key": 1}
+    limit, held = {"max_messages_per_key": 1}, Held()
     for seen in (500, 1000, 1500):
-        told = log.run(preview(stream, limit, {}, within_s=0, always=1))
+        told = log.run(preview(stream, limit, {}, held=held, within_s=0, always=1))
         assert (told.messages, told.bytes, told.is_complete) == (seen - 1, seen - 1, False)
-    told = log.run(preview(stream, limit, {}, within_s=0, always=1))
-    assert (told.messages, told.first_offset, told.is_complete) == (1999, 2000, True)
-    assert log.run(preview(stream, {"max_messages_per_key": 1500}, {}, within_s=0, always=0)).messages == 500
+        assert told.counted == seen / 2000
+    told = log.run(preview(stream, limit, {}, held=held, within_s=0, always=1))
+    assert (told.messages, told.first_offset, told.is_complete, told.counted) == (1999, 2000, True, 1.0)
+    more = log.run(preview(stream, {"max_messages_per_key": 1500}, {}, held=held, within_s=0, always=0))
+    assert (more.messages, more.is_complete) == (500, True)
 
 
 def test_a_question_knows_what_came_and_went_since_the_last_one(log: Log, stream: str) -> None:
     def told(**limits: int) -> tuple[int, int, bool]:
-        found = log.run(preview(stream, limits, {"some": ("b",)}))
+        found = log.run(preview(stream, limits, {"some": ("b",)}, held=held, within_s=0, always=1))
         return found.messages, found.unread["some"], found.is_complete
 
+    held = Held()
     log.run(groups.group_publish(stream, "some", Settings(filter_keys=("b",))))
     log.run(append(stream, [message(n, key="a") for n in range(1, 11)]))
     assert told(max_messages_per_key=4) == (6, 0, True)
+    kept = held.census
     log.run(append(stream, [message(n, key=key) for n, key in ((11, "b"), (12, "a"), (13, "b"), (14, None))]))
     assert told(max_messages_per_key=4) == (7, 0, True)
     assert told(max_messages_per_key=1) == (11, 1, True)
@@ -217,22 +221,7 @@ def test_a_question_knows_what_came_and_went_since_the_last_one(log: Log, stream
     assert told(max_messages_per_key=1) == (9, 1, True)
     log.run(trim.purge(stream, below=5))
     assert told(max_messages_per_key=1) == (6, 1, True)
-
-
-def test_a_census_is_let_go_when_nobody_asks_any_more() -> None:
-    kept = Kept()
-    kept.give("s", Census(last=1))
-    kept.FOR_S = 0.0
-    kept.forget_idle()
-    assert kept.take("s") is None
-
-
-def test_of_two_censuses_of_a_stream_the_one_that_reaches_farther_is_kept() -> None:
-    kept, far, near = Kept(), Census(), Census()
-    far.add(Page(1, 0, [1], [1], [b""]))
-    kept.give("s", far)
-    kept.give("s", near)
-    assert kept.take("s") is far
+    assert held.census is kept, "it began anew"
 
 
 def test_what_goes_by_interest_is_told_by_arithmetic_where_no_group_has_a_filter(

@@ -80,7 +80,7 @@ end
 local function aside_bring_back(stream, state, sums, entry)
   local offset, size = entry_offset(entry), #entry[2][4]
   gone_return(stream.gone, sums, offset, size)
-  state.messages, state.bytes = state.messages + 1, state.bytes + size
+  state.messages, state.bytes, state.returns = state.messages + 1, state.bytes + size, state.returns + 1
   if offset < state.floor then state.floor, state.floor_cum = offset, tonumber(entry[2][6]) - size end
 end
 

@@ -1,0 +1,133 @@
+"""Counting what would go: passes over the columns of a census."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from streams.log.census import PASS, Census
+
+if TYPE_CHECKING:
+    from streams.log.census import Column
+
+
+@dataclass(slots=True)
+class Reader:
+    """How far a group has come: what it wants, has been given, and has not answered from the new floor on, in order."""
+
+    name: str
+    patterns: Sequence[str]
+    delivered: int = 0
+    flying: Sequence[int] = ()
+    unread: int = 0
+
+
+@dataclass(slots=True)
+class Found:
+    """What goes of the messages that were looked at, and the lowest offset that stays, 0 where none does."""
+
+    messages: int = 0
+    size_bytes: int = 0
+    lowest: int = 0
+
+
+class Count:
+    """What has enough newer ones of its key or is done by every group, and what groups want below the next floor.
+
+    Args:
+        floor, next_floor: of now, and as the other limits would have it.
+        per_key: the limit a key, or None.
+        by_interest: whether what every group is done with goes.
+    """
+
+    def __init__(
+        self,
+        census: Census,
+        readers: Sequence[Reader],
+        *,
+        floor: int,
+        next_floor: int,
+        per_key: int | None,
+        by_interest: bool,
+    ) -> None:
+        self._census, self._readers = census, readers
+        self._floor = max(floor, census.lowest)
+        self._next = max(next_floor, census.lowest)
+        self._by_interest = by_interest
+        self._limits: Column | None = None if per_key is None else census.turns_that_go(per_key)
+        self._wanted: dict[str, Column] = {
+            each.name: census.wanted(each.patterns) for each in readers if each.patterns
+        }
+        self._flying: dict[str, list[int]] = {each.name: sorted(each.flying) for each in readers}
+        self._found = Found()
+
+    def run(self) -> Found:
+        """Count; what groups have not read is added to their readers."""
+        stop = self._census.last + 1
+        for reader in self._readers:
+            if reader.patterns:
+                for first, upto in _passes(max(self._floor, reader.delivered + 1), min(self._next, stop)):
+                    reader.unread += self._ahead(reader, first, upto)
+        if self._limits is not None or self._by_interest:
+            for first, upto in _passes(self._next, stop):
+                self._pass(first, upto)
+        return self._found
+
+    def _ahead(self, reader: Reader, first: int, stop: int) -> int:
+        here = self._census.column("gone", first, stop) == 0
+        return int((here & self._wanted[reader.name][self._census.column("keys", first, stop)]).sum())
+
+    def _pass(self, first: int, stop: int) -> None:
+        census, found = self._census, self._found
+        here = census.column("gone", first, stop) == 0
+        keys = census.column("keys", first, stop)
+        goes, open_of = here.copy(), []
+        if self._limits is not None:
+            goes &= census.column("turns", first, stop) <= self._limits[keys]
+        if self._by_interest or goes.any():
+            open_of = [self._open(reader, keys, first, stop) for reader in self._readers]
+        if self._by_interest:
+            done = _none_of(open_of, here)
+            goes = done if self._limits is None else goes | done
+        count = int(goes.sum())
+        if count:
+            found.messages += count
+            found.size_bytes += int(census.column("sizes", first, stop)[goes].sum(dtype="u8"))
+            for reader, is_open in zip(self._readers, open_of, strict=True):
+                if is_open is not None:
+                    reader.unread += int((goes & is_open).sum())
+        if not found.lowest:
+            stays = here & ~goes
+            if stays.any():
+                found.lowest = first + int(stays.argmax())
+
+    def _open(self, reader: Reader, keys: "Column", first: int, stop: int) -> "Column | None":
+        """Of every message whether a group has yet to be done with it; None: of none."""
+        flying = self._flying[reader.name]
+        out = flying[bisect_left(flying, first) : bisect_left(flying, stop)]
+        if not out and reader.delivered >= stop - 1:
+            return None
+        is_open: Column = keys == -1
+        is_open[max(0, reader.delivered + 1 - first) :] = True
+        for offset in out:
+            is_open[offset - first] = True
+        if reader.patterns:
+            is_open &= self._wanted[reader.name][keys]
+        return is_open
+
+
+def _passes(first: int, stop: int) -> Iterator[tuple[int, int]]:
+    at = first
+    while at < stop:
+        upto = min(stop, (at // PASS + 1) * PASS)
+        yield at, upto
+        at = upto
+
+
+def _none_of(open_of: "Sequence[Column | None]", here: "Column") -> "Column":
+    """Of every message whether all groups are done with it."""
+    done = here.copy()
+    for is_open in open_of:
+        if is_open is not None:
+            done &= ~is_open
+    return done
