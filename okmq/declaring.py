@@ -21,6 +21,8 @@ FAILED = 2
 def workspace_of(name: str) -> Workspace:
     """Raises CommandError where there is none."""
     try:
+        if not name.isprintable():  # what no database takes, such as a byte that the locale cannot read
+            raise Refusal("workspace_not_found", "No workspace is called so.")
         return selectors.workspace_named(name)
     except Refusal:
         raise CommandError(f"There is no workspace {name!r}; make it first.", returncode=FAILED) from None

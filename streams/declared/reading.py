@@ -1,12 +1,18 @@
 """Reading a configuration file: YAML, strictly, and where each thing stands in it."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+from yaml.reader import ReaderError
 
 LARGEST_BYTES = 16 * 1024 * 1024
 DEEPEST = 20
+
+UNTAKEN = re.compile("[\0\ud800-\udfff]")
+UNTAKEN_SAID = "NUL and lone surrogates are not taken, also not written as an escape."
+"""YAML's escapes can name what neither the database nor a terminal takes."""
 
 PLAIN_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
@@ -73,9 +79,13 @@ def read(text: str) -> Document:
     Raises:
         Faulty: it is no YAML, or not a mapping of plain values.
     """
-    if len(text.encode()) > LARGEST_BYTES:
+    # A lone surrogate is what a locale makes of a byte that it cannot read; the loader then tells where it stands.
+    if len(text.encode(errors="surrogatepass")) > LARGEST_BYTES:
         raise Faulty([Fault(1, 1, "", f"The file has more than {LARGEST_BYTES} bytes.")])
-    loader = _Loader(text)
+    try:
+        loader = _Loader(text)
+    except ReaderError as error:
+        raise Faulty([_untaken(text, error)]) from None
     try:
         node = loader.get_single_node()
         document, faults = Document(), list[Fault]()
@@ -96,6 +106,12 @@ def read(text: str) -> Document:
     return document
 
 
+def _untaken(text: str, error: ReaderError) -> Fault:
+    before = text[: error.position]
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    return Fault(line, column, "", f"The character U+{ord(text[error.position]):04X} is not taken.")
+
+
 def _plain(loader: _Loader, node: yaml.Node, path: Path, document: Document, faults: list[Fault]) -> Any:
     place = (node.start_mark.line + 1, node.start_mark.column + 1)
     if len(path) > DEEPEST:
@@ -106,6 +122,8 @@ def _plain(loader: _Loader, node: yaml.Node, path: Path, document: Document, fau
     if isinstance(node, yaml.SequenceNode):
         return [_plain(loader, each, (*path, str(n)), document, faults) for n, each in enumerate(node.value)]
     if not isinstance(node, yaml.MappingNode):
+        if UNTAKEN.search(node.value):
+            faults.append(Fault(*place, ".".join(path), UNTAKEN_SAID))
         return loader.construct_object(node)
     found: dict[str, Any] = {}
     for key_node, value_node in node.value:
@@ -114,6 +132,9 @@ def _plain(loader: _Loader, node: yaml.Node, path: Path, document: Document, fau
         name = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
         if name is None:
             faults.append(Fault(*at, ".".join(path), "Expected a name."))
+            continue
+        if UNTAKEN.search(name):
+            faults.append(Fault(*at, ".".join(path), UNTAKEN_SAID))
             continue
         if name in found:
             faults.append(Fault(*at, ".".join((*path, name)), "This is said twice."))

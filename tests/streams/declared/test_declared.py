@@ -205,6 +205,48 @@ def test_what_is_wrong_is_named_by_line_and_column(workspace: Workspace, text: s
     assert not Stream.objects.filter(workspace=workspace).exists()
 
 
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"okmq: 1\n\0", "2:1: The character U+0000 is not taken."),
+        (b"okmq: 1\nstreams: {a\x07: {}}", "2:12: The character U+0007 is not taken."),
+        (b"okmq: 1\nstreams: {\xff: {}}", "cannot be read"),
+        (b"okmq: 1\nstreams: {\xed\xa0\x80: {}}", "cannot be read"),
+        (b'okmq: 1\nworkspace: "a\\0"', "2:12: workspace: NUL and lone surrogates are not taken"),
+        (b'okmq: 1\nworkspace: "\\uD800"', "2:12: workspace: NUL and lone surrogates are not taken"),
+        (b'okmq: 1\nstreams: {"\\0": {}}', "2:11: streams: NUL and lone surrogates are not taken"),
+        (b'okmq: 1\nstreams: {"\\uDFFF": {}}', "2:11: streams: NUL and lone surrogates are not taken"),
+        (b'okmq: 1\nstreams: {a: {description: "\\0"}}', "streams.a.description: NUL and lone"),
+        (b'okmq: 1\nstreams: {a: {labels: {x: "\\uD800"}}}', "streams.a.labels.x: NUL and lone"),
+        (b'"\\uD800": 1', "1:1: NUL and lone"),
+    ],
+)
+@pytest.mark.parametrize("command", ["okmq_diff", "okmq_apply"])
+def test_what_yaml_or_the_database_does_not_take_is_one_sentence(
+    command: str, content: bytes, sentence: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "streams.yaml"
+    file.write_bytes(content)
+    with pytest.raises(CommandError) as refused:
+        call_command(command, str(file))
+    assert refused.value.returncode == 2
+    assert sentence in str(refused.value)
+
+
+def test_a_byte_that_the_locale_escapes_is_named_by_its_place(workspace: Workspace) -> None:
+    text = b"okmq: 1\nstreams: {\xff: {}}".decode(errors="surrogateescape")
+    assert faults(workspace, text) == ["2:11: The character U+DCFF is not taken."]
+
+
+def test_a_workspace_of_no_name_is_not_there(tmp_path: Path) -> None:
+    file = tmp_path / "streams.yaml"
+    file.write_text("okmq: 1")
+    for name in ("\0", "\udcff"):
+        with pytest.raises(CommandError, match="There is no workspace") as refused:
+            call_command("okmq_diff", str(file), workspace=name)
+        assert refused.value.returncode == 2
+
+
 def test_everything_that_is_wrong_is_told_at_once_and_nothing_is_done(workspace: Workspace) -> None:
     applied(workspace, FILE)
     before = state_of(workspace)
