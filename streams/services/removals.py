@@ -8,7 +8,9 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from streams import store
 from streams.access import SYSTEM, Actor
+from streams.log import notes, stats
 from streams.log.notes import Note, is_later
 from streams.log.stats import State
 from streams.models import Event, EventHead, RemovalCount, Retention, Stream, Token, Workspace
@@ -33,13 +35,13 @@ LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key")
 
 
 @transaction.atomic
-def notes_record(notes: Sequence[tuple[str, Note]]) -> int:
+def notes_record(left: Sequence[tuple[str, Note]]) -> int:
     """Make events of notes; a note that has become one already is passed over. Returns how many events.
 
     Notes of the same deed to the same stream by the same caller become one event.
     """
     head = head_locked()
-    fresh = [note for note_id, note in notes if is_later(note_id, head.noted)]
+    fresh = [note for note_id, note in left if is_later(note_id, head.noted)]
     together: dict[tuple[Any, ...], list[Note]] = {}
     for note in fresh:
         single = id(note) if note.kind == "stream.purged" else 0
@@ -53,13 +55,18 @@ def notes_record(notes: Sequence[tuple[str, Note]]) -> int:
         for some in together.values()
     ]
     for some in together.values():
-        RemovalCount.objects.filter(stream__stream_id=some[0].stream_id).update(
-            by_hand_messages=F("by_hand_messages") + sum(note.messages for note in some),
-            by_hand_bytes=F("by_hand_bytes") + sum(note.bytes for note in some),
-        )
+        _count_by_hand(some)
     events_append(events)
-    EventHead.objects.update(noted=notes[-1][0])
+    EventHead.objects.update(noted=left[-1][0])
     return len(events)
+
+
+def _count_by_hand(some: Sequence[Note]) -> None:
+    """Count what notes of one stream tell of as no doing of retention's."""
+    RemovalCount.objects.filter(stream__stream_id=some[0].stream_id).update(
+        by_hand_messages=F("by_hand_messages") + sum(note.messages for note in some),
+        by_hand_bytes=F("by_hand_bytes") + sum(note.bytes for note in some),
+    )
 
 
 def _actors(token_ids: Iterable[int]) -> dict[int, str]:
@@ -67,12 +74,12 @@ def _actors(token_ids: Iterable[int]) -> dict[int, str]:
     return {each: f"token {names[each]}" if each in names else f"token {each}, revoked" for each in token_ids}
 
 
-def _event(notes: Sequence[Note], *, actor: str, workspace: Workspace | None) -> Event:
-    first = notes[0]
+def _event(some: Sequence[Note], *, actor: str, workspace: Workspace | None) -> Event:
+    first = some[0]
     after: dict[str, Any] = dict(first.after)
     if "offsets" in after:
-        offsets = sorted({offset for note in notes for offset in note.after["offsets"]})
-        after |= {"offsets": offsets[:MOST_OFFSETS], "count": sum(note.after["count"] for note in notes)}
+        offsets = sorted({offset for note in some for offset in note.after["offsets"]})
+        after |= {"offsets": offsets[:MOST_OFFSETS], "count": sum(note.after["count"] for note in some)}
     match first.kind:
         case "stream.purged":
             summary = f"{_messages(first.messages)} of {first.stream} purged."
@@ -99,21 +106,51 @@ def removals_record(states: Mapping[str, State]) -> set[str]:
         states: internal id → how the stream stands, read before the notes that ``notes_record`` had last, so that
             nothing that a person took away is taken for retention's.
     """
-    streams = Stream.objects.select_related("workspace").filter(stream_id__in=list(states), internal=False)
+    held = _held(states)
+    head_locked()
+    return _record(held, states, period=PERIOD)
+
+
+@transaction.atomic
+def removals_close(stream_ids: Sequence[str]) -> dict[str, State]:
+    """Record what retention removed of streams that are about to be deleted and no event tells of yet.
+
+    Returns:
+        How those stand that the log knows.
+    """
+    held = _held(stream_ids)
+    head = head_locked()  # from here on the worker makes no events of notes
+    states = store.log().run(stats.inspect_many(stream_ids))
+    for note in store.log().run(notes.after(head.noted)):
+        if note.stream_id in states:
+            _count_by_hand([note])
+    _record(held, states, period=timedelta())
+    return states
+
+
+def _held(stream_ids: Iterable[str]) -> list[Stream]:
+    """The rows of streams, locked before the chain's head, as by who changes them."""
+    rows = Stream.objects.select_for_update(of=("self",), no_key=True).select_related("workspace")
+    return list(rows.filter(stream_id__in=list(stream_ids), internal=False).order_by("pk"))
+
+
+def _record(streams: Sequence[Stream], states: Mapping[str, State], *, period: timedelta) -> set[str]:
     counts = {count.stream_id: count for count in RemovalCount.objects.filter(stream__in=streams)}
     now = timezone.now()
     settled, events, changed = set(states), [], []
     for stream in streams:
-        state, count = states[stream.stream_id], counts.get(stream.pk)
+        state, count = states.get(stream.stream_id), counts.get(stream.pk)
+        if state is None:
+            continue  # the log does not know it (any more)
         if count is None or state.appended_bytes < count.appended_bytes:
             # Its past is not known: it was there before this was counted, or it has lost everything and began anew.
-            RemovalCount.objects.update_or_create(stream=stream, defaults=_standing(state))
+            removals_begin_anew(stream, state)
             continue
         messages = state.offset - state.messages - count.messages - count.by_hand_messages
         size = state.appended_bytes - state.bytes - count.bytes - count.by_hand_bytes
         if messages <= 0:
             continue
-        if count.told_at is not None and now < count.told_at + PERIOD:
+        if count.told_at is not None and now < count.told_at + period:
             settled.discard(stream.stream_id)
             continue
         events.append(_expired(stream, count, state, messages=messages, size=size))

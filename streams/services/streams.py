@@ -24,6 +24,7 @@ from streams.services.events import event_of, events_append
 from streams.services.group_losses import group_losses_close
 from streams.services.limits import resettled, settled
 from streams.services.memory import memory_begin
+from streams.services.removals import removals_close
 
 SETTINGS = (
     "storage",
@@ -273,8 +274,11 @@ def streams_delete(streams: Sequence[Stream], *, actor: Actor) -> None:
     """
     if not streams:
         return
+    _rows_held(streams)
+    states: dict[str, stats.State] = {}
     for first in range(0, len(streams), DELETED_AT_ONCE):
         ids = [each.stream_id for each in streams[first : first + DELETED_AT_ONCE]]
+        states |= removals_close(ids)
         group_losses_close(Group.objects.filter(stream__stream_id__in=ids).select_related("stream"))
         Rollup.objects.filter(stream_id__in=ids).delete()
         RollupPosition.objects.filter(stream_id__in=ids).delete()
@@ -287,6 +291,7 @@ def streams_delete(streams: Sequence[Stream], *, actor: Actor) -> None:
                 actor=actor,
                 stream=each.name,
                 before=settings_of(each),
+                after=_gone_with(states.get(each.stream_id)),
                 summary=f"Stream {each.name} was deleted with all its messages.",
             )
             for each in streams
@@ -295,6 +300,17 @@ def streams_delete(streams: Sequence[Stream], *, actor: Actor) -> None:
     gone = [(each.stream_id, each.workspace_id, each.name) for each in streams]
     # Should the store go away now, the worker takes out what is left (``stream_repairs``).
     transaction.on_commit(lambda: store.log().run(config.streams_remove(gone)))
+
+
+def _rows_held(streams: Sequence[Stream]) -> None:
+    """Lock streams and their groups before the first event is recorded, as whoever changes one does."""
+    of = [each.pk for each in streams]
+    for rows in (Stream.objects.filter(pk__in=of), Group.objects.filter(stream__in=of)):
+        list(rows.select_for_update(of=("self",)).order_by("pk").values_list("pk"))
+
+
+def _gone_with(state: stats.State | None) -> dict[str, Any] | None:
+    return None if state is None else {"messages": state.messages, "bytes": state.bytes}
 
 
 def streams_publish(streams: Sequence[Stream]) -> None:

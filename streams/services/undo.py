@@ -29,10 +29,6 @@ def removal_undo(stream: Stream, number: int, *, partial: bool = False, actor: A
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
     with transaction.atomic():
-        RemovalCount.objects.filter(stream=stream).update(
-            by_hand_messages=F("by_hand_messages") - back.messages,
-            by_hand_bytes=F("by_hand_bytes") - back.bytes,
-        )
         event_record(
             stream.workspace,
             kind="stream.removal_undone",
@@ -40,6 +36,10 @@ def removal_undo(stream: Stream, number: int, *, partial: bool = False, actor: A
             stream=stream.name,
             after={"removal": number, "messages": back.messages, "bytes": back.bytes},
             summary=f"{_messages(back.messages)} of {stream.name} brought back.",
+        )
+        RemovalCount.objects.filter(stream=stream).update(
+            by_hand_messages=F("by_hand_messages") - back.messages,
+            by_hand_bytes=F("by_hand_bytes") - back.bytes,
         )
     return back
 

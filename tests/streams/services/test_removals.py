@@ -15,8 +15,9 @@ from streams.models import Event, RemovalCount, Stream, Workspace
 from streams.selectors import events_prove
 from streams.services.groups import group_create
 from streams.services.removals import notes_record, removals_record
-from streams.services.streams import stream_change, stream_create
+from streams.services.streams import stream_change, stream_create, stream_delete
 from streams.services.tokens import token_create
+from streams.services.workspaces import workspace_delete
 from tests.streams.log.messages import message
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -134,6 +135,65 @@ def test_a_stream_that_began_anew_is_counted_from_there(stream: Stream) -> None:
     removals_record(state(stream))
     assert expired() == []
     assert RemovalCount.objects.get(stream=stream).messages == 2
+
+
+def test_what_no_event_told_of_is_told_before_the_stream_goes_also_within_the_hour(stream: Stream) -> None:
+    publish(stream, 10)
+    keep(stream, 5)
+    removals_record(state(stream))
+    publish(stream, 30)
+    removals_record(state(stream))
+    stream_delete(stream, actor=SYSTEM)
+    assert expired() == [
+        {"messages": 5, "bytes": 25, "first_offset": 6},
+        {"messages": 30, "bytes": 150, "first_offset": 36},
+    ]
+    last = Event.objects.latest("id")
+    assert (last.kind, last.after) == ("stream.deleted", {"messages": 5, "bytes": 25})
+    assert events_prove().faults == []
+
+
+def test_what_a_person_took_away_just_before_is_not_told_as_retentions(stream: Stream) -> None:
+    publish(stream, 10)
+    keep(stream, 7)
+    purged = store.log().run(trim.purge(stream.stream_id, below=6))
+    store.log().run(notes.put(note(stream, messages=purged.messages, bytes=purged.bytes)))
+    stream_delete(stream, actor=SYSTEM)
+    assert expired() == [{"messages": 3, "bytes": 15, "first_offset": 6}]
+    left = [(note_id, each) for note_id, each in store.log().run(notes.take()) if each.stream == "orders"]
+    assert notes_record([each for each in left if each[1].stream_id == stream.stream_id]) == 1, "still there"
+
+
+def test_a_note_that_an_event_told_of_counts_once(stream: Stream) -> None:
+    publish(stream, 10)
+    purged = store.log().run(trim.purge(stream.stream_id, below=3))
+    store.log().run(notes.put(note(stream, messages=purged.messages, bytes=purged.bytes)))
+    notes_record(store.log().run(notes.take()))
+    keep(stream, 4)
+    stream_delete(stream, actor=SYSTEM)
+    assert expired() == [{"messages": 4, "bytes": 20, "first_offset": 7}]
+
+
+@pytest.mark.parametrize("storage", ["durable", "memory"])
+def test_it_is_told_of_many_that_go_together_with_their_workspace(unique: str, storage: str) -> None:
+    workspace = Workspace.objects.create(name=unique)
+    for name in ("a", "b"):
+        made, _ = stream_create(
+            workspace, name=name, settings={"storage": storage, "max_messages": 2}, actor=SYSTEM
+        )
+        publish(made, 3)
+        removals_record(state(made))
+        publish(made, 4)
+    workspace_delete(workspace, actor=SYSTEM)
+    assert [each["messages"] for each in expired()] == [1, 1, 4, 4]
+
+
+def test_nothing_is_told_at_last_where_nothing_was_left_to_tell(stream: Stream) -> None:
+    publish(stream, 5)
+    keep(stream, 2)
+    removals_record(state(stream))
+    stream_delete(stream, actor=SYSTEM)
+    assert [each["messages"] for each in expired()] == [3]
 
 
 def test_a_note_becomes_an_event_of_its_caller_once(stream: Stream) -> None:
