@@ -15,6 +15,9 @@ LONG_ENOUGH_S = 30.0
 AT_ONCE = 3
 """Looks at a condition before its time is taken: what it costs to begin a watch is more than most need."""
 
+MOST_STRETCHED = 6
+"""Of so many seconds on the wall one was there, whatever the kernel tells: what will not come is told at last."""
+
 PROC = Path("/proc")
 
 
@@ -23,7 +26,8 @@ class Stopwatch:
 
     A promise in seconds is held against these: on a quiet machine they are those of any clock, and one that is busy
     with something else takes nothing from what is measured. Several that wait at once count each, so that beside
-    much other work a bound is wider than it need be, never narrower. What ended meanwhile is not asked any more.
+    much other work a bound is wider than it need be, up to ``MOST_STRETCHED`` times, never narrower. What ended
+    meanwhile is not asked any more.
     """
 
     def __init__(self) -> None:
@@ -43,7 +47,7 @@ class Stopwatch:
             max(0.0, until_now_s - self._queued_s.get(thread, 0.0))
             for thread, until_now_s in queued_s().items()
         )
-        return max(0.0, wall_s - waited_s)
+        return max(wall_s / MOST_STRETCHED, wall_s - waited_s)
 
     def is_over(self, within_s: float) -> bool:
         """Whether so many seconds were there; asks the kernel only when they have passed on the wall."""
