@@ -9,7 +9,19 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from bench import browsers, crowd, expiry, group_load, pages, parked, preview, purge, report, store_load
+from bench import (
+    browsers,
+    crowd,
+    expiry,
+    group_load,
+    live_pages,
+    pages,
+    parked,
+    preview,
+    purge,
+    report,
+    store_load,
+)
 from bench.loads import PROMISES, all_loads
 from bench.measure import Load, Measured, Scene
 from bench.product import Product, product
@@ -35,6 +47,9 @@ def main() -> int:
         metavar="N",
         help="messages under the previews of retention (default: a million)",
     )
+    parser.add_argument(
+        "--live", type=float, default=2.0, metavar="MINUTES", help="how long pages stay open (default: 2)"
+    )
     parser.add_argument("--list", action="store_true", help="tell their names and end")
     asked = parser.parse_args()
     words = [word for given in asked.only for word in given.split(",") if word] or [""]
@@ -45,7 +60,7 @@ def main() -> int:
             meant = partial(_meant, words)
             scenes = [
                 scene
-                for scene in _scenes(ours, seconds=asked.seconds, previewed=asked.previewed)
+                for scene in _scenes(ours, seconds=asked.seconds, previewed=asked.previewed, live=asked.live)
                 if meant(scene.name)
             ]
             loads = all_loads(ours, folder, stack, seconds=asked.seconds, meant=meant)
@@ -60,7 +75,7 @@ def main() -> int:
         return 1
 
 
-def _scenes(ours: Product, *, seconds: float, previewed: int) -> list[Scene]:
+def _scenes(ours: Product, *, seconds: float, previewed: int, live: float) -> list[Scene]:
     """Those that leave little behind first."""
     return [
         Scene("memory", partial(store_load.memory, ours)),
@@ -72,6 +87,7 @@ def _scenes(ours: Product, *, seconds: float, previewed: int) -> list[Scene]:
         Scene("parked polls", partial(parked.parked_polls, ours)),
         Scene("many streams", partial(crowd.crowd, ours, seconds=seconds)),
         Scene("browsers", partial(browsers.browsers, ours)),
+        Scene("live pages", partial(live_pages.live_pages, ours, minutes=live)),
         Scene("console", partial(pages.pages, ours)),
     ]
 

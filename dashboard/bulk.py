@@ -62,6 +62,10 @@ class Preview:
         return [row.stream for row in self.rows]
 
     @property
+    def names(self) -> list[str]:
+        return [row.name for row in self.rows]
+
+    @property
     def messages(self) -> int:
         return sum(row.messages or 0 for row in self.rows)
 

@@ -8,7 +8,7 @@ from streams.api.errors import not_found
 from streams.api.urls import at, service_urls
 
 handler400 = "streams.api.errors.bad_request"
-handler500 = "streams.api.errors.server_error"
+handler500 = "dashboard.views.errors.server_error"
 
 urlpatterns = [
     path("api/v1/", include("streams.api.urls")),

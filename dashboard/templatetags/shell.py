@@ -124,6 +124,12 @@ def browse_command(base_url: str, name: str, window: Any, start: str, form: Any)
 
 
 @register.simple_tag
+def tail_command(base_url: str, name: str) -> str:
+    """What comes from now on, as server-sent events."""
+    return call(f"{base_url}/api/v1/streams/{name}/tail", method="-N ")
+
+
+@register.simple_tag
 def message_command(base_url: str, name: str, offset: int) -> str:
     """One message, from the API."""
     return call(f"{base_url}/api/v1/streams/{name}/messages/{offset}")
@@ -141,6 +147,41 @@ def stream_command(base_url: str, name: str) -> str:
     path = f"{base_url}/api/v1/streams/{name}"
     changed = call(path, method="-X PATCH ", body='{"ttl": 86400}')
     return f"{call(path)}\n\n{changed}"
+
+
+@register.simple_tag
+def retention_command(base_url: str, name: str, effect: Any = None) -> str:
+    """What other limits would do, and they saved: those that a form holds, or an example."""
+    path = f"{base_url}/api/v1/streams/{name}"
+    changes = (effect.changes if effect else None) or {"ttl": 604_800}
+    body = json.dumps(changes, default=str)
+    preview = call(f"{path}/retention/preview", body=body)
+    return f"{preview}\n\n{call(path, method='-X PATCH ', body=body)}"
+
+
+@register.simple_tag
+def deed_command(base_url: str, deed: str, names: list[str]) -> str:
+    """What is done to several streams, done to each."""
+    path = f"{base_url}/api/v1/streams/"
+    calls = {
+        "purge": lambda name: call(f"{path}{name}/messages?undo=true", method="-X DELETE "),
+        "delete": lambda name: call(f"{path}{name}", method="-X DELETE "),
+        "label": lambda name: call(f"{path}{name}", method="-X PATCH ", body='{"labels": {"team": "shop"}}'),
+    }
+    return "\n\n".join(calls[deed](name) for name in names)
+
+
+@register.simple_tag
+def message_delete_command(base_url: str, name: str, offset: int) -> str:
+    """One message deleted, to be brought back for a while."""
+    return call(f"{base_url}/api/v1/streams/{name}/messages/{offset}?undo=true", method="-X DELETE ")
+
+
+@register.simple_tag
+def rule_command(base_url: str, name: str) -> str:
+    """An alert rule, and it changed."""
+    path = f"{base_url}/api/v1/alerts/rules/{name}"
+    return f"{call(path)}\n\n{call(path, method='-X PATCH ', body=json.dumps({'enabled': False}))}"
 
 
 @register.simple_tag
@@ -195,7 +236,8 @@ def as_python(command: str) -> str:
                 url = word
         sent = f", content={body!r}" if body else ""
         method = method or ("POST" if body else "GET")
-        lines.append(f"print(client.request({method!r}, {url!r}{sent}).json())")
+        told = "text" if method == "DELETE" else "json()"  # what is deleted may be answered with nothing
+        lines.append(f"print(client.request({method!r}, {url!r}{sent}).{told})")
     return "\n".join(lines)
 
 

@@ -91,6 +91,7 @@ def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "form": form,
         "tried": tried,
         "may_manage": caller.may("manage"),
+        "base_url": base_url(request),
     }
     return render(request, "dashboard/alert_rule.html", context, status=422 if form.errors else 200)
 

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 from dashboard import bulk as bulk_deeds
 from dashboard import formats
 from dashboard.bulk import DEEDS, BulkForm, Outcome, preview_of
-from dashboard.views.door import console_page
+from dashboard.views.door import base_url, console_page
 from streams.access import Caller
 from streams.errors import Refusal
 
@@ -51,6 +51,7 @@ def bulk(request: HttpRequest, caller: Caller) -> HttpResponse:
         "form": form,
         "grown": grown,
         "undo_s": settings.ENV.undo_s,
+        "base_url": base_url(request),
     }
     status = 409 if grown else 422 if form.errors else 200
     return render(request, "dashboard/streams_bulk.html", context, status=status)

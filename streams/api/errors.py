@@ -148,9 +148,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """Django's handler500: a fault outside a view of the API; Django has logged it."""
-    if not is_for_api(request):
-        return defaults.server_error(request)
+    """A fault outside a view of the API, below its path; Django has logged it."""
     return answer(internal_error(request))
 
 

@@ -1,16 +1,19 @@
 """Logging in and out; what nobody may see."""
 
+import json
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
 from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
-from django.views.defaults import permission_denied, server_error
+from django.views.defaults import permission_denied
 
+from dashboard.views.errors import server_error
 from streams.access import SYSTEM
 from streams.models import Event, FailedLogins, Login, Membership, OneTimePassword, Workspace
 from streams.services.logins import FREE_FAILURES
@@ -103,9 +106,25 @@ def test_an_unknown_page_is_404_in_the_house_look(owner: Client) -> None:
 
 
 def test_a_fault_of_ours_has_a_page_that_needs_nothing() -> None:
-    answer = server_error(RequestFactory().get("/"))
+    answer = server_error(RequestFactory().get("/", headers={"X-Request-Id": "mine-1"}))
+    assert isinstance(answer, HttpResponse)
     assert answer.status_code == 500
     assert b"Something went wrong on our side" in answer.content
+    assert b"mine-1" in answer.content
+
+
+def test_a_fault_below_the_api_is_answered_as_the_api_does() -> None:
+    answer = server_error(RequestFactory().get("/api/v1/streams/", headers={"X-Request-Id": "mine-1"}))
+    assert isinstance(answer, HttpResponse)
+    assert answer.status_code == 500
+    assert json.loads(answer.content)["error"]["details"] == {"request_id": "mine-1"}
+
+
+@pytest.mark.parametrize("path", ["/nowhere/", "/streams/nowhere/", "/streams/_bulk/?do=burn"])
+def test_what_is_refused_says_the_id_to_ask_by(owner: Client, path: str) -> None:
+    answer = owner.get(path, headers={"X-Request-Id": "<mine-1>"})
+    assert answer.status_code in {400, 404}
+    assert b"<bdi>&lt;mine-1&gt;</bdi>" in answer.content
 
 
 def test_a_refusal_of_django_has_a_page() -> None:
