@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from channels.db import database_sync_to_async
@@ -263,9 +264,13 @@ def stream_sampled(
     )
 
 
+_SAMPLED = tuple(field.name for field in fields(StreamSampled))
+_told = attrgetter(*_SAMPLED)
+
+
 def sampled(sample: Sample) -> StreamSampled:
     """The worker's sample as an event."""
-    return StreamSampled(**{field.name: getattr(sample, field.name) for field in fields(StreamSampled)})
+    return StreamSampled(**dict(zip(_SAMPLED, _told(sample), strict=True)))
 
 
 def processes_changed(processes: Iterable[ProcessStatus]) -> ProcessesChanged:

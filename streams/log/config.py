@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
+
 from streams.log import keys, meta, trim
 from streams.log.client import Op, Pipeline, Script, Scripts, small
 from streams.log.errors import LogError
@@ -40,6 +42,9 @@ class Registered:
     workspace_id: int
     archive: bool
     internal: bool = False
+
+
+_registered = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +189,9 @@ def stream_id_of(workspace_id: int, name: str) -> Op[str | None]:
 def streams() -> Op[list[Registered]]:
     """Every registered stream."""
     flat = yield ("HGETALL", keys.REGISTRY)
-    return [Registered(stream_id=flat[n].decode(), **json.loads(flat[n + 1])) for n in range(0, len(flat), 2)]
+    return [
+        Registered(stream_id=flat[n].decode(), **_registered(flat[n + 1])) for n in range(0, len(flat), 2)
+    ]
 
 
 def names_in(workspace_id: int) -> Op[dict[str, str]]:
