@@ -276,8 +276,9 @@ PATHS: Mapping[str, Schema] = {
             success={
                 "200": answer({"type": "array", "items": ref("Message")}, "In offset order.", headers=GOES_ON)
             },
-            description="Reading changes nothing. An answer stops at 16 MiB of messages, and a search for a key "
-            "or an id after five seconds: its Link names where to go on, also where nothing was found yet.",
+            description="Reading changes nothing. An answer stops at 16 MiB, all its bytes counted, so it may hold "
+            "fewer messages than asked for, but one at least. A search for a key or an id stops after five seconds: "
+            "its Link names where to go on, also where nothing was found yet.",
         ),
         "delete": operation(
             "messages_purge",

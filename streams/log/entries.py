@@ -5,6 +5,7 @@ node: ``i`` id, ``b`` body (the JSON bytes as sent), ``c`` bytes of the stream u
 only where present ``k`` key, ``h`` headers (JSON), ``x`` expiry (unix ms).
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,6 +13,10 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
+
+LARGEST_FRAME_BYTES = 105
+"""Of a message in an answer without its id, body, key and headers, with the comma after it."""
+_escaped = re.compile(rb'["\\\x00-\x1f\x7f]').search
 
 Entry = Sequence[Any]
 """One raw entry as the server sends it: ``[id, [field, value, …]]``, all bytes."""
@@ -97,12 +102,20 @@ def key(entry: Entry) -> bytes | None:
     return fields[7] if len(fields) > 6 and fields[6] == b"k" else None
 
 
-def size_bytes(entry: Entry) -> int:
-    """Bytes of what a publisher sent of it: id, body, key and headers."""
+def answer_bytes(entry: Entry) -> int:
+    """At most so many bytes does a message take in an answer: what was sent, escaped, and the names of its fields."""
     fields = entry[1]
-    if len(fields) <= 6:
-        return len(fields[1]) + len(fields[3])
-    return sum([len(fields[n + 1]) for n in range(0, len(fields), 2) if fields[n] not in b"cx"])
+    size = LARGEST_FRAME_BYTES + _text_bytes(fields[1]) + len(fields[3])
+    for n in range(6, len(fields), 2):
+        if fields[n] == b"k":
+            size += _text_bytes(fields[n + 1])
+        elif fields[n] == b"h":
+            size += len(fields[n + 1])
+    return size
+
+
+def _text_bytes(text: bytes) -> int:
+    return len(text) if _escaped(text) is None else len(msgspec.json.encode(text.decode())) - len('""')
 
 
 def carried_bytes(entry: Entry) -> int:

@@ -11,7 +11,8 @@ from streams.log.entries import Entry
 from streams.log.errors import MessageNotFound, StreamNotFound
 
 ANSWER_LIMIT_BYTES = 16 * 1024 * 1024
-"""An answer stops at this many bytes of messages (and holds one at least)."""
+"""An answer stops at this many bytes, all counted (and holds one message at least)."""
+_ROOM = ANSWER_LIMIT_BYTES - len("[]")
 
 PAGE = 1000
 """Most entries asked of the server in one command."""
@@ -121,7 +122,7 @@ def forward(
 ) -> Op[list[Entry]]:
     """Visible messages from offset ``start`` (and below ``stop``) in offset order, at most ``limit`` wanted ones."""
     found: list[Entry] = []
-    room = ANSWER_LIMIT_BYTES
+    room = _ROOM
     next_offset = max(start, at.floor)
     last = at.last if stop is None else min(at.last, stop - 1)
     while next_offset <= last and len(found) < limit:
@@ -130,7 +131,7 @@ def forward(
         away = yield from hidden(stream_id, at, page)
         for entry in page:
             if is_visible(entry, at) and (wanted is None or wanted(entry)) and not away(entry):
-                room -= entries.size_bytes(entry)
+                room -= entries.answer_bytes(entry)
                 if room < 0 and found:
                     return found
                 found.append(entry)
@@ -156,7 +157,7 @@ def backward(
 ) -> Op[list[Entry]]:
     """The newest visible messages below offset ``before`` (and from ``start``), ascending, at most ``limit``."""
     found: list[Entry] = []
-    room = ANSWER_LIMIT_BYTES
+    room = _ROOM
     first = max(start, at.floor)
     below = min(before, at.last + 1)
     while below > first and len(found) < limit:
@@ -172,7 +173,7 @@ def backward(
         away = yield from hidden(stream_id, at, page)
         for entry in page:
             if is_visible(entry, at) and (wanted is None or wanted(entry)) and not away(entry):
-                room -= entries.size_bytes(entry)
+                room -= entries.answer_bytes(entry)
                 if (room < 0 and found) or len(found) == limit:
                     return found[::-1]
                 found.append(entry)

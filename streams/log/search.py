@@ -72,7 +72,7 @@ def search(
             scanned += 1
             if wanted is None or wanted(entry):
                 found.append(entry)
-                room -= entries.size_bytes(entry)
+                room -= entries.answer_bytes(entry)
                 if len(found) == limit or room <= 0:
                     break
         else:

@@ -1,9 +1,9 @@
 import pytest
 
-from streams.log import commit, entries, errors, read, trim
+from streams.log import commit, entries, errors, keys, meta, read, trim
 from streams.log.append import append
 from streams.log.client import Log, Op
-from streams.log.entries import Entry
+from streams.log.entries import Entry, NewMessage
 from tests.streams.log.messages import browse, fill, message, offsets
 
 
@@ -107,3 +107,23 @@ def test_an_entry_as_json_is_what_the_contract_says(log: Log, stream: str) -> No
     assert entries.to_json(entry) == (
         b'{"id":"id-1","offset":1,"timestamp":"' + when.encode() + b'","body":{"a":1.0},"key":"k.1"}'
     )
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        NewMessage(id="a", body=b"1"),
+        NewMessage(id="\x01" * 50, body=b"1"),
+        NewMessage(id='"' * 50, body=b"[" * 50, key="\\" * 255, headers=b'{"h":"\\u0001"}', ttl_s=9),
+        NewMessage(id="é" * 50, body=b"null", key="😀"),
+        NewMessage(id="a", body=b"1", headers=b"{}"),
+    ],
+)
+def test_no_message_takes_more_room_in_an_answer_than_is_counted(
+    log: Log, stream: str, sent: NewMessage
+) -> None:
+    far = meta.Counters(last=2**53 - 2, floor=2**53 - 1)
+    log.client.hset(keys.meta(stream), meta.COUNTERS, meta.pack(far))
+    log.run(append(stream, [sent]))
+    (entry,) = log.run(read.after_committed(stream, 1))
+    assert len(entries.to_json(entry)) + len(",") <= entries.answer_bytes(entry)
