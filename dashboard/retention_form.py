@@ -20,8 +20,8 @@ from streams.services.plans import within_plan
 
 LARGE_MESSAGES, LARGE_PART = 1000, 0.1
 """From so many messages, or so much of the stream, its name has to be typed."""
-TOLERATED_MESSAGES, TOLERATED_PART = 1000, 0.1
-"""By so much the effect may have grown since it was seen."""
+TOLERATED_PART = 0.1
+"""By so much the effect may have grown since it was seen: a stream that moves is never quite as it was shown."""
 
 PRESETS: tuple[tuple[Any, dict[str, str]], ...] = (
     (_("An hour"), {"ttl": "1 h"}),
@@ -116,7 +116,7 @@ class RetentionEffect:
     Attributes:
         changes: the settings that change.
         seen: how many messages go, as the form is to send it back.
-        phrase: what has to be typed first; nothing where little or nothing goes.
+        phrase: what has to be typed first; nothing where little or nothing goes, as far as is known.
         losing: groups that lose unread messages: name → how many.
     """
 
@@ -126,9 +126,15 @@ class RetentionEffect:
     phrase: str
     losing: dict[str, int]
 
-    def has_grown(self, *, seen: int) -> bool:
+    @property
+    def unread(self) -> int:
+        """Unread messages that groups lose, of all groups together."""
+        return sum(self.losing.values())
+
+    def has_grown(self, *, seen: int, unread: int) -> bool:
         """Whether so much more would go than was seen that a person should be asked again."""
-        return self.preview.messages > seen + max(TOLERATED_MESSAGES, seen * TOLERATED_PART)
+        most, most_unread = (count * (1 + TOLERATED_PART) for count in (seen, unread))
+        return self.preview.messages > most or self.unread > most_unread
 
 
 def effect_of(stream: Stream, row: StreamRow, changes: dict[str, Any]) -> RetentionEffect:
@@ -140,10 +146,11 @@ def effect_of(stream: Stream, row: StreamRow, changes: dict[str, Any]) -> Retent
     preview = selectors.retention_preview(stream, limits)
     messages = row.messages or 0
     is_large = preview.messages >= min(LARGE_MESSAGES, max(1, messages * LARGE_PART))
+    is_grave = not preview.is_complete or (preview.messages and (is_large or is_production(stream)))
     return RetentionEffect(
         changes,
         preview,
         selectors.retention_outlook(stream, limits, preview=preview),
-        stream.name if preview.messages and (is_large or is_production(stream)) else "",
+        stream.name if is_grave else "",
         {group: unread for group, unread in sorted(preview.unread.items()) if unread},
     )

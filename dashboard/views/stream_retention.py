@@ -57,8 +57,10 @@ def _save(request: HttpRequest, caller: Caller, context: dict[str, Any]) -> Http
     effect, status = context.get("effect"), 422
     if effect is not None:
         context["confirm"] = confirm = ConfirmForm(request.POST, phrase=effect.phrase)
-        seen = number_of(request.POST.get("seen"), default=0, low=0, high=2**62)
-        if effect.has_grown(seen=seen):
+        seen, unread = (
+            number_of(request.POST.get(name), default=0, low=0, high=2**62) for name in ("seen", "unread")
+        )
+        if effect.has_grown(seen=seen, unread=unread):
             context |= {"grown": True, "confirm": ConfirmForm(phrase=effect.phrase)}
             status = 409
         elif confirm.is_valid():

@@ -107,6 +107,7 @@ def _preview(workspace: Workspace, *, plan: str) -> dict[str, Any]:
         "effects": effects[:MOST_EFFECTS_SHOWN],
         "streams": len(effects),
         "messages": total,
+        "complete": all(effect.is_complete for effect in effects),
         "seal": f"{plan}:{len(effects)}:{total}",
     }
 

@@ -23,6 +23,9 @@ class EffectObject(serializers.Serializer):  # type: ignore[type-arg]
     before = Changed(help_text="The settings that change, as they are.")
     after = Changed(help_text="As they would be.")
     messages = serializers.IntegerField(help_text="Stored messages that would go at once.")
+    complete = serializers.BooleanField(
+        source="is_complete", help_text="False where not all could be looked at in time; more may go then."
+    )
 
 
 class EffectsObject(serializers.Serializer):  # type: ignore[type-arg]
@@ -30,8 +33,13 @@ class EffectsObject(serializers.Serializer):  # type: ignore[type-arg]
 
     streams = EffectObject(many=True)
     messages = serializers.IntegerField(help_text="Of all of them.")
+    complete = serializers.BooleanField(help_text="False where it is of one of them.")
 
 
 def effects_told(effects: Sequence[Effect]) -> dict[str, Any]:
     """What ``EffectsObject`` takes."""
-    return {"streams": effects, "messages": sum(effect.messages for effect in effects)}
+    return {
+        "streams": effects,
+        "messages": sum(effect.messages for effect in effects),
+        "complete": all(effect.is_complete for effect in effects),
+    }

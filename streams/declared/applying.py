@@ -26,12 +26,14 @@ class Change:
         path: as in ``State``.
         before, after: of a change the settings that change; None where there is no object.
         messages: stored messages of the stream that go at once.
+        is_complete: whether all were looked at; where they were not, more may go.
     """
 
     path: tuple[str, ...]
     before: dict[str, Any] | None
     after: dict[str, Any] | None
     messages: int = 0
+    is_complete: bool = True
 
 
 @dataclass(slots=True)
@@ -249,13 +251,17 @@ def _changes(before: State, after: State, rows: Mapping[str, Stream]) -> list[Ch
         for change in found
         if change.path[0] == "stream" and change.before is not None and change.after is not None
     ]
-    going = {effect.stream.name: effect.messages for effect in selectors.effects_of(limited)}
+    going = {effect.stream.name: effect for effect in selectors.effects_of(limited)}
     return [
-        Change(change.path, change.before, change.after, going[change.path[1]])
+        _with_effect(change, going[change.path[1]])
         if change.path[0] == "stream" and change.path[1] in going
         else change
         for change in found
     ]
+
+
+def _with_effect(change: Change, effect: selectors.Effect) -> Change:
+    return Change(change.path, change.before, change.after, effect.messages, effect.is_complete)
 
 
 def _order(path: tuple[str, ...]) -> tuple[bool, tuple[str, ...]]:

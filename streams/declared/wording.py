@@ -16,8 +16,8 @@ def lines(outcome: Outcome, workspace: Workspace) -> Iterator[str]:
     for change in outcome.changes:
         yield f"{SIGNS[_kind(change)]} {thing(change.path)}"
         yield from _fields(change, workspace)
-        if change.messages:
-            yield f"    {_going(change.messages)}"
+        if change.messages or not change.is_complete:
+            yield f"    {_going(change.messages, is_complete=change.is_complete)}"
     for path in outcome.left:
         yield f"  {thing(path)} is not in the file and stays (--prune deletes it)"
 
@@ -29,11 +29,14 @@ def summary(outcome: Outcome) -> str:
     kinds = [_kind(change) for change in outcome.changes]
     counts = [f"{kinds.count(kind)} {kind}" for kind in SIGNS if kind in kinds]
     going = sum(change.messages for change in outcome.changes)
-    return f"{', '.join(counts)}{f', {_going(going)}' if going else ''}."
+    is_complete = all(change.is_complete for change in outcome.changes)
+    told = f", {_going(going, is_complete=is_complete)}" if going or not is_complete else ""
+    return f"{', '.join(counts)}{told}."
 
 
-def _going(messages: int) -> str:
-    return "1 message goes" if messages == 1 else f"{messages} messages go"
+def _going(messages: int, *, is_complete: bool) -> str:
+    told = "1 message goes" if messages == 1 else f"{messages} messages go"
+    return told if is_complete else f"at least {told}: not all could be looked at in time"
 
 
 def thing(path: tuple[str, ...]) -> str:

@@ -18,12 +18,14 @@ class Effect:
     Attributes:
         before, after: the settings that change.
         messages: how many of the stored ones would go at once.
+        is_complete: whether all were looked at; where they were not, more may go.
     """
 
     stream: Stream
     before: dict[str, Any]
     after: dict[str, Any]
     messages: int
+    is_complete: bool = True
 
 
 def effects_of(wanted: Sequence[tuple[Stream, Mapping[str, Any]]]) -> list[Effect]:
@@ -33,7 +35,9 @@ def effects_of(wanted: Sequence[tuple[Stream, Mapping[str, Any]]]) -> list[Effec
         after = {name: value for name, value in settings.items() if getattr(stream, name) != value}
         if after:
             changed.append((stream, {name: getattr(stream, name) for name in after}, after))
-    return [
-        Effect(stream, before, after, retention_preview(stream, after, within_s=LOOK_S).messages)
-        for stream, before, after in changed
-    ]
+    return [_effect(stream, before, after) for stream, before, after in changed]
+
+
+def _effect(stream: Stream, before: dict[str, Any], after: dict[str, Any]) -> Effect:
+    told = retention_preview(stream, after, within_s=LOOK_S)
+    return Effect(stream, before, after, told.messages, told.is_complete)

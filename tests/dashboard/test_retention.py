@@ -87,6 +87,19 @@ def test_saving_asks_again_when_much_more_would_go_than_was_seen(
     assert held(stream) == 1500
 
 
+@pytest.mark.parametrize("group", [None, "billing"])
+def test_saving_asks_again_when_little_more_would_go_than_was_seen(
+    owner: Client, stream: Stream, group: str | None
+) -> None:
+    if group:
+        group_create(stream, name=group, settings={}, actor=SYSTEM)
+    make_more(stream, 8)
+    seen = {"seen": "9", "unread": "1"} if group else {"seen": "1"}
+    answer = owner.post(PAGE, {**OPEN, "max_messages": "19", **seen, "confirm": "orders"})
+    assert answer.status_code == 409
+    assert held(stream) == 28
+
+
 def make_more(stream: Stream, count: int) -> None:
     store.log().run(append(stream.stream_id, [NewMessage(id=f"x{n}", body=b"1") for n in range(count)]))
 
@@ -127,6 +140,8 @@ def test_an_effect_that_is_not_complete_says_so_and_is_when_it_was_counted(
     assert "No message was found that goes." in text
     assert "Not all messages were looked at yet: 17 % are counted." in text
     assert f'hx-get="{PAGE}?' in text
+    assert 'name="confirm"' in text, "what goes is not known: the name has to be typed"
+    assert owner.post(PAGE, {**asked, "seen": "0"}).status_code == 422
     with counting(settings.ENV.redis_url, tmp_path):
         until(lambda: "9 messages (9 B) go now." in owner.get(PAGE, asked).content.decode())
         assert "Not all messages" not in owner.get(PAGE, asked).content.decode()

@@ -67,9 +67,11 @@ def test_lowering_a_plan_says_first_what_it_does_and_does_it(ruler: Api, owner: 
                 "before": {"ttl": 90 * DAY_S, "max_bytes": None},
                 "after": {"ttl": 7 * DAY_S, "max_bytes": GIB},
                 "messages": 0,
+                "complete": True,
             }
         ],
         "messages": 0,
+        "complete": True,
     }
     assert preview(ruler, owner, "free") == expected
     assert limits(owner, "long") == (90 * DAY_S, None), "a preview changes nothing"

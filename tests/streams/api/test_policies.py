@@ -108,6 +108,21 @@ def test_a_policy_says_that_messages_go_by_interest(owner: Api) -> None:
     assert [owner.get(f"streams/{name}").json()["retention"] for name in "ab"] == ["interest", "limits"]
 
 
+def test_an_effect_says_where_not_all_was_looked_at(owner: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streams.selectors.retention_effects.LOOK_S", 0.0)
+    owner.post("streams/", {"name": "a"})
+    stream = Stream.objects.get(workspace=owner.workspace, name="a")
+    for first in range(0, 20_000, 1000):
+        batch = [message(n, key=f"k{n}" if n < 10_000 else "k") for n in range(first, first + 1000)]
+        store.log().run(append(stream.stream_id, batch))
+    owner.post("policies/", {"name": "newest", "max_messages_per_key": 1})
+    told = owner.post("policies/newest/apply", {"streams": ["a"], "dry_run": True}).json()
+    assert (told["messages"], told["complete"], told["streams"][0]["complete"]) == (0, False, False)
+    monkeypatch.setattr("streams.selectors.retention_effects.LOOK_S", 30.0)
+    told = owner.post("policies/newest/apply", {"streams": ["a"], "dry_run": True}).json()
+    assert (told["messages"], told["complete"]) == (9999, True)
+
+
 def test_a_policy_is_changed_once_for_all_that_use_it(owner: Api) -> None:
     week(owner)
     owner.post("streams/", [{"name": "a", "policy": "week"}, {"name": "b", "policy": "week"}, {"name": "c"}])
@@ -115,10 +130,23 @@ def test_a_policy_is_changed_once_for_all_that_use_it(owner: Api) -> None:
     publish(owner, "c", 5)
     expected = {
         "streams": [
-            {"name": "a", "before": {"max_messages": None}, "after": {"max_messages": 2}, "messages": 3},
-            {"name": "b", "before": {"max_messages": None}, "after": {"max_messages": 2}, "messages": 0},
+            {
+                "name": "a",
+                "before": {"max_messages": None},
+                "after": {"max_messages": 2},
+                "messages": 3,
+                "complete": True,
+            },
+            {
+                "name": "b",
+                "before": {"max_messages": None},
+                "after": {"max_messages": 2},
+                "messages": 0,
+                "complete": True,
+            },
         ],
         "messages": 3,
+        "complete": True,
         "sealed": [],
     }
     assert owner.post("policies/week/preview", {"max_messages": 2}).json() == expected
@@ -141,6 +169,7 @@ def test_a_sealed_stream_keeps_what_it_has(owner: Api) -> None:
     assert owner.post("policies/week/preview", {"ttl": 60}).json() == {
         "streams": [],
         "messages": 0,
+        "complete": True,
         "sealed": ["a"],
     }
     owner.patch("policies/week", {"ttl": 60})
