@@ -20,7 +20,7 @@ from streams.log.questions import Answers
 LOOKS_EVERY_S = 1.0
 IDLE_S, LEAST_REST_S = 0.25, 0.01
 STORE_AWAY_S = 0.5
-NICE = 10
+NICE = 5
 
 
 def main() -> None:

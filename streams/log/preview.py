@@ -188,11 +188,13 @@ def _look(
 ) -> Op[Looked]:
     """Look at what is held of the stream, or, where that is far behind and less is of interest, at that alone."""
     reached = 0 if held.census is None else held.census.last
-    if floors.last - max(first, reached) < floors.last - reached and floors.last - first <= always:
+    if reached < first and floors.last - first <= always:
         held = Held()
         return (
             yield from look(stream_id, held, first=first, until_s=until_s, always=2 * always, beside=asked)
         )
+    if floors.last - max(reached, floors.floor) > always:
+        always = 1  # it does not come to the end in this way
     return (yield from look(stream_id, held, until_s=until_s, always=always, beside=asked))
 
 

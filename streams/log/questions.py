@@ -15,7 +15,7 @@ from streams.log import keys
 from streams.log.censuses import Censuses
 from streams.log.client import Log, named
 from streams.log.errors import LogError
-from streams.log.preview import ALWAYS, Preview, preview
+from streams.log.preview import ALWAYS, WITHIN_S, Preview, preview
 
 PATIENCE_S = 1.0
 """How much longer than it may take an answer is waited for."""
@@ -131,7 +131,8 @@ class Answers:
                     question.limits,
                     question.groups,
                     held=self._censuses.of(question.stream_id),
-                    within_s=question.within_s,
+                    # What is far behind is counted beside the questions, unless somebody waits for it.
+                    within_s=question.within_s if question.within_s > WITHIN_S else 0.0,
                 )
             )
         except LogError:
