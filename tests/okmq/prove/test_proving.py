@@ -68,7 +68,7 @@ def test_what_is_taken_away_behind_its_back_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.running
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(400)
 def test_ctrl_c_ends_a_proof_and_leaves_nothing(tmp_path: Path) -> None:
     running = subprocess.Popen(
         [sys.executable, "manage.py", "okmq_prove", "--quick"],
@@ -91,7 +91,7 @@ def test_ctrl_c_ends_a_proof_and_leaves_nothing(tmp_path: Path) -> None:
         (folder,) = tmp_path.glob("okmq-prove-*")
         assert proctable.marked(folder / "data")
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=60)
+        _, err = running.communicate(timeout=120)
     assert (running.returncode, err.strip()) == (130, "CommandError: Stopped; nothing of it is left.")
     assert not folder.exists()
     assert not proctable.marked(folder / "data")

@@ -16,7 +16,7 @@ LEFT_OUT = ("token_revoke", "messages_tail")
 
 @pytest.mark.long
 @pytest.mark.running
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
     product = Product(data_dir=tmp_path / "data", more={"OKMQ_HISTORY": "off"})
     try:
