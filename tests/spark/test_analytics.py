@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,14 @@ from pyspark.sql import SparkSession
 
 from okmq.analytics import Analytics
 from okmq.causes import readable
+from spark import schemas, tables
+from spark.files import Files
+from spark.history import History
+from spark.jobs import rewrite
 from streams import selectors, store
-from streams.log import keys, trim
+from streams.log import config, keys, trim
 from streams.log.client import AsyncLog
-from streams.models import Event, Query, Rollup, RollupPosition, Run, Stream, Workspace
+from streams.models import Erasure, Event, Query, Rollup, RollupPosition, Run, Stream, Workspace
 from streams.services import history as service
 from streams.services import queries
 from streams.services.upkeep import retention_outran_history
@@ -204,3 +209,57 @@ def test_what_spark_was_away_too_long_to_get_is_an_event_and_a_gap_in_the_histor
     assert event.summary == "290 messages of late were removed before the history had them."
     assert [(gap.messages, gap.time) for gap in selectors.history_gaps(stream)] == [(290, event.time)]
     assert selectors.history_totals(stream)[0] == 15
+
+
+def erasure_of(published: Published, stream_id: str, **wanted: Any) -> Erasure:
+    workspace, _ = Workspace.objects.get_or_create(name=published.workspace)
+    return Erasure.objects.create(
+        workspace=workspace, stream="a", stream_id=stream_id, requested_by="somebody", **wanted
+    )
+
+
+@pytest.mark.spark
+def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_asks_next(
+    spark: SparkSession, analytics: Analytics, published: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rewrite, "LEAST_FILES", 2)
+    stream = published.stream("a")
+    settings, known = analytics.spark.settings(), analytics.spark.batches()
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    for start in (0, 30):
+        rows = [
+            (1, stream, "a", n, at, f"m{n}", f"k.{n % 3}", None, "1", 1) for n in range(start + 1, start + 31)
+        ]
+        History(spark, settings.history_url).append(
+            spark.createDataFrame(rows, schemas.MESSAGES).coalesce(1),
+            query="q",
+            batch_id=start,
+            start={stream: start},
+            end={stream: start + 30},
+        )
+    published.log.run(config.archived_set(stream, 60))
+
+    def asked() -> list[int]:
+        registered = [each for each in published.log.run(config.streams()) if each.stream_id == stream]
+        found = tables.messages(spark, settings, registered, known).select("offset").collect()
+        return sorted(row.offset for row in found)
+
+    analytics._compact_soon_where_needed()
+    (queued,) = service.run_request(jobs=["compact"], requested_by="somebody")
+    assert queued.requested_by == "schedule"  # it was asked for already
+    analytics.next_schedule = float("inf")
+    analytics.tick()
+    queued.refresh_from_db()
+    assert (queued.state, queued.counts) == ("succeeded", {"messages": 60, "files": 2, "into": 1})
+    assert asked() == list(range(1, 61))
+    erasure = erasure_of(published, stream, key="k.1")
+    analytics.tick()
+    erasure.refresh_from_db()
+    assert (erasure.state, erasure.messages, erasure.through, erasure.key) == ("succeeded", 20, 60, "")
+    assert asked() == [n for n in range(1, 61) if n % 3 != 1]
+    Files(spark, settings.history_url).write("_log/HEAD", "nothing")
+    erasure = erasure_of(published, stream, offset=3)
+    analytics.tick()
+    erasure.refresh_from_db()
+    assert (erasure.state, erasure.messages) == ("failed", None)
+    assert "nothing" in erasure.error
