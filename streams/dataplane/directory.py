@@ -59,6 +59,7 @@ class Directory:
         self._streams: dict[tuple[int, str], tuple[float, Known]] = {}
         self._patterns: dict[int, tuple[float, asyncio.Future[PatternIndex[str]]]] = {}
         self._used_ms: dict[int, int] = {}
+        self._changes = 0
         self.parked = ParkedPolls(self.grant)
 
     def forget(self, kind: str) -> None:
@@ -67,6 +68,7 @@ class Directory:
             self._tokens.clear()
             self.parked.tokens_changed()
         else:
+            self._changes += 1
             self._streams.clear()
             self._patterns.clear()
 
@@ -107,11 +109,14 @@ class Directory:
             raise stream_not_found(shortened(name))
         if not bearer.streams_cover(grant.streams, name):
             raise Refusal("forbidden", f"This token is not for stream {name!r}.", stream=name)
-        if held is None or held[0] < now - STREAM_AGE_S:
-            held = _remember(
-                self._streams, (grant.workspace_id, name), (now, await self._look_up(grant, name))
-            )
-        return held[1]
+        if held is not None and held[0] >= now - STREAM_AGE_S:
+            return held[1]
+        changes = self._changes
+        known = await self._look_up(grant, name)
+        # What is told to have changed while it was looked up is looked up again by whoever comes next.
+        if changes == self._changes:
+            _remember(self._streams, (grant.workspace_id, name), (now, known))
+        return known
 
     async def with_stream(
         self, grant: TokenGrant, name: str, act: Callable[[Known], Awaitable[T]], *, may: str

@@ -27,7 +27,8 @@ LARGEST_EXPECT_BYTES = 1024 * 1024
 MOST_ERRORS = 1000
 """Errors after which of a message's unknown fields only one is named."""
 
-_LONGEST_ESCAPE = 6
+_LONGEST_ESCAPE = 12
+"""Bytes that one character may take: two escapes, beyond the first 65,536 characters."""
 _BLANK = b" \t\n\r"
 
 

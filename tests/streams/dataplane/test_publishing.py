@@ -180,6 +180,21 @@ def test_an_escaped_pair_in_an_id_beside_a_lone_surrogate_in_a_body_is_a_charact
     assert (found["key"], found["headers"]) == ("\ud55c", {"h": "\\ud800"})
 
 
+@pytest.mark.parametrize(
+    "form", ["{%s}", "[{%s}]", r'[{%s},{"id":"x","body":"\ud800"}]', '{"messages":[{%s}]}']
+)
+def test_as_many_characters_as_may_be_are_taken_however_they_are_written(
+    client: httpx.Client, stream: Stream, form: str
+) -> None:
+    longest_id, longest_key = "\U0001f600" * 50, "\U0001f600" * 255
+    fields = json.dumps({"id": longest_id, "key": longest_key, "body": 1})[1:-1]
+    assert publish(client, stream, form % fields).status_code == 201
+    found = client.get(f"{stream.messages}/1").json()
+    assert (found["id"], found["key"]) == (longest_id, longest_key)
+    longer = json.dumps({"id": "\U0001f600" * 51, "body": 1})[1:-1]
+    assert refusal(publish(client, stream, form % longer)) == (400, "validation_error")
+
+
 def test_a_name_of_thousands_of_characters_is_repeated_in_short(client: httpx.Client, stream: Stream) -> None:
     answer = client.post(stream.messages, json=[{"id": "a", "body": 1, "x" * 5000: 1}])
     assert refusal(answer) == (400, "validation_error")

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import random
 import re
+import time
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -289,6 +290,22 @@ async def test_what_shares_a_call_is_held_and_known_as_if_it_were_alone(
         ]
         assert counted(log, one) == counted(log, other)
         assert log.client.hgetall(keys.by_key(one)) == log.client.hgetall(keys.by_key(other))
+
+
+async def test_time_does_not_run_backwards_in_what_shares_a_call(
+    appender: Appender, log: Log, make_stream: MakeStream
+) -> None:
+    made = [make_stream() for _ in range(2)]
+    ahead_ms = int(time.time() * 1000) + 3_600_000
+    for each in made:
+        fill(log, each, 1)
+        (counters,) = log.run(meta.counters_of([each])).values()
+        packed = meta.pack(msgspec.structs.replace(counters, last_ms=ahead_ms))
+        log.client.hset(keys.meta(each), "counters", packed)
+    before = function_calls(log)
+    await outcomes([appender.append(each, [message(2)], is_unbounded=True) for each in made])
+    assert function_calls(log) == before + 1
+    assert [browse(log, each)[-1].timestamp_ms for each in made] == [ahead_ms] * 2
 
 
 def compared(held: Message) -> Message:
