@@ -6,8 +6,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.views.stream_history import asked_for, seed_of
-from streams.models import Replay, Rollup, Run
+from dashboard.history_ranges import asked_for
+from dashboard.views.stream_history import seed_of
+from streams.models import Replay, Rollup, Run, Stream
 from streams.services.history import history_missed
 from streams.services.replays import replay_counted
 from streams.upkeep import processes
@@ -176,3 +177,66 @@ def test_where_java_is_missing_the_page_says_what_to_install(owner: Client, make
         assert f"analytics is not running: {note}" in owner.get("/").content.decode()
     finally:
         path.unlink()
+
+
+@pytest.fixture
+def busy(make_stream: MakeStream) -> Stream:
+    """A stream with 10 messages an hour from 6:00 to 8:00, and 30 an hour from 8:00 to 10:00."""
+    stream = make_stream("orders")
+    for hour, messages in ((6, 10), (7, 10), (8, 30), (9, 30)):
+        start = NOON.replace(hour=hour, minute=0, second=0, microsecond=0)
+        rollup = Rollup(stream_id=stream.stream_id, step="hour", start=start, messages=messages)
+        rollup.bytes = messages * 7
+        rollup.save()
+    return stream
+
+
+def test_a_range_of_ones_own_is_read_in_the_zone_of_the_page(owner: Client, busy: Stream) -> None:
+    day = NOON.strftime("%Y-%m-%d")
+    asked = {"since": f"{day} 08:00", "until": f"{day} 10:00", "step": "hour"}
+    context = owner.get("/streams/orders/history/", asked).context
+    assert (context["asked"].range, context["sums"]["messages"]) == ("custom", 60)
+    assert len(context["seed"]["times"]) == 3
+    owner.cookies["okmq_zone"] = "Asia/Tokyo"
+    asked = {"since": f"{day} 15:00", "until": f"{day} 16:59", "step": "hour"}
+    assert owner.get("/streams/orders/history/", asked).context["sums"]["messages"] == 20
+
+
+def test_a_range_stands_beside_the_period_before(owner: Client, busy: Stream) -> None:
+    day = NOON.strftime("%Y-%m-%d")
+    asked = {"since": f"{day} 08:00", "until": f"{day} 09:59", "step": "hour", "compare": "1"}
+    page = owner.get("/streams/orders/history/", asked)
+    assert page.context["seed"]["messages"] == [30, 30]
+    assert page.context["seed"]["before_messages"] == [10, 10]
+    assert "+200 % on 20 before" in page.content.decode()
+    assert 'data-before="before_messages"' in page.content.decode()
+    del asked["compare"]
+    page = owner.get("/streams/orders/history/", asked)
+    assert "before_messages" not in page.context["seed"]
+    assert "data-before" not in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"since": "soon"}, "since"),
+        ({"since": "1 h ago", "until": "2 h ago"}, "since"),
+        ({"until": "1 h ago"}, "since"),
+        ({"since": "1 h ago", "until": "x"}, "until"),
+        ({"since": "9" * 60}, "since"),
+    ],
+)
+def test_a_range_that_cannot_be_read_is_said_and_the_usual_one_shown(
+    owner: Client, busy: Stream, asked: dict[str, str], field: str
+) -> None:
+    page = owner.get("/streams/orders/history/", asked)
+    assert page.status_code == 200
+    assert field in page.context["form"].errors
+    assert page.context["asked"].range == "24h"
+    assert 'role="alert"' in page.content.decode()
+
+
+def test_all_of_it_has_no_period_before(owner: Client, busy: Stream) -> None:
+    page = owner.get("/streams/orders/history/", {"range": "all", "compare": "1"})
+    assert page.context["asked"].before is None
+    assert "Compare with the period before" not in page.content.decode()

@@ -37,7 +37,7 @@ function colour(name) {
   return resolved;
 }
 
-function options(box, { format, bars, series, stepS, live, numbers }) {
+function options(box, { format, bars, series, stepS, live, numbers, before }) {
   const say = FORMATS[format];
   const faint = colour("--ink-faint");
   const grid = { stroke: colour("--line"), width: 1 };
@@ -67,6 +67,7 @@ function options(box, { format, bars, series, stepS, live, numbers }) {
         points: { show: false },
         ...(bars && { paths: uPlot.paths.bars({ size: [0.75, 60], align: 1 }) }),
       },
+      ...(before ? [{ stroke: colour("--ink"), width: 1.5, dash: [4, 3], points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }] : []),
     ],
     hooks: {
       setCursor: [
@@ -76,7 +77,7 @@ function options(box, { format, bars, series, stepS, live, numbers }) {
           readout.textContent =
             value === undefined || value === null
               ? (box.dataset.resting ?? resting)
-              : `${numbers ? plot.data[0][at] : said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS ? 16 : 19)} · ${say(value)}`;
+              : `${numbers ? plot.data[0][at] : said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS ? 16 : 19)} · ${say(value)}${before ? ` · ${say(plot.data[2][at])} before` : ""}`;
         },
       ],
     },
@@ -85,9 +86,9 @@ function options(box, { format, bars, series, stepS, live, numbers }) {
 
 function draw(box) {
   const seed = JSON.parse(document.getElementById(box.dataset.chart).textContent);
-  const { series: field, format, kind, liveChart: topic, x } = box.dataset;
-  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, live: kind === "live", numbers: x === "number" };
-  let data = [seed.times, seed[field]];
+  const { series: field, format, kind, liveChart: topic, x, before } = box.dataset;
+  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, live: kind === "live", numbers: x === "number", before };
+  let data = [seed.times, seed[field], ...(before ? [seed[before]] : [])];
   let plot = new uPlot(options(box, look), data, box);
   const redraw = () => {
     plot.destroy();

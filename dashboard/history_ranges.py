@@ -1,0 +1,159 @@
+"""Which part of a history is looked at, in which steps: from the query string, checked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from dashboard import quantities
+from dashboard.forms import BootstrapMixin
+
+MOST_BARS = 1500
+STEPS = {"minute": (_("minute"), 60), "hour": (_("hour"), 3600), "day": (_("day"), 86_400)}
+# range: label, seconds (None: all of it), step unless another is asked for
+RANGES: dict[str, tuple[Any, int | None, str]] = {
+    "1h": (_("1 h"), 3600, "minute"),
+    "6h": (_("6 h"), 6 * 3600, "minute"),
+    "24h": (_("24 h"), 86_400, "hour"),
+    "7d": (_("7 d"), 7 * 86_400, "hour"),
+    "30d": (_("30 d"), 30 * 86_400, "day"),
+    "1y": (_("1 y"), 365 * 86_400, "day"),
+    "all": (_("all"), None, "day"),
+}
+DEFAULT_RANGE, CUSTOM = "24h", "custom"
+STEP_OF_CUSTOM = ((6 * 3600, "minute"), (14 * 86_400, "hour"))
+"""A range of one's own of up to so many seconds goes by this; a longer one by day."""
+
+
+class RangeForm(BootstrapMixin, forms.Form):
+    """A range of one's own: two moments; without an end until now."""
+
+    since = forms.CharField(
+        label=_("From"),
+        max_length=60,
+        required=False,
+        widget=forms.TextInput(attrs={"placeholder": "2 d ago", "autocomplete": "off"}),
+    )
+    until = forms.CharField(
+        label=_("Until"),
+        max_length=60,
+        required=False,
+        widget=forms.TextInput(attrs={"placeholder": _("now"), "autocomplete": "off"}),
+    )
+
+    def __init__(self, data: QueryDict, *, now: datetime) -> None:
+        super().__init__(data, auto_id="id_range_%s")
+        self.now = now
+
+    def clean_since(self) -> datetime | None:
+        return self._moment("since")
+
+    def clean_until(self) -> datetime | None:
+        return self._moment("until")
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        since, until = cleaned.get("since"), cleaned.get("until")
+        if since and since >= (until or self.now):
+            self.add_error("since", _("It is not before the end."))
+        elif until and not since and not self.errors:
+            self.add_error("since", _("Write where it begins, too."))
+        return cleaned
+
+    @property
+    def span(self) -> tuple[datetime, datetime] | None:
+        """What a valid form asks for; None where it asks for nothing."""
+        since = self.cleaned_data.get("since") if self.is_valid() else None
+        return (since, min(self.cleaned_data["until"] or self.now, self.now)) if since else None
+
+    def _moment(self, name: str) -> datetime | None:
+        text: str = self.cleaned_data[name]
+        try:
+            return quantities.parse_moment(text, now=self.now) if text else None
+        except ValueError as error:
+            raise ValidationError(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A range or a step to choose."""
+
+    id: str
+    label: Any
+    allowed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the query string asks for, checked.
+
+    Attributes:
+        since: None is the beginning.
+        compare: whether beside the period of the same length before.
+    """
+
+    range: str
+    step: str
+    since: datetime | None
+    until: datetime
+    compare: bool = False
+
+    @property
+    def before(self) -> tuple[datetime, datetime] | None:
+        """The period of the same length, in whole steps, that ends where this one begins."""
+        if self.since is None or not self.compare:
+            return None
+        steps = 1 + (floor(self.until, step=self.step) - self.since) // self.length
+        return self.since - steps * self.length, self.since
+
+    @property
+    def length(self) -> timedelta:
+        return timedelta(seconds=STEPS[self.step][1])
+
+    @property
+    def ranges(self) -> list[Choice]:
+        return [Choice(id, label) for id, (label, _seconds, _step) in RANGES.items()]
+
+    @property
+    def steps(self) -> list[Choice]:
+        return [Choice(id, label, self.fits(id)) for id, (label, _seconds) in STEPS.items()]
+
+    def fits(self, step: str) -> bool:
+        """Whether the range in these steps is few enough bars; all of it goes by day."""
+        if self.since is None:
+            return step == "day"
+        return (self.until - self.since).total_seconds() // STEPS[step][1] <= MOST_BARS
+
+
+def asked_for(
+    query: Mapping[str, Any], *, now: datetime, span: tuple[datetime, datetime] | None = None
+) -> Asked:
+    """The range (``span`` is one of one's own) and step; what is unknown or would be too many bars is the default."""
+    compare = query.get("compare") == "1"
+    since: datetime | None
+    if span:
+        since, until = span
+        seconds = (span[1] - span[0]).total_seconds()
+        chosen, by = CUSTOM, next((step for most, step in STEP_OF_CUSTOM if seconds <= most), "day")
+    else:
+        chosen = query.get("range", DEFAULT_RANGE)
+        if chosen not in RANGES:
+            chosen = DEFAULT_RANGE
+        _label, length_s, by = RANGES[chosen]
+        since, until = None if length_s is None else now - timedelta(seconds=length_s), now
+    asked = Asked(chosen, by, since, until, compare)
+    step = query.get("step", by)
+    if step not in STEPS or not asked.fits(step):
+        step = by
+    return Asked(chosen, step, None if since is None else floor(since, step=step), until, compare)
+
+
+def floor(moment: datetime, *, step: str) -> datetime:
+    """The begin of the minute, hour or day (UTC) that a moment is in."""
+    seconds = STEPS[step][1]
+    return datetime.fromtimestamp(int(moment.timestamp()) // seconds * seconds, UTC)
