@@ -246,6 +246,7 @@ class InFlightObject(serializers.Serializer):  # type: ignore[type-arg]
 class DeadLetterObject(serializers.Serializer):  # type: ignore[type-arg]
     """A message that is delivered no more."""
 
+    may_lack = frozenset({"key", "headers"})
     id = serializers.CharField()
     offset = serializers.IntegerField()
     timestamp = Moment()

@@ -125,7 +125,7 @@ class OperationSchema(AutoSchema):
         if isinstance(serializer, Strict):
             schema["additionalProperties"] = False
         else:
-            schema["required"] = sorted(schema["properties"])
+            schema["required"] = sorted(schema["properties"].keys() - getattr(serializer, "may_lack", ()))
         return schema
 
 

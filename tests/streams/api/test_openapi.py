@@ -7,10 +7,15 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from drf_spectacular.validation import validate_schema
 
+from streams import store
 from streams.api import deliveries_described, messages_described, urls
 from streams.api.openapi import document
 from streams.dataplane.app import ROUTES
 from streams.errors import STATUS
+from streams.log import answers, groups
+from streams.log.append import append
+from streams.log.entries import NewMessage
+from streams.models import Stream
 from tests.streams.api.conftest import Api
 
 METHODS = {"get", "post", "patch", "delete", "put"}
@@ -134,6 +139,23 @@ def test_answers_are_as_described(
     answer = owner.call(method, path, body)
     assert answer.status_code == status, answer.content
     check(response_schema(f"/api/v1/{described}", method.lower(), status), answer.json())
+
+
+@pytest.mark.parametrize("more", [{}, {"key": "k"}, {"headers": {"h": "1"}}])
+def test_a_dead_letter_is_as_described(owner: Api, more: dict[str, Any]) -> None:
+    owner.post("streams/", {"name": "orders"})
+    owner.post("streams/orders/groups/", {"name": "g"})
+    stream_id = Stream.objects.get(workspace=owner.workspace, name="orders").stream_id
+    sent = NewMessage(
+        id="a", body=b"1", key=more.get("key"), headers=b'{"h":"1"}' if "headers" in more else None
+    )
+    store.log().run(append(stream_id, [sent]))
+    store.log().run(groups.fetch(stream_id, "g", limit=1))
+    store.log().run(answers.term(stream_id, "g", "offsets", [1], reason="spoilt"))
+    (letter,) = owner.get("streams/orders/groups/g/dead-letters/").json()
+    assert {name: letter[name] for name in more} == more
+    assert {"key", "headers"} & letter.keys() == more.keys()
+    check(response_schema("/api/v1/streams/{name}/groups/{group}/dead-letters/", "get", 200), [letter])
 
 
 def test_the_document_is_served(owner: Api) -> None:
