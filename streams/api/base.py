@@ -57,6 +57,11 @@ class ApiView(APIView):
         if operation.scope is not None:
             self.caller.demand(operation.scope)
         self.asked = asked(request.query_params, operation.query, text=request.META["QUERY_STRING"])
+        if request.method == "DELETE" and not isinstance(request.data, NoBody):
+            # Whoever names in a body what is to go would lose everything if it were not read.
+            raise Refusal(
+                "validation_error", "A DELETE takes no body: what is to go stands in its path.", fields=[]
+            )
 
     def operation_of(self, request: Request) -> Operation:
         """Raises Refusal ``method_not_allowed``."""

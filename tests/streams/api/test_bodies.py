@@ -140,6 +140,25 @@ def test_a_content_type_without_a_body_is_fine(owner: Api) -> None:
     assert owner.call("DELETE", "streams/x", content_type="application/json").status_code == 204
 
 
+@pytest.mark.parametrize(
+    ("body", "content_type", "refused"),
+    [
+        (b'{"offsets":[1]}', "application/json", "validation_error"),
+        (b"{}", "application/json", "validation_error"),
+        (b"{bad", "application/json", "invalid_json"),
+        (b"x", "text/plain", "unsupported_media_type"),
+    ],
+)
+@pytest.mark.parametrize("path", ["streams/x", "streams/x/groups/g", "streams/x/groups/g/dead-letters/"])
+def test_a_delete_with_a_body_deletes_nothing(
+    owner: Api, path: str, body: bytes, content_type: str, refused: str
+) -> None:
+    owner.post("streams/", {"name": "x"})
+    owner.post("streams/x/groups/", {"name": "g"})
+    assert code(owner.call("DELETE", path, body, content_type=content_type)) == refused
+    assert owner.get("streams/x").json()["groups"] == 1
+
+
 def test_an_encoded_body_is_refused(owner: Api) -> None:
     answer = owner.call("POST", "streams/", b'{"name": "x"}', **{"content-encoding": "gzip"})
     assert (answer.status_code, code(answer)) == (415, "unsupported_media_type")
