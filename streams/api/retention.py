@@ -75,12 +75,13 @@ class GroupFall(serializers.Serializer[Any]):
 
 
 class RetentionForecast(serializers.Serializer[Any]):
-    """Where the stream is going at its rate of the last hour."""
+    """Where the stream is going at its rate of the last hour, or of a shorter time that is known."""
 
     messages_per_second = serializers.FloatField(help_text="That come in, on average.")
     bytes_per_second = serializers.FloatField()
     over = serializers.FloatField(
-        help_text="Seconds of the average: an hour, or since the oldest message that is there."
+        help_text="Seconds of the average, until now: an hour, or since the first message; where limits have taken "
+        "what came before, as far back as the samples show."
     )
     limits = LimitReached(many=True, help_text="Those that another limit does not hold it below.")
     messages = serializers.IntegerField(

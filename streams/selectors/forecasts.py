@@ -1,6 +1,7 @@
 """Where a stream is going: when it comes to its limits, and when its groups fall off the edge."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from streams import health, store
@@ -11,13 +12,17 @@ from streams.log import healths
 from streams.log.client import Op
 from streams.log.commands import Steady
 from streams.log.errors import LogError
-from streams.log.inflow import inflow
+from streams.log.inflow import LEAST_MS, Inflow, inflow
 from streams.log.preview import Preview
 from streams.models import Stream
 from streams.models.stream import Discard
 from streams.selectors.groups import STALE_MS, GroupView, group_views
 from streams.selectors.retention import LIMITS, retention_preview
+from streams.selectors.samples import sample_about
 from streams.selectors.streams import stream_view
+
+SPANS_S = (3600, 1800, 900, 600, 300, 120, 60, 30, 15, 8, 4)
+"""How long ago a sample is looked for, the longest first; one of a stream that was at rest is not there."""
 
 NAMES_AT_ONCE = 500
 """A database bounds how many values one statement takes."""
@@ -34,7 +39,7 @@ class Standing(NamedTuple):
 def retention_outlook(
     stream: Stream, changes: Mapping[str, Any], *, preview: Preview | None = None, with_groups: bool = True
 ) -> Outlook:
-    """What is foreseen of a stream with these settings over those that it has, at the rate of the last hour.
+    """What is foreseen of a stream with these settings over those that it has, at the rate of the last hour at most.
 
     Args:
         preview: what these settings would take away, where that is known already.
@@ -47,7 +52,7 @@ def retention_outlook(
     # What the limits as they are take has gone: nothing has to be looked at to show where a stream is going.
     taken = preview or (retention_preview(stream, changes) if changes else None)
     try:
-        came = store.log().run(inflow(stream.stream_id))
+        came = _came_lately(stream)
         state, over_s = stream_view(stream).state, came.over_ms / 1000
         standing = _standing(stream, last=state.offset) if with_groups else {}
     except LogError as error:
@@ -77,6 +82,27 @@ def retention_outlook(
             for name, each in standing.items()
         },
     )
+
+
+def _came_lately(stream: Stream) -> Inflow:
+    """What was published lately: over an hour, or since the first message; where limits have taken the messages that
+    tell it, over as long as the worker's samples reach back.
+
+    Raises:
+        LogError: the stream's server does not answer.
+    """
+    came = store.log().run(inflow(stream.stream_id))
+    if came.is_whole:
+        return came
+    shortest_ms = 0 if came.messages == 0 else came.over_ms
+    spans = [span_s * 1000 for span_s in SPANS_S if span_s * 1000 > shortest_ms]
+    since = sample_about(stream, [came.now_ms - span_ms for span_ms in spans])
+    if since is None or since.appended is None or not since.offset <= came.offset:
+        return came
+    size, over_ms = came.appended_bytes - since.appended, came.now_ms - since.at_ms
+    if size < 0 or over_ms < shortest_ms:  # it began anew since
+        return came
+    return replace(came, messages=came.offset - since.offset, bytes=size, over_ms=max(LEAST_MS, over_ms))
 
 
 def _standing(stream: Stream, *, last: int) -> dict[str, Standing]:

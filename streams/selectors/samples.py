@@ -1,21 +1,30 @@
 """What the worker sampled, for the live charts."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
 
 from streams import store
 from streams.log import read
+from streams.log.entries import Message
 from streams.models import Stream
 from streams.selectors.messages import messages_from
 
 METRICS_STREAM = "_metrics"
 """The internal stream that the worker appends a sample of all streams to, every second."""
 
+RECORDS_ABOUT = 5
+"""The worker makes a record a second, more where thousands of streams move."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """How a stream stood at a moment (unix ms), and its rates a second since the sample before."""
+    """How a stream stood at a moment (unix ms), and its rates a second since the sample before.
+
+    Attributes:
+        appended: bytes that were ever appended; None in a sample of an earlier version.
+    """
 
     at_ms: int
     offset: int
@@ -24,6 +33,7 @@ class Sample:
     lag: int
     messages_in: float
     bytes_in: float
+    appended: int | None = None
 
 
 class _SampledStream(msgspec.Struct):
@@ -33,6 +43,7 @@ class _SampledStream(msgspec.Struct):
     lag: int
     messages_in: float = msgspec.field(name="in", default=0.0)
     bytes_in: float = 0.0
+    appended: int | None = None
 
 
 class _SampledSecond(msgspec.Struct):
@@ -49,20 +60,42 @@ def recent_samples(stream: Stream, since_ms: int) -> list[Sample]:
 
     A second in which the stream did not change may have no sample.
     """
-    held = Stream.objects.filter(name=METRICS_STREAM, internal=True).first()
+    held = _metrics()
     if held is None:
         return []
-    log, wanted = store.log(), stream.stream_id.encode()
-    samples = []
-    offset = log.run(read.offset_at(held.stream_id, since_ms))
+    samples: list[Sample] = []
+    offset = store.log().run(read.offset_at(held.stream_id, since_ms))
     while page := messages_from(held, offset=offset, limit=read.PAGE):
         offset = page[-1].offset + 1
-        for message in page:
-            if wanted in message.body:
-                second = _decode_second(message.body)
-                found = second.streams.get(stream.stream_id)
-                if found is not None:
-                    samples.append(Sample(at_ms=second.at, **msgspec.structs.asdict(_decode_sampled(found))))
+        samples += _samples_in(page, stream)
+    return samples
+
+
+def sample_about(stream: Stream, moments_ms: Sequence[int]) -> Sample | None:
+    """The first sample within a few records after the first of these moments (unix ms) that has one."""
+    held = _metrics()
+    if held is None:
+        return None
+    for at_ms in moments_ms:
+        offset = store.log().run(read.offset_at(held.stream_id, at_ms))
+        found = _samples_in(messages_from(held, offset=offset, limit=RECORDS_ABOUT), stream)
+        if found:
+            return found[0]
+    return None
+
+
+def _metrics() -> Stream | None:
+    return Stream.objects.filter(name=METRICS_STREAM, internal=True).first()
+
+
+def _samples_in(page: Iterable[Message], stream: Stream) -> list[Sample]:
+    samples, wanted = [], stream.stream_id.encode()
+    for message in page:
+        if wanted in message.body:
+            second = _decode_second(message.body)
+            found = second.streams.get(stream.stream_id)
+            if found is not None:
+                samples.append(Sample(at_ms=second.at, **msgspec.structs.asdict(_decode_sampled(found))))
     return samples
 
 

@@ -33,6 +33,7 @@ class Sample:
         rate_in, bytes_in, rate_out: messages published, bytes published, messages committed, a second.
         first_ms, last_ms: unix ms of the first and last visible message, None when empty.
         archived: everything up to it is in the history.
+        appended_bytes: of everything ever appended.
         is_to_tend: whether the worker may have something to do for it: it has limits, something waits for the history,
             or another message is the first one than at the sample before.
     """
@@ -54,6 +55,7 @@ class Sample:
     first_ms: int | None
     last_ms: int | None
     archived: int
+    appended_bytes: int = 0
     is_to_tend: bool = True
 
     @property
@@ -143,6 +145,7 @@ class Sampler:
             first_ms=state.first_ms,
             last_ms=state.last_ms,
             archived=state.archived_offset,
+            appended_bytes=state.appended_bytes,
             is_to_tend=state.is_bounded or not is_known or state.first_offset != before.first_offset,
         )
 
@@ -169,6 +172,7 @@ def _figures(sample: Sample) -> dict[str, object]:
         "offset": sample.offset,
         "messages": sample.messages,
         "bytes": sample.bytes,
+        "appended": sample.appended_bytes,
         "committed": sample.committed,
         "lag": sample.lag,
         "in": round(sample.rate_in, 3),

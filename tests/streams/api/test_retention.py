@@ -1,14 +1,18 @@
 """The preview of other limits: who may ask, what is refused, what it says."""
 
+import json
+import time
 from typing import Any
 
 import pytest
 
 from streams import store
-from streams.log import groups
+from streams.log import groups, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Stream, Workspace
+from streams.selectors import METRICS_STREAM
+from streams.services.streams import internal_stream
 from tests.streams.api.conftest import Api, caller, code, fields
 
 PATH = "streams/orders/retention/preview"
@@ -108,6 +112,59 @@ def test_it_is_foreseen_when_limits_are_reached_and_groups_fall_off(owner: Api, 
 def test_without_a_limit_a_stream_grows_without_end(owner: Api, stream: Stream) -> None:
     told = owner.post(FORECAST).json()
     assert (told["limits"], told["messages"], told["oldest_age"]) == ([], None, None)
+
+
+@pytest.fixture
+def metrics(stream: Stream) -> Stream:
+    Workspace.objects.get_or_create(name="default")
+    made = internal_stream(METRICS_STREAM, archive=False)
+    store.log().run(trim.purge(made.stream_id))  # samples of other tests
+    return made
+
+
+def sample(metrics: Stream, stream: Stream, *, ago_s: int, **figures: int) -> None:
+    """What the worker would have sampled of a stream so long ago."""
+    at_ms = int(time.time() * 1000) - ago_s * 1000
+    held = {"messages": 1, "bytes": 1, "lag": 0, **figures}
+    body = json.dumps({"at": at_ms, "streams": {stream.stream_id: held}}).encode()
+    store.log().run(append(metrics.stream_id, [NewMessage(id=f"{at_ms}", body=body)]))
+
+
+@pytest.mark.parametrize("limit", [{"max_messages": 3}, {"max_messages_per_key": 1}, {"max_bytes": 4}])
+def test_the_rate_is_what_came_in_also_where_little_of_it_is_kept(
+    owner: Api, stream: Stream, metrics: Stream, limit: dict[str, int]
+) -> None:
+    sample(metrics, stream, ago_s=100, offset=2, appended=4)
+    sample(metrics, stream, ago_s=1, offset=10, appended=20)
+    owner.patch("streams/orders", limit)
+    told = owner.post(FORECAST, {"max_messages": 1000}).json()
+    assert told["over"] == pytest.approx(100, abs=5)
+    assert told["messages_per_second"] == pytest.approx(8 / told["over"], rel=0.01)
+    assert told["bytes_per_second"] == pytest.approx(16 / told["over"], rel=0.01)
+
+
+def test_the_rate_is_known_where_everything_went_as_it_came(
+    owner: Api, stream: Stream, metrics: Stream
+) -> None:
+    sample(metrics, stream, ago_s=50, offset=0, appended=0)
+    store.log().run(trim.purge(stream.stream_id))
+    assert owner.get("streams/orders").json()["messages"] == 0
+    assert owner.post(FORECAST).json()["messages_per_second"] == pytest.approx(10 / 50, rel=0.1)
+
+
+def test_a_sample_that_does_not_tell_is_passed_over(owner: Api, stream: Stream, metrics: Stream) -> None:
+    sample(metrics, stream, ago_s=100, offset=2)
+    owner.patch("streams/orders", {"max_messages": 3})
+    told = owner.post(FORECAST).json()
+    assert told["messages_per_second"] == pytest.approx(3 / told["over"], rel=0.01), "of what is there"
+
+
+def test_a_stream_that_holds_all_that_ever_came_needs_no_samples(
+    owner: Api, stream: Stream, metrics: Stream
+) -> None:
+    sample(metrics, stream, ago_s=1000, offset=9, appended=18)
+    told = owner.post(FORECAST).json()
+    assert told["messages_per_second"] == pytest.approx(10 / told["over"], rel=0.01)
 
 
 def test_nothing_is_foreseen_of_an_empty_stream(owner: Api) -> None:

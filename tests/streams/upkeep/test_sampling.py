@@ -44,6 +44,7 @@ def test_a_sample_says_how_a_stream_stands_and_how_fast_it_changes(
     assert (before.messages, before.rate_in) == (0, 0)
     assert (after.messages, after.bytes, after.lag, after.committed) == (10, 50, 6, 4)
     assert (after.rate_in, after.bytes_in, after.rate_out) == (10, 50, 4)
+    assert after.appended_bytes == 50
 
 
 def test_a_stream_is_sampled_until_it_is_still_and_then_costs_nothing(
