@@ -11,6 +11,7 @@ from django.db import transaction
 from streams import selectors, store
 from streams.access import Actor
 from streams.declared.checking import Declared, StreamDeclared
+from streams.declared.pruning import Lost, losses_of
 from streams.declared.reading import Faulty, Path
 from streams.declared.state import State, default_of, model_default, state_of
 from streams.errors import Refusal
@@ -42,10 +43,12 @@ class Outcome:
 
     Attributes:
         left: objects that the file does not declare and that stay, because they were not to be pruned.
+        lost: what goes with streams and groups that are deleted, by path.
     """
 
     changes: list[Change] = field(default_factory=list)
     left: list[tuple[str, ...]] = field(default_factory=list)
+    lost: Mapping[tuple[str, ...], Lost] = field(default_factory=dict)
 
 
 def apply(
@@ -70,6 +73,7 @@ def apply(
         making.streams()
         making.groups()
         undeclared = [path for path in before if making.is_undeclared(path)]
+        lost = losses_of(undeclared, workspace) if prune else {}
         if prune:
             making.delete(undeclared)
         if making.faults:
@@ -77,6 +81,7 @@ def apply(
         outcome = Outcome(
             _changes(before, state_of(workspace), rows),
             [] if prune else undeclared,
+            lost,
         )
         transaction.set_rollback(dry_run)
     return outcome

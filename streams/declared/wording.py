@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streams.declared.applying import Change, Outcome
+from streams.declared.pruning import Lost
 from streams.declared.state import default_of, told
 from streams.models import Workspace
 
@@ -18,6 +19,7 @@ def lines(outcome: Outcome, workspace: Workspace) -> Iterator[str]:
         yield from _fields(change, workspace)
         if change.messages or not change.is_complete:
             yield f"    {_going(change.messages, is_complete=change.is_complete)}"
+        yield from _lost(outcome.lost.get(change.path))
     for path in outcome.left:
         yield f"  {thing(path)} is not in the file and stays (--prune deletes it)"
 
@@ -28,10 +30,57 @@ def summary(outcome: Outcome) -> str:
         return "Nothing to change."
     kinds = [_kind(change) for change in outcome.changes]
     counts = [f"{kinds.count(kind)} {kind}" for kind in SIGNS if kind in kinds]
-    going = sum(change.messages for change in outcome.changes)
-    is_complete = all(change.is_complete for change in outcome.changes)
-    told = f", {_going(going, is_complete=is_complete)}" if going or not is_complete else ""
-    return f"{', '.join(counts)}{told}."
+    going, size = _going_in_all(outcome), sum(each.bytes for each in outcome.lost.values())
+    behind = sum(len(each.unread) for each in outcome.lost.values())
+    is_complete = _is_complete(outcome)
+    said = [*counts, *([_going(going, is_complete=is_complete)] if going or not is_complete else [])]
+    if size:
+        said.append(f"{size} bytes of them with deleted streams")
+    if behind:
+        said.append(f"{behind} of the deleted groups {'has' if behind == 1 else 'have'} unread messages")
+    return f"{', '.join(said)}."
+
+
+def as_json(outcome: Outcome, workspace: Workspace) -> dict[str, Any]:
+    """The same for a program."""
+    return {
+        "workspace": workspace.name,
+        "changes": [_change_as_json(change, outcome.lost.get(change.path)) for change in outcome.changes],
+        "left": [thing(path) for path in outcome.left],
+        "messages": _going_in_all(outcome),
+        "complete": _is_complete(outcome),
+    }
+
+
+def _change_as_json(change: Change, lost: Lost | None) -> dict[str, Any]:
+    told_of: dict[str, Any] = {
+        "what": thing(change.path),
+        "change": _kind(change),
+        "before": change.before and told(change.before),
+        "after": change.after and told(change.after),
+        "messages": change.messages + (lost.messages if lost else 0),
+        "complete": change.is_complete,
+    }
+    return told_of if lost is None else told_of | {"bytes": lost.bytes, "unread": dict(lost.unread)}
+
+
+def _going_in_all(outcome: Outcome) -> int:
+    return sum(change.messages for change in outcome.changes) + sum(
+        each.messages for each in outcome.lost.values()
+    )
+
+
+def _is_complete(outcome: Outcome) -> bool:
+    return all(change.is_complete for change in outcome.changes)
+
+
+def _lost(lost: Lost | None) -> Iterator[str]:
+    if lost is None:
+        return
+    if lost.messages:
+        yield f"    {_going(lost.messages, is_complete=True)}, {lost.bytes} bytes"
+    for group, unread in lost.unread.items():
+        yield f"    group {group} has not acknowledged {unread} message{'' if unread == 1 else 's'}"
 
 
 def _going(messages: int, *, is_complete: bool) -> str:

@@ -1,5 +1,6 @@
 """``manage.py okmq_apply FILE``: make a workspace as a configuration file says."""
 
+import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -15,6 +16,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", help="a YAML file, or - for standard input")
+        parser.add_argument("--json", action="store_true", help="say it as one JSON object, for programs")
         parser.add_argument("--workspace", default="", help="instead of the one that the file names")
         parser.add_argument("--dry-run", action="store_true", help="only say what it would do")
         parser.add_argument(
@@ -28,6 +30,9 @@ class Command(BaseCommand):
             prune=options["prune"],
             dry_run=options["dry_run"],
         )
+        if options["json"]:
+            self.stdout.write(json.dumps(wording.as_json(outcome, workspace), ensure_ascii=False))
+            return
         for line in wording.lines(outcome, workspace):
             self.stdout.write(line)
         said = wording.summary(outcome)

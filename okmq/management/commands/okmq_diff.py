@@ -1,5 +1,6 @@
 """``manage.py okmq_diff FILE``: what applying a configuration file would change."""
 
+import json
 import sys
 from typing import Any
 
@@ -20,6 +21,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", help="a YAML file, or - for standard input")
+        parser.add_argument("--json", action="store_true", help="say it as one JSON object, for programs")
         parser.add_argument("--workspace", default="", help="instead of the one that the file names")
         parser.add_argument("--prune", action="store_true", help="as if what is not declared were deleted")
 
@@ -27,8 +29,11 @@ class Command(BaseCommand):
         outcome, workspace = file_applied(
             options["file"], workspace=options["workspace"], prune=options["prune"], dry_run=True
         )
-        for line in wording.lines(outcome, workspace):
-            self.stdout.write(line)
-        self.stdout.write(wording.summary(outcome))
+        if options["json"]:
+            self.stdout.write(json.dumps(wording.as_json(outcome, workspace), ensure_ascii=False))
+        else:
+            for line in wording.lines(outcome, workspace):
+                self.stdout.write(line)
+            self.stdout.write(wording.summary(outcome))
         if outcome.changes:
             sys.exit(DIFFERENT)

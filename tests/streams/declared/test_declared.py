@@ -1,6 +1,7 @@
 """Configuration as a file: what is written out makes the same again; what is wrong is named by its line."""
 
 import io
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ from streams.declared.applying import apply
 from streams.declared.checking import check
 from streams.declared.reading import Faulty, read
 from streams.declared.state import exported, state_of
-from streams.log import stats
+from streams.log import groups, stats
 from streams.log.append import append
 from streams.models import Event, Group, Policy, Stream, Workspace
 from streams.selectors import events_prove
@@ -162,6 +163,44 @@ def test_what_is_not_declared_stays_unless_it_is_pruned(workspace: Workspace) ->
     assert {change.path for change in pruned.changes} == set(kept.left)
     assert not Policy.objects.filter(workspace=workspace).exists()
     assert not Group.objects.filter(stream__workspace=workspace).exists()
+
+
+def test_what_goes_with_what_is_pruned_is_counted(workspace: Workspace, tmp_path: Path) -> None:
+    applied(workspace, FILE)
+    orders = Stream.objects.get(workspace=workspace, name="orders")
+    invoices = Stream.objects.get(workspace=workspace, name="invoices")
+    group_create(invoices, name="audit", settings={}, actor=SYSTEM)
+    group_create(invoices, name="done", settings={}, actor=SYSTEM)
+    for stream in (orders, invoices):
+        store.log().run(append(stream.stream_id, [message(n, body=b"12345") for n in range(3)]))
+    store.log().run(groups.fetch(invoices.stream_id, "audit", limit=2))
+    store.log().run(groups.ack(invoices.stream_id, "audit", "up_to", [1]))
+    store.log().run(groups.fetch(invoices.stream_id, "done", limit=3))
+    store.log().run(groups.ack(invoices.stream_id, "done", "up_to", [3]))
+    file = tmp_path / "streams.yaml"
+    file.write_text(
+        f"okmq: 1\nworkspace: {workspace.name}\npolicies: {{}}\n"
+        "streams:\n  orders: {max_messages: 1000, keys: [orders.>], deny_delete: true}\n"
+    )
+    code, said = run("okmq_diff", str(file), "--prune")
+    assert code == 1
+    assert "- stream invoices\n    with everything in it\n    3 messages go, 15 bytes\n" in said
+    assert "    group audit has not acknowledged 2 messages\n" in said
+    assert "done has not" not in said
+    assert said.endswith(
+        "3 messages go, 15 bytes of them with deleted streams, 2 of the deleted groups have unread messages.\n"
+    )
+    code, said = run("okmq_diff", str(file), "--prune", "--json")
+    told = json.loads(said)
+    assert (code, told["messages"], told["left"]) == (1, 3, [])
+    (stream,) = (each for each in told["changes"] if each["what"] == "stream invoices")
+    assert (stream["change"], stream["messages"], stream["bytes"]) == ("deleted", 3, 15)
+    assert (stream["unread"], stream["after"]) == ({"audit": 2}, None)
+    (group,) = (each for each in told["changes"] if each["what"] == "group billing of orders")
+    assert (group["change"], group["messages"]) == ("deleted", 0)
+    done = json.loads(run("okmq_apply", str(file), "--prune", "--json")[1])
+    assert done == told, "what was said is what was done"
+    assert not Stream.objects.filter(workspace=workspace, name="invoices").exists()
 
 
 def test_a_section_that_is_not_there_is_not_spoken_of(workspace: Workspace) -> None:
