@@ -13,6 +13,7 @@ import uvicorn
 from okmq.up import KEEP_ALIVE_S
 from streams import bearer
 from streams.dataplane.app import DataPlane
+from streams.dataplane.context import Context
 from streams.log import config, keys
 from streams.log.client import Log
 from tests.waiting import until
@@ -24,13 +25,15 @@ OTHER_WORKSPACE_ID = 8
 class Server:
     """A uvicorn that serves one DataPlane from a thread."""
 
+    context: Context
+
     def __init__(self, store_url: str, **options: Any) -> None:
         plane = DataPlane(store_url, allowed_hosts=["127.0.0.1", "localhost"], **{"undo_s": 3600, **options})
 
         async def application(scope: Any, receive: Any, send: Any) -> None:
             if scope["type"] == "lifespan":
                 await receive()
-                plane.start()
+                self.context = plane.start()
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
                 await plane.stop()

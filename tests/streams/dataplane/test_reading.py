@@ -286,7 +286,6 @@ def test_every_answer_has_a_request_id(client: httpx.Client, stream: Stream) -> 
 
 
 def _until_parked(log: Log, stream: Stream) -> None:
-    from streams.log import keys
 
     def listening() -> bool:
         _, count = log.client.execute_command("PUBSUB", "NUMSUB", keys.wake(stream.stream_id))
@@ -396,7 +395,7 @@ def test_counts_leave_out_what_has_just_expired(client: httpx.Client, stream: St
 
 @pytest.mark.parametrize("ends", ["revoked", "expired"])
 def test_a_parked_poll_ends_with_its_token(
-    client: httpx.Client, stream: Stream, token_for: Callable[..., str], log: Log, ends: str
+    server: Server, client: httpx.Client, stream: Stream, token_for: Callable[..., str], log: Log, ends: str
 ) -> None:
     expires = {"expires_ms": int(time.time() * 1000) + 2000} if ends == "expired" else {}
     secret = token_for("read", "consume", **expires)
@@ -409,8 +408,7 @@ def test_a_parked_poll_ends_with_its_token(
     with ThreadPoolExecutor() as pool:
         polls = [pool.submit(httpx.get, f"{url}{stream.messages}", headers=headers, timeout=35) for _ in "ab"]
         polls.append(pool.submit(fetch))
-        wake = keys.wake(stream.stream_id)
-        until(lambda: log.client.pubsub_numsub(wake)[0][1])
+        until(lambda: server.context.wakener.waiting(stream.stream_id) == len(polls))
         if ends == "revoked":
             log.run(config.token_remove(bearer.digest(secret)))
         until(lambda: all(poll.done() for poll in polls), within_s=4)
