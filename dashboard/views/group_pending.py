@@ -19,7 +19,12 @@ from streams.access import Caller, group_for
 from streams.log.pending import InFlight
 from streams.models import Group
 from streams.models.group import Ack
-from streams.services.deliveries import MOST_AT_ONCE, deliveries_matching, deliveries_settle
+from streams.services.deliveries import (
+    MOST_AT_ONCE,
+    deliveries_chosen,
+    deliveries_matching,
+    deliveries_settle,
+)
 
 SHOWN = 100
 
@@ -67,10 +72,11 @@ def settle(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
     if not (desk.is_valid() & form.is_valid()):
         context = _context(request, caller, found, desk, 0) | {"settle_form": form}
         return render(request, "dashboard/stream/pending.html", context, status=422)
-    chosen, has_more = form.offsets, False
     if form.cleaned_data["scope"] == "all":
         matching, has_more = deliveries_matching(found, desk.wanted)
         chosen = [row.offset for row in matching]
+    else:
+        chosen, has_more = deliveries_chosen(found, form.offsets), False
     back = resolve_url("dashboard:group_pending", name=name, group=group)
     if not chosen:
         messages.warning(request, _("Nothing in flight matches any more."))

@@ -216,7 +216,7 @@ class Counted(serializers.Serializer):  # type: ignore[type-arg]
     count = serializers.IntegerField()
 
 
-class Deleted(serializers.Serializer):  # type: ignore[type-arg]
+class LettersDeleted(serializers.Serializer):  # type: ignore[type-arg]
     """How many were deleted."""
 
     deleted = serializers.IntegerField()

@@ -15,11 +15,11 @@ from streams.api.errors import invalid
 from streams.api.group_objects import (
     Counted,
     DeadLetterObject,
-    Deleted,
     GroupChanges,
     GroupObject,
     GroupWanted,
     InFlightObject,
+    LettersDeleted,
     PauseWanted,
     PositionWanted,
     ReplayWanted,
@@ -264,7 +264,7 @@ class DeadLettersView(ApiView):
             summary="Delete one dead letter, or all",
             scope="manage",
             query=OffsetAsked,
-            answer=Deleted,
+            answer=LettersDeleted,
             refusals=(*NOT_FOUND, "message_not_found"),
         ),
     }

@@ -1,7 +1,7 @@
 """Messages in flight, settled by a person instead of the consumer that has them; each time an event."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from streams import selectors, store
 from streams.access import Actor
@@ -21,6 +21,9 @@ KINDS: dict[Settling, tuple[str, str]] = {
 
 MOST_TOLD = 100
 """Offsets that an event lists; the rest is in its count."""
+
+LOOKED_AT = 1000
+"""Messages in flight that one call looks at for those that were chosen."""
 
 MOST_AT_ONCE = 10_000
 """Messages in flight that one call settles when it is asked for all that match."""
@@ -44,13 +47,18 @@ def deliveries_settle(
     count, told = store.log().run(op)
     if count:
         kind, words = KINDS[settling]
+        asked: dict[Settling, dict[str, Any]] = {
+            "ack": {},
+            "nack": {"delay": delay_s},
+            "term": {"reason": reason},
+        }
         event_record(
             group.stream.workspace,
             kind=kind,
             actor=actor,
             stream=group.stream.name,
             group=group.name,
-            after={"offsets": list(told[:MOST_TOLD]), "count": count, "reason": reason, "delay": delay_s},
+            after={"offsets": list(told[:MOST_TOLD]), "count": count, **asked[settling]},
             summary=f"Group {group.name} of {group.stream.name}: {count:,} in flight {words}.",
         )
     return count
@@ -60,6 +68,16 @@ def deliveries_matching(group: Group, wanted: Wanted) -> tuple[list[InFlight], b
     """What is in flight and matches, at most ``MOST_AT_ONCE``, and whether there is more."""
     found, following = selectors.in_flight(group, wanted=wanted, limit=MOST_AT_ONCE)
     return found, following is not None
+
+
+def deliveries_chosen(group: Group, offsets: Sequence[int]) -> list[int]:
+    """Which of these ascending offsets are in flight."""
+    found: set[int] = set()
+    start: int | None = offsets[0] if offsets else None
+    while start is not None and start <= offsets[-1]:
+        page, start = selectors.in_flight(group, wanted=Wanted(), start=start, limit=LOOKED_AT)
+        found.update(row.offset for row in page)
+    return [offset for offset in offsets if offset in found]
 
 
 def _op(

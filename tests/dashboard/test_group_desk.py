@@ -1,9 +1,12 @@
 """The desk of messages in flight and the settings of a group, in the console."""
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
-from streams import selectors
+from streams import selectors, store
+from streams.log import groups
 from streams.models import Event, Group
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.test_groups import BODIES, PAGE, fetched, letters, make_group
@@ -56,21 +59,35 @@ def test_a_preview_settles_nothing(owner: Client, billing: Group) -> None:
     assert out(billing) == [1, 2, 3]
 
 
+def test_a_preview_counts_what_is_still_in_flight(owner: Client, billing: Group) -> None:
+    form = {"what": "term", "scope": "chosen", "offset": [2, 3, 99]}
+    store.log().run(groups.ack(billing.stream.stream_id, "billing", "offsets", [3]))
+    assert "1 message in flight, at offset 2." in owner.post(f"{DESK}settle/", form).content.decode()
+    store.log().run(groups.ack(billing.stream.stream_id, "billing", "offsets", [2]))
+    assert owner.post(f"{DESK}settle/", form).status_code == 302
+
+
 @pytest.mark.parametrize(
-    ("what", "kind", "left", "dead"),
+    ("what", "kind", "left", "dead", "said"),
     [
-        ("ack", "group.acknowledged", [2], []),
-        ("nack", "group.released", [1, 2, 3], []),
-        ("term", "group.terminated", [2], [1, 3]),
+        ("ack", "group.acknowledged", [2], [], {}),
+        ("nack", "group.released", [1, 2, 3], [], {"delay": 0}),
+        ("term", "group.terminated", [2], [1, 3], {"reason": "bad"}),
     ],
 )
 def test_the_chosen_ones_are_settled_and_it_is_recorded(
-    owner: Client, billing: Group, what: str, kind: str, left: list[int], dead: list[int]
+    owner: Client,
+    billing: Group,
+    what: str,
+    kind: str,
+    left: list[int],
+    dead: list[int],
+    said: dict[str, Any],
 ) -> None:
     form = {"what": what, "scope": "chosen", "offset": [1, 3], "reason": "bad", "confirmed": "1"}
     owner.post(f"{DESK}settle/", form)
     assert (out(billing), letters(billing)) == (left, dead)
-    assert Event.objects.filter(kind=kind, after__count=2).count() == 1
+    assert Event.objects.get(kind=kind).after == {"offsets": [1, 3], "count": 2, **said}
 
 
 def test_what_was_given_back_is_due_at_once_or_after_the_delay(owner: Client, billing: Group) -> None:
