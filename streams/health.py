@@ -18,6 +18,7 @@ WINDOW = 15
 KNOWN_FROM = WINDOW // 3
 ENTER_AFTER, LEAVE_AFTER = 2, 3
 QUIET_MS = 60_000
+RECENT_MS = 30_000
 NEAR_MS = 300_000
 
 
@@ -201,7 +202,7 @@ def judged(samples: Sequence[Sample], *, fetch_gap_ms: float = 0.0, ack_gap_ms: 
     return (
         _stopped(last, works=behind or overdue > 0, gap_ms=fetch_gap_ms)
         or _stalled(samples, behind=behind, gap_ms=ack_gap_ms)
-        or (_moving(samples) if behind else None)
+        or (_moving(samples, gap_ms=fetch_gap_ms) if behind else None)
         or _fine(last, behind=behind)
     )
 
@@ -275,12 +276,18 @@ def _stuck(samples: Sequence[Sample]) -> Verdict | None:
     )
 
 
-def _moving(samples: Sequence[Sample]) -> Verdict | None:
+def _moving(samples: Sequence[Sample], *, gap_ms: float) -> Verdict | None:
     last, slope = samples[-1], _slope(samples)
     never_fell = all(a.lag <= b.lag for a, b in itertools.pairwise(samples))
     if never_fell and slope > 0:
         return Verdict("slow", f"More is published than done: {_waits(last.lag)}, {slope:.3g} more a second.")
     if slope < 0:
+        quiet_ms = last.at_ms - last.fetched_ms
+        if not last.polls and quiet_ms > max(RECENT_MS, 2 * gap_ms):
+            return Verdict(
+                "catching up",
+                f"{_waits(last.lag).capitalize()}; the lag fell, but nobody has fetched for {_time(quiet_ms)}.",
+            )
         eta = last.lag / -slope
         return Verdict("catching up", f"{_waits(last.lag).capitalize()}, done in {_time(eta * 1000)}.", eta)
     return None

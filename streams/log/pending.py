@@ -41,7 +41,7 @@ class InFlight:
         delivered_ms: unix ms of this delivery; 0 for one that was given back.
         due_in_ms: until it comes again; 0 when it does as soon as somebody fetches.
         lease: of this delivery, as the consumer has it.
-        id, key, published_ms: of the message; None where it went from the stream meanwhile.
+        id, key, published_ms: of the message; key is None where it has none.
     """
 
     offset: int

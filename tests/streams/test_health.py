@@ -156,6 +156,18 @@ def test_catching_up_says_when_it_is_done() -> None:
     assert found.reason == "1,600 messages wait, done in 2 min."
 
 
+@pytest.mark.parametrize(("stood", "is_late"), [(2, False), (4, True)])
+def test_what_has_stopped_to_fall_is_not_foretold(stood: int, is_late: bool) -> None:
+    samples = window(5 + stood, lags=[5000] * 4 + [4000] * (1 + stood), polls=0)
+    fetched_ms = samples[4].fetched_ms
+    found = judged(
+        [msgspec.structs.replace(each, fetched_ms=min(each.fetched_ms, fetched_ms)) for each in samples]
+    )
+    assert found.status == "catching up"
+    assert (found.eta_seconds is None) is is_late
+    assert ("nobody has fetched for 40 s" in found.reason) is is_late
+
+
 def follow(before: Health | None, *samples: Sample) -> list[str]:
     """The status after each look."""
     shown: list[str] = []

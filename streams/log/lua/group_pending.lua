@@ -16,7 +16,7 @@
 -- ARGV[6] is_named: 1 for those of one consumer only
 -- ARGV[7] consumer
 -- returns: offset to go on from or 0, generation, rows of offset, deliveries, delivered ms, consumer, due (steady ms),
---   sequence of the lease, id, key, published ms; the last three are empty, empty and 0 where the message went
+--   sequence of the lease, id, key (may be empty), published ms; what went meanwhile is passed over
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: no-writes
 -- include: state, gone, floor, group, runs
@@ -46,15 +46,15 @@ for n = 1, math.min(#offsets, slice) do
   if held and held.deliveries >= least and tonumber(held.at_ms) <= before
       and (not is_named or held.consumer == consumer) then
     if #rows >= limit then return {tonumber(offset), group.generation, rows} end
-    local entry, id, key, published = group_entry(log, gone, replayed, state, now, offset), '', '', 0
-    if entry then
-      published = entry_ms(entry)
-      for f = 1, #entry[2], 2 do
-        if entry[2][f] == 'i' then id = entry[2][f + 1] elseif entry[2][f] == 'k' then key = entry[2][f + 1] end
-      end
+    local entry, id, key = group_entry(log, gone, replayed, state, now, offset), '', ''
+    for f = 1, entry and #entry[2] or 0, 2 do
+      if entry[2][f] == 'i' then id = entry[2][f + 1] elseif entry[2][f] == 'k' then key = entry[2][f + 1] end
     end
-    rows[#rows + 1] = {tonumber(offset), held.deliveries, tonumber(held.at_ms), held.consumer,
-      tonumber(run and run.due or redis.call('ZSCORE', due, offset) or '0'), tonumber(held.sequence), id, key, published}
+    if entry then
+      local due_ms = tonumber(run and run.due or redis.call('ZSCORE', due, offset) or '0')
+      rows[#rows + 1] = {tonumber(offset), held.deliveries, tonumber(held.at_ms), held.consumer, due_ms, tonumber(held.sequence),
+        id, key, entry_ms(entry)}
+    end
   end
 end
 local last = offsets[slice]

@@ -135,7 +135,7 @@ class GroupModel:
     lost: int = 0
     """What went before it was delivered."""
     leases: dict[str, int] = field(default_factory=dict)
-    """Every lease since the last seek, also those that are over: lease → offset."""
+    """Every lease, also those that are over and those of before a seek: lease → offset."""
 
     def wants(self, held: Held) -> bool:
         return self.prefix is None or (held.key is not None and held.key.startswith(self.prefix))
@@ -263,7 +263,7 @@ class GroupModel:
     def seek(self, next_offset: int) -> None:
         self.delivered = next_offset - 1
         self.dead |= self.replayed
-        self.out, self.ripe, self.replayed, self.leases = {}, set(), {}, {}
+        self.out, self.ripe, self.replayed = {}, set(), {}
 
     def loses(self, before: Iterable[int], *, last: int) -> None:
         """The stream changed: what was ahead before, and its last offset then.

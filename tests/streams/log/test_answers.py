@@ -81,6 +81,22 @@ def test_one_lease_that_passed_on_refuses_thousands_before_anything_is_done(
     assert fetch(log, stream) == []
 
 
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("many", [3, MANY])
+def test_a_lease_of_before_a_seek_is_lost_once_its_message_is_out_again(
+    log: Log, stream: str, verb: str, many: int
+) -> None:
+    fill(log, stream, many)
+    group(log, stream)
+    leases = [each.lease for each in fetch(log, stream)]
+    log.run(groups.seek(stream, "g", next_offset=1))
+    assert count(log.run(answer(verb, stream, "leases", leases))) == 0  # nobody has any of them
+    assert offsets(fetch(log, stream, "b", limit=2)) == [1, 2]
+    with pytest.raises(errors.LeaseLost):
+        log.run(answer(verb, stream, "leases", leases))
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 2
+
+
 def test_a_lease_that_passes_on_between_two_slices_refuses_what_is_left(log: Log, stream: str) -> None:
     fill(log, stream, MANY)
     group(log, stream)

@@ -277,6 +277,33 @@ def test_a_leased_message_that_is_purged_is_never_delivered_empty(
     assert (state.lost, state.unfinished) == (0, 3)
 
 
+@pytest.mark.parametrize(("ack_wait_ms", "dead"), [(1, [1]), (1500, [])])
+def test_what_had_its_time_before_its_last_delivery_was_over_is_no_dead_letter(
+    log: Log, stream: str, make_group: MakeGroup, ack_wait_ms: int, dead: list[int]
+) -> None:
+    make_group(ack_wait_ms=ack_wait_ms, max_deliver=1)
+    log.run(append(stream, [message(1, ttl_s=1)]))
+    fetch(log, stream)
+    due_ms = float(log.client.zscore(keys.due(stream, "g"), "1"))
+    expires_ms = float(log.client.zscore(keys.expiry(stream), "1"))
+
+    def is_over() -> bool:
+        seconds, micros = map(int, log.client.time())
+        return steady_ms(log) > due_ms and seconds * 1000 + micros / 1000 > expires_ms
+
+    until(is_over)
+    log.run(retiring.retire_these([(stream, "g")]))
+    assert [letter.offset for letter in log.run(dead_letters.page(stream, "g"))] == dead
+    assert log.run(pending.page(stream, "g", start=0, limit=10))[0] == []
+
+
+def steady_ms(log: Log) -> int:
+    def op() -> client.Op[int]:
+        return (yield client.Steady())
+
+    return log.run(op())
+
+
 def test_a_seek_voids_what_is_in_flight(log: Log, stream: str, make_group: MakeGroup) -> None:
     make_group()
     fill(log, stream, 5)

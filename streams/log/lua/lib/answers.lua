@@ -9,13 +9,15 @@ local function answer_read(mode, holder, values)
   return {mode = mode, holder = string.match(holder, '^=(.*)$'), values = values}
 end
 
--- The offsets (texts) that values name, and by lease the sequences; one of before a seek names nothing.
+-- The offsets (texts) that values name, and by lease the sequences; what has one of before a seek is another delivery.
 local function answer_named(group, mode, values)
   if mode ~= 'leases' then return values, {} end
   local named, wanted = {}, {}
   for n, lease in ipairs(values) do
     local generation, offset, sequence = string.match(lease, '^(%d+)%-(%d+)%-(%d+)$')
-    named[n], wanted[n] = tonumber(generation) == group.generation and offset or '0', sequence
+    generation = tonumber(generation)
+    named[n] = generation and generation <= group.generation and offset or '0'
+    wanted[n] = generation == group.generation and sequence or 'void'
   end
   return named, wanted
 end

@@ -88,7 +88,8 @@ local function deliver_due(fetch)
     local held = lease_read(fetch.leases, offset)
     local entry = group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
     local spent, is_out = group_is_spent(group, held), redis.call('ZSCORE', fetch.pending, offset)
-    local letter = spent and is_out and group_remains(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
+    local letter = spent and is_out and (entry or group_remains(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now,
+      offset, fetch.steady - redis.call('ZSCORE', fetch.due, offset)))
     if not entry or spent then
       if held then deliver_taken(fetch, held, is_out) end
       if letter then

@@ -120,7 +120,14 @@ local function group_entry(log, gone, replayed, state, now, offset)
   return {string.format('%.0f-%.0f', letter.offset, letter.timestamp_ms), fields}
 end
 
--- What a spent message leaves as its dead letter, also where the stream has lost it and its entry is not gone yet.
-local function group_remains(log, gone, replayed, state, now, offset)
-  return group_entry(log, gone, replayed, state, now, offset) or redis.call('XRANGE', log, offset, offset)[1]
+-- What a spent message leaves as its dead letter, also where the stream has lost it and its entry is not gone yet; unless
+-- it had its age before it was due, for so many ms: then it was out no more.
+local function group_remains(log, gone, replayed, state, now, offset, due_for_ms)
+  local visible = group_entry(log, gone, replayed, state, now, offset)
+  local entry = visible or redis.call('XRANGE', log, offset, offset)[1]
+  if visible or not entry then return entry end
+  local fields = entry[2]
+  local ends = state.ttl and entry_ms(entry) + state.ttl * 1000 or math.huge
+  if fields[#fields - 1] == 'x' then ends = math.min(ends, tonumber(fields[#fields])) end
+  return now - ends <= due_for_ms and entry or nil
 end
