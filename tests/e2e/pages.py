@@ -154,7 +154,8 @@ NO_PAGES = {
     *("sql_cancel", "alert_rule_switch", "alert_rule_delete", "stream_columns", "group_seek", "group_pause"),
     *("group_resume", "group_delete", "group_settle", "dead_letters_replay", "dead_letters_bulk"),
     *("dead_letters_delete", "stream_runs", "removal_undo", "removal_end", "stream_delete", "token_revoke"),
-    *("person_change", "person_password", "person_remove", "workspace_delete"),
+    *("person_change", "person_password", "person_remove", "workspace_delete", "stream_replays"),
+    "stream_replay",
     # numbers, files and bodies as they came
     *("favicon", "live_now", "events_export", "sql_csv", "streams_export", "message_raw", "stream_export"),
     "dead_letter_raw",

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.running]
 def make_seek_and_replay(page: Page, api: httpx.Client, stream: str) -> None:
     publish(api, stream, *range(1, 11))
     page.goto(f"/streams/{stream}/")
-    page.get_by_role("link", name="Groups", exact=True).click()
+    page.get_by_role("navigation", name="Stream").get_by_role("link", name="Groups").click()
     expect(page.get_by_text("No groups yet")).to_be_visible()
     page.get_by_label("Name").fill("billing")
     page.get_by_role("button", name="Create group").click()
