@@ -312,7 +312,9 @@ def test_a_seek_voids_what_is_in_flight(log: Log, stream: str, make_group: MakeG
     assert log.run(groups.ack(stream, "g", "leases", [old.deliveries[3].lease])) == 0
     renewed = fetch(log, stream)
     assert (offsets(renewed), counts(renewed)) == ([2, 3, 4, 5], [1, 1, 1, 1])
-    assert log.run(groups.ack(stream, "g", "leases", [old.deliveries[3].lease])) == 0
+    with pytest.raises(errors.LeaseLost):  # another delivery has it now
+        log.run(groups.ack(stream, "g", "leases", [old.deliveries[3].lease]))
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 4
     assert log.run(groups.seek(stream, "g", next_offset=10**9)) == (6, 6)
 
 
@@ -390,7 +392,7 @@ def test_a_cumulative_ack_by_lease_covers_what_came_before(
     assert log.run(groups.ack(stream, "g", "leases", [leases[2]])) == 3
 
 
-def test_a_lease_of_a_group_that_had_the_name_before_is_unknown(
+def test_a_lease_of_a_group_that_had_the_name_before_settles_nothing(
     log: Log, stream: str, make_group: MakeGroup
 ) -> None:
     make_group()
@@ -398,8 +400,11 @@ def test_a_lease_of_a_group_that_had_the_name_before_is_unknown(
     old = fetch(log, stream).deliveries[0].lease
     log.run(groups.group_remove(stream, "g"))
     make_group()
-    fetch(log, stream)
     assert log.run(groups.ack(stream, "g", "leases", [old])) == 0
+    fetch(log, stream)
+    with pytest.raises(errors.LeaseLost):
+        log.run(groups.ack(stream, "g", "leases", [old]))
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 1
 
 
 def test_a_seek_keeps_the_count_of_what_was_lost(log: Log, stream: str, make_group: MakeGroup) -> None:
