@@ -27,6 +27,9 @@ PASS = 16_384
 MOST_KEYS = 2_000_000
 """More are not counted: some 300 MB in the process that counts."""
 
+MOST_OF_A_KEY = 2**31 - 1
+"""What a turn can tell; no stream has more messages of a key in a process's memory."""
+
 COLUMNS = ("keys", "sizes", "turns", "gone")
 _TYPES = ("i4", "u4", "i4", "u1")
 
@@ -73,7 +76,7 @@ class Census:
 
     def turns_that_go(self, per_key: int) -> "Column":
         """By key number the last turn that has so many newer ones of its key."""
-        limits: Column = _numpy().array(self._totals, "i4") - per_key
+        limits: Column = _numpy().array(self._totals, "i4") - min(per_key, MOST_OF_A_KEY)
         limits[0] = -1
         return limits
 

@@ -78,7 +78,7 @@ def test_it_is_ready_in_time_and_ends_in_time_without_an_orphan(product: Product
     product.start()
     assert watch.elapsed_s < 30
     assert httpx.get(f"{product.url}/readyz").status_code == 200
-    assert len(product.alive()) == 4  # two stores, web and worker
+    assert len(product.alive()) == 5  # two stores, web, worker and census
     watch = Stopwatch()
     assert product.stop(signal.SIGINT) == 0
     assert watch.elapsed_s < 10

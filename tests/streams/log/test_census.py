@@ -152,6 +152,12 @@ def test_what_came_back_counts_again(log: Log, stream: str) -> None:
     assert held.census is census, "it began anew"
 
 
+def test_as_many_of_a_key_as_may_be_asked_for_is_a_limit_like_others(log: Log, stream: str) -> None:
+    keyed(log, stream, 1, 101)
+    for most in (2**31 - 1, 2**31, 2**53 - 1, 10**15):
+        assert ask(log, stream, {"max_messages_per_key": most}).messages == 0
+
+
 @pytest.mark.parametrize("widest", [1, MOST_PLAIN + 1])
 def test_sizes_of_wide_messages_are_told_by_the_store(log: Log, stream: str, widest: int) -> None:
     log.run(
