@@ -1,5 +1,6 @@
 """While the message store does not answer: 503 in the one shape, and nothing is lost for the time after."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def test_calls_are_refused_for_now(
     answer = owner.client.generic(
         method,
         f"/api/v1/{path}",
-        b'{"name": "new"}' if method == "POST" else b'{"ttl": 5}',
+        b"" if body is None else json.dumps(body),
         content_type="application/json",
         headers={"authorization": owner.secret},
     )
