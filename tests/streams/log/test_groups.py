@@ -299,7 +299,7 @@ def test_what_had_its_time_before_its_last_delivery_was_over_is_no_dead_letter(
 
 def steady_ms(log: Log) -> int:
     def op() -> client.Op[int]:
-        return (yield client.Steady())
+        return int((yield client.Steady()))
 
     return log.run(op())
 
