@@ -8,7 +8,9 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from spark.files import Files
 from spark.history import Batch, History
@@ -24,6 +26,10 @@ MAX_OFFSETS = 400_000
 
 ROWS_PER_FILE = 100_000
 POLL_S = 1
+STARTS = 5
+NOT_BEGUN = "Python worker failed to connect back"
+"""What Spark says where the process that is to read was not there within ten seconds, which it always waits: a busy
+machine may take longer. Nothing was read then, and the query is begun again, ``STARTS`` times in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,22 +79,38 @@ def archive(
     with closing(settings.log()) as log:
         run = _ArchiveRun(history, checkpoint, log)
         run.catch_up()
-        query = (
-            session.readStream.format("okmq")
-            .options(**options(settings))
-            .load()
-            .writeStream.queryName("archive")
-            .option("checkpointLocation", settings.checkpoint_url)
-            .trigger(availableNow=True)
-            .foreachBatch(run.add)
-            .start()
-        )
-        reported = run.progress
-        while not query.awaitTermination(POLL_S):
-            if run.progress != reported:
-                reported = run.progress
-                on_progress(reported)
+        for left in reversed(range(STARTS)):
+            try:
+                _follow(_begun(session, settings, run), run, on_progress)
+                break
+            except StreamingQueryException as error:
+                if not left or NOT_BEGUN not in str(error):
+                    raise
         return run.progress
+
+
+def _begun(session: SparkSession, settings: JobSettings, run: "_ArchiveRun") -> StreamingQuery:
+    return (
+        session.readStream.format("okmq")
+        .options(**options(settings))
+        .load()
+        .writeStream.queryName("archive")
+        .option("checkpointLocation", settings.checkpoint_url)
+        .trigger(availableNow=True)
+        .foreachBatch(run.add)
+        .start()
+    )
+
+
+def _follow(
+    query: StreamingQuery, run: "_ArchiveRun", on_progress: Callable[[ArchiveProgress], None]
+) -> None:
+    """Wait for its end."""
+    reported = run.progress
+    while not query.awaitTermination(POLL_S):
+        if run.progress != reported:
+            reported = run.progress
+            on_progress(reported)
 
 
 class _ArchiveRun:

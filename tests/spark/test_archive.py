@@ -1,7 +1,8 @@
 """Exactly once into the history, whatever is cut off when."""
 
 import shutil
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from spark.jobs import archive as job
 from spark.jobs.archive import ArchiveProgress, archive
 from spark.jobs.settings import JobSettings
 from spark.positions import archive_backlog
+from spark.source import register
 from streams.log import config, keys, meta, trim
 from tests.spark import crashes
 from tests.spark.crashes import CrashPoint
@@ -22,6 +24,13 @@ from tests.spark.published import Published, Row, rows
 from tests.waiting import until
 
 pytestmark = pytest.mark.spark
+
+SLOW_TO_BEGIN = """#!/bin/sh
+case "$*" in
+  *python_streaming_source_runner*) [ -e {began} ] || {{ touch {began}; exit 0; }} ;;
+esac
+exec {python} "$@"
+"""
 
 
 @pytest.fixture
@@ -80,7 +89,30 @@ def test_files_stand_by_workspace_stream_and_day(
     assert (batch.start, batch.end) == ({stream: 0}, {stream: 10})
 
 
-@pytest.mark.usefixtures("small_batches")
+@pytest.fixture
+def slow_to_begin(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An interpreter whose first process that is to read never says that it is there; a file tells that it was."""
+    began, interpreter = tmp_path / "began", tmp_path / "python"
+    interpreter.write_text(SLOW_TO_BEGIN.format(python=sys.executable, began=began))
+    interpreter.chmod(0o755)
+    with monkeypatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", str(interpreter))
+        patch.setattr(spark.sparkContext, "pythonExec", str(interpreter))
+        register(spark)
+        yield began
+    register(spark)
+
+
+def test_a_process_that_is_not_there_in_time_is_begun_again(
+    spark: SparkSession, published: Published, settings_of_job: JobSettings, slow_to_begin: Path
+) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 20)
+    assert archive(spark, settings_of_job).messages == 20
+    assert slow_to_begin.exists()
+    assert archived(spark, settings_of_job) == published.stored(stream)
+
+
 @pytest.mark.parametrize("point", [crashes.HALF_IN_PLACE, crashes.NOT_PUBLISHED], ids=str)
 def test_a_crash_between_spark_and_the_history_loses_and_doubles_nothing(
     spark: SparkSession, published: Published, settings_of_job: JobSettings, point: CrashPoint
