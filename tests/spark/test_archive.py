@@ -113,6 +113,7 @@ def test_a_process_that_is_not_there_in_time_is_begun_again(
     assert archived(spark, settings_of_job) == published.stored(stream)
 
 
+@pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("point", [crashes.HALF_IN_PLACE, crashes.NOT_PUBLISHED], ids=str)
 def test_a_crash_between_spark_and_the_history_loses_and_doubles_nothing(
     spark: SparkSession, published: Published, settings_of_job: JobSettings, point: CrashPoint
