@@ -42,10 +42,10 @@ class BootstrapMixin:
 
 
 class QuantityField(forms.CharField):
-    """A duration or a size as people write it, or nothing; the value is a whole number."""
+    """A duration, a size or a time as people write it, or nothing; the value is what ``parse`` makes of it."""
 
-    def __init__(self, *, parse: Any, placeholder: Any, **kwargs: Any) -> None:
-        super().__init__(required=False, max_length=40, **kwargs)
+    def __init__(self, *, parse: Any, placeholder: Any, max_length: int = 40, **kwargs: Any) -> None:
+        super().__init__(required=False, max_length=max_length, **kwargs)
         self.parse = parse
         self.widget.attrs["placeholder"] = placeholder
 

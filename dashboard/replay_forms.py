@@ -9,28 +9,23 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
-from dashboard.forms import BootstrapMixin
+from dashboard.forms import BootstrapMixin, QuantityField
 from streams import naming
 from streams.services.replays import LONGEST_WHERE, MOST_RATE, ReplayWanted
 
 WHEN = _("2 h ago · 2026-11-21 07:05")
 
 
-class MomentField(forms.CharField):
+def _moment(text: str) -> datetime:
+    return quantities.parse_moment(text, now=timezone.now())
+
+
+class MomentField(QuantityField):
     """A time as people write it, or nothing; the value is a time."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(required=False, max_length=60, **kwargs)
-        self.widget.attrs |= {"placeholder": WHEN, "autocomplete": "off", "spellcheck": "false"}
-
-    def clean(self, value: Any) -> datetime | None:
-        text = super().clean(value).strip()
-        if not text:
-            return None
-        try:
-            return quantities.parse_moment(text, now=timezone.now())
-        except ValueError as error:
-            raise ValidationError(str(error)) from None
+        super().__init__(parse=_moment, placeholder=WHEN, max_length=60, **kwargs)
+        self.widget.attrs |= {"autocomplete": "off", "spellcheck": "false"}
 
 
 class ReplayForm(BootstrapMixin, forms.Form):

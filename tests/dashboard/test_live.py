@@ -18,7 +18,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from dashboard import live, topics
-from dashboard.live import Feed, StreamSampled
+from dashboard.live import StreamSampled
+from dashboard.live_feed import REPEATS, Feed
 from dashboard.live_groups import GroupFeed
 from dashboard.rates import SHARED_S
 from dashboard.urls import websocket_urlpatterns
@@ -315,7 +316,7 @@ async def test_what_nobody_heard_is_told_again_for_a_while(
     # The page listens only now, as a web process does that found the store again later than the worker.
     page = await opened(pages, ours[0], "stream:orders")
     assert (await page.next("stream:orders"))["event"]["messages"] == 2
-    for _ in range(live.REPEATS):
+    for _ in range(REPEATS):
         feed._repeat(now_ms=10_000)
         await feed._deliver()
         assert (await page.next("stream:orders"))["event"]["messages"] == 77

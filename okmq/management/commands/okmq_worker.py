@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from dashboard import live, live_groups
+from dashboard import live_feed, live_groups
 from okmq.demo_feed import DemoFeed
 from streams.models import Stream
 from streams.services.installation import METRICS_STREAM
@@ -28,9 +28,9 @@ class Command(BaseCommand):
             memory_url=settings.ENV.memory_redis_url,
             metrics_stream_id=Stream.objects.get(name=METRICS_STREAM, internal=True).stream_id,
             processes_file=settings.ENV.processes_file,
-            on_samples=live.publish_samples,
+            on_samples=live_feed.publish_samples,
             on_groups=live_groups.publish_changed,
-            on_processes=live.publish_processes,
+            on_processes=live_feed.publish_processes,
         )
         asyncio.run(_until_told_to_stop(worker))
 
