@@ -11,10 +11,15 @@ from okmq.env import PROJECT
 MARKS = ("long", "spark", "e2e", "running", "install")
 
 
+def runs(suite: str) -> list[list[str]]:
+    """What each run of a suite is started with."""
+    script = runpy.run_path(str(PROJECT / "scripts" / "test-all"))
+    return list(script["SUITES"][suite].values())
+
+
 def choosing(suite: str) -> list[str]:
     """The expression over marks of each run of a suite."""
-    script = runpy.run_path(str(PROJECT / "scripts" / "test-all"))
-    return [words[words.index("-m") + 1] for words in script["SUITES"][suite].values()]
+    return [words[words.index("-m") + 1] for words in runs(suite)]
 
 
 def is_chosen(expression: str, marks: tuple[str, ...]) -> bool:
@@ -37,8 +42,9 @@ def test_the_marks_are_those_that_there_are() -> None:
     assert {line.partition(":")[0] for line in told} == set(MARKS)
 
 
-def test_the_look_between_two_edits_takes_the_pages_apart_and_nothing_long() -> None:
-    pages, parts = choosing("fast")
-    assert pages == parts
-    assert is_chosen(pages, ())
-    assert not any(is_chosen(pages, (mark,)) for mark in MARKS)
+def test_the_look_between_two_edits_takes_folders_apart_and_nothing_long() -> None:
+    (chosen,) = set(choosing("fast"))
+    assert is_chosen(chosen, ())
+    assert not any(is_chosen(chosen, (mark,)) for mark in MARKS)
+    *apart, rest = runs("fast")
+    assert rest[2:] == [f"--ignore={folder}" for _, _, folder in apart]

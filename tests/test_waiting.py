@@ -22,7 +22,7 @@ if sys.argv[1] == "work":
     while time.process_time() < float(sys.argv[2]): pass
 else:
     subprocess.run(["sleep", sys.argv[2]], check=True)
-print(watch.wall_s, watch.elapsed_s)
+print(watch.wall_s, watch.elapsed_s, watch.wall_s)
 """
 # Nobody's child, as another program would be; each ends by itself, if it comes to that.
 OTHERS = """
@@ -33,15 +33,16 @@ done
 """
 
 
-def measured(*words: str) -> tuple[float, float]:
-    """Seconds on the wall, and on the watch."""
+def measured(*words: str) -> tuple[float, float, float]:
+    """Seconds on the wall, then on the watch, then on the wall again: the watch takes a while to be read."""
     told = subprocess.run(
         [sys.executable, "-c", MEASURED, *words], cwd=PROJECT, capture_output=True, text=True, check=True
     )
-    wall_s, elapsed_s = map(float, told.stdout.split())
-    return wall_s, elapsed_s
+    before_s, elapsed_s, after_s = map(float, told.stdout.split())
+    return before_s, elapsed_s, after_s
 
 
+@pytest.mark.long
 def test_time_that_others_take_is_not_there() -> None:
     processor = str(min(os.sched_getaffinity(0)))
     told = subprocess.run(
@@ -49,18 +50,18 @@ def test_time_that_others_take_is_not_there() -> None:
     )
     others = [int(pid) for pid in told.stdout.split()]
     try:
-        wall_s, elapsed_s = measured("work", WORK_S)
+        before_s, elapsed_s, _ = measured("work", WORK_S)
     finally:
         for other in others:
             os.kill(other, signal.SIGKILL)
     assert len(others) == 3
-    assert wall_s > 2 * elapsed_s
-    assert elapsed_s >= wall_s / MOST_STRETCHED
+    assert before_s > 2 * elapsed_s
+    assert elapsed_s >= before_s / MOST_STRETCHED
 
 
 def test_time_that_is_slept_is_there_also_in_what_was_started() -> None:
-    wall_s, elapsed_s = measured("sleep", "0.4")
-    assert wall_s >= elapsed_s >= 0.39
+    _, elapsed_s, after_s = measured("sleep", "0.4")
+    assert after_s >= elapsed_s >= 0.39
 
 
 def test_what_never_comes_is_told_in_time() -> None:

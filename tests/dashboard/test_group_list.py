@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from django.test import Client
 
 from dashboard.group_list import PAGE_SIZE
@@ -98,6 +99,7 @@ def test_without_a_group_the_page_says_how_to_begin_and_without_a_hit_how_to_cle
     assert "Clear the filters" in viewer.get("/groups/?group=nothing").content.decode()
 
 
+@pytest.mark.long
 def test_only_the_groups_on_the_page_are_looked_at_closely(viewer: Client, make_stream: MakeStream) -> None:
     streams = [make_stream(f"s{number}") for number in range(3)]
     for number in range(2 * PAGE_SIZE):

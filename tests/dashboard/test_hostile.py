@@ -147,6 +147,7 @@ def pages_of_messages() -> Iterator[str]:
             yield f"{GROUP}/dead-letters/{offset}/"
 
 
+@pytest.mark.long
 def test_what_is_stored_is_text_on_every_page(owner: Client, held: Stream) -> None:
     for text in HOSTILE:
         owner.post("/settings/tokens/", {"name": text[:100], "scopes": ["read"]})

@@ -167,6 +167,7 @@ def test_sizes_of_wide_messages_are_told_by_the_store(log: Log, stream: str, wid
     assert (told.messages, told.bytes, told.first_offset) == (497, 497 * widest, 2)
 
 
+@pytest.mark.long
 def test_where_somebody_publishes_all_the_time_it_is_exact_as_of_an_offset(
     log: Log, stream: str, redis_url: str
 ) -> None:

@@ -31,6 +31,7 @@ def pairs(log: Log, stream: str, *, keyed: bool = False) -> list[int]:
     return stay
 
 
+@pytest.mark.long
 def test_counts_leave_out_thousands_that_have_just_expired(log: Log, stream: str) -> None:
     stay = pairs(log, stream)
     state = log.run(stats.inspect(stream))

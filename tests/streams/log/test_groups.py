@@ -769,6 +769,7 @@ def test_of_very_many_in_flight_each_is_counted(
     }
 
 
+@pytest.mark.long
 def test_who_has_what_is_told_of_more_members_than_a_slice(
     log: Log, stream: str, make_group: MakeGroup
 ) -> None:
@@ -804,6 +805,7 @@ def test_who_fetches_in_vain_or_answers_is_active_and_who_does_neither_is_forgot
     assert not log.client.execute_command("EXISTS", keys.members(stream, "g"))
 
 
+@pytest.mark.long
 def test_of_those_who_have_nothing_a_bounded_number_is_remembered(
     log: Log, stream: str, make_group: MakeGroup
 ) -> None:

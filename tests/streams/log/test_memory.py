@@ -198,6 +198,7 @@ def test_a_begin_of_before_the_loss_comes_too_late(
     assert offsets(both, stream, 1)[0] > told[-1]
 
 
+@pytest.mark.long
 def test_a_kill_under_load_hands_out_no_offset_twice(
     both: Log, make: Make, valkey: str, volatile: Store
 ) -> None:

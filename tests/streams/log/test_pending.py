@@ -59,6 +59,7 @@ def test_there_is_none_of_a_group_that_is_not(log: Log, stream: str) -> None:
         log.run(pending.page(stream, "nope"))
 
 
+@pytest.mark.long
 def test_of_very_many_who_have_nothing_out_the_idlest_are_forgotten(log: Log, stream: str) -> None:
     log.run(groups.group_publish(stream, "g", Settings()))
     for n in range(1_040):

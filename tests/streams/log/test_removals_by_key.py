@@ -1,5 +1,7 @@
 """What was out, or waited for its key, comes back after an undo where it was in its key's order."""
 
+import pytest
+
 from streams.log import dead_letters, entries, groups, removals, standing
 from streams.log.append import append
 from streams.log.client import Log
@@ -103,6 +105,7 @@ def test_what_waited_for_its_key_waits_again(log: Log, stream: str) -> None:
         assert fetched(log, stream, "g") == ([offset + 1] if offset < 3 else [])
 
 
+@pytest.mark.long
 def test_very_many_of_a_key_that_were_deleted_come_back_in_order(log: Log, stream: str) -> None:
     """More than one call brings back."""
     _by_key(log, stream, *["k"] * 200, ack_wait_ms=60_000)

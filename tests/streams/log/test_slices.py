@@ -27,6 +27,7 @@ def weighed(valkey_memory: str) -> Iterator[Weighed]:
     log.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("filter_keys", [(), (">",)], ids=["runs", "separate"])
 def test_no_call_takes_much_longer_than_a_publish_takes(
     valkey_memory: str, weighed: Weighed, filter_keys: tuple[str, ...], unique: str

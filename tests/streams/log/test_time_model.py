@@ -137,6 +137,7 @@ def publish_settings(log: Log, stream: str, model: Model, *, archive: bool) -> N
     log.run(config.stream_publish(registered, {**DEFAULTS, **wanted, **changed}))
 
 
+@pytest.mark.long
 def test_limits_and_time_leave_exactly_what_the_model_says(faked: Faked) -> None:
     chance, log, hour = random.Random(11), faked.log, 0
     for number in range(STREAMS):
