@@ -35,11 +35,13 @@ if not mine then return 1 end
 local group, now, stop, done = group_load(reader.key, KEYS[13]), state_now(state), tonumber(mine[5]), true
 if group and string.format('%.0f', group.generation) == mine[2] then
   slice = math.max(1, math.min(slice, math.floor(4194304 / math.max(1, state.widest))))
-  -- What was out comes first, in order, and once.
+  -- What was out comes first, in order, and once; not what another removal, or a limit since, keeps away.
   local out = tonumber(mine[3]) > 0 and redis.call('ZRANGEBYSCORE', reader.shelved, mine[3], stop, 'LIMIT', 0, slice) or {}
   for _, offset in ipairs(out) do
     local entry = redis.call('XRANGE', log, offset, offset)[1]
-    if entry then aside_give_back(reader, group, stop, {entry}) end
+    if entry and tonumber(offset) >= state.floor and entry_visible(gone, state, now, entry) then
+      aside_give_back(reader, group, stop, {entry})
+    end
   end
   mine[3] = #out == slice and string.format('%.0f', tonumber(out[#out]) + 1) or '0'
   done = mine[3] == '0'

@@ -125,3 +125,23 @@ def test_an_answer_costs_no_more_because_something_went_for_a_while(valkey_memor
     weighed.run(standing.inspect(*on))
     assert median_ms(range(30, 60)) <= 5 * before
     weighed.close()
+
+
+@pytest.mark.parametrize("earlier", [[3], [1, 2, 4]])
+def test_what_an_earlier_removal_keeps_away_stays_away_when_a_later_one_is_undone(
+    log: Log, stream: str, earlier: list[int]
+) -> None:
+    fill(log, stream, 5)
+    log.run(groups.group_publish(stream, "g", Settings()))
+    log.run(groups.fetch(stream, "g", limit=5))
+    _, first = log.run(removals.delete(stream, earlier, keep_ms=3_600_000, facts={}))
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 5 - len(earlier)
+    _, second = log.run(removals.purge(stream, keep_ms=3_600_000, facts={}))
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 0
+    log.run(removals.undo(stream, second or 0))
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 5 - len(earlier)
+    stayed = [offset for offset in range(1, 6) if offset not in earlier]
+    assert log.run(groups.ack(stream, "g", "offsets", stayed)) == len(stayed)
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 0
+    log.run(removals.undo(stream, first or 0))
+    assert log.run(standing.inspect(stream, "g")).ack_pending == len(earlier)
