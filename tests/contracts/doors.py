@@ -1,0 +1,165 @@
+"""Every method of every address that a token opens, with the right that it needs, and a body that it takes."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from okmq.urls import urlpatterns as product_urls
+from streams.api import urls
+from streams.dataplane.app import ROUTES
+
+OPEN = "open"
+"""Instead of a right: there is nothing behind it that one has to be known for."""
+
+# Written by hand, not read from the code: what a new address needs is decided once, and is seen when it changes.
+RIGHTS = {
+    "streams": "GET read, POST manage",
+    "streams/find": "GET read",
+    "streams/{name}": "GET read, PATCH manage, DELETE manage",
+    "streams/{name}/messages": "POST publish, GET read, DELETE manage",
+    "streams/{name}/messages/{offset}": "GET read, DELETE manage",
+    "streams/{name}/commit": "POST consume",
+    "streams/{name}/tail": "GET read",
+    "streams/{name}/groups": "GET read, POST manage",
+    "streams/{name}/groups/{group}": "GET read, PATCH manage, DELETE manage",
+    "streams/{name}/groups/{group}/fetch": "POST consume",
+    "streams/{name}/groups/{group}/ack": "POST consume",
+    "streams/{name}/groups/{group}/nack": "POST consume",
+    "streams/{name}/groups/{group}/working": "POST consume",
+    "streams/{name}/groups/{group}/term": "POST consume",
+    "streams/{name}/groups/{group}/seek": "POST manage",
+    "streams/{name}/groups/{group}/pause": "POST manage",
+    "streams/{name}/groups/{group}/resume": "POST manage",
+    "streams/{name}/groups/{group}/pending": "GET read",
+    "streams/{name}/groups/{group}/dead-letters": "GET read, DELETE manage",
+    "streams/{name}/groups/{group}/dead-letters/replay": "POST manage",
+    "streams/{name}/retention/preview": "POST read",
+    "streams/{name}/retention/forecast": "POST read",
+    "streams/{name}/removals": "GET read",
+    "streams/{name}/removals/{number}": "DELETE admin",
+    "streams/{name}/removals/{number}/undo": "POST manage",
+    "streams/{name}/history": "GET read",
+    "streams/{name}/metrics": "GET read",
+    "publish/{key}": "POST publish",
+    "tokens": "GET admin, POST admin",
+    "tokens/{token_id}": "DELETE admin",
+    "users": "GET admin, POST admin",
+    "users/{name}": "PATCH admin, DELETE admin",
+    "users/{name}/password": "POST admin",
+    "policies": "GET read, POST manage",
+    "policies/{name}": "GET read, PATCH manage, DELETE manage",
+    "policies/{name}/preview": "POST read",
+    "policies/{name}/apply": "POST manage",
+    "alerts": "GET read",
+    "alerts/try": "POST read",
+    "alerts/rules": "GET read, POST manage",
+    "alerts/rules/{name}": "GET read, PATCH manage, DELETE manage",
+    "workspaces": "GET admin, POST admin",
+    "workspaces/{name}": "PATCH admin, DELETE admin",
+    "workspaces/{name}/plan/preview": "POST admin",
+    "account": "GET read",
+    "events": "GET read",
+    "analytics/runs": "GET read, POST manage",
+    "analytics/runs/{run_id}": "GET read",
+    "analytics/replays": "GET read, POST manage",
+    "analytics/replays/{replay_id}": "GET read, DELETE manage",
+    "analytics/replays/{replay_id}/start": "POST manage",
+    "analytics/replays/{replay_id}/pause": "POST manage",
+    "analytics/erasures": "GET erase, POST erase",
+    "analytics/erasures/{erasure_id}": "GET erase",
+    "analytics/query": "GET read, POST read",
+    "analytics/query/{query_id}": "GET read, DELETE read",
+    "schema": "GET read",
+    "docs": "GET read",
+    "/metrics": "GET read",
+    "/healthz": "GET open",
+    "/readyz": "GET open",
+}
+
+STREAM, GROUP, KEY, RULE, POLICY, PERSON = (
+    "door-orders",
+    "door-group",
+    "door.key",
+    "door-rule",
+    "door-policy",
+    "door-ann",
+)
+"""What there is in the workspace whose doors are tried."""
+
+BODIES: dict[tuple[str, str], Any] = {
+    ("POST", "streams"): {"name": "made-through-a-door"},
+    ("PATCH", "streams/{name}"): {"ttl": 5},
+    ("POST", "streams/{name}/messages"): {"id": "through-a-door", "body": 1},
+    ("POST", "publish/{key}"): {"id": "through-a-door", "body": 1},
+    ("POST", "streams/{name}/commit"): {"offset": 1},
+    ("POST", "streams/{name}/groups"): {"name": "another"},
+    ("PATCH", "streams/{name}/groups/{group}"): {"ack_wait": 77},
+    ("POST", "streams/{name}/groups/{group}/fetch"): {"wait": 0},
+    ("POST", "streams/{name}/groups/{group}/ack"): {"offsets": [1]},
+    ("POST", "streams/{name}/groups/{group}/nack"): {"offsets": [1]},
+    ("POST", "streams/{name}/groups/{group}/working"): {"offsets": [1]},
+    ("POST", "streams/{name}/groups/{group}/term"): {"offsets": [1]},
+    ("POST", "streams/{name}/groups/{group}/seek"): {"to": "end"},
+    ("POST", "streams/{name}/groups/{group}/dead-letters/replay"): {"offsets": [1]},
+    ("POST", "streams/{name}/retention/preview"): {"ttl": 5},
+    ("POST", "streams/{name}/retention/forecast"): {"ttl": 5},
+    ("POST", "tokens"): {"name": "made-through-a-door", "scopes": ["read"]},
+    ("POST", "users"): {"name": "made-through-a-door", "role": "viewer"},
+    ("PATCH", "users/{name}"): {"role": "admin"},
+    ("POST", "policies"): {"name": "another", "ttl": 5},
+    ("PATCH", "policies/{name}"): {"ttl": 5},
+    ("POST", "policies/{name}/preview"): {"ttl": 5},
+    ("POST", "policies/{name}/apply"): {"streams": [STREAM]},
+    ("POST", "alerts/try"): {"stream": STREAM, "watch": "lag", "limit": 1},
+    ("POST", "alerts/rules"): {"name": "another", "stream": STREAM, "watch": "lag", "limit": 1},
+    ("PATCH", "alerts/rules/{name}"): {"limit": 5},
+    ("POST", "workspaces"): {"name": "made-through-a-door"},
+    ("PATCH", "workspaces/{name}"): {"rate_limit": 1},
+    ("POST", "workspaces/{name}/plan/preview"): {"plan": "free"},
+    ("POST", "analytics/runs"): {},
+    ("POST", "analytics/replays"): {"source": STREAM, "target": STREAM},
+    ("POST", "analytics/erasures"): {"stream": STREAM, "offset": 1},
+    ("POST", "analytics/query"): {"sql": "SELECT 1"},
+}
+
+QUERIES = {"streams/find": f"?key={KEY}"}
+
+
+@dataclass(frozen=True, order=True)
+class Door:
+    """A method of an address; ``right``: a scope, or ``OPEN``."""
+
+    template: str
+    method: str
+    right: str
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.template}"
+
+    @property
+    def body(self) -> Any:
+        return BODIES.get((self.method, self.template))
+
+    def path(self, **names: object) -> str:
+        """The address, under the root of the server."""
+        path = self.template.format(**names) + QUERIES.get(self.template, "")
+        return path if path.startswith("/") else f"/api/v1/{path}"
+
+
+DOORS = [Door(template, *row.split(" ")) for template, rows in RIGHTS.items() for row in rows.split(", ")]
+
+
+def there_are() -> Iterator[tuple[str, str]]:
+    """Every template and method that the product serves to tokens, as its routes have them."""
+    for template, methods in ROUTES.items():
+        yield from ((template, method) for method in methods)
+    apart = [each for each in product_urls if getattr(each, "name", None) == "metrics"]
+    served: list[tuple[str, list[Any]]] = [("", urls.urlpatterns), ("/", [*urls.service_urls, *apart])]
+    for prefix, patterns in served:
+        for pattern in patterns:
+            if pattern.name != "not-found":
+                text = str(pattern.pattern).removeprefix("^").removesuffix(r"/?\Z")
+                template = prefix + re.sub(r"\(\?P<(\w+)>[^)]*\)", r"{\1}", text)
+                operations = getattr(getattr(pattern.callback, "cls", None), "operations", {"GET": None})
+                yield from ((template, method) for method in operations)
