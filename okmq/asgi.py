@@ -11,7 +11,6 @@ django_application = get_asgi_application()
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter
-from channels.security.websocket import AllowedHostsOriginValidator
 from django.conf import settings
 from django.urls import re_path
 
@@ -19,6 +18,7 @@ from okmq import serving
 from okmq.accesslog import AccessLog
 from okmq.env import Env
 from okmq.gate import Gate, SocketGate
+from okmq.origins import SameOrigin
 from okmq.traffic import Traffic
 from streams.dataplane.app import DataPlane
 from streams.dataplane.request import Receive, Scope, Send
@@ -60,7 +60,8 @@ async def no_socket(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 socket_routes = URLRouter([*websocket_urlpatterns, re_path("", cast(Any, no_socket))])
-sockets = SocketGate(AllowedHostsOriginValidator(AuthMiddlewareStack(socket_routes)), record=record)
+guarded = SameOrigin(AuthMiddlewareStack(socket_routes), allowed_hosts=settings.ALLOWED_HOSTS)
+sockets = SocketGate(guarded, record=record)
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
