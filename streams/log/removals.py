@@ -5,6 +5,7 @@ that had not read it: as if it had never been removed. What a limit would have t
 """
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -198,7 +199,7 @@ def undo(stream_id: str, number: int, *, partial: bool = False) -> Op[Removed]:
             messages, size = messages + came, size + came_bytes
             partial = True  # what was checked at the first slice holds for the others
     yield from give_back(stream_id)
-    yield from trim.keep_newest_of_keys(stream_id, pages=150)
+    yield from trim.keep_newest_of_keys(stream_id, until_s=time.monotonic() + trim.AT_ONCE_S)
     return Removed(messages, size)
 
 

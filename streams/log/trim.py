@@ -14,6 +14,9 @@ from streams.log.errors import StoreFull, StreamLost, StreamNotFound
 PAGE = 30
 """Messages looked at in one call that may take each of them from between others: a few milliseconds."""
 
+AT_ONCE_S = 0.25
+"""So long a limit a key is applied before the answer, where it is set or messages come back; the worker goes on."""
+
 DELETE_SLICE = 100
 """Messages that one call deletes, each looked for by itself."""
 
@@ -99,27 +102,37 @@ def drop(stream_id: str, *, hold_ms: int | None = None, until_s: float = math.in
             return Dropped(entries_, missed, is_done=bool(done))
 
 
-def keep_newest_of_keys(stream_id: str, *, pages: int | None = None) -> Op[tuple[Removed, bool]]:
+def keep_newest_of_keys(stream_id: str, *, until_s: float = math.inf) -> Op[tuple[Removed, bool]]:
     """Apply ``max_messages_per_key`` to what was there before it was set; a publish takes care of what comes after.
 
-    Goes on where it, or a process that has ended, stopped. On a full server it stops at once.
+    Goes on where it, or a process that has ended, stopped, in calls of milliseconds. On a full server it stops at once.
 
     Args:
-        pages: of ``PAGE`` messages, at most so many; None goes through all.
+        until_s: as of ``expire_some``.
 
     Returns:
         What went now, and whether all has been looked through.
     """
     yield from spent.retire_before_removal(stream_id)
-    messages = size = seen = 0
+    messages = size = 0
     while True:
         try:
-            went, went_bytes, done = yield Script("per_key", keys.removing(stream_id), [PAGE])
+            went, is_done = yield from push_out_some(stream_id)
         except StoreFull:  # the index by key has no room; what else removes messages makes some
             return Removed(messages, size), False
-        messages, size, seen = messages + went, size + went_bytes, seen + 1
-        if done or seen == pages:
-            return Removed(messages, size), bool(done)
+        messages, size = messages + went.messages, size + went.bytes
+        if is_done or time.monotonic() >= until_s:
+            return Removed(messages, size), is_done
+
+
+def push_out_some(stream_id: str) -> Op[tuple[Removed, bool]]:
+    """One call of it, for who has just begun it.
+
+    Raises:
+        StoreFull: it did nothing.
+    """
+    messages, size, done = yield Script("per_key", keys.removing(stream_id))
+    return Removed(messages, size), bool(done)
 
 
 def release(stream_id: str, *, pages: int | None = None) -> Op[tuple[Removed, bool]]:

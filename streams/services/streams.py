@@ -1,5 +1,6 @@
 """Streams: made, changed, deleted. The database is the truth; the log is told after the commit, or by the worker."""
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -46,7 +47,7 @@ SETTINGS = (
     "keys",
 )
 PAGES_AT_ONCE = 150
-"""What a change looks through before it is answered (4,500 messages); the worker goes on with the rest."""
+"""What a change to interest looks through before it is answered (4,500 messages); the worker goes on with the rest."""
 
 TOLD_AT_ONCE = 1000
 """Streams that the database is asked of together after the log was told: as many as one call makes."""
@@ -319,6 +320,7 @@ def streams_publish(streams: Sequence[Stream]) -> None:
     A stream that somebody else changed or deleted while the log was told is told of again, so that the last thing
     the log hears is what the database holds.
     """
+    until_s = time.monotonic() + trim.AT_ONCE_S
     for first in range(0, len(streams), TOLD_AT_ONCE):
         told = list(streams[first : first + TOLD_AT_ONCE])
         while told:
@@ -327,7 +329,7 @@ def streams_publish(streams: Sequence[Stream]) -> None:
                 if each.storage == Storage.MEMORY:
                     memory_begin(each, told=registered(each), settings=settings_of(each))
                 if each.max_messages_per_key is not None:
-                    store.log().run(trim.keep_newest_of_keys(each.stream_id, pages=PAGES_AT_ONCE))
+                    store.log().run(trim.keep_newest_of_keys(each.stream_id, until_s=until_s))
                 if each.retention == Retention.INTEREST:
                     store.log().run(trim.release(each.stream_id, pages=PAGES_AT_ONCE))
             store.log().run(stats.touch([each.stream_id for each in told]))

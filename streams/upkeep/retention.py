@@ -1,19 +1,24 @@
 """Retention: what is over is hidden by the scripts at once; here it is counted off and physically removed."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from streams.log import keys, removals, stats, trim
 from streams.log.client import AsyncLog
-from streams.log.errors import StoreUnavailable, StreamLost, StreamNotFound
+from streams.log.errors import StoreFull, StoreUnavailable, StreamLost, StreamNotFound
 
 SWEEP_EVERY_S = 20
 """Every stream is looked after at least this often: what expires is physically gone within 60 s."""
 
 PAGES_A_TURN = 1500
-"""What is looked through of a stream in one second (45,000 messages) after less of a key is to be kept."""
+"""What is looked through of a stream kept by interest in one second (45,000 messages)."""
+
+REST_S = 0.003
+"""Between two calls that apply a limit a key, which are as long: others have the store in between, however long a call
+waits for the processor or the disk."""
 
 TURN_S = 1.0
 """How long one turn takes away what is over by its own time and removes what is hidden; the next second goes on."""
@@ -52,7 +57,7 @@ async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed)
         try:
             expired, all_expired = await _expire(log, stream_id, until_s=until_s)
             hidden = await log.run(trim.apply_limits(stream_id))
-            pushed_out, all_seen = await log.run(trim.keep_newest_of_keys(stream_id, pages=PAGES_A_TURN))
+            pushed_out, all_seen = await _keep_newest_of_keys(log, stream_id, until_s=until_s)
             let_go, all_done = await log.run(trim.release(stream_id, pages=PAGES_A_TURN))
             await log.run(removals.end(stream_id))
             dropped = await _drop(log, stream_id, until_s=until_s)
@@ -67,7 +72,7 @@ async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed)
             continue  # its server has just gone; the durable streams go on
         if not (all_expired and all_seen and all_done and dropped.is_done):
             tended.unfinished.add(stream_id)
-        if hidden.messages or expired or pushed_out.messages or let_go.messages:
+        if hidden.messages or expired or pushed_out or let_go.messages:
             await log.run(stats.touch([stream_id]))  # the pages see a quiet stream shrink, too
         if dropped.missed:
             await on_missed(stream_id, dropped.missed)
@@ -85,6 +90,18 @@ async def _expire(log: AsyncLog, stream_id: str, *, until_s: float) -> tuple[int
             return total, some.is_done
         if some.late_ms < POLITE_MS:
             await asyncio.sleep(time.monotonic() - began)
+
+
+async def _keep_newest_of_keys(log: AsyncLog, stream_id: str, *, until_s: float) -> tuple[int, bool]:
+    """How many messages newer ones of their key pushed out, and whether all have been looked through."""
+    went, is_done = await log.run(trim.keep_newest_of_keys(stream_id, until_s=0))
+    total = went.messages
+    with contextlib.suppress(StoreFull):
+        while not is_done and time.monotonic() < until_s:
+            await asyncio.sleep(REST_S)
+            went, is_done = await log.run(trim.push_out_some(stream_id))
+            total += went.messages
+    return total, is_done
 
 
 async def _drop(log: AsyncLog, stream_id: str, *, until_s: float) -> trim.Dropped:

@@ -18,6 +18,12 @@ def of_keys(*named: str, first: int = 1) -> list[NewMessage]:
     return [message(n, key=key) for n, key in enumerate(named, first)]
 
 
+def stored(log: Log, stream: str) -> list[int]:
+    """The offsets of all entries that are physically there."""
+    found = log.client.execute_command("XRANGE", keys.log(stream), "-", "+")
+    return [position(entry)[0] for entry in found]
+
+
 def test_the_newest_of_a_key_pushes_out_the_oldest(log: Log, make_stream: MakeStream) -> None:
     stream = make_stream(max_messages_per_key=2)
     log.run(append(stream, of_keys("a", "b", "a")))
@@ -103,13 +109,39 @@ def test_what_is_over_while_a_limit_is_applied_counts_for_no_key(
 def test_a_limit_that_is_applied_in_part_goes_on_where_it_stopped(
     log: Log, stream: str, publish_settings: Publish
 ) -> None:
-    for first in (1, 1001):
+    many = 8000
+    for first in range(1, many, 1000):
         log.run(append(stream, [message(n, key=f"k{n % 5}") for n in range(first, first + 1000)]))
     publish_settings(stream, max_messages_per_key=1)
-    assert log.run(trim.keep_newest_of_keys(stream, pages=1)) == (trim.Removed(25, 25), False)
-    log.run(append(stream, of_keys("k0", "new", first=2001)))
+    went, is_done = log.run(trim.keep_newest_of_keys(stream, until_s=0))
+    assert not is_done
+    assert log.run(stats.inspect(stream)).messages == many - went.messages
+    assert 0 < went.messages < many - 5
+    assert offsets(log, stream)[-6:] == [many - went.messages - 5, *range(many - 4, many + 1)]
+    log.run(append(stream, of_keys("k0", "new", first=many + 1)))
     assert log.run(trim.keep_newest_of_keys(stream))[1]
-    assert offsets(log, stream) == [1996, 1997, 1998, 1999, 2001, 2002]
+    assert offsets(log, stream) == [*range(many - 4, many), many + 1, many + 2]
+
+
+@pytest.mark.parametrize("keys_", [1, 300, 2500])
+@pytest.mark.parametrize("keep", [1, 3])
+def test_a_limit_keeps_the_newest_of_each_however_the_keys_follow_each_other(
+    log: Log, stream: str, publish_settings: Publish, keys_: int, keep: int
+) -> None:
+    chance = random.Random(f"{keys_} {keep}")
+    of = {n: f"k{chance.randrange(keys_)}" for n in range(1, 5001)}
+    for first in range(1, 5001, 1000):
+        log.run(append(stream, [message(n, key=of[n]) for n in range(first, first + 1000)]))
+    deleted = chance.sample(range(1, 5001), 300)
+    log.run(trim.delete(stream, deleted))
+    newest: dict[str, list[int]] = {}
+    for n in sorted(of.keys() - set(deleted), reverse=True):
+        newest.setdefault(of[n], []).append(n)
+    kept = sorted(n for found in newest.values() for n in found[:keep])
+    publish_settings(stream, max_messages_per_key=keep)
+    went, is_done = log.run(trim.keep_newest_of_keys(stream))
+    assert (went.messages, is_done) == (5000 - 300 - len(kept), True)
+    assert stored(log, stream) == kept
 
 
 def test_a_limit_can_be_lowered_raised_and_taken_away(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streams.log import config, entries, groups, keys
+from streams.log import config, entries, groups, keys, trim
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.groups import Settings
@@ -74,3 +74,25 @@ def test_no_call_takes_much_longer_than_a_publish_takes(
     assert weighed.run(groups.ack(*on, "offsets", every)) == MANY / 4
     longest_of("ack")
     assert {what: f"{ms:.1f} ms" for what, ms in took.items() if ms > MOST * batch_ms} == {}, batch_ms
+
+
+@pytest.mark.parametrize("number_of_keys", [1, 1000, MANY // 2, MANY])
+def test_no_call_that_applies_a_limit_a_key_takes_much_longer_than_a_publish_takes(
+    valkey_memory: str, weighed: Weighed, number_of_keys: int, unique: str
+) -> None:
+    stream = config.Registered(
+        stream_id=keys.stream_id(), name=unique, workspace="default", workspace_id=1, archive=False
+    )
+    with_library = Log(valkey_memory)
+    with_library.run(config.stream_publish(stream, DEFAULTS))
+    each = MANY // number_of_keys
+    for first in range(0, MANY, 1000):
+        batch = [message(n, key=f"k.{n // each}") for n in range(first, first + 1000)]
+        weighed.run(append(stream.stream_id, batch))
+    batch_ms = statistics.median(weighed.took_ms)
+    weighed.took_ms.clear()
+    with_library.run(config.stream_publish(stream, {**DEFAULTS, "max_messages_per_key": 1}))
+    with_library.close()
+    went, is_done = weighed.run(trim.keep_newest_of_keys(stream.stream_id))
+    assert (went.messages, is_done) == (MANY - number_of_keys, True)
+    assert max(weighed.took_ms) <= MOST * batch_ms, batch_ms

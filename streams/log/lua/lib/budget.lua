@@ -4,9 +4,11 @@
 
 local BUDGET_MS, BUDGET_STEPS = 1.5, 3
 
--- least: so many steps are done in any case.
-local function budget_begin(least)
-  return {steps = 0, least = least or 1, ends_s = processor_s and processor_s() + BUDGET_MS / 1000}
+-- least: so many steps are done in any case. times: so many times the usual budget, where the caller rests between calls.
+local function budget_begin(least, times)
+  times = times or 1
+  return {steps = 0, least = least or 1, most = BUDGET_STEPS * times,
+    ends_s = processor_s and processor_s() + BUDGET_MS * times / 1000}
 end
 
 -- Said after each step: whether there may be another.
@@ -14,5 +16,5 @@ local function budget_goes_on(budget)
   budget.steps = budget.steps + 1
   if budget.steps < budget.least then return true end
   if budget.ends_s then return processor_s() < budget.ends_s end
-  return budget.steps < BUDGET_STEPS
+  return budget.steps < budget.most
 end

@@ -14,6 +14,16 @@ local function entry_visible(gone, state, now, entry)
   return state.hidden ~= 1 or not gone_has(gone, entry_offset(entry))
 end
 
+-- The same of many entries in one call: what went is looked up once a block.
+local function entry_looker(gone, state, now)
+  local went = state.hidden == 1 and gone_looker(gone)
+  return function(entry, offset)
+    local fields = entry[2]
+    if fields[#fields - 1] == 'x' and tonumber(fields[#fields]) <= now then return false end
+    return not (went and went(offset))
+  end
+end
+
 -- Bytes of everything ever appended below an offset that is visible or one after the last.
 local function bytes_before(log, state, offset)
   if offset > state.last then return state.cum end

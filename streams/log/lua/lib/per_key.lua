@@ -1,9 +1,12 @@
 -- The newest N of each key are kept. The sorted set "latest" indexes the visible keyed messages from state.indexed on, by
 -- name; every one of them that has N newer ones of its key goes, so it is right to act while the index is being made.
--- Needs state, gone, floor and removal.
+-- Needs state, gone, floor, removal and budget.
 
 -- At most so many messages of one key go beyond what a batch brings: more are there only after the limit was lowered.
 local PER_KEY_SURPLUS = 100
+
+-- So many older ones are looked at together when the index is made.
+local PER_KEY_STEP = 100
 
 local function per_key_after(key) return '(' .. key .. '\1' end
 
@@ -74,24 +77,41 @@ local function per_key_apply(stream, state, incoming, plan)
   removal_end(stream, state, removal)
 end
 
--- Indexes a page of older messages, newest first, and takes away those with enough newer ones; true when all are done.
-local function per_key_index(stream, state, now, page)
-  per_key_begin(stream, state)
-  local removal, found = removal_begin(), {}
+-- Indexes a step of older messages, newest first, and takes away those with enough newer ones; true when all are done.
+-- counts: how many of a key are indexed, as far as this call knows.
+local function per_key_step(stream, state, now, removal, counts)
+  local step = math.max(1, math.min(PER_KEY_STEP, math.floor(4194304 / math.max(1, state.widest))))
+  local found, members = {}, {}
   if state.indexed > state.floor then
-    found = redis.call('XREVRANGE', stream.log, state.indexed - 1, state.floor, 'COUNT', page)
+    found = redis.call('XREVRANGE', stream.log, state.indexed - 1, state.floor, 'COUNT', step)
   end
+  local is_visible = entry_looker(stream.gone, state, now)
   for _, entry in ipairs(found) do
     local offset, key = entry_offset(entry), entry[2][7] == 'k' and entry[2][8]
-    if key and entry_visible(stream.gone, state, now, entry) then
-      redis.call('ZADD', stream.latest, 0, latest_member(key, offset))
-      if per_key_count(stream.latest, key, offset) > state.max_messages_per_key then
+    if key and is_visible(entry, offset) then
+      local count = counts[key] or per_key_count(stream.latest, key, offset)
+      if count < state.max_messages_per_key then
+        members[#members + 1], members[#members + 2] = '0', latest_member(key, offset)
+        count = count + 1
+      else
         removal_take(removal, entry)
       end
+      counts[key] = count
     end
     state.indexed = offset
   end
-  if #found < page then state.indexed = 1 end
+  removal_in_chunks(members, function(...) redis.call('ZADD', stream.latest, ...) end)
   removal_end(stream, state, removal)
-  return removal.messages, removal.bytes, state.indexed == 1
+  if #found == step then return false end
+  state.indexed = 1
+  return true
+end
+
+-- Goes on with that as long as the budget lasts; returns messages and bytes that went, and whether all are done.
+local function per_key_index(stream, state, now, budget)
+  per_key_begin(stream, state)
+  local removal, counts, done = removal_begin(), {}, false
+  removal.is_unindexed = true
+  repeat done = per_key_step(stream, state, now, removal, counts) until done or not budget_goes_on(budget)
+  return removal.messages, removal.bytes, done
 end

@@ -13,7 +13,7 @@ local REMOVAL_CHUNK = 4000
 -- In the index of a stream that keeps the newest of each key; NUL is in no key, so a key's members stand together.
 local function latest_member(key, offset) return key .. '\0' .. string.format('%016d', offset) end
 
--- messages and bytes: how many have counted so far.
+-- messages and bytes: how many have counted so far. is_unindexed, set by who takes what is not in the index of the newest a key.
 local function removal_begin()
   return {offsets = {}, entries = {}, sums = {}, members = {}, notes = {}, messages = 0, bytes = 0}
 end
@@ -36,7 +36,7 @@ local function removal_count(stream, state, removal, offset, size, key)
   state.messages, state.bytes, state.removals = state.messages - 1, state.bytes - size, state.removals + 1
   removal.messages, removal.bytes = removal.messages + 1, removal.bytes + size
   if not key then return end
-  if state.max_messages_per_key then removal.members[#removal.members + 1] = latest_member(key, offset) end
+  if state.max_messages_per_key and not removal.is_unindexed then removal.members[#removal.members + 1] = latest_member(key, offset) end
   if removal.is_noted == nil then removal.is_noted = redis.call('EXISTS', stream.went) == 1 end
   if removal.is_noted then
     local notes = removal.notes
