@@ -1,5 +1,6 @@
 """Lists of groups, of a stream or of all: which are asked for, in which order, and a page of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
@@ -72,16 +73,22 @@ def group_query_of(given: QueryDict) -> GroupQuery:
     )
 
 
-def group_page_of(groups: "QuerySet[Group]", query: GroupQuery) -> GroupPage:
-    """A page of those groups that match; only the page's own are asked closely how they stand."""
+def group_page_of(
+    groups: "QuerySet[Group]", query: GroupQuery, *, judged: Sequence[JudgedGroup] | None = None
+) -> GroupPage:
+    """A page of those groups that match; only the page's own are asked closely how they stand.
+
+    Args:
+        judged: all of them, the worst first, where that is known.
+    """
     found = groups.filter(name__contains=query.name)
     if query.sort == "name" and not query.status:
         pks = list(found.order_by("name", "stream__name").values_list("pk", flat=True))
     else:
-        judged = [
-            each for each in selectors.groups_judged(found) if query.status in {"", each.verdict.status}
-        ]
-        pks = [each.pk for each in query.arranged(judged)]
+        if judged is None or query.name:
+            judged = selectors.groups_judged(found)
+        wanted = [each for each in judged if query.status in {"", each.verdict.status}]
+        pks = [each.pk for each in query.arranged(wanted)]
     number = min(query.number, max(1, -(-len(pks) // PAGE_SIZE)))
     begin = (number - 1) * PAGE_SIZE
     place = {pk: at for at, pk in enumerate(pks[begin : begin + PAGE_SIZE])}

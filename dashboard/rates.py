@@ -1,16 +1,14 @@
-"""How fast streams move, from the samples that the worker writes into the system's own stream ``_metrics``.
+"""How fast streams move, from what the worker samples once a second.
 
 A second without a sample is a second in which nothing moved: the worker samples what changed.
 """
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from dashboard import formats
+from dashboard.lately import CARRY_S, SHARED_S, SPAN_S, Moved, samples
 from dashboard.stream_rows import UNKNOWN, Rates, StreamRow
 from streams import selectors
 from streams.access import Caller
@@ -18,22 +16,6 @@ from streams.models import Stream, Workspace
 from streams.selectors import METRICS_STREAM
 
 LIVE_CHART_S = 15 * 60
-SPARK_S = 60
-# Ticks are a second apart and a little late: up to here the rate is taken to go on, beyond it was nought.
-CARRY_S = 3.0
-# Hundreds of browsers that come back together ask for the same samples; the next event brings newer ones anyway.
-SHARED_S = 0.5
-MOST_RECORDS = LIVE_CHART_S + 60
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """One stream in one sample: unix seconds, messages and bytes a second."""
-
-    stream_id: str
-    at_s: float
-    rate_in: float
-    bytes_in: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,38 +74,6 @@ class Totals:
     last_ms: int | None
 
 
-class _Figures(msgspec.Struct):
-    rate_in: float = msgspec.field(name="in", default=0.0)
-    bytes_in: float = 0.0
-
-
-class _Second(msgspec.Struct):
-    """One record of the internal stream, as far as the rates are concerned; ``at`` is unix ms."""
-
-    at: int
-    streams: dict[str, _Figures]
-
-
-_decode_second = msgspec.json.Decoder(_Second).decode
-
-
-def moved(*, since_s: float) -> list[Moved]:
-    """What moved since then, oldest first."""
-    metrics = Stream.objects.filter(name=METRICS_STREAM, internal=True).first()
-    if metrics is None:
-        return []
-    records = max(1, min(MOST_RECORDS, int(time.time() - since_s) + 10))
-    found: list[Moved] = []
-    for message in selectors.messages_before(metrics, offset=None, limit=records):
-        second = _decode_second(message.body)
-        if second.at / 1000 >= since_s:
-            found.extend(
-                Moved(stream_id, second.at / 1000, figures.rate_in, figures.bytes_in)
-                for stream_id, figures in second.streams.items()
-            )
-    return found
-
-
 def _sampled_since_s() -> float:
     """Unix seconds since when there are samples at all; before that the rates are not known."""
     created = (
@@ -150,13 +100,6 @@ def workspace_series(workspace: Workspace, *, now_s: float | None = None) -> Ser
     """The sum over a workspace's streams; silence is drawn as nought."""
     now_s = time.time() if now_s is None else now_s
     since_s = max(now_s - LIVE_CHART_S, _sampled_since_s())
-    mine = set(Stream.objects.filter(workspace=workspace).values_list("stream_id", flat=True))
-    sums: dict[float, list[float]] = {}
-    for each in moved(since_s=since_s):
-        if each.stream_id in mine:
-            held = sums.setdefault(each.at_s, [0.0, 0.0])
-            held[0] += each.rate_in
-            held[1] += each.bytes_in
     series = Series([], [], [])
 
     def add(at_s: float, rate_in: float, bytes_in: float) -> None:
@@ -165,11 +108,14 @@ def workspace_series(workspace: Workspace, *, now_s: float | None = None) -> Ser
         series.bytes_in.append(bytes_in)
 
     add(since_s, 0.0, 0.0)
-    for at_s, (rate_in, bytes_in) in sorted(sums.items()):
+    for flow in selectors.flow_of(workspace):
+        at_s = flow.at_ms / 1000
+        if at_s < since_s:
+            continue
         if at_s - series.times[-1] > CARRY_S:
             add(series.times[-1] + 1, 0.0, 0.0)
             add(at_s - 1, 0.0, 0.0)
-        add(at_s, rate_in, bytes_in)
+        add(at_s, flow.rate_in, flow.bytes_in)
     if now_s - series.times[-1] > CARRY_S:
         add(series.times[-1] + 1, 0.0, 0.0)
         add(now_s, 0.0, 0.0)
@@ -179,9 +125,7 @@ def workspace_series(workspace: Workspace, *, now_s: float | None = None) -> Ser
 def rows(streams: Sequence[Stream]) -> list[StreamRow]:
     """Streams as the pages show them, with the rates of the last minute."""
     now = time.time()
-    points: dict[str, list[Moved]] = {}
-    for each in moved(since_s=now - SPARK_S):
-        points.setdefault(each.stream_id, []).append(each)
+    points = samples.since((stream.stream_id for stream in streams), since_s=now - SPAN_S)
     return [
         StreamRow(
             view, _rates(points.get(view.stream.stream_id, []), now_s=now) if view.is_reachable else UNKNOWN
@@ -194,7 +138,7 @@ def _rates(points: Sequence[Moved], *, now_s: float) -> Rates:
     if not points:
         return Rates()
     last_minute = per_second(
-        [(point.at_s, point.rate_in) for point in points], until_s=int(now_s), seconds=SPARK_S
+        [(point.at_s, point.rate_in) for point in points], until_s=int(now_s), seconds=SPAN_S
     )
     if now_s - points[-1].at_s > CARRY_S:
         return Rates(last_minute=last_minute)
@@ -202,45 +146,27 @@ def _rates(points: Sequence[Moved], *, now_s: float) -> Rates:
 
 
 def totals(caller: Caller) -> Totals:
-    """The sums over the streams that a caller may see, now."""
+    """The sums over a workspace's streams, now."""
     overview = selectors.overview(caller)
-    mine = set(selectors.streams_of(caller).values_list("stream_id", flat=True))
-    moving = [each for each in moving_now() if each.stream_id in mine]
+    now_s = time.time()
+    newest = selectors.flow_of(caller.workspace, most=1)
+    moving = newest[0] if newest and now_s - newest[0].at_ms / 1000 <= CARRY_S else None
     return Totals(
-        at_ms=int(time.time() * 1000),
+        at_ms=int(now_s * 1000),
         streams=overview.streams,
         messages=overview.messages,
         bytes=overview.bytes,
-        rate_in=sum(each.rate_in for each in moving),
-        bytes_in=sum(each.bytes_in for each in moving),
+        rate_in=moving.rate_in if moving else 0.0,
+        bytes_in=moving.bytes_in if moving else 0.0,
         last_ms=overview.last_ms,
     )
 
 
-def moving_now() -> list[Moved]:
-    """The newest sample of each stream that was sampled within the last seconds."""
-    return list({each.stream_id: each for each in moved(since_s=time.time() - CARRY_S)}.values())
-
-
-class _Shared:
-    """``moving_now`` by stream id, read once for all who ask within half a second."""
-
-    def __init__(self) -> None:
-        self._reading = threading.Lock()
-        self._read_at_s = float("-inf")
-        self._by_stream: dict[str, Moved] = {}
-
-    def by_stream(self) -> dict[str, Moved]:
-        with self._reading:
-            if time.monotonic() - self._read_at_s > SHARED_S:
-                self._by_stream = {each.stream_id: each for each in moving_now()}
-                self._read_at_s = time.monotonic()
-            return self._by_stream
-
-
-_shared = _Shared()
+def moving_now() -> dict[str, Moved]:
+    """The newest sample of each stream that was sampled within the last seconds, by its internal id."""
+    return samples.newest()
 
 
 def moving_lately() -> dict[str, Moved]:
-    """As ``moving_now``, by stream id and up to half a second old: the cost does not follow how many ask."""
-    return _shared.by_stream()
+    """As ``moving_now``, and up to half a second old: the cost does not follow how many ask."""
+    return samples.newest(shared_s=SHARED_S)

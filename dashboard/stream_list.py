@@ -157,9 +157,8 @@ def _counted_order(found: QuerySet[Stream], query: ListQuery) -> list[int]:
     """The keys of all streams that match, by what is counted of them; equal ones by name."""
     if query.column == "status":
         return _status_order(found, falls=query.falls)
-    counted = selectors.stream_figures(found)
+    by_name = selectors.stream_figures(found)
     value = _value_of(found, query.column)
-    by_name = sorted(counted, key=lambda each: each[0].name)
     return [each.pk for each, _ in sorted(by_name, key=lambda each: value(*each), reverse=query.falls)]
 
 
@@ -183,8 +182,8 @@ def _value_of(found: QuerySet[Stream], column: str) -> Callable[[StreamName, Fig
         case "last":
             return lambda name, figures: figures.last_ms or 0
         case "rate":
-            rate_in = {each.stream_id: each.rate_in for each in rates.moving_now()}
-            return lambda name, figures: rate_in.get(name.stream_id, 0.0)
+            moving = rates.moving_now()
+            return lambda name, figures: moved.rate_in if (moved := moving.get(name.stream_id)) else 0.0
         case _:  # keeps: by how much of the tighter limit is used; no limit is the least
             limits = {pk: held for pk, *held in found.values_list("pk", "max_messages", "max_bytes")}
 

@@ -9,6 +9,9 @@ from streams import selectors
 from streams.models import Stream
 
 PAGE_SIZE = 50
+SLICE_S = 0.2
+FIRST_SLICE_S = 0.1
+"""How long a slice of a search looks; less where the whole page is made around it, which has to be there at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +84,11 @@ def span_of(stream: Stream, form: BrowseForm) -> Span:
     return Span(0, stop)
 
 
-def window_of(stream: Stream, form: BrowseForm) -> Window:
-    """The page of messages that a valid form asks for."""
+def window_of(stream: Stream, form: BrowseForm, *, search_s: float = SLICE_S) -> Window:
+    """The page of messages that a valid form asks for; of a search a slice, which ends after so many seconds."""
     span = span_of(stream, form)
     if form.is_filtered or span.message_id:
-        return _searched(stream, form, span)
+        return _searched(stream, form, span, search_s)
     asked = form.cleaned_data
     newest_first = asked["start"] == "newest"
     if asked["before"] is not None:
@@ -108,7 +111,7 @@ def window_of(stream: Stream, form: BrowseForm) -> Window:
     return Window(rows, lowest if has_older else None, highest if has_newer else None)
 
 
-def _searched(stream: Stream, form: BrowseForm, span: Span) -> Window:
+def _searched(stream: Stream, form: BrowseForm, span: Span, seconds: float) -> Window:
     """One slice of a search; the counts of the slices before it came with the address."""
     asked = form.cleaned_data
     # An id that is no longer remembered is more likely of late than of old.
@@ -126,6 +129,7 @@ def _searched(stream: Stream, form: BrowseForm, span: Span) -> Window:
         limit=PAGE_SIZE,
         wanted=form.wanted(message_id=span.message_id),
         newest_first=newest_first,
+        seconds=seconds,
     )
     took_ms = int((time.monotonic() - began) * 1000)
     scanned = (asked["scanned"] or 0) + found.scanned

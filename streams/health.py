@@ -136,7 +136,14 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class _Brief(msgspec.Struct):
+    samples: list[msgspec.Raw]
+    verdict: Verdict
+
+
 _decode = msgspec.json.Decoder(Health).decode
+_decode_brief = msgspec.json.Decoder(_Brief).decode
+_decode_sample = msgspec.json.Decoder(Sample).decode
 written = msgspec.json.encode
 """What is kept of it, as JSON."""
 
@@ -146,6 +153,17 @@ def read(kept: bytes | None) -> Health | None:
     try:
         return None if kept is None else _decode(kept)
     except msgspec.DecodeError:
+        return None
+
+
+def read_brief(kept: bytes | None) -> tuple[Verdict, Sample] | None:
+    """As ``read``, only the verdict and the newest sample: a list of a thousand groups needs no more of each."""
+    try:
+        if kept is None:
+            return None
+        brief = _decode_brief(kept)
+        return brief.verdict, _decode_sample(brief.samples[-1])
+    except (msgspec.DecodeError, IndexError):
         return None
 
 

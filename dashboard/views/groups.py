@@ -16,19 +16,17 @@ from streams.access import Caller
 def groups(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Who reads what, and how that goes; the query string holds status, search, sort and page."""
     query = group_query_of(request.GET)
-    context = {
-        "section": "groups",
-        "caller": caller,
-        "query": query,
-        "page": group_page_of(selectors.groups_of(caller), query),
-        "with_stream": True,
-    }
+    found = selectors.groups_of(caller)
+    context = {"section": "groups", "caller": caller, "query": query, "with_stream": True}
     if is_part(request):
+        context["page"] = group_page_of(found, query)
         answer = render(request, "dashboard/parts/group_table.html", context)
     else:
-        totals = selectors.group_totals(caller, most=0)
+        judged = selectors.groups_judged(found)
+        counts = selectors.by_status(judged)
         context |= {
-            "statuses": [(status, DOTS.get(status, "empty"), n) for status, n in totals.by_status.items()],
+            "page": group_page_of(found, query, judged=judged),
+            "statuses": [(status, DOTS.get(status, "empty"), n) for status, n in counts.items()],
             "base_url": base_url(request),
         }
         answer = render(request, "dashboard/groups.html", context)

@@ -11,7 +11,7 @@ from dashboard.stream_rows import StreamRow
 from dashboard.timelines import Timeline
 from dashboard.views.door import console_page, is_part
 from dashboard.views.stream_page import stream_context
-from dashboard.windows import Window, window_of
+from dashboard.windows import FIRST_SLICE_S, Window, window_of
 from streams import selectors
 from streams.access import Caller, stream_for
 
@@ -28,7 +28,7 @@ def browse(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         answer = render(request, "dashboard/parts/message_slice.html", found, status=200 if valid else 422)
     else:
         context = stream_context(request, caller, name, tab="messages")
-        window = window_of(context["stream"], form) if valid else Window([])
+        window = window_of(context["stream"], form, search_s=FIRST_SLICE_S) if valid else Window([])
         context |= {
             "form": form,
             "window": window,

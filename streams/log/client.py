@@ -109,7 +109,7 @@ class Log:
             parts = routing.parts(command.calls)
             return routing.merged(parts, [self._scripts(part) for part in parts])
         if isinstance(command, Pipeline):
-            plain = routing.parts(command.commands)
+            plain = routing.parts(command.commands, in_memory=command.in_memory)
             return routing.merged(plain, [self._pipeline(part) for part in plain])
         return self._server(routing.is_for_memory(command)).execute_command(*command)
 
@@ -204,7 +204,7 @@ class AsyncLog:
             parts = routing.parts(command.calls)
             return routing.merged(parts, [await self._scripts(part) for part in parts])
         if isinstance(command, Pipeline):
-            plain = routing.parts(command.commands)
+            plain = routing.parts(command.commands, in_memory=command.in_memory)
             return routing.merged(plain, [await self._pipeline(part) for part in plain])
         return await self._server(routing.is_for_memory(command)).call(command)
 

@@ -19,9 +19,14 @@ class Script(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Plain commands sent together, each ``(name, argument, …)``; the reply is their list of replies."""
+    """Plain commands sent together, each ``(name, argument, …)``; the reply is their list of replies.
+
+    Attributes:
+        in_memory: which server all of them are for, where whoever asks knows; None: each is asked for its key.
+    """
 
     commands: Sequence[Sequence[Any]]
+    in_memory: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,11 @@ def stream_id_of(key: str) -> str:
     return key[key.index("{") + 1 : key.index("}")]
 
 
+def flow(workspace_id: int) -> str:
+    """List: how fast a workspace's streams moved together, the newest last (see ``flow``)."""
+    return f"okmq:flow:{workspace_id}"
+
+
 def log(stream_id: str) -> str:
     """Stream: the entries (see ``entries``)."""
     return f"okmq:{{{stream_id}}}:log"

@@ -119,11 +119,11 @@ def counters_at_once(stream_ids: Sequence[str]) -> Op[list[Counters]]:
     while their server does not answer.
     """
     durable = [stream_id for stream_id in stream_ids if not keys.in_memory(stream_id)]
-    found = yield from _packed_counters(durable)
+    found = yield from _packed_counters(durable, in_memory=False)
     if len(durable) < len(stream_ids):
         in_memory = [stream_id for stream_id in stream_ids if keys.in_memory(stream_id)]
         try:
-            others = yield from _packed_counters(in_memory)
+            others = yield from _packed_counters(in_memory, in_memory=True)
         except StoreUnavailable:
             others = [None] * len(in_memory)
         by_id = dict(zip([*durable, *in_memory], [*found, *others], strict=True))
@@ -131,11 +131,11 @@ def counters_at_once(stream_ids: Sequence[str]) -> Op[list[Counters]]:
     return list(map(unpack, found))
 
 
-def _packed_counters(stream_ids: Sequence[str]) -> Op[list[bytes | None]]:
+def _packed_counters(stream_ids: Sequence[str], *, in_memory: bool) -> Op[list[bytes | None]]:
     if not stream_ids:
         return []
     replies: list[bytes | None] = yield Pipeline(
-        [("HGET", keys.meta(stream_id), COUNTERS) for stream_id in stream_ids]
+        [("HGET", keys.meta(stream_id), COUNTERS) for stream_id in stream_ids], in_memory=in_memory
     )
     return replies
 

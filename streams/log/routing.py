@@ -35,8 +35,10 @@ def is_for_memory(command: Script | Sequence[Any]) -> bool:
     return key is not None and keys.of_memory(key)
 
 
-def parts(commands: Sequence[Sent]) -> list[Part[Sent]]:
-    """Commands sent together, by server: the durable one's first."""
+def parts(commands: Sequence[Sent], *, in_memory: bool | None = None) -> list[Part[Sent]]:
+    """Commands sent together, by server: the durable one's first; all for one where that is known."""
+    if in_memory is not None:
+        return [Part(in_memory, range(len(commands)), commands)]
     marks: list[bool] = []
     mark = False
     for command in commands:

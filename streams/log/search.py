@@ -55,9 +55,12 @@ def search(
     scanned = 0
     room = ANSWER_LIMIT_BYTES
     deadline = time.monotonic() + seconds
+    goes_on = False
     while low < high and len(found) < limit and room > 0:
-        if wanted is not None and (scanned >= most or time.monotonic() > deadline):
+        # However busy the machine is, a slice is at least a page: whoever asks again comes to the end.
+        if wanted is not None and goes_on and (scanned >= most or time.monotonic() > deadline):
             break
+        goes_on = True
         count = at.page(limit - len(found) if wanted is None else min(PAGE, most - scanned))
         if newest_first:
             page = yield ("XREVRANGE", keys.log(stream_id), high - 1, low, "COUNT", count)

@@ -107,6 +107,10 @@ class Figures(msgspec.Struct, frozen=True, gc=False):
     last_ms: int | None
 
 
+NONE = Figures(0, 0, 0, None)
+"""Those of an empty stream."""
+
+
 def figures(stream_ids: Sequence[str]) -> Op[list[Figures]]:
     """The figures of many streams, one plain read each and together, in their order; zeros for one that is gone
     and for those in memory while their server does not answer.
@@ -114,17 +118,12 @@ def figures(stream_ids: Sequence[str]) -> Op[list[Figures]]:
     For sums and for the order of a list; what is shown of one stream comes from ``inspect``.
     """
     counted = yield from meta.counters_at_once(stream_ids)
-    return [_figures(counters) for counters in counted]
+    return [_figures(counters) if counters.messages else NONE for counters in counted]
 
 
 def _figures(counters: meta.Counters) -> Figures:
     above = counters.last - max(counters.committed, counters.floor - 1)
-    return Figures(
-        counters.messages,
-        counters.bytes,
-        max(0, min(above, counters.messages)),
-        counters.last_ms if counters.messages else None,
-    )
+    return Figures(counters.messages, counters.bytes, max(0, min(above, counters.messages)), counters.last_ms)
 
 
 class Counted(msgspec.Struct, frozen=True, gc=False):

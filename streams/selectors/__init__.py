@@ -8,6 +8,7 @@ from streams.selectors.forecasts import retention_outlook
 from streams.selectors.group_verdicts import (
     GroupTotals,
     JudgedGroup,
+    by_status,
     group_totals,
     groups_judged,
     groups_of,
@@ -52,7 +53,15 @@ from streams.selectors.removals import RemovalView, removals_of
 from streams.selectors.replays import replays_latest
 from streams.selectors.retention import retention_preview
 from streams.selectors.retention_effects import Effect, effects_of
-from streams.selectors.samples import METRICS_STREAM, Sample, metrics_points, recent_samples
+from streams.selectors.samples import (
+    METRICS_STREAM,
+    Sample,
+    SamplesRead,
+    flow_of,
+    metrics_points,
+    recent_samples,
+    samples_read_on,
+)
 from streams.selectors.streams import (
     Overview,
     StreamName,
@@ -91,6 +100,7 @@ __all__ = [
     "Proof",
     "RemovalView",
     "Sample",
+    "SamplesRead",
     "StreamName",
     "StreamView",
     "WorkspaceView",
@@ -98,6 +108,7 @@ __all__ = [
     "alerts_firing_count",
     "alerts_latest",
     "back_test",
+    "by_status",
     "dead_letters",
     "dead_letters_matching",
     "demo_of",
@@ -110,6 +121,7 @@ __all__ = [
     "events_page",
     "events_prove",
     "first_fault",
+    "flow_of",
     "group_positions",
     "group_totals",
     "group_view",
@@ -147,6 +159,7 @@ __all__ = [
     "retention_preview",
     "runs_latest",
     "runs_page",
+    "samples_read_on",
     "stream_figures",
     "stream_view",
     "stream_views",

@@ -1,7 +1,7 @@
 """How many groups are doing, for lists and totals: one read a group, of what the worker found."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
@@ -93,12 +93,17 @@ def group_totals(caller: Caller, *, most: int) -> GroupTotals:
     """How all groups stand, with at most so many of the troubled ones."""
     groups = Group.objects.filter(stream__in=streams_of(caller))
     judged = sorted((group for _, group in _judged(groups)), key=_badness)
-    counts = Counter(group.verdict.status for group in judged)
     return GroupTotals(
         total=len(judged) if len(judged) < MOST else groups.count(),
-        by_status={status: counts[status] for status in WORST_FIRST if counts[status]},
+        by_status=by_status(judged),
         troubled=[group for group in judged if _needs_someone(group)][:most],
     )
+
+
+def by_status(judged: Iterable[JudgedGroup]) -> dict[Status, int]:
+    """How many groups are in each status, the worst first."""
+    counts = Counter(group.verdict.status for group in judged)
+    return {status: counts[status] for status in WORST_FIRST if counts[status]}
 
 
 def _needs_someone(group: JudgedGroup) -> bool:
@@ -127,15 +132,15 @@ def _judged(groups: "QuerySet[Group]", *, most: int | None = MOST) -> list[tuple
 
 
 def _told(pk: int, name: str, stream: str, held: bytes | None, *, now_ms: int) -> JudgedGroup:
-    watched = health.read(held)
+    watched = health.read_brief(held)
     if watched is None:
         return JudgedGroup(pk, name, stream, Verdict("unknown", "Not watched for long enough to tell."), None)
-    last = watched.samples[-1]
+    verdict, last = watched
     if not last.is_at_rest and now_ms - last.at_ms > STALE_MS:
         return JudgedGroup(
             pk, name, stream, Verdict("unknown", "The worker has not looked at this group lately."), None
         )
-    return JudgedGroup(pk, name, stream, watched.verdict, last.lag_ms / 1000)
+    return JudgedGroup(pk, name, stream, verdict, last.lag_ms / 1000)
 
 
 def _badness(group: JudgedGroup) -> tuple[int, float]:

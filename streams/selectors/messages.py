@@ -69,8 +69,11 @@ def messages_found(
     limit: int,
     wanted: Wanted | None = None,
     newest_first: bool = False,
+    seconds: float = search.LONGEST_S,
 ) -> Found:
-    """Visible messages from ``start`` to below ``stop`` (None: the end); with ``wanted`` a slice of a search."""
+    """Visible messages from ``start`` to below ``stop`` (None: the end); with ``wanted`` a slice of a search, which
+    ends after so many seconds.
+    """
 
     def op() -> Op[search.Slice]:
         at = yield from read.position(stream.stream_id)
@@ -83,6 +86,7 @@ def messages_found(
                 limit=limit,
                 wanted=wanted,
                 newest_first=newest_first,
+                seconds=seconds,
             )
         )
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from streams import store
-from streams.log import read
+from streams.log import entries, flow, read
+from streams.log.client import Op
 from streams.log.entries import Message
-from streams.models import Stream
+from streams.log.flow import Flow
+from streams.models import Stream, Workspace
 from streams.selectors.messages import messages_from
 
 METRICS_STREAM = "_metrics"
@@ -34,6 +36,19 @@ class Sample:
     messages_in: float
     bytes_in: float
     appended: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SamplesRead:
+    """How far the internal stream of samples was read: its internal id, where that began, and where to go on."""
+
+    stream_id: str
+    begun: int
+    offset: int
+
+    def goes_on(self, before: "SamplesRead | None") -> bool:
+        """Whether this follows what was read before, rather than begins anew."""
+        return before is not None and (self.stream_id, self.begun) == (before.stream_id, before.begun)
 
 
 class _SampledStream(msgspec.Struct):
@@ -69,6 +84,37 @@ def recent_samples(stream: Stream, since_ms: int) -> list[Sample]:
         offset = page[-1].offset + 1
         samples += _samples_in(page, stream)
     return samples
+
+
+def flow_of(workspace: Workspace, *, most: int = flow.MOST) -> list[Flow]:
+    """How fast the streams of a workspace moved together in the last quarter of an hour, oldest first."""
+    return store.log().run(flow.lately(workspace.pk, most=most))
+
+
+def samples_read_on(place: SamplesRead | None, *, since_ms: int) -> tuple[list[Message], SamplesRead | None]:
+    """The records of samples from a place on, and where to go on; None while there are none at all.
+
+    Without a place, or where the stream is not what was read any more, those since a moment (unix ms).
+    """
+    held = _metrics()
+    if held is None:
+        return [], None
+    known = place if place is not None and place.stream_id == held.stream_id else None
+
+    def op() -> Op[tuple[list[entries.Entry], SamplesRead]]:
+        at = yield from read.position(held.stream_id)
+        if known is not None and known.offset <= at.last + 1:
+            begun, offset = known.begun, known.offset
+        else:
+            begun = offset = yield from read.offset_at(held.stream_id, since_ms)
+        found: list[entries.Entry] = []
+        while page := (yield from read.forward(held.stream_id, at, offset, read.PAGE)):
+            found += page
+            offset = entries.position(page[-1])[0] + 1
+        return found, SamplesRead(held.stream_id, begun, offset)
+
+    found, following = store.log().run(op())
+    return [entries.parse(entry) for entry in found], following
 
 
 def sample_about(stream: Stream, moments_ms: Sequence[int]) -> Sample | None:

@@ -9,12 +9,13 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from streams.log import config, keys, stats
+from streams.log import config, flow, keys, stats
 from streams.log.append import append
 from streams.log.client import AsyncLog
 from streams.log.config import Registered
 from streams.log.entries import NewMessage
 from streams.log.errors import StoreFull, StreamNotFound
+from streams.log.flow import Flow
 from streams.log.stats import Counted
 
 TOUCHED_AT_ONCE = 5_000
@@ -151,11 +152,16 @@ class Sampler:
 
 
 async def record(log: AsyncLog, metrics_stream_id: str, samples: Iterable[Sample], *, at_ms: int) -> None:
-    """Append samples to the system's own stream, where the live charts and the history find them.
+    """Append samples to the system's own stream, where the live charts and the history find them, and their sums to
+    the flow of each workspace.
 
     A full store takes none: they are left out, so that what makes room there goes on.
     """
     visible = [sample for sample in samples if sample.stream_id != metrics_stream_id]
+    try:
+        await log.run(flow.note(flows(visible, at_ms=at_ms)))
+    except StoreFull:
+        return
     for first in range(0, len(visible), MOST_IN_ONE_RECORD):
         part = visible[first : first + MOST_IN_ONE_RECORD]
         body = json.dumps({"at": at_ms, "streams": {sample.stream_id: _figures(sample) for sample in part}})
@@ -164,6 +170,19 @@ async def record(log: AsyncLog, metrics_stream_id: str, samples: Iterable[Sample
             await log.run(append(metrics_stream_id, [message]))
         except (StreamNotFound, StoreFull):
             return
+
+
+def flows(samples: Iterable[Sample], *, at_ms: int) -> dict[int, Flow]:
+    """The sums of each workspace."""
+    sums: dict[int, list[float]] = {}
+    for sample in samples:
+        held = sums.setdefault(sample.workspace_id, [0.0, 0.0, 0.0])
+        held[0] += sample.rate_in
+        held[1] += sample.bytes_in
+        held[2] += sample.rate_out
+    return {
+        workspace_id: Flow(at_ms, *(round(each, 3) for each in held)) for workspace_id, held in sums.items()
+    }
 
 
 def _figures(sample: Sample) -> dict[str, object]:

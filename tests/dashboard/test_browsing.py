@@ -113,6 +113,13 @@ def test_one_slice_of_a_search_looks_at_a_bounded_number(orders: Stream) -> None
     assert (found.scanned, found.rest) == (120, None)
 
 
+def test_a_slice_of_a_search_ends_with_its_time(orders: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "PAGE", 50)
+    found = selectors.messages_found(orders, limit=50, wanted=lambda entry: False, seconds=0)
+    assert (found.scanned, found.rest) == (50, (51, 121))
+    assert windows.FIRST_SLICE_S <= windows.SLICE_S < search.LONGEST_S
+
+
 def test_nothing_matches_and_nothing_there_are_said_apart(
     viewer: Client, orders: Stream, make_stream: MakeStream
 ) -> None:

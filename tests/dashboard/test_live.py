@@ -18,10 +18,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from dashboard import live, topics
+from dashboard.lately import SHARED_S
 from dashboard.live import StreamSampled
 from dashboard.live_feed import REPEATS, Feed
 from dashboard.live_groups import GroupFeed
-from dashboard.rates import SHARED_S
 from dashboard.urls import websocket_urlpatterns
 from streams import store
 from streams.access import MUST_CHANGE, SYSTEM, caller_for_user

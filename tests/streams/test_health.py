@@ -225,3 +225,17 @@ def test_a_group_at_rest_is_settled_when_its_window_is() -> None:
     assert health_of(resting[:WINDOW], "ok").is_settled
     assert not health_of(resting[:3], "ok").is_settled
     assert not health_of(window(), "ok").is_settled
+
+
+def test_the_brief_of_a_group_is_its_verdict_and_its_newest_sample() -> None:
+    kept = health.written(Health(samples=window(3), verdict=Verdict("ok", "Fine."), since_ms=START_MS))
+    whole = health.read(kept)
+    assert whole is not None
+    assert health.read_brief(kept) == (whole.verdict, whole.samples[-1])
+
+
+@pytest.mark.parametrize(
+    "kept", [None, b"{}", b"not json", b'{"samples":[],"verdict":{"status":"ok","reason":""}}']
+)
+def test_what_cannot_be_read_has_no_brief(kept: bytes | None) -> None:
+    assert health.read_brief(kept) is None

@@ -3,7 +3,8 @@ import json
 
 from streams.log import commit, stats, trim
 from streams.log.client import AsyncLog, Log
-from streams.upkeep.sampling import TOUCHED_AT_ONCE, Sample, Sampler, record
+from streams.log.flow import Flow
+from streams.upkeep.sampling import TOUCHED_AT_ONCE, Sample, Sampler, flows, record
 from tests.streams.log.messages import browse, fill
 from tests.streams.upkeep.conftest import MakeStream
 
@@ -98,3 +99,29 @@ def test_a_record_holds_every_sample_but_the_records_own(
     assert told["at"] == 5000
     assert metrics not in told["streams"]
     assert told["streams"][stream]["messages"] == 2
+
+
+def test_the_flow_of_a_workspace_is_the_sum_of_its_streams() -> None:
+    def sample(stream: str, workspace_id: int, rate: float) -> Sample:
+        return Sample(
+            stream_id=stream,
+            workspace_id=workspace_id,
+            name=stream,
+            at_ms=5,
+            offset=1,
+            first_offset=1,
+            messages=1,
+            bytes=1,
+            committed=0,
+            lag=1,
+            duplicates=0,
+            rate_in=rate,
+            bytes_in=rate * 10,
+            rate_out=rate / 2,
+            first_ms=None,
+            last_ms=None,
+            archived=0,
+        )
+
+    found = flows([sample("a", 1, 2.0), sample("b", 1, 4.0), sample("c", 2, 8.0)], at_ms=7)
+    assert found == {1: Flow(7, 6.0, 60.0, 3.0), 2: Flow(7, 8.0, 80.0, 4.0)}
