@@ -11,22 +11,23 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, close_old_connections, connections
 
+from okmq import rollups
 from okmq.causes import readable
 from okmq.env import Env
 from okmq.queries import Queries
 from okmq.replays import Replays
+from okmq.rollups import Rollups
 from okmq.shared_spark import SharedSpark
-from spark.positions import archive_backlog, archived_offsets
+from spark.positions import archive_backlog
 from streams import store
 from streams.log.errors import LogError
-from streams.models import Erasure, RollupPosition, Run
+from streams.models import Erasure, Run
 from streams.models.history import Job
 from streams.services import erasures as erasures_service
 from streams.services import history as service
@@ -66,6 +67,7 @@ class Analytics:
         self.spark = SharedSpark(env)
         self.queries = Queries(env, spark=self.spark, stop=stop)
         self.replays = Replays(env, spark=self.spark, stop=stop)
+        self.rollups = Rollups(spark=self.spark, stop=stop)
         self.next_schedule = time.monotonic()
 
     def serve(self) -> None:
@@ -167,7 +169,7 @@ class Analytics:
             case Job.COMPACT:
                 return self._compact(run)
             case _:
-                return self._rollup(run)
+                return self.rollups.do(run, session=self._session)
 
     def _compact(self, run: Run) -> dict[str, int]:
         from spark.jobs.rewrite import Compacted, compact
@@ -204,41 +206,6 @@ class Analytics:
         self._compact_soon_where_needed()
         return counts(done)
 
-    def _rollup(self, run: Run) -> dict[str, int]:
-        archived = store.log().run(archived_offsets())
-        counted = counted_offsets()
-        if not behind(counted, archived):
-            return {"messages": 0, "bytes": 0, "points": 0}
-        from spark.jobs.rollup import rollup
-
-        found = rollup(self._session(), self.spark.settings(), counted=counted, archived=archived)
-        if self.stop.is_set():
-            return {}
-        service.run_progress(run, progress=0.9, counts={"messages": found.messages, "bytes": found.bytes})
-        changed = service.rollups_add(
-            [
-                service.RollupPoint(
-                    stream_id=point.stream_id,
-                    step=point.step,
-                    start=point.start,
-                    messages=point.messages,
-                    bytes=point.bytes,
-                )
-                for point in found.points
-            ],
-            positions=[
-                service.Progressed(
-                    stream_id=each.stream_id,
-                    from_offset=each.from_offset,
-                    to_offset=each.to_offset,
-                    fresh_to=each.fresh_to,
-                )
-                for each in found.positions
-            ],
-            run=run,
-        )
-        return {"messages": found.messages, "bytes": found.bytes, "points": changed}
-
     def _session(self) -> "SparkSession":
         """The session, for a run: its jobs share Spark with the queries."""
         session = self.spark.session()
@@ -250,19 +217,7 @@ def jobs_with_work() -> list[Job]:
     """The jobs that would find something to do now; cheap, without Spark."""
     if store.log().run(archive_backlog()) > 0:
         return [Job.ARCHIVE, Job.ROLLUP]
-    if behind(counted_offsets(), store.log().run(archived_offsets())):
-        return [Job.ROLLUP]
-    return []
-
-
-def counted_offsets() -> dict[str, int]:
-    """Stream id → offset up to which the rollups have counted it."""
-    return dict(RollupPosition.objects.values_list("stream_id", "offset"))
-
-
-def behind(counted: Mapping[str, int], archived: Mapping[str, int]) -> bool:
-    """Whether the history has something that the rollups have not."""
-    return any(offset > counted.get(stream_id, 0) for stream_id, offset in archived.items())
+    return [Job.ROLLUP] if rollups.have_work() else []
 
 
 def run(env: Env) -> int:

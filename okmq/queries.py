@@ -247,19 +247,21 @@ def group_of(query: Query) -> str:
 
 
 def rollups_of(stream_ids: list[str]) -> pa.Table:
-    """What was counted of streams: ``stream_id, step, start, messages, bytes``.
+    """What was counted of streams: ``stream_id, step, start`` and the numbers of ``spark.tables.COLUMNS``.
 
     Raises:
         QueryFailed: there is more of it than fits.
     """
     from spark.query import QueryFailed
+    from spark.tables import COLUMNS
 
     found = Rollup.objects.filter(stream_id__in=stream_ids)
-    columns = ("stream_id", "step", "start", "messages", "bytes")
+    numbers = [name for name, kind in COLUMNS["rollups"] if kind == "bigint"]
+    columns = ("stream_id", "step", "start", *numbers)
     rows = list(found.values_list(*columns)[: MOST_ROLLUPS + 1])
     if len(rows) > MOST_ROLLUPS:
         raise QueryFailed(f"The rollups have more than {MOST_ROLLUPS} points; ask messages instead.")
-    kinds = (pa.string(), pa.string(), pa.timestamp("us", tz="UTC"), pa.int64(), pa.int64())
+    kinds = (pa.string(), pa.string(), pa.timestamp("us", tz="UTC"), *[pa.int64() for _ in numbers])
     by_column = zip(*rows, strict=True) if rows else ((),) * len(columns)
     arrays = [pa.array(values, kind) for values, kind in zip(by_column, kinds, strict=True)]
     return pa.Table.from_arrays(arrays, names=list(columns))

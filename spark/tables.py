@@ -46,8 +46,13 @@ COLUMNS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("stream", "string"),
         ("step", "string"),
         ("start", "timestamp"),
-        ("messages", "bigint"),
-        ("bytes", "bigint"),
+        *[
+            (name, "bigint")
+            for name in (
+                *("messages", "bytes", "ids", "keys", "missing"),
+                *("size_p50", "size_p90", "size_p99", "size_max"),
+            )
+        ],
     ),
 }
 """The tables that can be asked: name → its columns and their types, in order."""
@@ -109,7 +114,7 @@ class Seen:
     Attributes:
         streams: those whose messages it may read.
         metrics_stream: the internal stream of samples; None where there is none.
-        rollups: what was counted of these streams, with the columns ``stream_id, step, start, messages, bytes``.
+        rollups: what was counted of these streams, with ``stream_id`` and the columns of ``COLUMNS`` but ``stream``.
     """
 
     streams: Sequence[Registered]

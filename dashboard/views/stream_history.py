@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
+from dashboard.history_figures import top_keys_of
 from dashboard.history_ranges import MOST_BARS, STEPS, RangeForm, asked_for, floor
 from dashboard.replay_forms import ReplayForm
 from dashboard.views.door import console_page, is_part
@@ -45,6 +46,8 @@ def seed_of(
     for prefix, known in (("", held), *((("before_", shifted),) if before is not None else ())):
         seed[f"{prefix}messages"] = [known[at].messages if at in known else 0 for at in times]
         seed[f"{prefix}bytes"] = [known[at].bytes if at in known else 0 for at in times]
+    for name in ("size_p50", "size_p99"):
+        seed[name] = [getattr(held[at], name) if at in held else None for at in times]
     return seed
 
 
@@ -93,6 +96,7 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "seed": seed_of(points, step=asked.step, since=asked.since, until=asked.until, before=before),
         "gaps": selectors.history_gaps(stream, since=asked.since),
         "sums": sums_of(points, before),
+        "top_keys": top_keys_of(points),
         "since_ms": asked.since and int(asked.since.timestamp() * 1000),
         "until_ms": int(asked.until.timestamp() * 1000),
     }

@@ -24,12 +24,41 @@ RANGES_S = {"15m": (900, 1), "1h": (3600, 5), "6h": (21_600, 30)}
 """What may be asked for: seconds back, seconds a point."""
 
 
+class FrequentKey(serializers.Serializer):  # type: ignore[type-arg]
+    """A key and how many messages have it."""
+
+    key = serializers.CharField()
+    messages = serializers.IntegerField()
+
+
 class HistoryPoint(serializers.Serializer):  # type: ignore[type-arg]
-    """What was published in one step."""
+    """What was published in one step: sums, and figures of the step as a whole (null until it was looked at)."""
 
     start = Moment()
     messages = serializers.IntegerField()
     bytes = serializers.IntegerField()
+    looked_at = serializers.IntegerField(
+        help_text="How many messages the step had when it was looked at as a whole; it is again when it has grown by "
+        "a quarter, and once it is over."
+    )
+    ids = serializers.IntegerField(allow_null=True, help_text="Distinct ids.")
+    keys = serializers.IntegerField(allow_null=True, help_text="Distinct keys.")
+    missing = serializers.IntegerField(
+        allow_null=True,
+        help_text="Offsets between the first and the last of the step that the history does not have.",
+    )
+    size_p50 = serializers.IntegerField(
+        allow_null=True, help_text="Half of the bodies have at most so many bytes."
+    )
+    size_p90 = serializers.IntegerField(allow_null=True)
+    size_p99 = serializers.IntegerField(allow_null=True)
+    size_max = serializers.IntegerField(allow_null=True)
+    top_keys = FrequentKey(
+        source="frequent_keys",
+        many=True,
+        allow_null=True,
+        help_text="The most frequent keys: at most 3 of a minute, 10 of an hour, 20 of a day.",
+    )
 
 
 class HistoryGap(serializers.Serializer):  # type: ignore[type-arg]

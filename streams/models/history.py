@@ -1,6 +1,6 @@
 """What Spark computed, and the runs that computed it."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 
@@ -45,17 +45,47 @@ class Step(models.TextChoices):
 
 
 class Rollup(models.Model):
-    """Messages and bytes of one stream in one minute, hour or day (UTC) that begins at ``start``."""
+    """What one stream published in one minute, hour or day (UTC) that begins at ``start``.
+
+    Messages and bytes are sums, which grow with what comes. The others are of the window as a whole, which is looked at
+    anew now and then while it grows, and for the last time once it is over; null until the first time.
+
+    Attributes:
+        looked_at: how many messages it had when it was looked at last.
+        first_offset, last_offset: lowest and highest offset.
+        missing: offsets between these two that the history does not have.
+        ids, keys: distinct ones.
+        size_p50, size_p90, size_p99, size_max: bytes of a body.
+        top_keys: ``[key, messages]``, the most frequent first.
+    """
 
     stream_id = models.CharField(max_length=12)
     step = models.CharField(max_length=6, choices=Step.choices)
     start = models.DateTimeField()
     messages = models.PositiveBigIntegerField()
     bytes = models.PositiveBigIntegerField()
+    looked_at = models.PositiveBigIntegerField(default=0)
+    first_offset = models.PositiveBigIntegerField(null=True)
+    last_offset = models.PositiveBigIntegerField(null=True)
+    missing = models.PositiveBigIntegerField(null=True)
+    ids = models.PositiveBigIntegerField(null=True)
+    keys = models.PositiveBigIntegerField(null=True)
+    size_p50 = models.PositiveBigIntegerField(null=True)
+    size_p90 = models.PositiveBigIntegerField(null=True)
+    size_p99 = models.PositiveBigIntegerField(null=True)
+    size_max = models.PositiveBigIntegerField(null=True)
+    top_keys = models.JSONField(null=True)
     run = models.ForeignKey(Run, on_delete=models.SET_NULL, null=True)
 
     class Meta:
         ordering: ClassVar = ["start"]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["start"],
+                condition=models.Q(looked_at__lt=models.F("messages")),
+                name="rollup_to_look_at",
+            )
+        ]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["stream_id", "step", "start"],
@@ -65,6 +95,13 @@ class Rollup(models.Model):
 
     def __str__(self) -> str:
         return f"{self.stream_id} {self.step} {self.start:%Y-%m-%d %H:%M}: {self.messages}"
+
+    @property
+    def frequent_keys(self) -> list[dict[str, Any]] | None:
+        """``top_keys`` with names."""
+        if self.top_keys is None:
+            return None
+        return [{"key": key, "messages": messages} for key, messages in self.top_keys]
 
 
 class RollupPosition(models.Model):

@@ -11,6 +11,7 @@ from streams.errors import Refusal
 from streams.models import Erasure
 from streams.models.history import RunState
 from streams.services.events import event_record
+from streams.services.windows import windows_forget
 
 MOST_UNFINISHED = 100
 """Erasures of one workspace that wait or run at a time."""
@@ -68,9 +69,11 @@ def erasures_interrupted() -> int:
     return Erasure.objects.filter(state=RunState.RUNNING).update(state=RunState.QUEUED)
 
 
+@transaction.atomic
 def erasure_done(erasure: Erasure, *, messages: int, through: int) -> None:
     """It is out of the history; its key is forgotten here, too."""
     erasure.messages, erasure.through = messages, through
+    windows_forget(erasure.stream_id, offset=erasure.offset, key=erasure.key)
     _ended(erasure, RunState.SUCCEEDED)
 
 

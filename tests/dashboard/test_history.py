@@ -1,5 +1,6 @@
 """The History tab: the rollups in ranges and steps, and asking for a run."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -240,3 +241,35 @@ def test_all_of_it_has_no_period_before(owner: Client, busy: Stream) -> None:
     page = owner.get("/streams/orders/history/", {"range": "all", "compare": "1"})
     assert page.context["asked"].before is None
     assert "Compare with the period before" not in page.content.decode()
+
+
+def test_what_a_look_at_each_bar_found_is_told_and_what_is_not_known_yet(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders")
+    now = timezone.now().replace(minute=0, second=0, microsecond=0)
+    looked = {
+        "ids": 41,
+        "keys": 2,
+        "missing": 7,
+        "size_p50": 10,
+        "size_p90": 20,
+        "size_p99": 1_536,
+        "size_max": 2_048,
+    }
+    known = {"stream_id": stream.stream_id, "step": "hour", "bytes": 1}
+    at = now - timedelta(hours=1)
+    Rollup.objects.create(
+        start=at, messages=50, looked_at=42, top_keys=[["eu.<b>", 9], ["us", 3]], **looked, **known
+    )
+    Rollup.objects.create(
+        start=at - timedelta(hours=1), messages=8, top_keys=[["us", 7]], looked_at=8, **known
+    )
+    page = viewer.get("/streams/orders/history/").content.decode()
+    assert page.count("not looked at yet") == 1
+    assert "When it was looked at it had 42 messages." in page
+    assert '<td class="num">41 ' in page
+    assert "1.50 KiB" in page
+    first, second = re.findall(r"<bdi>([^<]*)</bdi></a></td><td class=.num.>([0-9]+)", page)
+    assert (first, second) == (("us", "10"), ("eu.&lt;b&gt;", "9"))
+    assert "?key=eu.%3Cb%3E" in page

@@ -71,19 +71,23 @@ def test_the_schedule_archives_and_counts_what_is_new_and_only_that(
     analytics: Analytics, published: Published
 ) -> None:
     stream = published.stream("a")
-    for prefix, count in (("first", 300), ("second", 40)):
+    for prefix, count in (("first", 300), ("second", 100)):
         published.numbered(stream, count, prefix=prefix)
         due(analytics)
         due(analytics)
     rows = published.stored(stream)
-    expected = (340, sum(row[7] for row in rows))
+    expected = (400, sum(row[7] for row in rows))
     assert runs() == [("archive", "succeeded"), ("rollup", "succeeded")] * 2
-    assert [run.counts["messages"] for run in Run.objects.order_by("id")] == [300, 300, 40, 40]
+    assert [run.counts["messages"] for run in Run.objects.order_by("id")] == [300, 300, 100, 100]
     assert [totals(step) for step in ("minute", "hour", "day")] == [expected] * 3
     position = RollupPosition.objects.get(stream_id=stream)
-    assert position.offset == 340
+    assert position.offset == 400
     assert position.fresh_to is not None
     assert round(position.fresh_to.timestamp() * 1000) == rows[-1][2]
+    of_days = Rollup.objects.filter(step="day")
+    assert {each.messages for each in of_days} == {each.looked_at for each in of_days}
+    assert sum(each.ids or 0 for each in of_days) == 400
+    assert max(each.size_max or 0 for each in of_days) == max(row[7] for row in rows)
 
 
 def test_a_run_on_demand_with_nothing_new_needs_no_spark(

@@ -22,7 +22,7 @@ from spark.jobs.settings import JobSettings
 from spark.positions import positions
 from spark.query import Answer, QueryFailed
 from spark.source import register
-from spark.tables import KnownBatches, Seen
+from spark.tables import COLUMNS, KnownBatches, Seen
 from streams.log import config, trim
 from streams.log.client import Log
 from streams.log.entries import NewMessage, timestamp
@@ -281,11 +281,14 @@ def test_samples_and_rollups(ask: Asker, published: Published) -> None:
             "start": pa.array([0, 86_400_000, 0], pa.timestamp("ms", tz="UTC")),
             "messages": [1, 2, 3],
             "bytes": [10, 20, 30],
+            **{
+                name: pa.array([n, None, 0], pa.int64()) for n, (name, _) in enumerate(COLUMNS["rollups"][5:])
+            },
         }
     )
     assert ask("SELECT * FROM rollups ORDER BY stream") == [
-        ["a", "day", "1970-01-01T00:00:00.000Z", 1, 10],
-        ["b", "day", "1970-01-02T00:00:00.000Z", 2, 20],
+        ["a", "day", "1970-01-01T00:00:00.000Z", 1, 10, 0, 1, 2, 3, 4, 5, 6],
+        ["b", "day", "1970-01-02T00:00:00.000Z", 2, 20, *[None] * 7],
     ]
 
 

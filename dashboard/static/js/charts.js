@@ -37,7 +37,7 @@ function colour(name) {
   return resolved;
 }
 
-function options(box, { format, bars, series, stepS, live, numbers, before }) {
+function options(box, { format, bars, series, stepS, live, numbers, line, lineSays }) {
   const say = FORMATS[format];
   const faint = colour("--ink-faint");
   const grid = { stroke: colour("--line"), width: 1 };
@@ -67,7 +67,7 @@ function options(box, { format, bars, series, stepS, live, numbers, before }) {
         points: { show: false },
         ...(bars && { paths: uPlot.paths.bars({ size: [0.75, 60], align: 1 }) }),
       },
-      ...(before ? [{ stroke: colour("--ink"), width: 1.5, dash: [4, 3], points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }] : []),
+      ...(line ? [{ stroke: colour("--ink"), width: 1.5, dash: [4, 3], points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }] : []),
     ],
     hooks: {
       setCursor: [
@@ -77,7 +77,7 @@ function options(box, { format, bars, series, stepS, live, numbers, before }) {
           readout.textContent =
             value === undefined || value === null
               ? (box.dataset.resting ?? resting)
-              : `${numbers ? plot.data[0][at] : said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS ? 16 : 19)} · ${say(value)}${before ? ` · ${say(plot.data[2][at])} before` : ""}`;
+              : `${numbers ? plot.data[0][at] : said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS ? 16 : 19)} · ${say(value)}${line && plot.data[2][at] !== null ? ` · ${say(plot.data[2][at])} ${lineSays}` : ""}`;
         },
       ],
     },
@@ -86,9 +86,9 @@ function options(box, { format, bars, series, stepS, live, numbers, before }) {
 
 function draw(box) {
   const seed = JSON.parse(document.getElementById(box.dataset.chart).textContent);
-  const { series: field, format, kind, liveChart: topic, x, before } = box.dataset;
-  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, live: kind === "live", numbers: x === "number", before };
-  let data = [seed.times, seed[field], ...(before ? [seed[before]] : [])];
+  const { series: field, format, kind, liveChart: topic, x, before, line = before, lineSays = "before" } = box.dataset;
+  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, live: kind === "live", numbers: x === "number", line, lineSays };
+  let data = [seed.times, seed[field], ...(line ? [seed[line]] : [])];
   let plot = new uPlot(options(box, look), data, box);
   const redraw = () => {
     plot.destroy();

@@ -14,9 +14,16 @@ from streams.models import Run, Stream, Workspace
 from streams.selectors import METRICS_STREAM
 from streams.services.history import Progressed, RollupPoint, history_missed, rollups_add
 from streams.services.streams import internal_stream
+from streams.services.windows import WindowFigures, windows_due, windows_store
 from tests.streams.api.conftest import Api, code, fields
 
 START = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
+
+SIZES = ("size_p50", "size_p90", "size_p99", "size_max")
+NOT_LOOKED_AT = {
+    "looked_at": 0,
+    **dict.fromkeys(("ids", "keys", "missing", *SIZES, "top_keys")),
+}
 
 
 @pytest.fixture
@@ -84,10 +91,40 @@ def test_points_of_all_time_sum_to_everything(owner: Api, stream: Stream) -> Non
             "finished_at": None,
         },
         "points": [
-            {"start": "2026-11-21T06:00:00.000Z", "messages": 3, "bytes": 30},
-            {"start": "2026-11-21T07:00:00.000Z", "messages": 4, "bytes": 40},
+            {"start": "2026-11-21T06:00:00.000Z", "messages": 3, "bytes": 30, **NOT_LOOKED_AT},
+            {"start": "2026-11-21T07:00:00.000Z", "messages": 4, "bytes": 40, **NOT_LOOKED_AT},
         ],
         "gaps": [],
+    }
+
+
+def test_a_look_at_a_step_is_told_with_how_many_messages_it_knows(owner: Api, stream: Stream) -> None:
+    add(stream)
+    (due, *_) = [each for each in windows_due(now=START) if each.step == "hour"]
+    sizes = dict(zip(SIZES, (5, 8, 9, 10), strict=True))
+    found = WindowFigures(
+        pk=due.pk,
+        looked_at=3,
+        first_offset=5,
+        last_offset=9,
+        missing=1,
+        ids=4,
+        keys=2,
+        top_keys=[("a", 2), ("b", 1)],
+        **sizes,
+    )
+    windows_store([found])
+    point = owner.get("streams/orders/history?step=hour").json()["points"][-1]
+    assert point == {
+        "start": "2026-11-21T07:00:00.000Z",
+        "messages": 4,
+        "bytes": 40,
+        "looked_at": 3,
+        "ids": 4,
+        "keys": 2,
+        "missing": 1,
+        **sizes,
+        "top_keys": [{"key": "a", "messages": 2}, {"key": "b", "messages": 1}],
     }
 
 

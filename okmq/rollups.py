@@ -1,0 +1,144 @@
+"""A rollup run: what is new in the history is counted, and windows that have grown or ended are looked at."""
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from django.utils import timezone
+
+from okmq.shared_spark import SharedSpark
+from spark.positions import archived_offsets
+from streams import store
+from streams.models import RollupPosition, Run
+from streams.services import history as service
+from streams.services import windows as windows_service
+from streams.services.windows import DueWindow
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark.jobs.figures import Figures
+
+Session = Callable[[], "SparkSession"]
+
+
+class Rollups:
+    """Does rollup runs.
+
+    Args:
+        stop: once it is set nothing more is stored.
+    """
+
+    def __init__(self, *, spark: SharedSpark, stop: threading.Event) -> None:
+        self.spark, self.stop = spark, stop
+
+    def do(self, run: Run, *, session: Session) -> dict[str, int]:
+        """Count, then look; what a run did.
+
+        Args:
+            session: gives Spark's, started where there is none.
+        """
+        counts = self._count(run, session)
+        service.run_progress(run, progress=0.5, counts=counts)
+        windows = 0
+        while not self.stop.is_set() and (due := windows_service.windows_due(now=timezone.now())):
+            windows += self._look(due, session())
+            counts |= {"windows": windows}
+            service.run_progress(run, progress=0.9, counts=counts)
+        return {**counts, "windows": windows}
+
+    def _count(self, run: Run, session: Session) -> dict[str, int]:
+        archived, counted = store.log().run(archived_offsets()), counted_offsets()
+        if not behind(counted, archived):
+            return {"messages": 0, "bytes": 0, "points": 0}
+        from spark.jobs.rollup import rollup
+
+        found = rollup(session(), self.spark.settings(), counted=counted, archived=archived)
+        if self.stop.is_set():
+            return {}
+        changed = service.rollups_add(
+            [
+                service.RollupPoint(
+                    stream_id=point.stream_id,
+                    step=point.step,
+                    start=point.start,
+                    messages=point.messages,
+                    bytes=point.bytes,
+                )
+                for point in found.points
+            ],
+            positions=[
+                service.Progressed(
+                    stream_id=each.stream_id,
+                    from_offset=each.from_offset,
+                    to_offset=each.to_offset,
+                    fresh_to=each.fresh_to,
+                )
+                for each in found.positions
+            ],
+            run=run,
+        )
+        return {"messages": found.messages, "bytes": found.bytes, "points": changed}
+
+    def _look(self, due: list[DueWindow], session: "SparkSession") -> int:
+        """Look at windows and store what was found; returns how many."""
+        from spark.history import History, current_files
+        from spark.jobs.figures import Window, look
+
+        history = History(session, self.spark.settings().history_url)
+        files = current_files(self.spark.batches().refresh(history))
+        found = look(
+            session,
+            history,
+            files,
+            windows=[
+                Window(
+                    number=each.pk,
+                    stream_id=each.stream_id,
+                    step=each.step,
+                    start=each.start,
+                    counted=each.counted,
+                )
+                for each in due
+            ],
+        )
+        if not self.stop.is_set():
+            windows_service.windows_store(map(_to_store, due, found))
+        return len(due)
+
+
+def _to_store(window: DueWindow, found: "Figures") -> windows_service.WindowFigures:
+    missing = 0
+    if found.first is not None and found.last is not None:
+        missing = found.last - found.first + 1 - found.messages
+    return windows_service.WindowFigures(
+        pk=window.pk,
+        looked_at=window.messages,
+        first_offset=found.first,
+        last_offset=found.last,
+        missing=missing,
+        ids=found.ids,
+        keys=found.keys,
+        size_p50=found.size_p50,
+        size_p90=found.size_p90,
+        size_p99=found.size_p99,
+        size_max=found.size_max,
+        top_keys=found.top_keys,
+    )
+
+
+def have_work() -> bool:
+    """Whether a run would find something to do; cheap, without Spark."""
+    return behind(counted_offsets(), store.log().run(archived_offsets())) or bool(
+        windows_service.windows_due(now=timezone.now(), limit=1)
+    )
+
+
+def counted_offsets() -> dict[str, int]:
+    """Stream id → offset up to which the rollups have counted it."""
+    return dict(RollupPosition.objects.values_list("stream_id", "offset"))
+
+
+def behind(counted: Mapping[str, int], archived: Mapping[str, int]) -> bool:
+    """Whether the history has something that the rollups have not."""
+    return any(offset > counted.get(stream_id, 0) for stream_id, offset in archived.items())

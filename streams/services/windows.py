@@ -1,0 +1,123 @@
+"""Which minutes, hours and days are to be looked at as a whole, and storing what was found."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from streams.models import Rollup, RollupPosition
+from streams.models.history import Step
+
+AT_ONCE = 3000
+"""Windows of one look: their figures are in memory together."""
+
+LENGTHS = {Step.MINUTE: timedelta(minutes=1), Step.HOUR: timedelta(hours=1), Step.DAY: timedelta(days=1)}
+
+FIGURES = (
+    "first_offset",
+    "last_offset",
+    "missing",
+    "ids",
+    "keys",
+    *(f"size_{each}" for each in ("p50", "p90", "p99", "max")),
+    "top_keys",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueWindow:
+    """A window that is to be looked at.
+
+    Attributes:
+        pk: of its row.
+        messages: how many are counted into it.
+        counted: up to which offset.
+    """
+
+    pk: int
+    stream_id: str
+    step: str
+    start: datetime
+    messages: int
+    counted: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowFigures:
+    """What a look at a window found, and that it was looked at with so many messages counted (``looked_at``)."""
+
+    pk: int
+    looked_at: int
+    first_offset: int | None
+    last_offset: int | None
+    missing: int
+    ids: int
+    keys: int
+    size_p50: int | None
+    size_p90: int | None
+    size_p99: int | None
+    size_max: int | None
+    top_keys: list[tuple[str, int]]
+
+
+def windows_due(*, now: datetime, limit: int = AT_ONCE) -> list[DueWindow]:
+    """The windows that have grown by a quarter since they were looked at, or at all once they are over; newest first.
+
+    So a message is looked at some five times for each of its windows, however often the rollups run.
+    """
+    over = Q()
+    for step, length in LENGTHS.items():
+        over |= Q(step=step, start__lte=now - length)
+    grown = Q(messages__gte=F("looked_at") + F("looked_at") / 4)
+    due = Rollup.objects.filter(Q(looked_at__lt=F("messages")) & (over | grown)).order_by("-start", "pk")[
+        :limit
+    ]
+    rows = list(due.values_list("pk", "stream_id", "step", "start", "messages"))
+    counted = dict(
+        RollupPosition.objects.filter(stream_id__in={row[1] for row in rows}).values_list(
+            "stream_id", "offset"
+        )
+    )
+    return [
+        DueWindow(
+            pk=pk,
+            stream_id=stream_id,
+            step=step,
+            start=start,
+            messages=messages,
+            counted=counted.get(stream_id, 0),
+        )
+        for pk, stream_id, step, start, messages in rows
+    ]
+
+
+@transaction.atomic
+def windows_store(found: Iterable[WindowFigures]) -> int:
+    """Put figures in the place of those of an earlier look; those of rows that have gone are passed over."""
+    rows = [
+        Rollup(pk=each.pk, looked_at=each.looked_at, **{name: getattr(each, name) for name in FIGURES})
+        for each in found
+    ]
+    return Rollup.objects.bulk_update(rows, ["looked_at", *FIGURES], batch_size=200)
+
+
+def windows_forget(stream_id: str, *, offset: int | None, key: str) -> int:
+    """Forget the figures that name a key, or count an offset, that was erased; they are looked for anew.
+
+    Returns:
+        How many windows.
+    """
+    found = Rollup.objects.filter(stream_id=stream_id, looked_at__gt=0)
+    if offset is not None:
+        found = found.filter(first_offset__lte=offset, last_offset__gte=offset)
+        return found.update(looked_at=0, top_keys=None)
+    naming = [
+        pk
+        for pk, top_keys in found.filter(top_keys__isnull=False).values_list("pk", "top_keys").iterator()
+        if any(named == key for named, _ in top_keys or ())
+    ]
+    for first in range(0, len(naming), 500):
+        found.filter(pk__in=naming[first : first + 500]).update(looked_at=0, top_keys=None)
+    return len(naming)

@@ -1,0 +1,97 @@
+"""Which windows are looked at, when, and what is stored of them."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from streams.models import Rollup, RollupPosition
+from streams.services.windows import WindowFigures, windows_due, windows_forget, windows_store
+
+pytestmark = pytest.mark.django_db
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+WITHIN, AFTER = NOON + timedelta(minutes=30), NOON + timedelta(hours=1)
+FOUND = WindowFigures(
+    pk=0,
+    looked_at=10,
+    first_offset=1,
+    last_offset=12,
+    missing=2,
+    ids=9,
+    keys=2,
+    size_p50=10,
+    size_p90=20,
+    size_p99=30,
+    size_max=31,
+    top_keys=[("a", 6), ("b", 4)],
+)
+
+
+def window(**more: Any) -> Rollup:
+    known = {"stream_id": "s", "step": "hour", "start": NOON, "messages": 10, "bytes": 100}
+    return Rollup.objects.create(**{**known, **more})
+
+
+@pytest.mark.parametrize(
+    ("looked_at", "messages", "now", "is_due"),
+    [
+        (0, 10, WITHIN, True),
+        (10, 10, AFTER, False),
+        (100, 124, WITHIN, False),
+        (100, 125, WITHIN, True),
+        (100, 101, AFTER - timedelta(milliseconds=1), False),
+        (100, 101, AFTER, True),
+    ],
+)
+def test_a_window_is_due_once_it_has_grown_by_a_quarter_or_is_over(
+    looked_at: int, messages: int, now: datetime, is_due: bool
+) -> None:
+    window(looked_at=looked_at, messages=messages)
+    assert bool(windows_due(now=now)) is is_due
+
+
+def test_the_newest_come_first_and_no_more_than_asked_for() -> None:
+    for hours in range(5):
+        window(start=NOON + timedelta(hours=hours))
+    RollupPosition.objects.create(stream_id="s", offset=77)
+    due = windows_due(now=AFTER, limit=2)
+    assert [(each.start, each.counted) for each in due] == [
+        (NOON + timedelta(hours=4), 77),
+        (NOON + timedelta(hours=3), 77),
+    ]
+
+
+def test_what_was_found_is_stored_beside_the_sums_and_is_due_no_more() -> None:
+    row, gone = window(), window(start=AFTER)
+    gone.delete()
+    windows_store([replace(FOUND, pk=row.pk), replace(FOUND, pk=gone.pk or 999)])
+    row.refresh_from_db()
+    assert (row.messages, row.bytes, row.missing, row.size_p90) == (10, 100, 2, 20)
+    assert row.top_keys == [["a", 6], ["b", 4]]
+    assert windows_due(now=AFTER) == []
+    assert Rollup.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("erased", "forgotten"),
+    [
+        ({"offset": 5, "key": ""}, True),
+        ({"offset": 12, "key": ""}, True),
+        ({"offset": 13, "key": ""}, False),
+        ({"offset": None, "key": "a"}, True),
+        ({"offset": None, "key": "c"}, False),
+    ],
+)
+def test_what_names_an_erased_key_is_forgotten_and_looked_for_anew(
+    erased: dict[str, Any], forgotten: bool
+) -> None:
+    row, other = window(), window(stream_id="t")
+    windows_store([replace(FOUND, pk=row.pk), replace(FOUND, pk=other.pk)])
+    assert windows_forget("s", **erased) == int(forgotten)
+    row.refresh_from_db()
+    other.refresh_from_db()
+    assert (row.top_keys is None) is forgotten
+    assert other.top_keys is not None
+    assert [each.pk for each in windows_due(now=AFTER)] == ([row.pk] if forgotten else [])
