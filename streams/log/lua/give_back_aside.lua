@@ -52,7 +52,9 @@ if group and string.format('%.0f', group.generation) == mine[2] then
       if entry_visible(gone, state, now, entry) then entries[#entries + 1] = entry end
       mine[4] = string.format('%.0f', entry_offset(entry) + 1)
     end
+    reader.after = mine[7]
     aside_give_back(reader, group, tonumber(mine[6]), entries)
+    mine[7] = reader.after
     done = #found < slice
   end
   group_save(reader.key, group)

@@ -50,6 +50,7 @@ for _, member in ipairs(offsets) do
     entries[#entries + 1] = entry
   end
 end
+table.sort(entries, function(one, other) return entry_offset(one) < entry_offset(other) end)
 for _, reader in ipairs(readers) do
   aside_give_back(reader, reader.group, reader.delivered, entries)
   group_save(reader.key, reader.group)

@@ -1,5 +1,7 @@
 """What was out, or waited for its key, comes back after an undo where it was in its key's order."""
 
+from typing import Literal
+
 import pytest
 
 from streams.log import dead_letters, entries, groups, removals, standing
@@ -118,3 +120,58 @@ def test_very_many_of_a_key_that_were_deleted_come_back_in_order(log: Log, strea
         seen += page
         log.run(groups.ack(stream, "g", "offsets", page))
     assert seen == list(range(1, 201))
+
+
+def in_turn(log: Log, stream: str) -> list[int]:
+    """What comes, one after another, each answered before the next is asked for."""
+    seen = []
+    while page := fetched(log, stream, "g"):
+        seen += page
+        log.run(groups.ack(stream, "g", "offsets", page))
+    return seen
+
+
+@pytest.mark.parametrize("ack", ["explicit", "all"])
+def test_what_comes_back_unread_goes_before_what_waits_for_its_key(
+    log: Log, stream: str, ack: Literal["explicit", "all"]
+) -> None:
+    _by_key(log, stream, *"kkkkkkkk", ack=ack, ack_wait_ms=60_000)
+    assert fetched(log, stream, "g") == [1]
+    _, number = log.run(removals.purge(stream, below=5, keep_ms=HOUR_MS, facts={}))
+    assert fetched(log, stream, "g") == [5]
+    log.run(removals.undo(stream, number or 0))
+    assert fetched(log, stream, "g") == []
+    log.run(groups.ack(stream, "g", "offsets", [1]))
+    log.run(groups.ack(stream, "g", "offsets", [5]))
+    assert in_turn(log, stream) == [2, 3, 4, 6, 7, 8]
+
+
+def test_single_ones_that_come_back_unread_stand_in_the_order_of_their_key(log: Log, stream: str) -> None:
+    _by_key(log, stream, *"kkzkkkkkkkkkk", ack_wait_ms=60_000)
+    assert fetched(log, stream, "g") == [1, 3]
+    number = delete(log, stream, 2, 4, 8, 9, 10)
+    other = delete(log, stream, 5, 6)
+    log.run(groups.ack(stream, "g", "offsets", [1]))
+    assert fetched(log, stream, "g") == [7]  # which passes over what has gone
+    log.run(removals.undo(stream, number))
+    log.run(removals.undo(stream, other))
+    assert fetched(log, stream, "g") == []
+    log.run(groups.ack(stream, "g", "offsets", [7]))
+    assert in_turn(log, stream) == [2, 4, 5, 6, 8, 9, 10, 11, 12, 13]
+
+
+@pytest.mark.long
+def test_very_many_of_a_key_that_come_back_unread_stand_in_its_order(log: Log, stream: str) -> None:
+    """More than one call gives back."""
+    log.run(append(stream, [message(n, key="kz"[n % 2]) for n in range(1, 3001)]))
+    log.run(groups.group_publish(stream, "g", Settings(ordered_by_key=True, ack_wait_ms=600_000)))
+    assert fetched(log, stream, "g") == [1, 2]
+    _, number = log.run(removals.purge(stream, below=2991, keep_ms=HOUR_MS, facts={}))
+    assert fetched(log, stream, "g") == [2991, 2992]
+    log.run(removals.undo(stream, number or 0))
+    log.run(groups.ack(stream, "g", "offsets", [1, 2, 2991, 2992]))
+    seen = in_turn(log, stream)
+    assert sorted(seen) == [*range(3, 2991), *range(2993, 3001)]
+    for parity in (0, 1):
+        of_key = [n for n in seen if n % 2 == parity]
+        assert of_key == sorted(of_key)

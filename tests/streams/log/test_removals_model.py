@@ -27,7 +27,7 @@ class Gone:
 
 @dataclass
 class Model:
-    """What is there, what can come back, and what the group has not been given."""
+    """What is there, what can come back, and what two groups have: one answers at once, one leaves messages out."""
 
     last: int = 0
     most: int | None = None
@@ -35,6 +35,8 @@ class Model:
     held: dict[int, bytes] = field(default_factory=dict)
     aside: dict[int, Gone] = field(default_factory=dict)
     unread: set[int] = field(default_factory=set)
+    untaken: set[int] = field(default_factory=set)
+    out: set[int] = field(default_factory=set)
 
     def limit(self) -> None:
         if self.most is not None and len(self.held) > self.most:
@@ -63,15 +65,16 @@ class Model:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(5))
 def test_no_sequence_of_removals_and_undos_tells_the_log_from_the_model(
     log: Log, make_stream: MakeStream, publish_settings: Publish, seed: int
 ) -> None:
     rng, model, stream = random.Random(seed), Model(), make_stream()
     log.run(groups.group_publish(stream, "g", Settings(max_ack_pending=100_000)))
+    log.run(groups.group_publish(stream, "slow", Settings(max_ack_pending=100_000, ack_wait_ms=HOUR_MS)))
     for _ in range(STEPS):
         match rng.choice(
-            ("publish", "publish", "delete", "aside", "purge", "undo", "limit", "drop", "fetch")
+            ("publish", "publish", "delete", "aside", "purge", "undo", "limit", "drop", "fetch", "take")
         ):
             case "publish":
                 bodies = [b"7" * rng.randint(1, 30) for _ in range(rng.randint(1, 12))]
@@ -81,6 +84,7 @@ def test_no_sequence_of_removals_and_undos_tells_the_log_from_the_model(
                     model.last += 1
                     model.held[model.last] = body
                     model.unread.add(model.last)
+                    model.untaken.add(model.last)
                 model.limit()
             case "delete" if model.held:
                 chosen = rng.sample(sorted(model.held), min(len(model.held), rng.randint(1, 5)))
@@ -118,19 +122,26 @@ def test_no_sequence_of_removals_and_undos_tells_the_log_from_the_model(
                 }
             case "fetch":
                 _fetch(log, stream, model, rng.randint(1, 20))
+            case "take":
+                _take(log, stream, model, rng)
         _compare(log, stream, model)
+        if rng.random() < 0.5:  # what is out is looked at now and then: a look moves what went
+            assert log.run(standing.inspect(stream, "slow")).ack_pending == len(model.out & model.held.keys())
 
 
 def _undo(log: Log, stream: str, model: Model, number: int, *, partial: bool) -> None:
     gone, left, later = model.aside[number], model.left_of(number), model.later_than(number)
     undo = removals.undo(stream, number, partial=partial)
-    if later or left == 0 or (left < len(gone.messages) and not partial):
+    is_enough = left == len(gone.messages) or (partial and (left > 0 or not gone.upto))
+    if later or not is_enough:
         with pytest.raises((errors.RemovedSince, errors.RemovalTaken, errors.RemovalNotFound)):
             log.run(undo)
         return
-    assert log.run(undo).messages <= left
+    held = set(model.held)
+    came = log.run(undo).messages
     model.held |= {each: body for each, body in gone.messages.items() if each >= model.limited}
     model.limit()
+    assert came == len(model.held) - len(held)
     del model.aside[number]
 
 
@@ -142,6 +153,18 @@ def _fetch(log: Log, stream: str, model: Model, limit: int) -> None:
     assert set(got) <= model.unread & model.held.keys()
     model.unread -= set(got)
     log.run(groups.ack(stream, "g", "offsets", got))
+
+
+def _take(log: Log, stream: str, model: Model, rng: random.Random) -> None:
+    """The group that answers only some of what it has out."""
+    found = log.run(groups.fetch(stream, "slow", limit=rng.randint(1, 20))).deliveries
+    got = {entries.position(each.entry)[0] for each in found}
+    assert got <= (model.untaken | model.out) & model.held.keys()
+    model.untaken -= got
+    model.out |= got
+    answered = rng.sample(sorted(model.out & model.held.keys()), len(model.out & model.held.keys()) // 3)
+    assert log.run(groups.ack(stream, "slow", "offsets", answered)) == len(answered)
+    model.out -= set(answered)
 
 
 def _compare(log: Log, stream: str, model: Model) -> None:

@@ -145,3 +145,16 @@ def test_what_an_earlier_removal_keeps_away_stays_away_when_a_later_one_is_undon
     assert log.run(standing.inspect(stream, "g")).ack_pending == 0
     log.run(removals.undo(stream, first or 0))
     assert log.run(standing.inspect(stream, "g")).ack_pending == len(earlier)
+
+
+def test_what_came_back_and_went_again_is_out_no_more(log: Log, stream: str) -> None:
+    """Both times nobody looks between coming back and going."""
+    fill(log, stream, 5)
+    log.run(groups.group_publish(stream, "g", Settings()))
+    log.run(groups.fetch(stream, "g", limit=5))
+    for _ in range(2):
+        _, number = log.run(removals.purge(stream, keep_ms=3_600_000, facts={}))
+        assert log.run(standing.inspect(stream, "g")).ack_pending == 0
+        log.run(removals.undo(stream, number or 0))
+    log.run(removals.purge(stream, keep_ms=3_600_000, facts={}))
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 0

@@ -94,8 +94,8 @@ local function aside_open(held, state, number)
   return record
 end
 
--- What retention of other kinds has to look at again.
+-- What others have to look at again: retention of other kinds, and groups what of it they have out.
 local function aside_look_again(state, first)
   if state.max_messages_per_key then state.indexed = 0 end
-  state.passed, state.turn = math.min(state.passed, first - 1), 0
+  state.passed, state.turn, state.removals = math.min(state.passed, first - 1), 0, state.removals + 1
 end

@@ -1,13 +1,16 @@
 -- What groups get back of what was removed for a while: out again, or not delivered yet. Needs state, gone, floor,
 -- members, group, order and aside.
 
--- Lets messages be delivered that a group has passed already: they wait for their turn, and it has come.
+-- Lets messages be delivered that a group has passed already, lowest first: they wait for their turn, or it has come.
+-- reader.after: of each key the last one that got its place back; set to what it is afterwards.
 local function aside_park(reader, group, entries)
   local order, ready, parked = nil, {}, {}
   if group.ordered == 1 and group.ack ~= 'none' then
     local keys = {}
     for _, entry in ipairs(entries) do if entry[2][7] == 'k' then keys[#keys + 1] = entry[2][8] end end
     order = order_open(reader.turns, keys)
+    for _, key in ipairs(keys) do order.after[key] = reader.after and reader.after[key] end
+    reader.after = order.after
   end
   for _, entry in ipairs(entries) do
     local offset = string.match(entry[1], '^(%d+)')
@@ -15,7 +18,7 @@ local function aside_park(reader, group, entries)
     if key then
       -- One that was not passed over meanwhile has its place still.
       local stayed = redis.call('HEXISTS', reader.turns, offset) == 1
-      if stayed then comes = order.ends[key].head == offset else comes = order_join(order, offset, key) end
+      if stayed then comes = order.ends[key].head == offset else comes = order_restore(order, reader, offset, key) end
     end
     parked[#parked + 1], parked[#parked + 2] = offset, offset
     if comes then ready[#ready + 1], ready[#ready + 2] = offset, offset end

@@ -7,7 +7,7 @@ local ORDER_AHEAD = 250000
 
 -- The lists of these keys, to be joined and then written.
 local function order_open(turns, keys)
-  local order = {turns = turns, ends = {}, nodes = {}}
+  local order = {turns = turns, ends = {}, nodes = {}, after = {}}
   if #keys == 0 then return order end
   local names = {}
   for n, key in ipairs(keys) do names[n] = 'k' .. key end
@@ -31,6 +31,35 @@ local function order_join(order, offset, key)
   order.nodes[list.tail] = offset .. ':' .. key
   list.tail, list.changed = offset, true
   return false
+end
+
+local function order_next(order, offset)
+  return string.match(order.nodes[offset] or redis.call('HGET', order.turns, offset) or '', '^%d*') or ''
+end
+
+-- Puts one that was never out, and lost its place when its turn was given on, before what waits for its key and came
+-- later; behind what the key has out. Offsets ascend. order.after: of each key the offset that the last one was put in as,
+-- where the next one's place is looked for. True when it may go out; who got the turn and did not go out gives it back.
+local function order_restore(order, reader, offset, key)
+  local list, before = order.ends[key], order.after[key]
+  if not list then
+    order.after[key] = offset
+    return order_join(order, offset, key)
+  end
+  if before and not (order.nodes[before] or redis.call('HEXISTS', order.turns, before) == 1) then before = nil end
+  local behind = before and order_next(order, before) or list.head
+  while behind ~= '' and (tonumber(behind) < tonumber(offset) or redis.call('ZSCORE', reader.pending, behind)) do
+    before, behind = behind, order_next(order, behind)
+  end
+  order.nodes[offset], order.after[key] = behind .. ':' .. key, offset
+  if behind == '' then list.tail, list.changed = offset, true end
+  if before then
+    order.nodes[before] = offset .. ':' .. key
+    return false
+  end
+  redis.call('ZREM', reader.ready, behind)
+  list.head, list.changed = offset, true
+  return true
 end
 
 local function order_write(order)
