@@ -1,6 +1,6 @@
 """One deed to several streams: what it would do, what must be typed first, and doing it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,16 +20,20 @@ from streams.services.messages import stream_purge
 from streams.services.streams import stream_change, stream_delete
 
 MOST = 100
-TOLERATED_PART, TOLERATED_MESSAGES = 0.1, 1000
-"""What may have come since the preview without asking again: so much of it, or so many messages."""
+TOLERATED_PART = 0.1
+"""So much of what was seen may have come since without asking again before streams are deleted."""
 
 DEEDS = ("purge", "delete", "label")
 
 
 class BulkForm(ConfirmForm):
-    """The confirmation, and for labels what to set; ``seen`` is how many messages the preview told of."""
+    """The confirmation, and for labels what to set.
+
+    ``seen`` is how many messages the preview told of, ``upto`` the last offset of each stream then.
+    """
 
     seen = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput())
+    upto = forms.JSONField(required=False, widget=forms.HiddenInput())
     label = forms.CharField(label=_("Label"), required=False, max_length=200)
     value = forms.CharField(
         label=_("Value"), required=False, max_length=500, help_text=_("Empty takes the label away.")
@@ -38,8 +42,16 @@ class BulkForm(ConfirmForm):
     def __init__(self, *args: Any, deed: str, streams: Sequence[Stream], **kwargs: Any) -> None:
         super().__init__(*args, phrase=phrase_for(streams), **kwargs)
         self.deed = deed
-        for name in ("label", "value") if deed != "label" else ("seen", "confirm"):
+        for name in ("label", "value") if deed != "label" else ("seen", "upto", "confirm"):
             self.fields.pop(name, None)
+
+    def clean_upto(self) -> dict[str, int]:
+        upto = self.cleaned_data["upto"] or {}
+        if not isinstance(upto, dict) or not all(
+            type(offset) is int and offset >= 0 for offset in upto.values()
+        ):
+            raise ValidationError(_("Expected the last offset of each stream."))
+        return upto
 
     def clean_label(self) -> str:
         label: str = self.cleaned_data["label"].strip()
@@ -77,9 +89,19 @@ class Preview:
     def groups(self) -> int:
         return sum(row.groups for row in self.rows)
 
-    def has_grown(self, *, seen: int) -> bool:
-        """Whether so much came since the preview that a person should be asked again."""
-        return self.messages > seen + max(TOLERATED_MESSAGES, seen * TOLERATED_PART)
+    @property
+    def upto(self) -> dict[str, int]:
+        """The last offset of each stream: what comes later was not seen."""
+        return {row.name: row.offset or 0 for row in self.rows}
+
+    def has_grown(self, *, deed: str, seen: int, upto: Mapping[str, int]) -> bool:
+        """Whether more would go than was seen, so that a person is to be asked again.
+
+        A purge takes what was seen and nothing that came later. Streams are deleted with that, too, up to a tenth more.
+        """
+        if deed == "purge":
+            return sum(_upto(row, upto.get(row.name)) for row in self.rows) > seen
+        return self.messages > seen * (1 + TOLERATED_PART)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +119,29 @@ def preview_of(caller: Caller, names: Sequence[str]) -> Preview:
     return Preview(rates.rows(list(found)))
 
 
-def done(preview: Preview, *, deed: str, actor: Actor, label: str = "", value: str = "") -> Outcome:
-    """Do it to each stream; one that refuses does not keep the others from it."""
+def _upto(row: StreamRow, last: int | None) -> int:
+    """How many messages a stream holds up to an offset, or one more for each that went from those behind it."""
+    messages, offset = row.messages or 0, row.offset or 0
+    return messages if last is None else messages - min(messages, max(0, offset - last))
+
+
+def done(
+    preview: Preview,
+    *,
+    deed: str,
+    actor: Actor,
+    upto: Mapping[str, int],
+    label: str = "",
+    value: str = "",
+) -> Outcome:
+    """Do it to each stream; one that refuses does not keep the others from it.
+
+    Args:
+        upto: the last offset of each stream that was seen: a purge takes nothing behind it.
+    """
     gone, count, refused = 0, 0, []
     act: dict[str, Callable[[StreamRow], int]] = {
-        "purge": lambda row: stream_purge(row.stream, actor=actor),
+        "purge": lambda row: stream_purge(row.stream, actor=actor, below=_behind(upto.get(row.name))),
         "delete": lambda row: _deleted(row, actor=actor),
         "label": lambda row: _labelled(row, label=label, value=value, actor=actor),
     }
@@ -112,6 +152,10 @@ def done(preview: Preview, *, deed: str, actor: Actor, label: str = "", value: s
         except Refusal as refusal:
             refused.append(f"{row.name}: {refusal.message}")
     return Outcome(count, gone, refused)
+
+
+def _behind(last: int | None) -> int | None:
+    return None if last is None else last + 1
 
 
 def _deleted(row: StreamRow, *, actor: Actor) -> int:

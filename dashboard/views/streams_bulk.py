@@ -32,17 +32,22 @@ def bulk(request: HttpRequest, caller: Caller) -> HttpResponse:
         request.POST if is_post else None,
         deed=deed,
         streams=preview.streams,
-        initial={"seen": preview.messages},
+        initial={"seen": preview.messages, "upto": preview.upto},
     )
     grown = False
     if is_post and form.is_valid():
-        grown = deed != "label" and preview.has_grown(seen=form.cleaned_data["seen"] or 0)
+        seen, upto = form.cleaned_data.get("seen") or 0, form.cleaned_data.get("upto") or {}
+        grown = deed != "label" and preview.has_grown(deed=deed, seen=seen, upto=upto)
         if not grown:
             label, value = (form.cleaned_data.get(name, "") for name in ("label", "value"))
-            outcome = bulk_deeds.done(preview, deed=deed, actor=caller.actor, label=label, value=value)
+            outcome = bulk_deeds.done(
+                preview, deed=deed, actor=caller.actor, upto=upto, label=label, value=value
+            )
             _tell(request, outcome, deed=deed)
             return redirect("dashboard:streams")
-        form = BulkForm(deed=deed, streams=preview.streams, initial={"seen": preview.messages})
+        form = BulkForm(
+            deed=deed, streams=preview.streams, initial={"seen": preview.messages, "upto": preview.upto}
+        )
     context = {
         "section": "streams",
         "caller": caller,

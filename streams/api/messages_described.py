@@ -124,6 +124,7 @@ COMPONENTS: Mapping[str, Schema] = {
         "properties": {
             "deleted": whole("How many messages."),
             "removal": whole("Its number, where it can be undone and something went."),
+            "ended": whole("The removal that became final before its time for it: a stream keeps a hundred."),
         },
         "required": ["deleted"],
     },

@@ -50,7 +50,8 @@ class RemovalsView(ApiView):
         "GET": Operation(
             id="removals_list",
             summary="What was purged or deleted and can be brought back, oldest first",
-            description="The last hundred removals: the next one makes the oldest final before its time.",
+            description="The last hundred removals: the next one makes the oldest final before its time, and its "
+            "answer and event say which (`ended`).",
             scope="read",
             answer=RemovalObject,
             many=True,

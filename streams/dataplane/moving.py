@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
 from streams import bearer
 from streams.dataplane.bodies import read_fields
 from streams.dataplane.context import Context
@@ -61,17 +63,17 @@ async def delete_message(context: Context, request: Request, name: str, offset: 
             known,
             request,
             kind="message.deleted",
-            after={"offsets": [wanted], "count": 1} | _told(number),
+            after={"offsets": [wanted], "count": 1} | _told(number, removed),
             messages=1,
             size=removed.bytes,
         )
         return removed
 
     try:
-        await context.directory.with_stream(grant, name, act, may="manage")
+        removed = await context.directory.with_stream(grant, name, act, may="manage")
     except LogError as error:
         raise refusal_of(error, stream=name) from None
-    return _deleted(1, number)
+    return _deleted(number, removed)
 
 
 async def purge(context: Context, request: Request, name: str) -> Response:
@@ -122,7 +124,8 @@ async def purge(context: Context, request: Request, name: str) -> Response:
             known,
             request,
             kind="stream.purged",
-            after={"messages": removed.messages, "bytes": removed.bytes, "asked": given} | _told(number),
+            after={"messages": removed.messages, "bytes": removed.bytes, "asked": given}
+            | _told(number, removed),
             messages=removed.messages,
             size=removed.bytes,
         )
@@ -134,7 +137,7 @@ async def purge(context: Context, request: Request, name: str) -> Response:
         raise
     except LogError as error:
         raise refusal_of(error, stream=name) from None
-    return _deleted(removed.messages, number)
+    return _deleted(number, removed)
 
 
 def _keep_ms(context: Context, grant: TokenGrant, given: Mapping[str, str]) -> int:
@@ -157,14 +160,13 @@ def _keep_ms(context: Context, grant: TokenGrant, given: Mapping[str, str]) -> i
     return 0
 
 
-def _told(number: int | None) -> dict[str, int]:
-    return {} if number is None else {"removal": number}
+def _told(number: int | None, removed: Removed) -> dict[str, int]:
+    told = {} if number is None else {"removal": number}
+    return told | {"ended": removed.ended} if removed.ended else told
 
 
-def _deleted(messages: int, number: int | None) -> Response:
-    if number is None:
-        return Response(b'{"deleted":%d}' % messages)
-    return Response(b'{"deleted":%d,"removal":%d}' % (messages, number))
+def _deleted(number: int | None, removed: Removed) -> Response:
+    return Response(msgspec.json.encode({"deleted": removed.messages} | _told(number, removed)))
 
 
 async def _check_empty(request: Request) -> None:

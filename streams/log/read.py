@@ -51,9 +51,9 @@ class Position:
     ids_widened_ms: int = 0
     kept: int = 0
 
-    def page(self, limit: int) -> int:
+    def page(self, limit: int, limit_bytes: int = ANSWER_LIMIT_BYTES) -> int:
         """How many entries may be asked for at once without passing the answer's size by much."""
-        return max(1, min(limit, PAGE, ANSWER_LIMIT_BYTES // max(1, self.widest)))
+        return max(1, min(limit, PAGE, limit_bytes // max(1, self.widest)))
 
 
 @dataclass(slots=True)
@@ -119,14 +119,19 @@ def forward(
     stop: int | None = None,
     wanted: Wanted | None = None,
     scan: Scan | None = None,
+    look: int = PAGE,
 ) -> Op[list[Entry]]:
-    """Visible messages from offset ``start`` (and below ``stop``) in offset order, at most ``limit`` wanted ones."""
+    """Visible messages from offset ``start`` (and below ``stop``) in offset order, at most ``limit`` wanted ones.
+
+    Args:
+        look: where some are wanted, at most so many are read at once.
+    """
     found: list[Entry] = []
     room = _ROOM
     next_offset = max(start, at.floor)
     last = at.last if stop is None else min(at.last, stop - 1)
     while next_offset <= last and len(found) < limit:
-        count = at.page(limit - len(found) if wanted is None else PAGE)
+        count = at.page(limit - len(found) if wanted is None else look)
         page = yield ("XRANGE", keys.log(stream_id), next_offset, last, "COUNT", count)
         away = yield from hidden(stream_id, at, page)
         for entry in page:

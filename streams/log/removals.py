@@ -59,7 +59,7 @@ def purge(
     yield from trim.expire(stream_id)
     while True:
         names = yield from _groups(stream_id)
-        messages, size, number, done = yield Script(
+        messages, size, number, ended, done = yield Script(
             "set_aside",
             [
                 keys.log(stream_id),
@@ -73,7 +73,7 @@ def purge(
             [mode, value, keep_ms, json.dumps(facts), *names],
         )
         if done:
-            return Removed(messages, size), number or None
+            return Removed(messages, size, ended), number or None
 
 
 def delete(
@@ -83,6 +83,7 @@ def delete(
     keep_ms: int,
     facts: Mapping[str, Any],
     denied_by: str = "deny_delete",
+    at_once: int = DELETE_SLICE,
 ) -> Op[tuple[Removed, int | None]]:
     """``trim.delete``, for ``keep_ms`` only; answers also the number of the removal, None where nothing went.
 
@@ -90,11 +91,11 @@ def delete(
         StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
     """
     yield from spent.retire_before_removal(stream_id)
-    messages = size = number = 0
-    slices = [offsets[n : n + DELETE_SLICE] for n in range(0, len(offsets), DELETE_SLICE)]
-    while slices:
+    messages = size = number = ended = 0
+    at_once, at = min(at_once, DELETE_SLICE), 0
+    while at < len(offsets):
         names = yield from _groups(stream_id)
-        went, went_bytes, number, done = yield Script(
+        went, went_bytes, took, ended_now, done = yield Script(
             "delete_aside",
             [
                 keys.log(stream_id),
@@ -107,12 +108,13 @@ def delete(
                 keys.went(stream_id),
                 *_of_groups(stream_id, names, *_OF_STANDING),
             ],
-            [denied_by, number, keep_ms, json.dumps(facts), len(names), *names, *slices[0]],
+            [denied_by, number, keep_ms, json.dumps(facts), len(names), *names, *offsets[at : at + at_once]],
         )
         if done:
             messages, size = messages + went, size + went_bytes
-            slices.pop(0)
-    return Removed(messages, size), number or None
+            number, ended = took, ended + ended_now
+            at += at_once
+    return Removed(messages, size, ended), number or None
 
 
 def purge_matching(
@@ -125,8 +127,17 @@ def purge_matching(
     keep: int | None = None,
 ) -> Op[tuple[Removed, int | None]]:
     """``trim.purge_matching``, for ``keep_ms`` only."""
-    found = yield from trim.matching_offsets(stream_id, wanted, below=below, keep=keep)
-    return (yield from delete(stream_id, found, keep_ms=keep_ms, facts=facts, denied_by="deny_purge"))
+    found = yield from trim.matching(stream_id, wanted, below=below, keep=keep)
+    return (
+        yield from delete(
+            stream_id,
+            found.offsets,
+            keep_ms=keep_ms,
+            facts=facts,
+            denied_by="deny_purge",
+            at_once=found.at_once,
+        )
+    )
 
 
 def removals(stream_id: str) -> Op[list[Aside]]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from streams.log import entries, keys, losses, read, spent
 from streams.log.client import Op, Pipeline, Script, Scripts
-from streams.log.entries import Entry
 from streams.log.errors import StoreFull, StreamLost, StreamNotFound
 
 PAGE = 30
@@ -20,16 +19,24 @@ AT_ONCE_S = 0.25
 DELETE_SLICE = 100
 """Messages that one call deletes, each looked for by itself."""
 
+LOOK, LOOK_BYTES = 250, 1 << 20
+"""What a purge by key reads at once, and the bytes of what one call of it deletes: others are answered in between."""
+
 HOLD_FOR_HISTORY_MS = 3_600_000
 """How long the history may keep a removed message from going physically."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Messages and bytes that are no longer visible."""
+    """Messages and bytes that are no longer visible.
+
+    Attributes:
+        ended: the removal that became final before its time, so that this one can be undone; 0: none did.
+    """
 
     messages: int
     bytes: int
+    ended: int = 0
 
 
 def purge(stream_id: str, *, below: int | None = None, keep: int | None = None) -> Op[Removed]:
@@ -204,18 +211,21 @@ def expire_before_limits(stream_ids: Iterable[str]) -> Op[None]:
                 yield from expire(stream_id)
 
 
-def delete(stream_id: str, offsets: Sequence[int], *, denied_by: str = "deny_delete") -> Op[Removed]:
+def delete(
+    stream_id: str, offsets: Sequence[int], *, denied_by: str = "deny_delete", at_once: int = DELETE_SLICE
+) -> Op[Removed]:
     """Delete single messages; offsets that hold none are passed over.
 
     Args:
         denied_by: the one-way switch that forbids it, ``deny_delete`` or, as part of a purge, ``deny_purge``.
+        at_once: so many in one call.
 
     Raises:
         StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
     """
     yield from spent.retire_before_removal(stream_id)
     messages = size = 0
-    for slice_ in _slices(offsets, DELETE_SLICE):
+    for slice_ in _slices(offsets, at_once):
         went = yield Script(
             "delete",
             [*keys.removing(stream_id), keys.expiry(stream_id)],
@@ -223,6 +233,14 @@ def delete(stream_id: str, offsets: Sequence[int], *, denied_by: str = "deny_del
         )
         messages, size = messages + went[0], size + went[1]
     return Removed(messages, size)
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """The offsets of messages that are wanted, and how many of them one call may delete."""
+
+    offsets: list[int]
+    at_once: int
 
 
 def purge_matching(
@@ -233,18 +251,18 @@ def purge_matching(
     keep: int | None = None,
 ) -> Op[Removed]:
     """Remove by hand the messages that are wanted: those below an offset, or all but the newest ``keep`` of them."""
-    found = yield from matching_offsets(stream_id, wanted, below=below, keep=keep)
-    return (yield from delete(stream_id, found, denied_by="deny_purge"))
+    found = yield from matching(stream_id, wanted, below=below, keep=keep)
+    return (yield from delete(stream_id, found.offsets, denied_by="deny_purge", at_once=found.at_once))
 
 
-def matching_offsets(
+def matching(
     stream_id: str,
     wanted: read.Wanted,
     *,
     below: int | None = None,
     keep: int | None = None,
-) -> Op[list[int]]:
-    """What ``purge_matching`` would remove.
+) -> Op[Matching]:
+    """What ``purge_matching`` would remove; nobody waits longer for a look than for a small batch.
 
     Raises:
         StreamNotFound, StreamSealed, OperationDenied: before the search.
@@ -252,18 +270,23 @@ def matching_offsets(
     yield from delete(stream_id, [0], denied_by="deny_purge")  # refused before a long search, not after it
     at = yield from read.position(stream_id)
     found: list[int] = []
-    start = at.floor
+    start, look = at.floor, at.page(LOOK, LOOK_BYTES)
+    scan = read.Scan(until_s=0)  # a look at a time: what was found is not held with its bodies
     while True:
-        page: list[Entry] = yield from read.forward(
-            stream_id, at, start, read.PAGE, stop=below, wanted=wanted
+        scan.stopped_at = None
+        page = yield from read.forward(
+            stream_id, at, start, look, stop=below, wanted=wanted, scan=scan, look=look
         )
-        if not page:
-            break
         found += [entries.position(entry)[0] for entry in page]
-        start = found[-1] + 1
+        if scan.stopped_at is not None:
+            start = scan.stopped_at
+        elif page:
+            start = found[-1] + 1
+        else:
+            break
     if keep:
         found = found[:-keep]
-    return found
+    return Matching(found, at.page(DELETE_SLICE, LOOK_BYTES))
 
 
 def _look(stream_id: str) -> Script:

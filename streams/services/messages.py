@@ -44,13 +44,13 @@ def message_delete(stream: Stream, *, offset: int, actor: Actor) -> None:
         removed,
         kind="message.deleted",
         actor=actor,
-        after={"offsets": [offset], "count": removed.messages},
+        after={"offsets": [offset], "count": removed.messages} | _ended(removed),
         summary=f"Message {offset} of {stream.name} was deleted.",
     )
 
 
-def stream_purge(stream: Stream, *, actor: Actor) -> int:
-    """Remove all messages of a stream; offsets go on and the committed offset stays.
+def stream_purge(stream: Stream, *, actor: Actor, below: int | None = None) -> int:
+    """Remove all messages of a stream, or those below an offset; offsets go on and the committed offset stays.
 
     Returns:
         How many messages went.
@@ -59,14 +59,15 @@ def stream_purge(stream: Stream, *, actor: Actor) -> int:
         Refusal: ``operation_denied`` where the stream forbids it.
     """
     log = store.log()
+    asked = {} if below is None else {"offset": str(below)}
     try:
         if settings.ENV.undo_s:
-            facts = {"kind": "stream.purged", "actor": actor.name}
+            facts = {"kind": "stream.purged", "actor": actor.name, "asked": asked}
             removed, _ = log.run(
-                removals.purge(stream.stream_id, keep_ms=settings.ENV.undo_s * 1000, facts=facts)
+                removals.purge(stream.stream_id, keep_ms=settings.ENV.undo_s * 1000, facts=facts, below=below)
             )
         else:
-            removed = log.run(trim.purge(stream.stream_id))
+            removed = log.run(trim.purge(stream.stream_id, below=below))
         log.run(stats.touch([stream.stream_id]))
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
@@ -75,10 +76,14 @@ def stream_purge(stream: Stream, *, actor: Actor) -> int:
         removed,
         kind="stream.purged",
         actor=actor,
-        after={"messages": removed.messages, "bytes": removed.bytes, "asked": {}},
+        after={"messages": removed.messages, "bytes": removed.bytes, "asked": asked} | _ended(removed),
         summary=f"{removed.messages} message{'s' * (removed.messages != 1)} of {stream.name} purged.",
     )
     return removed.messages
+
+
+def _ended(removed: Removed) -> dict[str, int]:
+    return {"ended": removed.ended} if removed.ended else {}
 
 
 @transaction.atomic

@@ -5,14 +5,17 @@ import io
 import re
 
 import pytest
+from django.http import HttpResponse
 from django.test import Client
 from django.utils.html import strip_tags
 
 from streams import selectors, store
+from streams.access import Actor
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Group, Stream
 from streams.services.streams import internal_stream
+from streams.services.undo import removal_undo
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.verdicts import judged
 
@@ -151,15 +154,74 @@ def test_several_production_streams_go_only_for_their_number(owner: Client, make
     assert names(owner) == []
 
 
-def test_what_has_grown_much_since_the_preview_is_asked_again(owner: Client, make_stream: MakeStream) -> None:
+def seen(page: HttpResponse) -> dict[str, str]:
+    """What a page of a deed sends back of what it showed."""
+    form = page.context["form"]  # type: ignore[attr-defined]
+    return {name: form[name].value() for name in ("seen", "upto")}
+
+
+def more(stream: Stream, count: int) -> None:
+    store.log().run(append(stream.stream_id, [NewMessage(id=f"more-{n}", body=b"1") for n in range(count)]))
+
+
+def test_a_purge_takes_what_was_seen_and_nothing_that_came_later(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    address = "/streams/_bulk/?do=purge&stream=a&stream=b"
+    streams = [make_stream(name, bodies=[b"1", b"2"]) for name in "ab"]
+    shown = seen(owner.get(address))
+    more(streams[1], 8)
+    assert owner.post(address, shown).status_code == 302
+    states = [selectors.stream_view(stream).state for stream in streams]
+    assert [(state.messages, state.first_offset) for state in states] == [(0, 3), (8, 3)]
+    (event, _) = selectors.events_latest(streams[0].workspace, limit=2)
+    assert (event.stream, event.after["messages"], event.after["asked"]) == ("b", 2, {"offset": "3"})
+
+
+@pytest.mark.parametrize("upto", ["", "{}"])
+def test_a_purge_that_does_not_say_what_was_seen_is_asked_again_for_one_message_more(
+    owner: Client, make_stream: MakeStream, upto: str
+) -> None:
     stream = make_stream("a", bodies=[b"1"])
-    messages = [NewMessage(id=f"more-{n}", body=b"1") for n in range(1001)]
-    store.log().run(append(stream.stream_id, messages[:1000]))
-    store.log().run(append(stream.stream_id, messages[1000:]))
-    answer = owner.post("/streams/_bulk/?do=purge&stream=a", {"seen": 1})
+    more(stream, 1)
+    answer = owner.post("/streams/_bulk/?do=purge&stream=a", {"seen": 1, "upto": upto})
     assert answer.status_code == 409
-    assert "This removes 1,002 messages" in answer.content.decode()
-    assert selectors.stream_view(stream).state.messages == 1002
+    assert "This removes 2 messages" in answer.content.decode()
+    assert selectors.stream_view(stream).state.messages == 2
+
+
+def test_what_was_brought_back_since_the_preview_is_asked_again(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    address = "/streams/_bulk/?do=purge&stream=a"
+    stream = make_stream("a", bodies=[b"1", b"2"])
+    owner.post(address, seen(owner.get(address)))
+    shown = seen(owner.get(address))
+    removal_undo(stream, 1, actor=Actor("ann"))
+    more(stream, 3)
+    again = owner.post(address, shown)
+    assert again.status_code == 409
+    assert owner.post(address, seen(again)).status_code == 302
+    assert selectors.stream_view(stream).state.messages == 0
+
+
+@pytest.mark.parametrize(("count", "status"), [(1, 302), (2, 409)])
+def test_a_tenth_more_than_was_seen_is_asked_again_before_a_stream_is_deleted(
+    owner: Client, make_stream: MakeStream, count: int, status: int
+) -> None:
+    address = "/streams/_bulk/?do=delete&stream=a"
+    stream = make_stream("a", bodies=[b"1"] * 10)
+    shown = seen(owner.get(address))
+    more(stream, count)
+    assert owner.post(address, shown).status_code == status
+    assert Stream.objects.filter(name="a").exists() is (status == 409)
+
+
+@pytest.mark.parametrize("upto", ["[1]", "{", '{"a": -1}', '{"a": true}', '{"a": "x"}', "7"])
+def test_what_no_page_sends_as_seen_is_refused(owner: Client, make_stream: MakeStream, upto: str) -> None:
+    stream = make_stream("a", bodies=[b"1"])
+    assert owner.post("/streams/_bulk/?do=purge&stream=a", {"seen": 1, "upto": upto}).status_code == 422
+    assert selectors.stream_view(stream).state.messages == 1
 
 
 def test_one_that_refuses_does_not_keep_the_others(owner: Client, make_stream: MakeStream) -> None:

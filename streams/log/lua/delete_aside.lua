@@ -14,7 +14,8 @@
 -- ARGV[4] facts: JSON, given back by who lists it
 -- ARGV[5] count: of the groups
 -- ARGV[6...] names: of the groups, in the order of their keys; then offsets, at most 1000
--- returns: messages and bytes that went, number of the removal or 0, 1; 0 at the end when these are not all groups
+-- returns: messages and bytes that went, number of the removal or 0, the one that ended for it or 0, 1; 0 at the end when these
+--   are not all groups
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
 -- include: state, gone, floor, group, removal, aside
 local log, meta, gone, aside, removals, groups = KEYS[1], KEYS[2], KEYS[3], KEYS[5], KEYS[6], KEYS[7]
@@ -30,16 +31,16 @@ if state[denial] == 1 then return redis.error_reply('OKMQ_DENIED ' .. denial) en
 local now = state_now(state)
 raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
 local standing, positions = aside_positions(groups, names, KEYS, 9)
-if not standing then return {0, 0, 0, 0} end
+if not standing then return {0, 0, 0, 0, 0} end
 
-local removal, first = removal_begin(), state.last + 1
+local removal, first, ended = removal_begin(), state.last + 1, 0
 for n = 6 + count, #ARGV do
   local offset = tonumber(ARGV[n])
   local entry = offset >= state.floor and redis.call('XRANGE', log, ARGV[n], ARGV[n])[1]
   if entry and entry_visible(gone, state, now, entry) then
     local size, key = #entry[2][4], entry[2][7] == 'k' and entry[2][8]
     state.hidden = 1
-    if number == 0 then number = aside_begin(removals, state, keep_ms, facts, positions) end
+    if number == 0 then number, ended = aside_begin(removals, state, keep_ms, facts, positions) end
     gone_add_run(gone, removal.sums, state.floor, offset, offset, size, true)
     removal_count(stream, state, removal, offset, size, key)
     first = math.min(first, offset)
@@ -60,4 +61,4 @@ if removal.messages > 0 then
 end
 removal_end(stream, state, removal)
 state_save(meta, state)
-return {removal.messages, removal.bytes, number, 1}
+return {removal.messages, removal.bytes, number, ended, 1}

@@ -11,7 +11,8 @@
 -- ARGV[3] keep_ms: how long it can be undone
 -- ARGV[4] facts: JSON, given back by who lists it
 -- ARGV[5...] names: of the groups, in the order of their keys
--- returns: messages and bytes that went, number of the removal or 0, 1; 0 at the end when these are not all groups
+-- returns: messages and bytes that went, number of the removal or 0, the one that ended for it or 0, 1; 0 at the end when these
+--   are not all groups
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
 -- include: state, gone, floor, group, removal, aside
 local log, meta, gone, removals, groups, scratch = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -24,19 +25,19 @@ if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
 if state.deny_purge == 1 then return redis.error_reply('OKMQ_DENIED deny_purge') end
 raise_floor(log, gone, state, floor_by_limits(log, gone, state, state_now(state)))
 local standing, positions = aside_positions(groups, names, KEYS, 7)
-if not standing then return {0, 0, 0, 0} end
+if not standing then return {0, 0, 0, 0, 0} end
 
 local first, cum, kept = state.floor, state.floor_cum, state.kept
 local target = mode == 'below' and value or floor_keeping(gone, state, value)
 local messages, bytes = raise_floor(log, gone, state, target)
-local number = 0
+local number, ended = 0, 0
 if messages > 0 then
-  number = aside_begin(removals, state, keep_ms, facts, positions)
   state.kept = kept > 0 and math.min(kept, first) or first
+  number, ended = aside_begin(removals, state, keep_ms, facts, positions)
   for _, group in ipairs(standing) do aside_keep_parked(group, first, state.floor - 1, scratch) end
   redis.call('HSET', removals, number .. ':first', string.format('%.0f', first), number .. ':upto',
     string.format('%.0f', state.floor), number .. ':cum', string.format('%.0f', cum), number .. ':messages',
     string.format('%.0f', messages), number .. ':bytes', string.format('%.0f', bytes))
 end
 state_save(meta, state)
-return {messages, bytes, number, 1}
+return {messages, bytes, number, ended, 1}

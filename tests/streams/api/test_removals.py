@@ -4,7 +4,7 @@ import pytest
 
 from streams import selectors, store
 from streams.access import Actor
-from streams.log import keys
+from streams.log import keys, removals
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Event, Stream
@@ -50,6 +50,20 @@ def test_what_a_limit_has_taken_is_said_and_the_rest_can_be_had(owner: Api, stre
     refused = owner.post(f"{PATH}1/undo")
     assert (refused.status_code, code(refused)) == (409, "removal_taken")
     assert owner.post(f"{PATH}1/undo", {"partial": True}).json()["messages"] == 4
+
+
+def test_a_removal_that_ends_before_its_time_is_named_by_the_one_that_ended_it(
+    owner: Api, stream: Stream
+) -> None:
+    store.log().run(append(stream.stream_id, [NewMessage(id=f"n{n}", body=b"1") for n in range(101)]))
+    for offset in range(11, 110):
+        messages.message_delete(stream, offset=offset, actor=Actor("ann"))
+    assert "ended" not in Event.objects.latest("pk").after
+    messages.message_delete(stream, offset=110, actor=Actor("ann"))
+    assert Event.objects.latest("pk").after == {"offsets": [110], "count": 1, "ended": 1}
+    store.log().run(removals.end(stream.stream_id))
+    messages.stream_purge(stream, actor=Actor("ann"))
+    assert Event.objects.latest("pk").after["ended"] == 2
 
 
 def test_of_two_the_later_one_is_named(owner: Api, stream: Stream) -> None:

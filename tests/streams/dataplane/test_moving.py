@@ -136,6 +136,16 @@ def test_a_purge_for_a_while_says_its_number_and_one_for_good_does_not(
     assert client.delete(stream.messages).json() == {"deleted": 2}
 
 
+def test_a_removal_says_which_one_it_has_made_final_before_its_time(
+    client: httpx.Client, stream: Stream
+) -> None:
+    fill(client, stream, 102)
+    for offset in range(1, 101):
+        assert "ended" not in client.delete(f"{stream.messages}/{offset}", params={"undo": "true"}).json()
+    told = client.delete(f"{stream.messages}/101", params={"undo": "true"}).json()
+    assert told == {"deleted": 1, "removal": 101, "ended": 1}
+
+
 @pytest.mark.parametrize(("undo_s", "unasked"), [(3600, 200), (0, 403)])
 def test_where_only_an_admin_removes_for_good_the_removals_of_others_can_be_undone(
     valkey: str, token_for: Callable[..., str], stream: Stream, undo_s: int, unasked: int

@@ -337,10 +337,23 @@ def test_the_history_may_copy_what_can_come_back(log: Log, make_stream: MakeStre
 
 
 def test_a_stream_takes_a_hundred_removals_and_then_ends_the_oldest(log: Log, stream: str) -> None:
-    fill(log, stream, 102)
-    for offset in range(1, 102):
-        delete(log, stream, offset)
+    fill(log, stream, 103)
+    ended = [
+        log.run(removals.delete(stream, [offset], keep_ms=60_000, facts={}))[0].ended
+        for offset in range(1, 102)
+    ]
+    assert ended == [0] * 100 + [1]
     assert [each.number for each in log.run(removals.removals(stream))] == list(range(2, 102))
+    log.run(removals.end(stream))
+    assert log.run(removals.purge(stream, below=103, keep_ms=60_000, facts={}))[0].ended == 2
+
+
+def test_the_oldest_of_a_hundred_that_something_else_has_ended_is_not_named(log: Log, stream: str) -> None:
+    fill(log, stream, 103)
+    for offset in range(1, 101):
+        delete(log, stream, offset)
+    log.run(trim.purge(stream, below=2))
+    assert log.run(removals.delete(stream, [101], keep_ms=60_000, facts={}))[0].ended == 0
 
 
 def test_a_removed_stream_leaves_nothing_of_them(log: Log, stream: str, unique: str) -> None:

@@ -1,10 +1,12 @@
 import random
+from typing import Any
 
 import pytest
 
-from streams.log import config, errors, groups, keys, meta, removals, stats, trim
+from streams.log import config, entries, errors, groups, keys, meta, removals, stats, trim
 from streams.log.append import append
-from streams.log.client import Log
+from streams.log.client import Log, Script
+from streams.log.entries import Entry
 from streams.log.groups import Settings
 from streams.log.read import after_committed
 from tests.streams.log.conftest import MakeStream, Publish
@@ -91,6 +93,57 @@ def test_a_key_pattern_purges_what_matches(log: Log, stream: str) -> None:
 
     assert log.run(trim.purge_matching(stream, odd, keep=1)).messages == 3
     assert offsets(log, stream) == [2, 4, 6, 7]
+
+
+class Watched(Log):
+    """Notes the bytes that each answer brings, and how many offsets each call deletes."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.answered_bytes: list[int] = []
+        self.deleted: list[int] = []
+
+    def _send(self, command: Any) -> Any:
+        reply = super()._send(command)
+        if isinstance(command, Script) and command.name in ("delete", "delete_aside"):
+            self.deleted.append(sum(str(each).isdigit() for each in command.args))
+        elif isinstance(command, tuple) and command[0] == "XRANGE":
+            self.answered_bytes.append(sum(len(entry[1][3]) for entry in reply))
+        return reply
+
+
+@pytest.mark.parametrize("aside", [False, True])
+def test_a_purge_by_key_looks_at_and_deletes_no_more_at_once_than_others_can_wait_for(
+    redis_url: str, log: Log, make_stream: MakeStream, aside: bool
+) -> None:
+    stream, watched = make_stream(max_message_bytes=300_000), Watched(redis_url)
+    of = {n: "ab"[n % 3 == 0] for n in range(1, 31)}
+    log.run(append(stream, [message(n, key=key, body=b"7" * 300_000) for n, key in of.items()]))
+
+    def is_a(entry: Entry) -> bool:
+        return entries.key(entry) == b"a"
+
+    if aside:
+        removed, _ = watched.run(removals.purge_matching(stream, is_a, keep_ms=60_000, facts={}, keep=2))
+    else:
+        removed = watched.run(trim.purge_matching(stream, is_a, keep=2))
+    watched.close()
+    assert (removed.messages, offsets(log, stream)) == (18, [*range(3, 28, 3), 28, 29, 30])
+    assert max(watched.answered_bytes) <= trim.LOOK_BYTES
+    assert sum(watched.answered_bytes) <= 31 * 300_000
+    assert max(watched.deleted) <= 3 + 4 * aside  # other numbers among its arguments
+
+
+def test_a_purge_by_key_comes_through_many_that_are_not_wanted(log: Log, stream: str) -> None:
+    for first in range(1, 2001, 1000):
+        log.run(append(stream, [message(n, key=f"k{n % 700}") for n in range(first, first + 1000)]))
+
+    def seldom(entry: Entry) -> bool:
+        return entries.key(entry) in (b"k1", b"k2")
+
+    assert log.run(trim.matching(stream, seldom, below=1402)).offsets == [1, 2, 701, 702, 1401]
+    assert log.run(trim.matching(stream, seldom, keep=1)).offsets == [1, 2, 701, 702, 1401]
+    assert log.run(trim.purge_matching(stream, seldom)).messages == 6
 
 
 @pytest.mark.parametrize("switch", ["deny_purge", "sealed"])

@@ -55,19 +55,24 @@ local function aside_keep_parked(group, first, stop, scratch)
   redis.call('DEL', scratch)
 end
 
--- Begins a removal; none ends before an older one. Where there are too many the oldest ends. Returns number and end.
+-- Begins a removal; none ends before an older one. Where there are too many the oldest ends. Returns its number, and the one
+-- that ended for it before its time or 0.
 local function aside_begin(removals, state, keep_ms, facts, positions)
-  local ends, oldest, count = state_now(state) + keep_ms, nil, 0
-  for number, each in pairs(aside_load(removals)) do
+  local now, held, oldest, count, ended = state_now(state), aside_load(removals), nil, 0, 0
+  local ends = now + keep_ms
+  for number, each in pairs(held) do
     ends, count = math.max(ends, each['until']), count + 1
     if not oldest or number < oldest then oldest = number end
   end
-  if count >= ASIDE_MOST then redis.call('HSET', removals, oldest .. ':until', 0) end
+  if count >= ASIDE_MOST then
+    if held[oldest]['until'] > now and aside_stays(state, held[oldest].first) then ended = oldest end
+    redis.call('HSET', removals, oldest .. ':until', 0)
+  end
   local number = redis.call('HINCRBY', removals, 'last', 1)
   redis.call('HSET', removals, number .. ':facts', facts, number .. ':groups', positions, number .. ':until',
     string.format('%.0f', ends), number .. ':first', string.format('%.0f', state.last + 1), number .. ':upto', 0,
     number .. ':cum', 0, number .. ':messages', 0, number .. ':bytes', 0)
-  return number
+  return number, ended
 end
 
 local function aside_forget(removals, number)
