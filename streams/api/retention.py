@@ -55,6 +55,12 @@ class RetentionPreview(serializers.Serializer[Any]):
         help_text="False while messages that have to be looked at are still being counted; more may go then."
     )
     counted = serializers.FloatField(help_text="Which part of them was, 0 to 1.")
+    reason = serializers.ChoiceField(
+        choices=["counting", "too_many_keys"],
+        allow_null=True,
+        help_text="Why it is not complete: null where it is; `counting` will be over; `too_many_keys` stays so "
+        "(over two million).",
+    )
 
 
 class LimitReached(serializers.Serializer[Any]):
@@ -171,5 +177,6 @@ class RetentionPreviewView(ApiView):
             "as_of": found.as_of,
             "complete": found.is_complete,
             "counted": round(found.counted, 3),
+            "reason": found.reason,
         }
         return Response(RetentionPreview(told).data)

@@ -42,6 +42,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
         as_of: the last offset when this was counted.
         is_complete: whether everything was counted; where it was not, more may go than is said.
         counted: which part of the messages that have to be looked at was, 0 to 1.
+        has_many_keys: whether it stays so: there are more keys than are counted.
     """
 
     messages: int
@@ -52,6 +53,14 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     as_of: int
     is_complete: bool
     counted: float = 1.0
+    has_many_keys: bool = False
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is not complete: ``counting`` or ``too_many_keys``."""
+        if self.is_complete:
+            return None
+        return "too_many_keys" if self.has_many_keys else "counting"
 
 
 class _Floors(msgspec.Struct, frozen=True, array_like=True):
@@ -163,6 +172,7 @@ def _told(
         as_of=floors.last,
         is_complete=looked is None or looked.is_complete,
         counted=1.0 if looked is None or looked.is_complete else looked.part,
+        has_many_keys=looked is not None and looked.census.is_full,
     )
 
 

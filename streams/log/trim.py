@@ -271,9 +271,8 @@ def matching(
     at = yield from read.position(stream_id)
     found: list[int] = []
     start, look = at.floor, at.page(LOOK, LOOK_BYTES)
-    scan = read.Scan(until_s=0)  # a look at a time: what was found is not held with its bodies
     while True:
-        scan.stopped_at = None
+        scan = read.Scan(until_s=0)  # one look: what was found is not held with its bodies
         page = yield from read.forward(
             stream_id, at, start, look, stop=below, wanted=wanted, scan=scan, look=look
         )

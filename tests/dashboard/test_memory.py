@@ -89,7 +89,7 @@ def test_while_their_server_is_away_a_deed_on_several_streams_is_done_to_the_oth
     away = make_stream(unique, bodies=[b"1"], storage="memory")
     kept = make_stream(f"{unique}-kept", bodies=[b"1", b"2"])
     request.getfixturevalue("away")
-    outcome = bulk.done(bulk.Preview(rates.rows([away, kept])), deed="purge", actor=SYSTEM)
+    outcome = bulk.done(bulk.Preview(rates.rows([away, kept])), deed="purge", actor=SYSTEM, upto={})
     assert (outcome.streams, outcome.messages) == (1, 2)
     assert outcome.refused == [f"{unique}: The message store does not answer; try again."]
 

@@ -9,7 +9,7 @@ from django.test import Client
 from dashboard.quantities import parse_duration, parse_size, written_duration, written_size
 from streams import health, store
 from streams.access import SYSTEM
-from streams.log import healths, standing, stats
+from streams.log import census, healths, standing, stats
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Stream
@@ -145,6 +145,17 @@ def test_an_effect_that_is_not_complete_says_so_and_is_when_it_was_counted(
     with counting(settings.ENV.redis_url, tmp_path):
         until(lambda: "9 messages (9 B) go now." in owner.get(PAGE, asked).content.decode())
         assert "Not all messages" not in owner.get(PAGE, asked).content.decode()
+
+
+def test_an_effect_that_will_not_be_complete_says_why(
+    owner: Client, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(census, "MOST_KEYS", 1)
+    store.log().run(append(stream.stream_id, [NewMessage(id=f"k{n}", body=b"1", key=f"k{n}") for n in "abc"]))
+    text = owner.get(PAGE, {**OPEN, "max_messages_per_key": "1"}).content.decode()
+    assert "The stream has more keys than are counted (two million)" in text
+    assert "Look again" not in text
+    assert 'name="confirm"' in text
 
 
 def watched(stream: Stream, name: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streams import store
-from streams.log import groups, trim
+from streams.log import census, groups, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Stream, Workspace
@@ -42,6 +42,7 @@ def test_it_says_what_would_go_and_of_which_group(owner: Api, stream: Stream) ->
         "as_of": 10,
         "complete": True,
         "counted": 1.0,
+        "reason": None,
     }
     assert owner.get("streams/orders").json()["messages"] == 10
 
@@ -52,6 +53,15 @@ def test_what_is_saved_afterwards_is_what_it_said(owner: Api, stream: Stream) ->
     saved = owner.patch("streams/orders", limits).json()
     assert told["messages"] == 10 - saved["messages"]
     assert (told["bytes"], told["first_offset"]) == (20 - saved["bytes"], saved["first_offset"])
+
+
+def test_one_of_more_keys_than_are_counted_says_that_it_will_not_be_complete(
+    owner: Api, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(census, "MOST_KEYS", 1)
+    told = owner.post(PATH, {"max_messages_per_key": 1}).json()
+    assert (told["complete"], told["reason"]) == (False, "too_many_keys")
+    assert owner.post(PATH, {"max_messages": 1}).json()["reason"] is None
 
 
 def test_an_empty_body_asks_about_the_limits_as_they_are(owner: Api, stream: Stream) -> None:
