@@ -48,6 +48,13 @@ def main() -> int:
         help="messages under the previews of retention (default: a million)",
     )
     parser.add_argument(
+        "--browsed",
+        type=int,
+        default=pages.MESSAGES,
+        metavar="N",
+        help="messages of the stream whose pages are asked for (default: a million)",
+    )
+    parser.add_argument(
         "--live", type=float, default=2.0, metavar="MINUTES", help="how long pages stay open (default: 2)"
     )
     parser.add_argument("--list", action="store_true", help="tell their names and end")
@@ -58,11 +65,7 @@ def main() -> int:
             folder = Path(name)
             ours = stack.enter_context(product(folder))
             meant = partial(_meant, words)
-            scenes = [
-                scene
-                for scene in _scenes(ours, seconds=asked.seconds, previewed=asked.previewed, live=asked.live)
-                if meant(scene.name)
-            ]
+            scenes = [scene for scene in _scenes(ours, asked) if meant(scene.name)]
             loads = all_loads(ours, folder, stack, seconds=asked.seconds, meant=meant)
             if asked.list:
                 print("\n".join([load.name for load in loads] + [scene.name for scene in scenes]))
@@ -75,20 +78,21 @@ def main() -> int:
         return 1
 
 
-def _scenes(ours: Product, *, seconds: float, previewed: int, live: float) -> list[Scene]:
+def _scenes(ours: Product, asked: argparse.Namespace) -> list[Scene]:
     """Those that leave little behind first."""
+    seconds = asked.seconds
     return [
         Scene("memory", partial(store_load.memory, ours)),
         Scene("pending", partial(group_load.many_pending, ours)),
         Scene("groups", partial(group_load.many_groups, ours, seconds=seconds)),
         Scene("purge", partial(purge.purge, ours)),
         Scene("expiry", partial(expiry.expiry, ours)),
-        Scene("preview", partial(preview.preview, ours, messages=previewed)),
+        Scene("preview", partial(preview.preview, ours, messages=asked.previewed)),
         Scene("parked polls", partial(parked.parked_polls, ours)),
         Scene("many streams", partial(crowd.crowd, ours, seconds=seconds)),
         Scene("browsers", partial(browsers.browsers, ours)),
-        Scene("live pages", partial(live_pages.live_pages, ours, minutes=live)),
-        Scene("console", partial(pages.pages, ours)),
+        Scene("live pages", partial(live_pages.live_pages, ours, minutes=asked.live)),
+        Scene("console", partial(pages.pages, ours, messages=asked.browsed)),
     ]
 
 

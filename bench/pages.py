@@ -17,6 +17,7 @@ from bench.store_load import fill
 STREAMS = 10_000
 GROUPS = 1_000
 MESSAGES = 1_000_000
+KEYS = 1_000
 LOOKS = 9
 ANSWERED_MS = 300
 FIRST_LOAD_KB = 150
@@ -33,6 +34,11 @@ PAGES = (
     "/streams/_bulk/?do=purge&stream={stream}",
     "/streams/{stream}/",
     "/streams/{stream}/?start=time&at=1+min+ago",
+    "/streams/{stream}/?start=oldest",
+    "/streams/{stream}/?start=offset&at={middle}",
+    "/streams/{stream}/?start=id&at={middle:015d}",
+    "/streams/{stream}/?key=key.7",
+    "/streams/{stream}/?key=no.such.key",
     "/streams/{stream}/?match=no-such-text",
     "/streams/{stream}/messages/{middle}/",
     "/streams/{stream}/tail/",
@@ -115,7 +121,7 @@ def pages(ours: Product, *, messages: int = MESSAGES) -> list[Figure]:
     """Every page of a stream with all the messages and all the groups, among many streams."""
     made = [stream for _ in range(0, STREAMS, 1000) for stream in ours.streams(1000)]
     stream, stream_id = made[0]
-    fill(ours.redis_url, stream_id, messages=messages)
+    fill(ours.redis_url, stream_id, messages=messages, keys=KEYS)
     for number in range(GROUPS):
         ours.ask("POST", f"/streams/{stream}/groups/", {"name": f"group-{number:04d}"})
     ours.ask("POST", f"/streams/{stream}/groups/group-0000/fetch", {"limit": 1000, "wait": 0})

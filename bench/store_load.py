@@ -31,13 +31,15 @@ def direct_append(url: str, stream_id: str, *, batch: int, seconds: float, watch
     return watch.measured(stored)
 
 
-def fill(url: str, stream_id: str, *, messages: int) -> None:
-    """Append so many messages, for reads."""
+def fill(url: str, stream_id: str, *, messages: int, keys: int = 0) -> None:
+    """Append so many messages, for reads; with so many keys in turns, or none."""
     log = Log(url)
     for first in range(0, messages, 1000):
-        log.run(
-            append(stream_id, [NewMessage(id=f"{n:015d}", body=BODY) for n in range(first, first + 1000)])
-        )
+        batch = [
+            NewMessage(id=f"{n:015d}", body=BODY, key=f"key.{n % keys}" if keys else None)
+            for n in range(first, min(first + 1000, messages))
+        ]
+        log.run(append(stream_id, batch))
     log.close()
 
 

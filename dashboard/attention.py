@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from dashboard import formats
 from dashboard.group_rows import DOTS
 from dashboard.stream_rows import StreamRow
 from streams.selectors import JudgedGroup
@@ -12,6 +14,8 @@ from streams.upkeep.processes import ProcessStatus
 
 # A restart is worth a word for a while, not for ever.
 RESTART_TOLD_FOR_S = 3600
+ALIKE_SHOWN = 3
+"""Of so many groups of a stream with the same trouble each has a row; more are one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +71,34 @@ def _of_streams(rows: Sequence[StreamRow]) -> list[Concern]:
 
 
 def _of_groups(groups: Sequence[JudgedGroup]) -> list[Concern]:
+    """One a group; where several of a stream have the same trouble, one for all of them, in place of the worst."""
+    alike: dict[tuple[str, str], list[JudgedGroup]] = {}
+    for group in groups:
+        alike.setdefault((group.stream, group.verdict.status), []).append(group)
     return [
-        Concern(
-            "bad" if DOTS[group.verdict.status] == "bad" else "warn",
-            f"Group {group.name} of {group.stream} is {group.verdict.status}: {group.verdict.reason}",
-            reverse("dashboard:group", args=[group.stream, group.name]),
-        )
-        for group in groups
+        concern
+        for same in alike.values()
+        for concern in ([_folded(same)] if len(same) > ALIKE_SHOWN else map(_of_group, same))
     ]
+
+
+def _of_group(group: JudgedGroup) -> Concern:
+    return Concern(
+        _level(group),
+        f"Group {group.name} of {group.stream} is {group.verdict.status}: {group.verdict.reason}",
+        reverse("dashboard:group", args=[group.stream, group.name]),
+    )
+
+
+def _folded(groups: Sequence[JudgedGroup]) -> Concern:
+    worst, status = groups[0], groups[0].verdict.status
+    count = formats.count(len(groups))
+    return Concern(
+        _level(worst),
+        f"{count} groups of {worst.stream} are {status}; the worst, {worst.name}: {worst.verdict.reason}",
+        reverse("dashboard:stream_groups", args=[worst.stream]) + f"?{urlencode({'status': status})}",
+    )
+
+
+def _level(group: JudgedGroup) -> str:
+    return "bad" if DOTS[group.verdict.status] == "bad" else "warn"

@@ -43,6 +43,7 @@ class StreamSampled:
     duplicates: int
     rate_in: float
     bytes_in: float
+    rate_out: float
     first_ms: int | None
     last_ms: int | None
 
@@ -72,6 +73,7 @@ class OverviewSampled:
     bytes: int
     rate_in: float
     bytes_in: float
+    rate_out: float
     last_ms: int | None
 
     @property
@@ -227,7 +229,7 @@ async def _heard(events: Sequence[Event]) -> list[Event]:
 
 
 def stream_sampled(
-    view: StreamView, *, at_ms: int, rate_in: float = 0.0, bytes_in: float = 0.0
+    view: StreamView, *, at_ms: int, rate_in: float = 0.0, bytes_in: float = 0.0, rate_out: float = 0.0
 ) -> StreamSampled:
     """The event that tells how a stream stands; ``at_ms`` is from before it was looked at, as in a sample."""
     state = view.state
@@ -245,6 +247,7 @@ def stream_sampled(
         duplicates=state.duplicates,
         rate_in=rate_in,
         bytes_in=bytes_in,
+        rate_out=rate_out,
         first_ms=state.first_ms,
         last_ms=state.last_ms,
     )

@@ -126,6 +126,7 @@ def _sum(workspace_id: int, events: Sequence[StreamSampled], *, at_ms: int, beat
         bytes=sum(event.bytes for event in events),
         rate_in=sum(event.rate_in for event in moving),
         bytes_in=sum(event.bytes_in for event in moving),
+        rate_out=sum(event.rate_out for event in moving),
         last_ms=max((event.last_ms for event in events if event.last_ms), default=None),
     )
 

@@ -6,6 +6,7 @@ A second without a sample is a second in which nothing moved: the worker samples
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from dashboard import formats
 from dashboard.lately import CARRY_S, SHARED_S, SPAN_S, Moved, samples
@@ -16,6 +17,8 @@ from streams.models import Stream, Workspace
 from streams.selectors import METRICS_STREAM
 
 LIVE_CHART_S = 15 * 60
+AT_REST = Moved(at_s=0.0, rate_in=0.0, bytes_in=0.0, rate_out=0.0)
+"""What a stream without a sample has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,7 @@ class Minute:
 
     label: str
     rate_in: float
+    rate_out: float
     bytes_in: float
 
 
@@ -33,11 +37,17 @@ class Series:
 
     times: list[float]
     rate_in: list[float]
+    rate_out: list[float]
     bytes_in: list[float]
 
     @property
     def seed(self) -> dict[str, list[float]]:
-        return {"times": self.times, "rate_in": self.rate_in, "bytes_in": self.bytes_in}
+        return {
+            "times": self.times,
+            "rate_in": self.rate_in,
+            "rate_out": self.rate_out,
+            "bytes_in": self.bytes_in,
+        }
 
     @property
     def by_minute(self) -> list[Minute]:
@@ -46,18 +56,15 @@ class Series:
             return []
         minutes = []
         last = int(self.times[-1])
-        rates = per_second(
-            list(zip(self.times, self.rate_in, strict=True)), until_s=last, seconds=LIVE_CHART_S
-        )
-        sizes = per_second(
-            list(zip(self.times, self.bytes_in, strict=True)), until_s=last, seconds=LIVE_CHART_S
-        )
+        told = [
+            per_second(list(zip(self.times, rates, strict=True)), until_s=last, seconds=LIVE_CHART_S)
+            for rates in (self.rate_in, self.rate_out, self.bytes_in)
+        ]
         first = last - LIVE_CHART_S + 1
         for start in range(last // 60 * 60, first, -60):
             inside = slice(max(0, start - first), start - first + 60)
-            seconds = len(rates[inside])
             label = formats.clock(int(start) * 1000)[11:16]
-            minutes.append(Minute(label, sum(rates[inside]) / seconds, sum(sizes[inside]) / seconds))
+            minutes.append(Minute(label, *(fmean(each[inside]) for each in told)))
         return minutes
 
 
@@ -70,6 +77,7 @@ class Totals:
     messages: int
     bytes: int
     rate_in: float
+    rate_out: float
     bytes_in: float
     last_ms: int | None
 
@@ -100,25 +108,26 @@ def workspace_series(workspace: Workspace, *, now_s: float | None = None) -> Ser
     """The sum over a workspace's streams; silence is drawn as nought."""
     now_s = time.time() if now_s is None else now_s
     since_s = max(now_s - LIVE_CHART_S, _sampled_since_s())
-    series = Series([], [], [])
+    series = Series([], [], [], [])
 
-    def add(at_s: float, rate_in: float, bytes_in: float) -> None:
+    def add(at_s: float, rate_in: float = 0.0, rate_out: float = 0.0, bytes_in: float = 0.0) -> None:
         series.times.append(at_s)
         series.rate_in.append(rate_in)
+        series.rate_out.append(rate_out)
         series.bytes_in.append(bytes_in)
 
-    add(since_s, 0.0, 0.0)
+    add(since_s)
     for flow in selectors.flow_of(workspace):
         at_s = flow.at_ms / 1000
         if at_s < since_s:
             continue
         if at_s - series.times[-1] > CARRY_S:
-            add(series.times[-1] + 1, 0.0, 0.0)
-            add(at_s - 1, 0.0, 0.0)
-        add(at_s, flow.rate_in, flow.bytes_in)
+            add(series.times[-1] + 1)
+            add(at_s - 1)
+        add(at_s, flow.rate_in, flow.rate_out, flow.bytes_in)
     if now_s - series.times[-1] > CARRY_S:
-        add(series.times[-1] + 1, 0.0, 0.0)
-        add(now_s, 0.0, 0.0)
+        add(series.times[-1] + 1)
+        add(now_s)
     return series
 
 
@@ -142,7 +151,10 @@ def _rates(points: Sequence[Moved], *, now_s: float) -> Rates:
     )
     if now_s - points[-1].at_s > CARRY_S:
         return Rates(last_minute=last_minute)
-    return Rates(rate_in=points[-1].rate_in, bytes_in=points[-1].bytes_in, last_minute=last_minute)
+    last = points[-1]
+    return Rates(
+        rate_in=last.rate_in, bytes_in=last.bytes_in, rate_out=last.rate_out, last_minute=last_minute
+    )
 
 
 def totals(caller: Caller) -> Totals:
@@ -150,14 +162,15 @@ def totals(caller: Caller) -> Totals:
     overview = selectors.overview(caller)
     now_s = time.time()
     newest = selectors.flow_of(caller.workspace, most=1)
-    moving = newest[0] if newest and now_s - newest[0].at_ms / 1000 <= CARRY_S else None
+    moving = newest[0] if newest and now_s - newest[0].at_ms / 1000 <= CARRY_S else AT_REST
     return Totals(
         at_ms=int(now_s * 1000),
         streams=overview.streams,
         messages=overview.messages,
         bytes=overview.bytes,
-        rate_in=moving.rate_in if moving else 0.0,
-        bytes_in=moving.bytes_in if moving else 0.0,
+        rate_in=moving.rate_in,
+        rate_out=moving.rate_out,
+        bytes_in=moving.bytes_in,
         last_ms=overview.last_ms,
     )
 

@@ -28,6 +28,7 @@ COLUMNS = (
     ("messages", _("Messages")),
     ("bytes", _("Size")),
     ("rate", _("In")),
+    ("out", _("Out")),
     ("last", _("Last write")),
     ("lag", _("Lag")),
     ("keeps", _("Keeps")),
@@ -183,7 +184,10 @@ def _value_of(found: QuerySet[Stream], column: str) -> Callable[[StreamName, Fig
             return lambda name, figures: figures.last_ms or 0
         case "rate":
             moving = rates.moving_now()
-            return lambda name, figures: moved.rate_in if (moved := moving.get(name.stream_id)) else 0.0
+            return lambda name, figures: moving.get(name.stream_id, rates.AT_REST).rate_in
+        case "out":
+            moving = rates.moving_now()
+            return lambda name, figures: moving.get(name.stream_id, rates.AT_REST).rate_out
         case _:  # keeps: by how much of the tighter limit is used; no limit is the least
             limits = {pk: held for pk, *held in found.values_list("pk", "max_messages", "max_bytes")}
 

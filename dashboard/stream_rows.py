@@ -36,14 +36,17 @@ class Retention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """What the samples of the last minute tell: messages and bytes a second now, and the last minute's rates."""
+    """What the samples of the last minute tell: messages and bytes published and messages committed or acknowledged a
+    second now, and the last minute's rates.
+    """
 
     rate_in: float | None = 0.0
     bytes_in: float | None = 0.0
+    rate_out: float | None = 0.0
     last_minute: Sequence[float] = field(default_factory=tuple)
 
 
-UNKNOWN = Rates(rate_in=None, bytes_in=None)
+UNKNOWN = Rates(rate_in=None, bytes_in=None, rate_out=None)
 """Of a stream whose server does not answer."""
 
 

@@ -99,9 +99,9 @@ def _of_streams(by_stream: Mapping[str, Topic], *, at_ms: int) -> list[tuple[Top
     found: list[tuple[Topic, Event]] = []
     reachable = [view for view in selectors.stream_views(streams) if view.is_reachable]
     for view in reachable:
-        now = moving.get(view.stream.stream_id)
+        now = moving.get(view.stream.stream_id, rates.AT_REST)
         event = live.stream_sampled(
-            view, at_ms=at_ms, rate_in=now.rate_in if now else 0.0, bytes_in=now.bytes_in if now else 0.0
+            view, at_ms=at_ms, rate_in=now.rate_in, bytes_in=now.bytes_in, rate_out=now.rate_out
         )
         found.append((by_stream[view.stream.stream_id], event))
     worst = live_groups.worst_sampled([view.stream for view in reachable], at_ms=at_ms)

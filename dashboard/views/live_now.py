@@ -28,6 +28,7 @@ def now(request: HttpRequest, caller: Caller) -> HttpResponse:
             bytes=totals.bytes,
             rate_in=totals.rate_in,
             bytes_in=totals.bytes_in,
+            rate_out=totals.rate_out,
             last_ms=totals.last_ms,
         )
         events.append((live.OVERVIEW, live.wire(overview)))

@@ -49,7 +49,7 @@ def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
 
 def _attention(caller: Caller) -> dict[str, Any]:
     filling = selectors.streams_filling(caller, used=FULL_FROM, most=CONCERNS_SHOWN)
-    groups = selectors.group_totals(caller, most=CONCERNS_SHOWN)
+    groups = selectors.group_totals(caller)
     running = processes.read(settings.ENV.processes_file)
     return {
         "processes": running,
@@ -59,6 +59,6 @@ def _attention(caller: Caller) -> dict[str, Any]:
         ],
         "concerns": concerns(
             processes=running, rows=rates.rows(filling), groups=groups.troubled, now_s=time.time()
-        ),
+        )[:CONCERNS_SHOWN],
         "events": folded(selectors.events_latest(caller.workspace, limit=EVENTS_READ), most=EVENTS_SHOWN),
     }

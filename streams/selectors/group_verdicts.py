@@ -51,7 +51,7 @@ class GroupTotals:
     Attributes:
         total: how many there are.
         by_status: how many of them are in each status, the worst first; of the first ``MOST``.
-        troubled: the worst of those that are losing, poisoned, stopped, stalled or slow.
+        troubled: of the first ``MOST``, those that are losing, poisoned, stopped, stalled or slow, the worst first.
     """
 
     total: int
@@ -89,14 +89,14 @@ def streams_by_group(streams: "QuerySet[Stream]") -> list[int]:
     return list(dict.fromkeys(pk for pk, _ in worst_first))
 
 
-def group_totals(caller: Caller, *, most: int) -> GroupTotals:
-    """How all groups stand, with at most so many of the troubled ones."""
+def group_totals(caller: Caller) -> GroupTotals:
+    """How all groups stand."""
     groups = Group.objects.filter(stream__in=streams_of(caller))
     judged = sorted((group for _, group in _judged(groups)), key=_badness)
     return GroupTotals(
         total=len(judged) if len(judged) < MOST else groups.count(),
         by_status=by_status(judged),
-        troubled=[group for group in judged if _needs_someone(group)][:most],
+        troubled=[group for group in judged if _needs_someone(group)],
     )
 
 

@@ -31,7 +31,7 @@ class Sample:
     Attributes:
         at_ms: unix ms of the sample.
         offset, first_offset, messages, bytes, committed, lag, duplicates: as the stream object has them.
-        rate_in, bytes_in, rate_out: messages published, bytes published, messages committed, a second.
+        rate_in, bytes_in, rate_out: messages published, bytes published, messages committed or acknowledged, a second.
         first_ms, last_ms: unix ms of the first and last visible message, None when empty.
         archived: everything up to it is in the history.
         appended_bytes: of everything ever appended.
@@ -78,6 +78,8 @@ class Sampler:
         self._last: dict[str, tuple[int, Counted]] = {}
         self._moving: set[str] = set()
         self._refreshed = 0.0
+        self.acked: Mapping[str, float] = {}
+        """Messages that the groups of a stream acknowledged a second, when they were looked at last."""
 
     async def sample(self, *, at_ms: int, with_memory: bool = True) -> list[Sample]:
         """Sample what was touched since the last call and what still moved then.
@@ -86,7 +88,7 @@ class Sampler:
             with_memory: whether to ask for the streams in memory; if not, they are asked for in a later call.
         """
         touched = set(await self._log.run(stats.take_touched(TOUCHED_AT_ONCE)))
-        wanted = touched | self._moving
+        wanted = touched | self._moving | self.acked.keys()
         if not wanted:
             return []
         registered = await self.registered()
@@ -142,7 +144,8 @@ class Sampler:
             duplicates=state.duplicates,
             rate_in=(state.offset - before.offset) / seconds,
             bytes_in=(state.appended_bytes - before.appended_bytes) / seconds,
-            rate_out=max(0, state.committed_offset - before.committed_offset) / seconds,
+            rate_out=max(0, state.committed_offset - before.committed_offset) / seconds
+            + self.acked.get(stream_id, 0.0),
             first_ms=state.first_ms,
             last_ms=state.last_ms,
             archived=state.archived_offset,

@@ -28,7 +28,7 @@ from streams.services import (
 from streams.services import group_losses as losses_recorded
 from streams.services import removals as removals_recorded
 from streams.services import upkeep as records
-from streams.upkeep import alerting, losses, processes, removals, retention, sampling, watching
+from streams.upkeep import acks, alerting, losses, processes, removals, retention, sampling, watching
 from streams.upkeep.processes import ProcessStatus
 from streams.upkeep.sampling import Sample
 from streams.upkeep.watching import Watched
@@ -82,7 +82,7 @@ class Worker:
         self._removals = removals.Removals()
         self._watch = watching.Watch(self._log)
         self._losses, self._suspects = losses.Losses(), losses.Suspects()
-        self._alerting = alerting.Alerting()
+        self._acks, self._alerting = acks.Acks(), alerting.Alerting()
         self._telling: asyncio.Task[None] | None = None
         self._restarts: dict[str, int] = {}
         self._processes: list[ProcessStatus] = []
@@ -149,6 +149,7 @@ class Worker:
         self._watch.changed(sample.stream_id for sample in samples)
         reachable = [each for each in registered if answers or not keys.in_memory(each)]
         counters = await self._watch.retire(reachable)
+        self._sampler.acked = self._acks.look(counters, at_s=time.monotonic())
         moved = {sample.stream_id for sample in shown} & self._watch.with_groups
         watched = await self._watch.look(reachable)
         await watching.record(self._log, self._metrics_stream_id, watched, at_ms=at_ms)

@@ -40,6 +40,19 @@ def test_a_group_in_trouble_needs_attention_with_its_reason(viewer: Client, orde
     ]
 
 
+def test_many_groups_of_a_stream_with_the_same_trouble_are_one_concern(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders", bodies=[b"1"])
+    for number in range(4):
+        group_create(stream, name=f"g{number}", settings={}, actor=SYSTEM)
+        judged(stream, f"g{number}", "stopped")
+    (concern,) = viewer.get("/").context["concerns"]
+    assert concern.sentence.startswith("4 groups of orders are stopped; the worst, g")
+    page = viewer.get(concern.url)
+    assert {row.name for row in page.context["page"].rows} == {"g0", "g1", "g2", "g3"}
+
+
 def test_groups_of_another_workspace_are_not_counted(stranger: Client, orders: Stream) -> None:
     page = stranger.get("/")
     assert page.context["groups"].total == 0

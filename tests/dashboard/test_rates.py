@@ -102,6 +102,19 @@ def test_the_sums_of_a_workspace_are_its_chart_and_its_rate(
     assert owner.get("/").context["totals"].rate_in == 1
 
 
+def test_what_goes_out_stands_beside_what_comes_in(
+    metrics: Stream, workspace: Workspace, make_stream: MakeStream, owner: Client
+) -> None:
+    orders, now = make_stream("orders"), time.time()
+    sampled(metrics, at_s=now, moved={orders: 8})
+    store.log().run(flow.note({workspace.pk: Flow(int(now * 1000), 8, 16, 1)}))
+    assert rates.rows([orders])[0].rates.rate_out == 1
+    answer = owner.get("/live/now/?topic=overview&topic=stream:orders").json()
+    told = {row["topic"]: row["event"] for row in answer["events"]}
+    assert (told["overview"]["rate_in"], told["overview"]["rate_out"]) == (8, 1)
+    assert (told["stream:orders"]["rate_in"], told["stream:orders"]["rate_out"]) == (8, 1)
+
+
 def test_a_flow_keeps_a_bounded_number(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flow, "MOST", 5)
     for at_ms in range(9):

@@ -112,6 +112,25 @@ def test_a_rate_is_told_while_it_lasts_and_falls_back_to_nought(
     becomes(page, topic, "rate_in", "0/s", within_s=5)
 
 
+def test_what_a_group_acknowledges_is_told_as_the_rate_out(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    api.post(f"/streams/{stream}/groups/", json={"name": "billing"}).raise_for_status()
+    page.goto(f"/streams/{stream}/")
+    is_live(page)
+    topic, ids = f"stream:{stream}", itertools.count(step=10)
+
+    def is_moving() -> bool:
+        publish(api, stream, *range(10), start=next(ids))
+        taken = api.post(f"/streams/{stream}/groups/billing/fetch", json={"limit": 10, "wait": 0}).json()
+        offsets = [each["offset"] for each in taken]
+        api.post(f"/streams/{stream}/groups/billing/ack", json={"offsets": offsets}).raise_for_status()
+        return value(page, topic, "rate_out") != "0/s"
+
+    until(is_moving, within_s=6, what="a rate is shown")
+    becomes(page, topic, "rate_out", "0/s", within_s=6)
+
+
 def test_a_stream_that_is_made_elsewhere_is_told_on_the_list(
     page: Page, api: httpx.Client, stream: str
 ) -> None:

@@ -1,5 +1,6 @@
 // Charts (uPlot). A live one is seeded from the page and goes on with the socket; a history one is drawn once.
 // <div data-chart="id of a JSON script" data-series="rate_in" data-format="rate" data-kind="live|bars">
+// A second line (data-line="rate_out") is said with its word (data-line-says), and the first with data-says.
 
 import { FORMATS, onClock, pageZone } from "./format.js";
 
@@ -8,15 +9,14 @@ const GAP_S = 5;
 const BINARY = Array.from({ length: 60 }, (_, power) => 2 ** power); // steps of an axis of bytes
 const said = (seconds) => onClock(seconds * 1000)[0];
 
-/** Add a sample to [times, values]: what is older than the window goes, a gap stays a gap. */
-export function appended([times, values], time, value, windowS = WINDOW_S) {
+/** Add a sample to [times, values of each line…]: what is older than the window goes, a gap stays a gap. */
+export function appended([times, ...lines], time, values, windowS = WINDOW_S) {
   const last = times.at(-1);
-  if (last !== undefined && time <= last) return [times, values];
+  if (last !== undefined && time <= last) return [times, ...lines];
   const gap = last !== undefined && time - last > GAP_S;
-  const allTimes = [...times, ...(gap ? [last + 1] : []), time];
-  const allValues = [...values, ...(gap ? [null] : []), value];
-  const from = allTimes.findIndex((at) => at >= time - windowS);
-  return [allTimes.slice(from), allValues.slice(from)];
+  const from = [...times, ...(gap ? [last + 1] : []), time].findIndex((at) => at >= time - windowS);
+  const grown = (row, value, between) => [...row, ...(gap ? [between] : []), value].slice(from);
+  return [grown(times, time, last + 1), ...lines.map((line, at) => grown(line, values[at], null))];
 }
 
 /** How a moment is said under a chart: the clock within a day, the date beyond. */
@@ -37,7 +37,10 @@ function colour(name) {
   return resolved;
 }
 
-function options(box, { format, bars, series, stepS, live, numbers, line, lineSays }) {
+/** A value with the word for its line; nothing where there is none. */
+const spoken = (value, say, word) => (value === null || value === undefined ? [] : [word ? `${say(value)} ${word}` : say(value)]);
+
+function options(box, { format, bars, series, stepS, live, numbers, line, words }) {
   const say = FORMATS[format];
   const faint = colour("--ink-faint");
   const grid = { stroke: colour("--line"), width: 1 };
@@ -67,7 +70,7 @@ function options(box, { format, bars, series, stepS, live, numbers, line, lineSa
         points: { show: false },
         ...(bars && { paths: uPlot.paths.bars({ size: [0.75, 60], align: 1 }) }),
       },
-      ...(line ? [{ stroke: colour("--ink"), width: 1.5, dash: [4, 3], points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }] : []),
+      ...(line ? [{ stroke: colour(bars ? "--ink" : "--series-2"), width: 1.5, dash: [4, 3], points: { show: false }, ...(bars && { paths: uPlot.paths.stepped({ align: 1 }) }) }] : []),
     ],
     hooks: {
       setCursor: [
@@ -77,7 +80,7 @@ function options(box, { format, bars, series, stepS, live, numbers, line, lineSa
           readout.textContent =
             value === undefined || value === null
               ? (box.dataset.resting ?? resting)
-              : `${numbers ? plot.data[0][at] : said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS ? 16 : 19)} · ${say(value)}${line && plot.data[2][at] !== null ? ` · ${say(plot.data[2][at])} ${lineSays}` : ""}`;
+              : [numbers ? plot.data[0][at] : said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS ? 16 : 19), ...words.flatMap((word, row) => spoken(plot.data[row + 1][at], say, word))].join(" · ");
         },
       ],
     },
@@ -86,9 +89,11 @@ function options(box, { format, bars, series, stepS, live, numbers, line, lineSa
 
 function draw(box) {
   const seed = JSON.parse(document.getElementById(box.dataset.chart).textContent);
-  const { series: field, format, kind, liveChart: topic, x, before, line = before, lineSays = "before" } = box.dataset;
-  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, live: kind === "live", numbers: x === "number", line, lineSays };
-  let data = [seed.times, seed[field], ...(line ? [seed[line]] : [])];
+  const { series: field, format, kind, liveChart: topic, x, line } = box.dataset;
+  const fields = line ? [field, line] : [field];
+  const words = [box.dataset.says ?? "", box.dataset.lineSays ?? ""].slice(0, fields.length);
+  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, live: kind === "live", numbers: x === "number", line, words };
+  let data = [seed.times, ...fields.map((each) => seed[each])];
   let plot = new uPlot(options(box, look), data, box);
   const redraw = () => {
     plot.destroy();
@@ -99,7 +104,7 @@ function draw(box) {
   if (!topic) return;
   document.addEventListener("okmq:live", ({ detail }) => {
     if (detail.topic !== topic || detail.event[field] === undefined) return;
-    data = appended(data, Math.round(detail.event.at_ms / 1000), detail.event[field]);
+    data = appended(data, Math.round(detail.event.at_ms / 1000), fields.map((each) => detail.event[each]));
     plot.setData(data);
   });
 }
