@@ -210,11 +210,11 @@ def test_a_range_stands_beside_the_period_before(owner: Client, busy: Stream) ->
     assert page.context["seed"]["messages"] == [30, 30]
     assert page.context["seed"]["before_messages"] == [10, 10]
     assert "+200 % on 20 before" in page.content.decode()
-    assert 'data-before="before_messages"' in page.content.decode()
+    assert 'data-line="before_messages"' in page.content.decode()
     del asked["compare"]
     page = owner.get("/streams/orders/history/", asked)
     assert "before_messages" not in page.context["seed"]
-    assert "data-before" not in page.content.decode()
+    assert "before_messages" not in page.content.decode()
 
 
 @pytest.mark.parametrize(
