@@ -2,22 +2,30 @@
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
 from okmq.shared_spark import SharedSpark
-from spark.positions import archived_offsets
+from spark.positions import archived_offsets, positions
 from streams import store
-from streams.models import RollupPosition, Run
+from streams.models import RollupPosition, Run, Stream
+from streams.selectors import METRICS_STREAM
 from streams.services import history as service
 from streams.services import windows as windows_service
+from streams.services.standing import StoodPoint, standing_add
+from streams.services.streams import registered
 from streams.services.windows import DueWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark.jobs.figures import Figures
+
+SAMPLES_EVERY = timedelta(minutes=30)
+"""The worker's samples are counted with everything else; without anything else, so often."""
 
 Session = Callable[[], "SparkSession"]
 
@@ -39,7 +47,9 @@ class Rollups:
             session: gives Spark's, started where there is none.
         """
         counts = self._count(run, session)
-        service.run_progress(run, progress=0.5, counts=counts)
+        service.run_progress(run, progress=0.4, counts=counts)
+        counts |= {"samples": self._stand(session)}
+        service.run_progress(run, progress=0.6, counts=counts)
         windows = 0
         while not self.stop.is_set() and (due := windows_service.windows_due(now=timezone.now())):
             windows += self._look(due, session())
@@ -79,6 +89,27 @@ class Rollups:
             run=run,
         )
         return {"messages": found.messages, "bytes": found.bytes, "points": changed}
+
+    def _stand(self, session: Session) -> int:
+        """Count the worker's samples that are not counted yet; how many windows of streams and groups changed."""
+        metrics, changed = _metrics(), 0
+        while metrics is not None and not self.stop.is_set() and _samples_wait(metrics):
+            from spark.jobs.standing import standing
+
+            counted = counted_offsets().get(metrics.stream_id, 0)
+            found = standing(session(), self.spark.settings(), metrics=registered(metrics), counted=counted)
+            if found is None or self.stop.is_set():
+                break
+            changed += standing_add(
+                [StoodPoint(**asdict(each)) for each in found.stood],
+                position=service.Progressed(
+                    stream_id=metrics.stream_id,
+                    from_offset=found.from_offset,
+                    to_offset=found.to_offset,
+                    fresh_to=found.fresh_to,
+                ),
+            )
+        return changed
 
     def _look(self, due: list[DueWindow], session: "SparkSession") -> int:
         """Look at windows and store what was found; returns how many."""
@@ -130,8 +161,27 @@ def _to_store(window: DueWindow, found: "Figures") -> windows_service.WindowFigu
 def have_work() -> bool:
     """Whether a run would find something to do; cheap, without Spark."""
     return behind(counted_offsets(), store.log().run(archived_offsets())) or bool(
-        windows_service.windows_due(now=timezone.now(), limit=1)
+        windows_service.windows_due(now=timezone.now(), limit=1) or samples_are_due()
     )
+
+
+def samples_are_due() -> bool:
+    """Whether samples have waited so long that they are worth a run of their own; they are kept for some hours only."""
+    metrics = _metrics()
+    if metrics is None or not _samples_wait(metrics):
+        return False
+    position = RollupPosition.objects.filter(stream_id=metrics.stream_id).first()
+    since = metrics.created_at if position is None or position.fresh_to is None else position.fresh_to
+    return timezone.now() - since > SAMPLES_EVERY
+
+
+def _metrics() -> Stream | None:
+    return Stream.objects.filter(name=METRICS_STREAM, internal=True).select_related("workspace").first()
+
+
+def _samples_wait(metrics: Stream) -> bool:
+    at = store.log().run(positions([metrics.stream_id])).get(metrics.stream_id)
+    return at is not None and at.last > counted_offsets().get(metrics.stream_id, 0)
 
 
 def counted_offsets() -> dict[str, int]:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
-from dashboard.history_figures import top_keys_of
+from dashboard.history_figures import told_of, top_keys_of
 from dashboard.history_ranges import MOST_BARS, STEPS, RangeForm, asked_for, floor
 from dashboard.replay_forms import ReplayForm
 from dashboard.views.door import console_page, is_part
@@ -97,6 +97,8 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "gaps": selectors.history_gaps(stream, since=asked.since),
         "sums": sums_of(points, before),
         "top_keys": top_keys_of(points),
+        "past_groups": selectors.groups_past(stream, step=asked.step, since=asked.since),
+        **told_of(stream, asked),
         "since_ms": asked.since and int(asked.since.timestamp() * 1000),
         "until_ms": int(asked.until.timestamp() * 1000),
     }

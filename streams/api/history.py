@@ -13,6 +13,7 @@ from streams.access import stream_for
 from streams.api.base import ApiView
 from streams.api.errors import invalid
 from streams.api.fields import Moment
+from streams.api.history_groups import CountedStep, GroupPast, counted_steps
 from streams.api.operation import Operation
 from streams.api.queries import HistoryAsked, MetricsAsked
 from streams.api.runs import run_url
@@ -88,6 +89,12 @@ class HistoryObject(serializers.Serializer):  # type: ignore[type-arg]
     run = HistoryRun(allow_null=True)
     points = HistoryPoint(many=True)
     gaps = HistoryGap(many=True, help_text="What the history misses; each is an event `history.gap`, too.")
+    duplicates = CountedStep(many=True, help_text="Publishes that were refused as already known.")
+    removed = CountedStep(
+        many=True,
+        help_text="What retention removed, at the time of its event `stream.expired`: at most one an hour.",
+    )
+    groups = GroupPast(many=True)
 
 
 HistoryObject._declared_fields["from"] = Moment(allow_null=True)
@@ -150,6 +157,11 @@ class HistoryView(ApiView):
             "run": run and {"id": run.pk, "url": run_url(run, request), "finished_at": run.finished_at},
             "points": points,
             "gaps": selectors.history_gaps(stream, since=since, until=until),
+            "duplicates": counted_steps(
+                selectors.duplicates_by_step(stream, step=step, since=since, until=until)
+            ),
+            "removed": counted_steps(selectors.removed_by_step(stream, step=step, since=since, until=until)),
+            "groups": selectors.groups_past(stream, step=step, since=since, until=until),
         }
         return Response(HistoryObject(answer).data)
 

@@ -12,6 +12,7 @@ from streams.models.policy import POLICY_LIMITS, Policy
 from streams.models.query import UNFINISHED, Query, QueryState, SavedQuery
 from streams.models.removal import RemovalCount
 from streams.models.replay import Replay, ReplayState
+from streams.models.standing import StandingRollup
 from streams.models.stream import Retention, Stream
 from streams.models.token import Token
 from streams.models.workspace import (
@@ -57,6 +58,7 @@ __all__ = [
     "RollupPosition",
     "Run",
     "SavedQuery",
+    "StandingRollup",
     "Stream",
     "Token",
     "Workspace",

@@ -1,5 +1,6 @@
 """What Spark computed, and the runs that computed it."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 from django.db import models
@@ -42,6 +43,15 @@ class Step(models.TextChoices):
     MINUTE = "minute"
     HOUR = "hour"
     DAY = "day"
+
+    @property
+    def length(self) -> timedelta:
+        return {Step.MINUTE: timedelta(minutes=1), Step.HOUR: timedelta(hours=1)}.get(self, timedelta(days=1))
+
+    def floor(self, moment: datetime) -> datetime:
+        """Where the step (UTC) begins that a moment lies in."""
+        seconds = int(self.length.total_seconds())
+        return datetime.fromtimestamp(int(moment.timestamp()) // seconds * seconds, UTC)
 
 
 class Rollup(models.Model):

@@ -31,6 +31,7 @@ from streams.selectors.history import (
     history_points,
     history_position,
     history_totals,
+    removed_by_step,
     runs_latest,
     runs_page,
 )
@@ -62,6 +63,7 @@ from streams.selectors.samples import (
     recent_samples,
     samples_read_on,
 )
+from streams.selectors.standing import GroupPast, GroupStep, duplicates_by_step, groups_past
 from streams.selectors.streams import (
     Overview,
     StreamName,
@@ -91,6 +93,8 @@ __all__ = [
     "EventsWanted",
     "Fault",
     "Found",
+    "GroupPast",
+    "GroupStep",
     "GroupTotals",
     "GroupView",
     "JudgedGroup",
@@ -112,6 +116,7 @@ __all__ = [
     "dead_letters",
     "dead_letters_matching",
     "demo_of",
+    "duplicates_by_step",
     "effects_of",
     "entries_page",
     "erasures_latest",
@@ -128,6 +133,7 @@ __all__ = [
     "group_views",
     "groups_judged",
     "groups_of",
+    "groups_past",
     "history_gaps",
     "history_points",
     "history_position",
@@ -154,6 +160,7 @@ __all__ = [
     "reachable_views",
     "recent_samples",
     "removals_of",
+    "removed_by_step",
     "replays_latest",
     "retention_outlook",
     "retention_preview",

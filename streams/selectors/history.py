@@ -1,11 +1,13 @@
 """What Spark computed, and the runs that computed it."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Sum
 
 from streams.models import Event, Rollup, RollupPosition, Run, Stream
+from streams.models.history import Step
 
 
 def history_points(
@@ -55,6 +57,26 @@ def history_gaps(
         for event in events.order_by("id")
         if event.after
     ]
+
+
+def removed_by_step(
+    stream: Stream, *, step: str, since: datetime | None = None, until: datetime | None = None
+) -> dict[datetime, int]:
+    """Messages that retention removed, by the step in which its event tells of them: at most one an hour."""
+    events = Event.objects.filter(
+        workspace_id=stream.workspace_id,
+        stream=stream.name,
+        kind="stream.expired",
+        time__gte=stream.created_at,
+    )
+    if since is not None:
+        events = events.filter(time__gte=since)
+    if until is not None:
+        events = events.filter(time__lt=until)
+    removed: Counter[datetime] = Counter()
+    for event in events:
+        removed[Step(step).floor(event.time)] += (event.after or {}).get("messages", 0)
+    return dict(sorted(removed.items()))
 
 
 def history_position(stream: Stream) -> RollupPosition | None:

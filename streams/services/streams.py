@@ -17,6 +17,7 @@ from streams.models import (
     RemovalCount,
     Rollup,
     RollupPosition,
+    StandingRollup,
     Stream,
     Workspace,
 )
@@ -283,6 +284,7 @@ def streams_delete(streams: Sequence[Stream], *, actor: Actor) -> None:
         group_losses_close(Group.objects.filter(stream__stream_id__in=ids).select_related("stream"))
         Rollup.objects.filter(stream_id__in=ids).delete()
         RollupPosition.objects.filter(stream_id__in=ids).delete()
+        StandingRollup.objects.filter(stream_id__in=ids).delete()
         Stream.objects.filter(stream_id__in=ids).delete()
     events_append(
         [

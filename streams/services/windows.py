@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 from django.db.models import F, Q
@@ -12,8 +12,6 @@ from streams.models.history import Step
 
 AT_ONCE = 3000
 """Windows of one look: their figures are in memory together."""
-
-LENGTHS = {Step.MINUTE: timedelta(minutes=1), Step.HOUR: timedelta(hours=1), Step.DAY: timedelta(days=1)}
 
 FIGURES = (
     "first_offset",
@@ -68,8 +66,8 @@ def windows_due(*, now: datetime, limit: int = AT_ONCE) -> list[DueWindow]:
     So a message is looked at some five times for each of its windows, however often the rollups run.
     """
     over = Q()
-    for step, length in LENGTHS.items():
-        over |= Q(step=step, start__lte=now - length)
+    for step in Step:
+        over |= Q(step=step, start__lte=now - step.length)
     grown = Q(messages__gte=F("looked_at") + F("looked_at") / 4)
     due = Rollup.objects.filter(Q(looked_at__lt=F("messages")) & (over | grown)).order_by("-start", "pk")[
         :limit

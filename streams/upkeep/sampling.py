@@ -195,6 +195,7 @@ def _figures(sample: Sample) -> dict[str, object]:
         "messages": sample.messages,
         "bytes": sample.bytes,
         "appended": sample.appended_bytes,
+        "duplicates": sample.duplicates,
         "committed": sample.committed,
         "lag": sample.lag,
         "in": round(sample.rate_in, 3),

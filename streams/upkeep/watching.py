@@ -183,6 +183,7 @@ def _figures(watched: Watched) -> Mapping[str, object]:
         "pending": state.ack_pending,
         "redelivered": state.redelivered,
         "dead": state.dead_letters,
+        "dead_lettered": state.dead_lettered,
         "lost": state.lost,
         "status": watched.health.verdict.status,
         "edge": None if edge_ms is None else edge_ms / 1000,

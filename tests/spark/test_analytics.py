@@ -1,7 +1,9 @@
 """Runs: taken, done, counted, failed with a reason, and never twice."""
 
 import asyncio
+import json
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,8 +13,10 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.db.models import Sum
+from django.utils import timezone
 from pyspark.sql import SparkSession
 
+from okmq import rollups
 from okmq.analytics import Analytics
 from okmq.causes import readable
 from spark import schemas, tables
@@ -22,7 +26,18 @@ from spark.jobs import rewrite
 from streams import selectors, store
 from streams.log import config, keys, trim
 from streams.log.client import AsyncLog
-from streams.models import Erasure, Event, Query, Rollup, RollupPosition, Run, Stream, Workspace
+from streams.log.entries import NewMessage
+from streams.models import (
+    Erasure,
+    Event,
+    Query,
+    Rollup,
+    RollupPosition,
+    Run,
+    StandingRollup,
+    Stream,
+    Workspace,
+)
 from streams.services import history as service
 from streams.services import queries
 from streams.services.upkeep import retention_outran_history
@@ -267,3 +282,53 @@ def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_a
     erasure.refresh_from_db()
     assert (erasure.state, erasure.messages) == ("failed", None)
     assert "nothing" in erasure.error
+
+
+@pytest.fixture
+def metrics(published: Published) -> Stream:
+    """The stream of samples, as the installation makes it."""
+    workspace, _ = Workspace.objects.get_or_create(name=published.workspace)
+    stream_id = published.stream("_metrics", internal=True, archive=False)
+    return Stream.objects.create(
+        workspace=workspace, name="_metrics", stream_id=stream_id, internal=True, archive=False
+    )
+
+
+def sampled(published: Published, metrics: Stream, *, at_ms: int, redelivered: int) -> None:
+    group = {"lag": 3, "lag_seconds": 1.5, "redelivered": redelivered}
+    body = {"at": at_ms, "streams": {}, "groups": {"stood-in-run": {"g": group}}}
+    message = NewMessage(id=f"{at_ms}", body=json.dumps(body).encode())
+    published.publish(metrics.stream_id, [message])
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_run_counts_how_groups_stood_each_sample_once(
+    analytics: Analytics, published: Published, metrics: Stream
+) -> None:
+    Stream.objects.create(workspace=metrics.workspace, name="s", stream_id="stood-in-run")
+    at_ms = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1000)
+    for n, redelivered in enumerate((2, 5)):
+        sampled(published, metrics, at_ms=at_ms + n, redelivered=redelivered)
+        (run,) = service.run_request(jobs=["rollup"], requested_by="somebody")
+        analytics.next_schedule = float("inf")
+        analytics.tick()
+        run.refresh_from_db()
+        assert (run.state, run.counts["samples"]) == ("succeeded", 3)
+    (row,) = StandingRollup.objects.filter(stream_id="stood-in-run", step="day")
+    assert (row.group, row.samples, row.redelivered, row.lag_ms_max) == ("g", 2, 5, 1500)
+
+
+@pytest.mark.usefixtures("analytics")
+def test_samples_alone_are_worth_a_run_every_half_hour(published: Published, metrics: Stream) -> None:
+    now_ms = int(time.time() * 1000)
+    assert not rollups.samples_are_due()
+    sampled(published, metrics, at_ms=now_ms, redelivered=0)
+    assert not rollups.samples_are_due(), "the first of them may wait, too"
+    position = RollupPosition.objects.create(
+        stream_id=metrics.stream_id, fresh_to=timezone.now() - rollups.SAMPLES_EVERY
+    )
+    assert rollups.samples_are_due()
+    position.offset = 1
+    position.save()
+    assert not rollups.samples_are_due(), "there is nothing new"

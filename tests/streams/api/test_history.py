@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from streams import store
+from streams.access import SYSTEM
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Run, Stream, Workspace
 from streams.selectors import METRICS_STREAM
+from streams.services.events import event_record
 from streams.services.history import Progressed, RollupPoint, history_missed, rollups_add
+from streams.services.standing import StoodPoint, standing_add
 from streams.services.streams import internal_stream
 from streams.services.windows import WindowFigures, windows_due, windows_store
 from tests.streams.api.conftest import Api, code, fields
@@ -71,6 +74,9 @@ def test_no_history_yet(owner: Api, stream: Stream) -> None:
         "run": None,
         "points": [],
         "gaps": [],
+        "duplicates": [],
+        "removed": [],
+        "groups": [],
     }
 
 
@@ -95,6 +101,9 @@ def test_points_of_all_time_sum_to_everything(owner: Api, stream: Stream) -> Non
             {"start": "2026-11-21T07:00:00.000Z", "messages": 4, "bytes": 40, **NOT_LOOKED_AT},
         ],
         "gaps": [],
+        "duplicates": [],
+        "removed": [],
+        "groups": [],
     }
 
 
@@ -127,6 +136,52 @@ def test_a_look_at_a_step_is_told_with_how_many_messages_it_knows(owner: Api, st
         **sizes,
         "top_keys": [{"key": "a", "messages": 2}, {"key": "b", "messages": 1}],
     }
+
+
+def test_how_groups_stood_what_came_twice_and_what_went(owner: Api, stream: Stream) -> None:
+    def stood(group: str, hour: int, **counters: int) -> StoodPoint:
+        seen = {"lag": {2: 1, 8: 1}, "lag_ms": {500: 1, 1_500: 1}} if group else {}
+        return StoodPoint(
+            stream_id=stream.stream_id,
+            group=group,
+            step="hour",
+            start=START + timedelta(hours=hour),
+            samples=2,
+            last_ms=hour,
+            counters=counters,
+            highest={name: max(values) for name, values in seen.items()},
+            seen=seen,
+        )
+
+    standing_add(
+        [
+            stood("g", 0, deliveries=9, redelivered=2),
+            stood("g", 1, deliveries=12, redelivered=2),
+            stood("", 0, duplicates=3),
+            stood("", 1, duplicates=7),
+        ],
+        position=Progressed(
+            stream_id=f"of-{stream.stream_id}"[:12], from_offset=0, to_offset=9, fresh_to=None
+        ),
+    )
+    second = (START + timedelta(hours=1)).isoformat().replace("+00:00", "Z")
+    found = owner.get(f"streams/orders/history?step=hour&from={second}").json()
+    lags = {"p50": 2.0, "p90": 8.0, "p99": 8.0, "max": 8.0}
+    counted = {"deliveries": 3, "acked": 0, "redelivered": 0, "dead_lettered": 0, "lost": 0}
+    known = {"lag": lags, "lag_seconds": {"p50": 0.5, "p90": 1.5, "p99": 1.5, "max": 1.5}, **counted}
+    point = {"start": "2026-11-21T07:00:00.000Z", "samples": 2, **known}
+    assert found["groups"] == [{"name": "g", **known, "points": [point]}]
+    assert found["duplicates"] == [{"start": "2026-11-21T07:00:00.000Z", "messages": 4}]
+    event_record(
+        stream.workspace,
+        kind="stream.expired",
+        actor=SYSTEM,
+        stream="orders",
+        after={"messages": 6},
+        summary="Retention removed 6 messages of orders, 60 bytes.",
+    )
+    (removed,) = owner.get("streams/orders/history?step=day").json()["removed"]
+    assert (removed["messages"], removed["start"][10:]) == (6, "T00:00:00.000Z")
 
 
 def test_a_part_is_whole_points(owner: Api, stream: Stream) -> None:

@@ -1,0 +1,50 @@
+"""How groups stood over time, as Spark counted the worker's samples."""
+
+from typing import ClassVar
+
+from django.db import models
+
+from streams.models.history import Step
+
+
+class StandingRollup(models.Model):
+    """How a group, or a stream's own position, stood in one minute, hour or day (UTC) that begins at ``start``.
+
+    Attributes:
+        group: the group's name, empty for the stream's own position.
+        samples: how many this is counted from; a group at rest is not sampled.
+        last_ms: unix ms of the last sample.
+        deliveries, acked, redelivered, dead_lettered, lost, duplicates: ever, as the last sample has them; null where a
+            group or a stream has no such thing. A group made again begins at nought.
+        lag_max, lag_ms_max: highest values: messages not delivered yet, age of the oldest not acknowledged.
+        lag_seen, lag_ms_seen: value → in how many samples it was seen (see ``spark.transforms.standing.bucket``).
+    """
+
+    stream_id = models.CharField(max_length=12)
+    group = models.CharField(max_length=100, blank=True, default="")
+    step = models.CharField(max_length=6, choices=Step.choices)
+    start = models.DateTimeField()
+    samples = models.PositiveBigIntegerField()
+    last_ms = models.PositiveBigIntegerField()
+    deliveries = models.PositiveBigIntegerField(null=True)
+    acked = models.PositiveBigIntegerField(null=True)
+    redelivered = models.PositiveBigIntegerField(null=True)
+    dead_lettered = models.PositiveBigIntegerField(null=True)
+    lost = models.PositiveBigIntegerField(null=True)
+    duplicates = models.PositiveBigIntegerField(null=True)
+    lag_max = models.PositiveBigIntegerField(null=True)
+    lag_ms_max = models.PositiveBigIntegerField(null=True)
+    lag_seen = models.JSONField(default=dict)
+    lag_ms_seen = models.JSONField(default=dict)
+
+    class Meta:
+        ordering: ClassVar = ["start"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["stream_id", "group", "step", "start"], name="standing_once_a_group_step_start"
+            )
+        ]
+        indexes: ClassVar = [models.Index(fields=["stream_id", "step", "start"], name="standing_by_start")]
+
+    def __str__(self) -> str:
+        return f"{self.stream_id} {self.group} {self.step} {self.start:%Y-%m-%d %H:%M}: {self.samples}"

@@ -1,0 +1,160 @@
+"""How groups stood over time: percentiles of their lag, and what was counted in each step."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from streams.models import StandingRollup, Stream
+
+COUNTED = ("deliveries", "acked", "redelivered", "dead_lettered", "lost")
+SHARES = (0.5, 0.9, 0.99)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lags:
+    """Percentiles of what samples saw, at most 1/64 too low, and the highest; None without a sample."""
+
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    max: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupStep:
+    """How a group stood in one step.
+
+    Attributes:
+        samples: how many this is known from.
+        lag: of messages not delivered yet.
+        lag_seconds: of the age of the oldest message not acknowledged.
+        deliveries, acked, redelivered, dead_lettered, lost: in this step, since the sample before it.
+    """
+
+    start: datetime
+    samples: int
+    lag: Lags
+    lag_seconds: Lags
+    deliveries: int
+    acked: int
+    redelivered: int
+    dead_lettered: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPast:
+    """A group over a range: its steps, and all of them together."""
+
+    group: str
+    steps: list[GroupStep]
+    lag: Lags
+    lag_seconds: Lags
+    deliveries: int
+    acked: int
+    redelivered: int
+    dead_lettered: int
+    lost: int
+
+
+def groups_past(
+    stream: Stream, *, step: str, since: datetime | None = None, until: datetime | None = None
+) -> list[GroupPast]:
+    """The groups that were sampled in a range, by name; ``since`` inclusive, ``until`` exclusive."""
+    rows_of: dict[str, list[StandingRollup]] = {}
+    for row in _rows(stream, step=step, since=since, until=until).exclude(group=""):
+        rows_of.setdefault(row.group, []).append(row)
+    return [
+        _past(group, rows, before=_before(stream, group, step=step, since=since))
+        for group, rows in sorted(rows_of.items())
+    ]
+
+
+def duplicates_by_step(
+    stream: Stream, *, step: str, since: datetime | None = None, until: datetime | None = None
+) -> dict[datetime, int]:
+    """Publishes that were refused as already known, by step; a step without a sample is left out."""
+    rows = list(_rows(stream, step=step, since=since, until=until).filter(group=""))
+    before = _before(stream, "", step=step, since=since)
+    return {row.start: grown for row, grown in _grown(rows, before, "duplicates")}
+
+
+def _rows(
+    stream: Stream, *, step: str, since: datetime | None, until: datetime | None
+) -> QuerySet[StandingRollup]:
+    rows = StandingRollup.objects.filter(stream_id=stream.stream_id, step=step)
+    if since is not None:
+        rows = rows.filter(start__gte=since)
+    if until is not None:
+        rows = rows.filter(start__lt=until)
+    return rows.order_by("start")
+
+
+def _before(stream: Stream, group: str, *, step: str, since: datetime | None) -> StandingRollup | None:
+    """The last row before a range: what was counted until then."""
+    if since is None:
+        return None
+    rows = StandingRollup.objects.filter(stream_id=stream.stream_id, group=group, step=step)
+    return rows.filter(start__lt=since).order_by("-start").first()
+
+
+def _grown(
+    rows: Iterable[StandingRollup], before: StandingRollup | None, name: str
+) -> list[tuple[StandingRollup, int]]:
+    """By how much a counter grew in each row; one that is lower than before began anew."""
+    found, held = [], (getattr(before, name) or 0) if before else 0
+    for row in rows:
+        value = getattr(row, name)
+        if value is not None:
+            found.append((row, value - held if value >= held else value))
+            held = value
+    return found
+
+
+def _past(group: str, rows: list[StandingRollup], *, before: StandingRollup | None) -> GroupPast:
+    grown = {name: {row.start: by for row, by in _grown(rows, before, name)} for name in COUNTED}
+    steps = [
+        GroupStep(
+            start=row.start,
+            samples=row.samples,
+            lag=_lags([row], "lag", 1),
+            lag_seconds=_lags([row], "lag_ms", 1000),
+            **{name: grown[name].get(row.start, 0) for name in COUNTED},
+        )
+        for row in rows
+    ]
+    return GroupPast(
+        group=group,
+        steps=steps,
+        lag=_lags(rows, "lag", 1),
+        lag_seconds=_lags(rows, "lag_ms", 1000),
+        **{name: sum(grown[name].values()) for name in COUNTED},
+    )
+
+
+def _lags(rows: Iterable[StandingRollup], name: str, unit: int) -> Lags:
+    seen: Counter[int] = Counter()
+    highest: int | None = None
+    for row in rows:
+        seen.update({int(value): times for value, times in getattr(row, f"{name}_seen").items()})
+        value = getattr(row, f"{name}_max")
+        highest = value if highest is None else max(highest, value or 0)
+    found = {share: percentile(seen, share) for share in SHARES}
+
+    def scaled(value: int | None) -> float | None:
+        return None if value is None else value / unit if unit > 1 else value
+
+    return Lags(p50=scaled(found[0.5]), p90=scaled(found[0.9]), p99=scaled(found[0.99]), max=scaled(highest))
+
+
+def percentile(seen: Mapping[int, int], share: float) -> int | None:
+    """The smallest value that this share of the samples does not exceed."""
+    left = share * sum(seen.values())
+    for value in sorted(seen):
+        left -= seen[value]
+        if left <= 1e-9:
+            return value
+    return None

@@ -1,0 +1,92 @@
+"""How groups stood: added up from samples, once, and asked for by range."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from streams import selectors
+from streams.models import RollupPosition, StandingRollup, Stream, Workspace
+from streams.selectors.standing import percentile
+from streams.services.history import Progressed
+from streams.services.standing import StoodPoint, standing_add
+
+pytestmark = pytest.mark.django_db
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def stream() -> Stream:
+    workspace, _ = Workspace.objects.get_or_create(name="standing")
+    return Stream.objects.create(workspace=workspace, name="s", stream_id="stood")
+
+
+def stood(hour: int = 0, *, group: str = "g", stream_id: str = "stood", **more: Any) -> StoodPoint:
+    known: dict[str, Any] = {
+        "samples": 2,
+        "last_ms": 1,
+        "counters": {"redelivered": 4},
+        "highest": {"lag": 9, "lag_ms": 2_500},
+        "seen": {"lag": {3: 1, 9: 1}, "lag_ms": {2_496: 2}},
+    }
+    start = NOON + timedelta(hours=hour)
+    return StoodPoint(stream_id=stream_id, group=group, step="hour", start=start, **{**known, **more})
+
+
+def moved(start: int, end: int) -> Progressed:
+    return Progressed(stream_id="metrics", from_offset=start, to_offset=end, fresh_to=NOON)
+
+
+def test_later_samples_are_added_and_the_same_ones_are_not(stream: Stream) -> None:
+    assert standing_add([stood()], position=moved(0, 5)) == 1
+    assert standing_add([stood()], position=moved(0, 5)) == 0
+    later = stood(
+        samples=1,
+        last_ms=7,
+        counters={"redelivered": 6},
+        highest={"lag": 4, "lag_ms": 9_000},
+        seen={"lag": {3: 1}, "lag_ms": {8_960: 1}},
+    )
+    standing_add([later], position=moved(5, 6))
+    (row,) = StandingRollup.objects.filter(stream_id="stood")
+    assert (row.samples, row.last_ms, row.redelivered, row.acked) == (3, 7, 6, None)
+    assert (row.lag_max, row.lag_ms_max) == (9, 9_000)
+    assert (row.lag_seen, row.lag_ms_seen) == ({"3": 2, "9": 1}, {"2496": 2, "8960": 1})
+    assert RollupPosition.objects.get(stream_id="metrics").offset == 6
+
+
+def test_samples_of_a_stream_that_has_gone_are_passed_over(stream: Stream) -> None:
+    standing_add([stood(stream_id="gone"), stood()], position=moved(0, 1))
+    assert list(StandingRollup.objects.values_list("stream_id", flat=True)) == ["stood"]
+
+
+def test_what_grew_is_told_by_step_also_from_before_the_range_and_of_a_group_made_again(
+    stream: Stream,
+) -> None:
+    ever = {0: 4, 1: 4, 3: 10, 4: 1}
+    points = [stood(hour, counters={"redelivered": value}) for hour, value in ever.items()]
+    standing_add([*points, stood(4, group="", counters={"duplicates": 5})], position=moved(0, 1))
+    (past,) = selectors.groups_past(stream, step="hour", since=NOON + timedelta(hours=1))
+    assert [each.redelivered for each in past.steps] == [0, 6, 1]
+    assert (past.group, past.redelivered, past.lag.p50, past.lag.max) == ("g", 7, 3, 9)
+    assert (past.lag_seconds.p99, past.lag_seconds.max) == (2.496, 2.5)
+    assert selectors.duplicates_by_step(stream, step="hour") == {NOON + timedelta(hours=4): 5}
+    assert selectors.groups_past(stream, step="hour", until=NOON) == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "share", "expected"),
+    [
+        ({}, 0.5, None),
+        ({7: 1}, 0.99, 7),
+        ({1: 50, 2: 50}, 0.5, 1),
+        ({1: 49, 2: 51}, 0.5, 2),
+        ({10: 1, 2: 99}, 0.99, 2),
+        ({10: 2, 2: 98}, 0.99, 10),
+    ],
+)
+def test_a_percentile_is_the_smallest_value_that_the_share_does_not_exceed(
+    seen: dict[int, int], share: float, expected: int | None
+) -> None:
+    assert percentile(seen, share) == expected
