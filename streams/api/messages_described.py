@@ -5,7 +5,7 @@ from typing import Any
 
 from streams import naming
 from streams.api.fields import LARGEST_INTEGER
-from streams.api.schema import ALWAYS, WITH_BODY, path_parameter, refusals_of
+from streams.api.schema import ALWAYS, TOO_LARGE, WITH_BODY, path_parameter, refusals_of
 
 LONGEST_WAIT_S = 30
 STREAM = "/api/v1/streams/{name}"
@@ -292,7 +292,7 @@ PATHS: Mapping[str, Schema] = {
                 UNDO,
             ),
             success={"200": answer(ref("Deleted"))},
-            refusals=("operation_denied",),
+            refusals=("operation_denied", *TOO_LARGE),
             description="Offsets go on, the committed offset stays.",
         ),
     },
@@ -311,7 +311,7 @@ PATHS: Mapping[str, Schema] = {
             scope="manage",
             parameters=(UNDO,),
             success={"200": answer(ref("Deleted"))},
-            refusals=("message_not_found", "operation_denied"),
+            refusals=("message_not_found", "operation_denied", *TOO_LARGE),
         ),
     },
     f"{STREAM}/commit": {

@@ -14,6 +14,7 @@ from streams.errors import STATUS
 ERROR = {"$ref": "#/components/schemas/Error"}
 ALWAYS = ("unauthorized", "validation_error", "rate_limited", "internal_error", "store_unavailable")
 WITH_BODY = ("invalid_json", "payload_too_large", "unsupported_media_type", "request_timeout")
+TOO_LARGE = ("payload_too_large", "request_timeout")
 
 PATH_PARAMETERS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "name": ("The name, case-sensitive.", {"type": "string", "pattern": f"^{naming.NAME}$"}),
@@ -110,8 +111,8 @@ class OperationSchema(AutoSchema):
         codes = list(ALWAYS) + list(operation.refusals)
         if operation.scope:
             codes.append("forbidden")
-        if operation.body is not None:
-            codes += WITH_BODY
+        # A body that nobody asked for is read, too; of a DELETE, which might mean what it says, it is refused.
+        codes += WITH_BODY if operation.body is not None or self.method == "DELETE" else TOO_LARGE
         return {**success, **refusals_of(codes)}
 
     def _map_serializer_field(self, field: Any, direction: Direction, *args: Any) -> Any:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from streams.api.openapi import PREFIX, document
 from streams.models import Stream
 from tests.streams.api.conftest import Api, code, fields
 
@@ -147,15 +148,27 @@ def test_a_content_type_without_a_body_is_fine(owner: Api) -> None:
         (b"{}", "application/json", "validation_error"),
         (b"{bad", "application/json", "invalid_json"),
         (b"x", "text/plain", "unsupported_media_type"),
+        (b" " * (16 * 1024 * 1024 + 1), "application/json", "payload_too_large"),
     ],
+    ids=["field", "empty", "broken", "text", "large"],
 )
-@pytest.mark.parametrize("path", ["streams/x", "streams/x/groups/g", "streams/x/groups/g/dead-letters/"])
+@pytest.mark.parametrize(
+    ("path", "described"),
+    [
+        ("streams/x", "streams/{name}"),
+        ("streams/x/groups/g", "streams/{name}/groups/{group}"),
+        ("streams/x/groups/g/dead-letters/", "streams/{name}/groups/{group}/dead-letters/"),
+    ],
+    ids=["stream", "group", "dead letters"],
+)
 def test_a_delete_with_a_body_deletes_nothing(
-    owner: Api, path: str, body: bytes, content_type: str, refused: str
+    owner: Api, path: str, described: str, body: bytes, content_type: str, refused: str
 ) -> None:
     owner.post("streams/", {"name": "x"})
     owner.post("streams/x/groups/", {"name": "g"})
-    assert code(owner.call("DELETE", path, body, content_type=content_type)) == refused
+    answer = owner.call("DELETE", path, body, content_type=content_type)
+    assert code(answer) == refused
+    assert str(answer.status_code) in document()["paths"][f"{PREFIX}/{described}"]["delete"]["responses"]
     assert owner.get("streams/x").json()["groups"] == 1
 
 
