@@ -160,8 +160,14 @@ class StreamObject(serializers.Serializer):  # type: ignore[type-arg]
     bytes = serializers.IntegerField(source="figures.bytes", allow_null=True)
     committed_offset = serializers.IntegerField(source="figures.committed_offset", allow_null=True)
     lag = serializers.IntegerField(source="figures.lag", allow_null=True)
-    first_timestamp = Moment(allow_null=True)
-    last_timestamp = Moment(allow_null=True)
+    first_timestamp = Moment(
+        allow_null=True,
+        help_text="When the oldest message that is there came; null when the stream is empty.",
+    )
+    last_timestamp = Moment(
+        allow_null=True,
+        help_text="When the newest message came, also if that one has gone since; null when the stream is empty.",
+    )
     groups = serializers.IntegerField(help_text="How many consumer groups.")
     keys_count = serializers.IntegerField(
         source="figures.keys_count",

@@ -5,7 +5,7 @@ import math
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from streams.dataplane.context import Context
@@ -57,11 +57,11 @@ async def read_messages(context: Context, request: Request, name: str) -> Respon
     grant = request.grant
     await context.directory.stream(grant, name, may="read")
     query = _parse(request)
-    found, stopped_at = await _find(context, grant, name, query)
-    if not found and stopped_at is None and query.wait_s > 0:
-        found, stopped_at = await _wait(context, request, grant, name, query)
-    body = b"[" + b",".join(map(entries.to_json, found)) + b"]"
-    return Response(body, headers=_link(request, name, query, len(found), stopped_at))
+    found = await _find(context, grant, name, query)
+    if found.is_nothing_yet and query.wait_s > 0:
+        found = await _wait(context, request, grant, name, found)
+    body = b"[" + b",".join(map(entries.to_json, found.entries)) + b"]"
+    return Response(body, headers=_link(request, name, query, len(found.entries), found.stopped_at))
 
 
 def _link(request: Request, name: str, query: Query, found: int, stopped_at: int | None) -> Mapping[str, str]:
@@ -93,6 +93,7 @@ def select(stream_id: str, query: Query, scan: read.Scan) -> Op[list[Entry]]:
     if not query.is_browse:
         return (yield from read.after_committed(stream_id, query.limit))
     at = yield from read.position(stream_id)
+    scan.last = at.last
     start = query.offset or 0
     if query.from_ms is not None:
         start = max(start, (yield from read.offset_at(stream_id, query.from_ms)))
@@ -135,8 +136,26 @@ def _with_id(
     return found[: query.limit] if query.before is None else found[-query.limit :]
 
 
-Found = tuple[list[Entry], int | None]
-"""Messages, and where a search for more has to go on."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What one look came to.
+
+    Attributes:
+        stream_id: of the stream that was looked at.
+        entries: the messages.
+        stopped_at: where a search for more has to go on.
+        rest: what was asked for, where nothing was found: without what was looked at.
+    """
+
+    stream_id: str
+    entries: list[Entry]
+    stopped_at: int | None
+    rest: Query
+
+    @property
+    def is_nothing_yet(self) -> bool:
+        """Whether the look came to its end without any message."""
+        return not self.entries and self.stopped_at is None
 
 
 async def _find(context: Context, grant: TokenGrant, name: str, query: Query) -> Found:
@@ -152,13 +171,18 @@ async def _selected(context: Context, stream_id: str, query: Query) -> Found:
     is_search = query.key is not None or query.id is not None
     scan = read.Scan(time.monotonic() + SEARCH_WITHIN_S if is_search else math.inf)
     found = await context.log.run(select(stream_id, query, scan))
-    return found, scan.stopped_at if len(found) < query.limit else None
+    return Found(
+        stream_id=stream_id,
+        entries=found,
+        stopped_at=scan.stopped_at if len(found) < query.limit else None,
+        rest=replace(query, offset=max(query.offset or 0, scan.last + 1)) if query.is_browse else query,
+    )
 
 
-async def _wait(context: Context, request: Request, grant: TokenGrant, name: str, query: Query) -> Found:
-    """Look again whenever the stream is woken, until something is there, the time is up or the client has gone."""
-    deadline = time.monotonic() + query.wait_s
-    stream_id = (await context.directory.stream(grant, name, may="read")).stream_id
+async def _wait(context: Context, request: Request, grant: TokenGrant, name: str, found: Found) -> Found:
+    """Look at what comes whenever the stream is woken, until it is asked for, the time is up or the client has gone."""
+    deadline = time.monotonic() + found.rest.wait_s
+    stream_id = found.stream_id
     gone = asyncio.ensure_future(request.disconnected())
     try:
         with context.directory.parked.park(request.authorization, expires_ms=grant.expires_ms) as parking:
@@ -168,11 +192,11 @@ async def _wait(context: Context, request: Request, grant: TokenGrant, name: str
                     stream_id, within_s=max(0.0, deadline - time.monotonic())
                 )
                 try:
-                    found, stopped_at = await _selected(context, stream_id, query)
+                    found = await _selected(context, stream_id, found.rest)
                     parking.check()
                     left = deadline - time.monotonic()
-                    if found or stopped_at is not None or left <= 0:
-                        return found, stopped_at
+                    if not found.is_nothing_yet or left <= 0:
+                        return found
                     await asyncio.wait({waiter, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     context.wakener.forget(stream_id, waiter)

@@ -63,10 +63,12 @@ class Scan:
     Attributes:
         until_s: by ``time.monotonic``.
         stopped_at: where the look has to go on, as the next ``start`` or ``before``; None: it came to its end.
+        last: the stream's last offset when the look began.
     """
 
     until_s: float
     stopped_at: int | None = None
+    last: int = 0
 
     def stops(self, at: int) -> bool:
         """Whether the look stops here."""

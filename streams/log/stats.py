@@ -26,7 +26,8 @@ class State:
         first_offset: lowest visible; ``offset`` + 1 when the stream is empty.
         messages, bytes: visible ones, bytes of their bodies.
         committed_offset, lag: the committed position, and visible messages above it.
-        first_ms, last_ms: unix ms of the first and last visible message; None when empty.
+        first_ms: unix ms of the first visible message; None when empty.
+        last_ms: unix ms of the newest message, also when that one has gone since; None when empty.
         keys_count: keys whose newest message is still stored, be it only for the history or an undo.
         duplicates: publishes refused as already known.
         archived_offset: everything up to it is in the history.

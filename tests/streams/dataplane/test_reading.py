@@ -1,3 +1,4 @@
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -140,6 +141,41 @@ def test_a_poll_wakes_at_once_and_returns_what_is_there(
     poll.join()
     assert offsets(poll.answer) == [1, 2, 3]
     assert poll.took_s < 10
+
+
+def xranges(log: Log) -> int:
+    """How many pages of entries the store has been asked for."""
+    told = re.search(
+        r"cmdstat_xrange:calls=(\d+)", log.client.execute_command("INFO", "commandstats").decode()
+    )
+    return int(told[1]) if told else 0
+
+
+def test_what_a_poll_has_looked_through_it_does_not_look_through_again(
+    client: httpx.Client, stream: Stream, log: Log
+) -> None:
+    for first in range(1, 6001, 1000):
+        fill(client, stream, 1000, first=first)
+    poll = Poll(client, stream, wait=20, key="zz")
+    _until_parked(log, stream)
+    before = xranges(log)
+    fill(client, stream, 3, first=6001)
+    assert client.post(stream.messages, json=[{"id": "a", "body": 1, "key": "zz"}]).status_code == 201
+    poll.join()
+    assert offsets(poll.answer) == [6004]
+    assert xranges(log) - before <= 5  # a look at all of it takes seven
+
+
+def test_a_poll_from_an_offset_that_is_to_come_waits_for_it(
+    client: httpx.Client, stream: Stream, log: Log
+) -> None:
+    fill(client, stream, 3)
+    poll = Poll(client, stream, wait=20, offset=6)
+    _until_parked(log, stream)
+    fill(client, stream, 2, first=4)
+    fill(client, stream, 1, first=6)
+    poll.join()
+    assert offsets(poll.answer) == [6]
 
 
 def test_another_stream_does_not_end_a_poll(
