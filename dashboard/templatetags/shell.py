@@ -4,7 +4,7 @@ import json
 import shlex
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from django import template
 from django.http import HttpRequest
@@ -33,6 +33,18 @@ def zone(context: dict[str, Any]) -> str:
     """The name of the time zone that the person's pages are in."""
     request = context.get("request")
     return str(zones.zone_of(request)) if isinstance(request, HttpRequest) else zones.UTC
+
+
+@register.simple_tag(takes_context=True)
+def here(context: dict[str, Any]) -> str:
+    """The address to come back to: the page's own, or, where a form was answered with a page, that of the form."""
+    request = context["request"]
+    if request.method in ("GET", "HEAD"):
+        return str(request.get_full_path())
+    came_from = urlsplit(request.headers.get("Referer", ""))
+    if came_from.netloc != request.get_host() or came_from.path == request.path:
+        return ""
+    return urlunsplit(("", "", came_from.path, came_from.query, ""))
 
 
 @register.simple_tag(takes_context=True)

@@ -117,9 +117,10 @@ def bulk(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect(back)
-    offsets, has_more = form.offsets, False
     if form.cleaned_data["scope"] == ALL:
         offsets, has_more = selectors.dead_letters_matching(found, form.cleaned_data["reason"])
+    else:
+        offsets, has_more = selectors.dead_letters_chosen(found, form.offsets), False
     if not offsets:
         messages.warning(request, _("No dead letter matches any more."))
         return redirect(back)

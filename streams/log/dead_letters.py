@@ -41,6 +41,16 @@ def page(stream_id: str, name: str, *, start: int = 0, limit: int = 100) -> Op[l
     return [msgspec.msgpack.decode(letter, type=DeadLetter) for letter in found]
 
 
+def those_dead(stream_id: str, name: str, offsets: Sequence[int]) -> Op[list[int]]:
+    """Which of these offsets hold dead letters, without their bodies."""
+    found: list[int] = []
+    for first in range(0, len(offsets), REPLAY_SLICE):
+        part = offsets[first : first + REPLAY_SLICE]
+        replies = yield Pipeline([("ZCOUNT", keys.dead(stream_id, name), offset, offset) for offset in part])
+        found += [offset for offset, count in zip(part, replies, strict=True) if count]
+    return found
+
+
 def replay(stream_id: str, name: str, offsets: Sequence[int]) -> Op[int]:
     """Deliver dead letters again with a fresh count; returns how many there were."""
     total = 0

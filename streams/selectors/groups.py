@@ -1,7 +1,7 @@
 """Consumer groups: their rows together with how they stand in the log."""
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -200,6 +200,11 @@ def dead_letters(group: Group, *, start: int = 0, limit: int = 100, reason: str 
     if not reason:
         return store.log().run(letters.page(group.stream.stream_id, group.name, start=start, limit=limit))
     return _letters_because(group, reason, start=start, limit=limit)[0]
+
+
+def dead_letters_chosen(group: Group, offsets: Sequence[int]) -> list[int]:
+    """Which of these offsets hold dead letters."""
+    return store.log().run(letters.those_dead(group.stream.stream_id, group.name, offsets))
 
 
 def dead_letters_matching(group: Group, reason: str) -> tuple[list[int], bool]:

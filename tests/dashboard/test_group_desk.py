@@ -59,6 +59,25 @@ def test_a_preview_settles_nothing(owner: Client, billing: Group) -> None:
     assert out(billing) == [1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("referer", "back"),
+    [
+        (f"http://testserver{DESK}?after=2", f"{DESK}?after=2"),
+        (f"http://testserver{DESK}settle/", ""),
+        (f"http://elsewhere{DESK}", ""),
+        ("", ""),
+    ],
+)
+def test_colours_chosen_on_a_preview_lead_back_to_the_desk(
+    owner: Client, billing: Group, referer: str, back: str
+) -> None:
+    form = {"what": "ack", "scope": "chosen", "offset": [1, 3]}
+    page = owner.post(f"{DESK}settle/", form, headers={"referer": referer}).content.decode()
+    assert f'name="next" value="{back}"' in page
+    answer = owner.post("/theme/", {"theme": "dark", "next": back})
+    assert owner.get(answer["Location"]).status_code == 200
+
+
 def test_a_preview_counts_what_is_still_in_flight(owner: Client, billing: Group) -> None:
     form = {"what": "term", "scope": "chosen", "offset": [2, 3, 99]}
     store.log().run(groups.ack(billing.stream.stream_id, "billing", "offsets", [3]))

@@ -109,6 +109,14 @@ def test_what_would_go_is_said_first(owner: Client, dead: Group, do: str) -> Non
     assert letters(dead) == [11, 12, 13, 14]
 
 
+def test_a_preview_of_chosen_ones_counts_what_is_still_dead(owner: Client, dead: Group) -> None:
+    form = {"do": "replay", "scope": "chosen", "offset": [9, 12, 13, 77]}
+    assert "2 dead letters, of offsets 12 to 13." in owner.post(BULK, form).content.decode()
+    owner.post(BULK, form | {"confirmed": "1"})
+    answer = owner.post(BULK, form)
+    assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}#dead-letters")
+
+
 @pytest.mark.parametrize(
     ("form", "left"),
     [
