@@ -73,7 +73,8 @@ class ChildLog:
 
 
 def _error_in(line: bytes) -> str | None:
-    """The message of a line at the level error, ours in JSON (`streams.logs`) or uvicorn's in plain words."""
+    """The message of a line at the level error, ours in JSON (`streams.logs`) or in plain words, as
+    uvicorn's before it has loaded us."""
     if line.startswith((b"ERROR:", b"CRITICAL:")):
         return line.partition(b":")[2].strip().decode("utf-8", "replace")[:300]
     if b'"error"' not in line and b'"critical"' not in line:

@@ -210,5 +210,8 @@ LOGGING = {
         "okmq": {"level": "INFO"},
         "streams": {"level": "INFO"},
         "dashboard": {"level": "INFO"},
+        # The server has set its own up before it loads us; from then on its lines are as ours.
+        "uvicorn": {"handlers": ["console"], "level": "WARNING", "propagate": False},
+        "uvicorn.error": {"level": "WARNING"},
     },
 }

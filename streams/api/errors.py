@@ -140,7 +140,7 @@ def not_found(request: HttpRequest) -> JsonResponse:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     """Django's handler400: what was refused before a view was reached, such as another host name."""
-    if not is_for_api(request):
+    if not is_for_api(request) and request.path_info.rstrip("/") not in SERVICE:
         return defaults.bad_request(request, exception)
     return answer(
         refusal_for(exception) or Refusal("validation_error", "The request cannot be read.", fields=[])
@@ -150,6 +150,10 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 def server_error(request: HttpRequest) -> HttpResponseBase:
     """A fault outside a view of the API, below its path; Django has logged it."""
     return answer(internal_error(request))
+
+
+SERVICE = frozenset({"/healthz", "/readyz", "/metrics"})
+"""What programs ask beside the API; answers are in its shape."""
 
 
 def is_for_api(request: HttpRequest) -> bool:

@@ -214,7 +214,8 @@ def asked(query: QueryDict, schema: type[Strict], *, text: str) -> dict[str, Any
     try:
         found: dict[str, Any] = reader.run_validation(given)
     except serializers.ValidationError as error:
-        errors |= error.detail if isinstance(error.detail, dict) else {"query": error.detail}
+        faults = error.detail if isinstance(error.detail, dict) else {"query": error.detail}
+        errors = faults | errors  # what was sent twice is not missing
     if errors:
         raise serializers.ValidationError(errors)
     return found

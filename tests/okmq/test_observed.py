@@ -171,6 +171,8 @@ def test_what_is_not_http_is_refused_in_the_one_shape_and_a_line(running: Produc
     assert list(error) == ["code", "message", "details"]
     line = line_of(running, head["x-request-id"])
     assert (line["status"], line["route"], line["method"], line["path"]) == (400, "unknown", "", "")
+    said = (running.data_dir / "log" / "web.log").read_text().splitlines()
+    assert "uvicorn.error" in {json.loads(each)["logger"] for each in said}  # the server's own lines, as ours
 
 
 @pytest.mark.parametrize("path", ["streams/{name}/messages", "streams"])

@@ -38,7 +38,7 @@ def call(application: Any, api: Api, method: str, path: str, **more: Any) -> htt
         async with httpx.AsyncClient(
             transport=transport, base_url="http://testserver", headers=headers
         ) as client:
-            return await client.request(method, f"/api/v1/{path}", **more)
+            return await client.request(method, path if path[:1] == "/" else f"/api/v1/{path}", **more)
 
     return asyncio.run(send())
 
@@ -140,8 +140,9 @@ def test_a_fault_of_ours_tells_the_request_id(
     assert "secret" not in answer.text
 
 
-def test_another_host_is_refused_in_the_one_shape(owner: Api, gated: Any) -> None:
-    answer = call(gated, owner, "GET", "streams/", headers={"host": "evil.example"})
+@pytest.mark.parametrize("path", ["streams/", "/healthz", "/readyz/", "/metrics"])
+def test_another_host_is_refused_in_the_one_shape(owner: Api, gated: Any, path: str) -> None:
+    answer = call(gated, owner, "GET", path, headers={"host": "evil.example"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_host")
 
 

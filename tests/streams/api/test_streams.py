@@ -356,6 +356,11 @@ def test_find_tells_the_streams_that_take_a_key(owner: Api) -> None:
     assert names(owner.get("streams/find?key=orders")) == []
 
 
+def test_find_is_for_one_key(owner: Api) -> None:
+    answer = owner.get("streams/find?key=a&key=b")
+    assert answer.json()["error"]["message"] == "key: This parameter may be sent once."
+
+
 @pytest.mark.parametrize(
     "query", ["", "?key=", "?key=a..b", "?key=a.*", "?key=>", "?key=a%20b", "?key=" + "a" * 256]
 )
