@@ -44,7 +44,7 @@ def here(context: dict[str, Any]) -> str:
     came_from = urlsplit(request.headers.get("Referer", ""))
     if came_from.netloc != request.get_host() or came_from.path == request.path:
         return ""
-    return urlunsplit(("", "", came_from.path, came_from.query, ""))
+    return str(urlunsplit(("", "", came_from.path, came_from.query, "")))
 
 
 @register.simple_tag(takes_context=True)
