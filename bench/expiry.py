@@ -38,10 +38,10 @@ def expiry(ours: Product) -> list[Figure]:
     publisher.start()
     pause.wait(BEFORE_S)
     before_s = [*waited_s]
-    _fill(ours.redis_url, full_id)
+    _fill(ours.keeper_url, full_id)
     filled = len(waited_s)
     began = time.perf_counter()
-    while length(ours.redis_url, full_id):
+    while length(ours.keeper_url, full_id):
         pause.wait(0.1)
     took_s = time.perf_counter() - began
     gone = len(waited_s)

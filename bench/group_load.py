@@ -70,7 +70,7 @@ def direct(
     ours: Product, stream: str, stream_id: str, *, batch: int, seconds: float, watched: Watched
 ) -> Measured:
     """The fetch and ack scripts from one blocking Python client."""
-    group, log, watch, done = make_group(ours, stream), Log(ours.redis_url), Stopwatch(watched), 0
+    group, log, watch, done = make_group(ours, stream), Log(ours.keeper_url), Stopwatch(watched), 0
     while watch.elapsed_s < seconds:
         with watch.running():
             fetched = log.run(groups.fetch(stream_id, group, limit=batch))
@@ -103,11 +103,11 @@ def many_groups(ours: Product, *, seconds: float) -> list[Figure]:
 def many_pending(ours: Product) -> list[Figure]:
     """How long a fetch takes while many messages are in flight: as fetches took them, and each on its own."""
     name, stream_id = ours.stream()
-    fill(ours.redis_url, stream_id, messages=PENDING + 10_000)
+    fill(ours.keeper_url, stream_id, messages=PENDING + 10_000)
     baseline = _middle_and_p99_ms(ours, name, make_group(ours, name))
     found = []
     for how in ("pending", "pending one by one"):
-        group, log, pending = make_group(ours, name), Log(ours.redis_url), 0
+        group, log, pending = make_group(ours, name), Log(ours.keeper_url), 0
         while pending < PENDING:
             taken = log.run(groups.fetch(stream_id, group, limit=10_000)).deliveries
             pending += len(taken)

@@ -90,7 +90,7 @@ def all_loads(
         Load(
             name=BARE_1000,
             batch=1000,
-            run=partial(store_load.bare_xadd, ours.redis_url, batch=1000, seconds=seconds, watched=store),
+            run=partial(store_load.bare_xadd, ours.keeper_url, batch=1000, seconds=seconds, watched=store),
         ),
     ]
     if any(map(meant, (READ_1000, XRANGE_1000))):
@@ -154,13 +154,15 @@ def _publish(
 
 def _direct(ours: Product, seconds: float, store: Watched) -> Measured:
     with _stream(ours) as (_, stream_id):
-        return store_load.direct_append(ours.redis_url, stream_id, batch=1000, seconds=seconds, watched=store)
+        return store_load.direct_append(
+            ours.keeper_url, stream_id, batch=1000, seconds=seconds, watched=store
+        )
 
 
 def _reading(ours: Product, web: Watched, store: Watched, *, seconds: float) -> list[Load]:
     name, stream_id = ours.stream()
     target = Target(port=ours.port, path=f"/api/v1/streams/{name}/messages", token=ours.token, watched=web)
-    store_load.fill(ours.redis_url, stream_id, messages=STORED_TO_READ)
+    store_load.fill(ours.keeper_url, stream_id, messages=STORED_TO_READ)
 
     def over_http() -> Measured:
         return http_load(
@@ -174,7 +176,7 @@ def _reading(ours: Product, web: Watched, store: Watched, *, seconds: float) -> 
 
     xrange = partial(
         store_load.xrange_pages,
-        ours.redis_url,
+        ours.keeper_url,
         keys.log(stream_id),
         batch=1000,
         stored=STORED_TO_READ,
@@ -186,7 +188,7 @@ def _reading(ours: Product, web: Watched, store: Watched, *, seconds: float) -> 
 
 def _working(ours: Product, web: Watched, store: Watched, *, seconds: float) -> list[Load]:
     name, stream_id = ours.stream()
-    store_load.fill(ours.redis_url, stream_id, messages=STORED_TO_WORK)
+    store_load.fill(ours.keeper_url, stream_id, messages=STORED_TO_WORK)
     over_http = partial(group_load.over_http, ours, name, seconds=seconds, watched=web)
     direct = partial(group_load.direct, ours, name, stream_id, seconds=seconds, watched=store)
     return [
@@ -215,7 +217,7 @@ def _drf(ours: Product, folder: Path) -> Iterator[tuple[int, int]]:
     ]
     environ = {
         **clean_environ(),
-        "BENCH_REDIS_URL": ours.redis_url,
+        "BENCH_REDIS_URL": ours.keeper_url,
         "DJANGO_SETTINGS_MODULE": "bench.drf_settings",
     }
     with child(command, environ=environ, output=output) as process:

@@ -121,7 +121,7 @@ def pages(ours: Product, *, messages: int = MESSAGES) -> list[Figure]:
     """Every page of a stream with all the messages and all the groups, among many streams."""
     made = [stream for _ in range(0, STREAMS, 1000) for stream in ours.streams(1000)]
     stream, stream_id = made[0]
-    fill(ours.redis_url, stream_id, messages=messages, keys=KEYS)
+    fill(ours.keeper_url, stream_id, messages=messages, keys=KEYS)
     for number in range(GROUPS):
         ours.ask("POST", f"/streams/{stream}/groups/", {"name": f"group-{number:04d}"})
     ours.ask("POST", f"/streams/{stream}/groups/group-0000/fetch", {"limit": 1000, "wait": 0})

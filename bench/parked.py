@@ -47,7 +47,7 @@ async def _park(ours: Product, names: list[str]) -> list[Figure]:
 
     began = time.perf_counter()
     polls = [asyncio.create_task(poll(number)) for number in range(POLLS)]
-    await asyncio.to_thread(_until_all_wait, ours.redis_url)
+    await asyncio.to_thread(_until_all_wait, ours.keeper_url)
     pid = ours.pid("web")
     idle_s = WAIT_S - 1 - (time.perf_counter() - began)
     share = await _share_of_a_core(pid, idle_s)

@@ -22,7 +22,7 @@ def preview(ours: Product, *, messages: int = MESSAGES) -> list[Figure]:
     """Over HTTP, by age, count, bytes, interest and key; somebody else publishes one message after the other."""
     (full, full_id), (other, _) = ours.streams(2)
     ours.ask("POST", f"/streams/{full}/groups/", {"name": "behind"})
-    _fill(ours.redis_url, full_id, messages=messages)
+    _fill(ours.keeper_url, full_id, messages=messages)
     waited_s: list[float] = []
     stop, pause = threading.Event(), threading.Event()
 

@@ -20,7 +20,7 @@ BEFORE_S = 5.0
 def purge(ours: Product) -> list[Figure]:
     """Others publish into and read another stream meanwhile, as fast as they are answered."""
     (full, full_id), (other, _) = ours.streams(2)
-    fill(ours.redis_url, full_id, messages=MESSAGES)
+    fill(ours.keeper_url, full_id, messages=MESSAGES)
     target = ours_target(ours, f"/api/v1/streams/{other}/messages")
     purged = ours_target(ours, f"/api/v1/streams/{full}/messages")
     before_s, during_s, took_s = uvloop.run(_watch(ours, target, purged, full_id))
@@ -53,7 +53,7 @@ async def _watch(
     before, latencies = latencies, []
     began = time.perf_counter()
     await purger.ask(purged.delete())
-    await asyncio.to_thread(_emptied, ours.redis_url, full_id)
+    await asyncio.to_thread(_emptied, ours.keeper_url, full_id)
     took = time.perf_counter() - began
     running = False
     await asyncio.gather(*tasks)

@@ -55,8 +55,8 @@ def length(url: str, stream_id: str) -> int:
 def memory(ours: Product) -> list[Figure]:
     """Bytes that the store needs for a message beside its body, as the server counts them."""
     name, stream_id = ours.stream()
-    fill(ours.redis_url, stream_id, messages=MEASURED_IN_MEMORY)
-    client: Any = redis.Redis.from_url(ours.redis_url)
+    fill(ours.keeper_url, stream_id, messages=MEASURED_IN_MEMORY)
+    client: Any = redis.Redis.from_url(ours.keeper_url)
     log, *ids = (
         (client.memory_usage(key, samples=0) or 0) / MEASURED_IN_MEMORY
         for key in (keys.log(stream_id), keys.ids(stream_id, 0), keys.ids(stream_id, 1))

@@ -18,6 +18,7 @@ from threading import Event
 from time import monotonic
 from urllib.parse import urlsplit
 
+from okmq import rights
 from okmq.claims import take_folder
 from okmq.env import Env
 from okmq.supervisor import StartError
@@ -70,7 +71,7 @@ def backup(env: Env, folder: Path, *, history: bool, runs: Callable[[], int | No
     _check_possible(env, folder)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     before = _settled(runs) if source else None
-    log = Log(env.redis_url)
+    log = Log(rights.keeper_url(env.redis_url, env.valkey_dir))
     try:
         streams, messages = log.run(_size())
         _copy_log(log, env.valkey_dir, folder / LOG)

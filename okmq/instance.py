@@ -18,6 +18,7 @@ from pathlib import Path
 from threading import Event
 
 from okmq import env as environment
+from okmq import rights
 from streams.upkeep import processes
 
 READY_WITHIN_S = 60.0
@@ -36,6 +37,11 @@ class Instance:
     token: str
     password: str
     redis_url: str
+
+    @property
+    def keeper_url(self) -> str:
+        """Where its store is for whom everything is allowed (``okmq.rights``)."""
+        return rights.keeper_url(self.redis_url, self.data_dir / "valkey")
 
     def status(self, name: str) -> processes.ProcessStatus:
         """What the supervisor says of ``web``, ``valkey`` or ``worker``."""

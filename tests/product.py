@@ -16,7 +16,7 @@ from pathlib import Path
 
 import httpx
 
-from okmq import env, proctable
+from okmq import env, proctable, rights
 from okmq.children import last_lines
 from streams.upkeep import processes
 from tests.waiting import until
@@ -80,6 +80,11 @@ class Product:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def store_url(self) -> str:
+        """Where the private store is for its keeper, who may do everything."""
+        return rights.keeper_url(f"unix://{env.private_socket(self.data_dir)}", self.data_dir / "valkey")
 
     @property
     def environ(self) -> dict[str, str]:

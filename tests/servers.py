@@ -13,6 +13,8 @@ import pytest
 from okmq import resp
 from okmq.children import Child, Plan
 from okmq.valkey import ValkeyServer
+from streams.log.client import Log
+from streams.log.commands import one
 from tests.waiting import until
 
 FLAVOURS = ("valkey", pytest.param("redis7", marks=pytest.mark.long))
@@ -20,15 +22,24 @@ FLAVOURS = ("valkey", pytest.param("redis7", marks=pytest.mark.long))
 
 @dataclass(frozen=True, kw_only=True)
 class Store:
-    """A running server: its address and its process."""
+    """A running server: its address, that for its keeper, and its process.
+
+    Where it is not ``guarded`` tests look at everything and break what they like, at the address of the product.
+    """
 
     url: str
+    keeper_url: str
     child: Child
+    guarded: bool = False
 
     def start(self) -> None:
         """Run it (again) and wait until it answers."""
         self.child.start()
         until(self._answers, within_s=20, what=f"{self.url} answers")
+        if not self.guarded:
+            keeper = Log(self.keeper_url)
+            keeper.run(one(("ACL", "SETUSER", "default", "~*", "&*", "+@all")))
+            keeper.close()
 
     def kill(self) -> None:
         """End it as a crash would."""
@@ -55,6 +66,7 @@ def store(
     *,
     flavour: str = "valkey",
     fsync: str | None = "always",
+    guarded: bool = False,
     socket: Path | None = None,
     environ: Mapping[str, str] = MappingProxyType({}),
     options: Sequence[str] = (),
@@ -70,7 +82,7 @@ def store(
     plan = Plan(
         name=flavour, command=(*command, *options), environ={**os.environ, **environ}, log=folder / "log"
     )
-    running = Store(url=server.url, child=Child(plan=plan))
+    running = Store(url=server.url, keeper_url=server.keeper_url, child=Child(plan=plan), guarded=guarded)
     running.start()
     try:
         yield running

@@ -60,7 +60,7 @@ class Target:
         """Say one command to the private Valkey, past the product."""
 
         def say() -> object:
-            log = Log(self.instance.redis_url)
+            log = Log(self.instance.keeper_url)
             try:
                 return log.run(one(tuple(command)))
             finally:

@@ -46,7 +46,7 @@ def test_it_has_nothing_to_say_against_one_that_is_well_and_tells_what_is_change
     assert code in {0, 1}  # 1: the machine of the test is short of room
     assert "!!" not in out
 
-    log = Log(f"unix://{env.private_socket(product.data_dir)}")
+    log = Log(product.store_url)
     log.client.execute_command("CONFIG", "SET", "appendfsync", "everysec")
     log.client.execute_command("CONFIG", "SET", "maxmemory", "1mb")
     killed = product.pid("worker")

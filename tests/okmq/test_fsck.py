@@ -25,7 +25,7 @@ def steady(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 @pytest.fixture
 def log(steady: Product) -> Iterator[Log]:
-    client = Log(f"unix://{env.private_socket(steady.data_dir)}")
+    client = Log(steady.store_url)
     yield client
     client.close()
 

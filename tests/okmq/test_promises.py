@@ -12,7 +12,7 @@ pytestmark = pytest.mark.running
 
 
 def store_of(product: Product) -> Log:
-    return Log(f"unix://{product.data_dir / 'valkey' / 'valkey.sock'}")
+    return Log(product.store_url)
 
 
 def durability(client: httpx.Client, path: str, message_id: str) -> str:
