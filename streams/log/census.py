@@ -58,9 +58,9 @@ class Census:
         self._totals = array("i", [0])
         self._matching: dict[tuple[str, ...], array[int]] = {}
         self._store: dict[str, Column] = {
-            name: _numpy().zeros(0, type_) for name, type_ in zip(COLUMNS, _TYPES, strict=True)
+            name: numpy().zeros(0, type_) for name, type_ in zip(COLUMNS, _TYPES, strict=True)
         }
-        self._gone_of: Column = _numpy().zeros(0, "u2")
+        self._gone_of: Column = numpy().zeros(0, "u2")
         self._make_room(floor - 1)
 
     def __len__(self) -> int:
@@ -76,7 +76,7 @@ class Census:
 
     def turns_that_go(self, per_key: int) -> "Column":
         """By key number the last turn that has so many newer ones of its key."""
-        limits: Column = _numpy().array(self._totals, "i4") - min(per_key, MOST_OF_A_KEY)
+        limits: Column = numpy().array(self._totals, "i4") - min(per_key, MOST_OF_A_KEY)
         limits[0] = -1
         return limits
 
@@ -86,11 +86,11 @@ class Census:
         matching = self._matching.setdefault(tuple(patterns), array("B"))
         for name in itertools.islice(self._numbers, len(matching), None):
             matching.append(bool(name) and any(each.fullmatch(name.decode()) for each in compiled))
-        return _numpy().array(matching, "bool")  # type: ignore[no-any-return]
+        return numpy().array(matching, "bool")  # type: ignore[no-any-return]
 
     def extend(self, last: int, offsets: Sequence[int], sizes: Sequence[int], keys: Iterable[bytes]) -> None:
         """Take the messages that follow, up to ``last``; where none is, nothing is left."""
-        np, numbers, totals = _numpy(), self._numbers, self._totals
+        np, numbers, totals = numpy(), self._numbers, self._totals
         of_key, turns = array("i"), array("i")
         for key in keys:
             number = numbers.setdefault(key, len(numbers))
@@ -124,7 +124,7 @@ class Census:
 
     def gone_blocks(self) -> tuple[bytes, bytes]:
         """How many are known to have gone, by block and by wide block, as the script ``census`` takes it."""
-        np, many = _numpy(), -(-len(self) // BLOCK)
+        np, many = numpy(), -(-len(self) // BLOCK)
         if not many:
             return b"", b""
         counts = self._gone_of[:many]
@@ -153,7 +153,7 @@ class Census:
 
     def state(self) -> "dict[str, Column]":
         """All that it takes to make it again with ``restored``."""
-        np = _numpy()
+        np = numpy()
         columns = {name: self.column(name, self.first, self.last + 1) for name in COLUMNS}
         held = (
             self.first,
@@ -203,7 +203,7 @@ class Census:
 
     def _move_turns(self, changed: Sequence[tuple[int, int]]) -> None:
         """Older ones of a key move up where one of it went, and down where one came back; newest first."""
-        np = _numpy()
+        np = numpy()
         moved: Column = np.zeros(len(self._totals), "i4")
         at, stop = 0, changed[0][0] + 1 if changed else self.first
         while stop > self.kept:
@@ -227,7 +227,7 @@ class Census:
             self._gone_of[block - self.first // BLOCK] = self._block(block).sum()
 
     def _make_room(self, last: int) -> None:
-        np, needed = _numpy(), last + 1 - self.first
+        np, needed = numpy(), last + 1 - self.first
         held = len(self._store["gone"])
         if needed > held:
             room = max(needed, held + held // 8 + 1024)
@@ -247,6 +247,6 @@ class Census:
         self.first, self.lowest = first, max(first, self.lowest)
 
 
-def _numpy() -> Any:
+def numpy() -> Any:
     """Loaded where it is needed: 20 MB that only a process pays that counts."""
     return importlib.import_module("numpy")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from streams.log.census import PASS, Census
+from streams.log.census import PASS, Census, numpy
 
 if TYPE_CHECKING:
     from streams.log.census import Column
@@ -75,7 +75,7 @@ class Count:
 
     def _ahead(self, reader: Reader, first: int, stop: int) -> int:
         here = self._census.column("gone", first, stop) == 0
-        return int((here & self._wanted[reader.name][self._census.column("keys", first, stop)]).sum())
+        return _number(here & _of(self._wanted[reader.name], self._census.column("keys", first, stop)))
 
     def _pass(self, first: int, stop: int) -> None:
         census, found = self._census, self._found
@@ -83,19 +83,19 @@ class Count:
         keys = census.column("keys", first, stop)
         goes, open_of = here.copy(), []
         if self._limits is not None:
-            goes &= census.column("turns", first, stop) <= self._limits[keys]
+            goes &= census.column("turns", first, stop) <= _of(self._limits, keys)
         if self._by_interest or goes.any():
             open_of = [self._open(reader, keys, first, stop) for reader in self._readers]
         if self._by_interest:
             done = _none_of(open_of, here)
             goes = done if self._limits is None else goes | done
-        count = int(goes.sum())
+        count = _number(goes)
         if count:
             found.messages += count
-            found.size_bytes += int(census.column("sizes", first, stop)[goes].sum(dtype="u8"))
+            found.size_bytes += int((census.column("sizes", first, stop) * goes).sum(dtype="u8"))
             for reader, is_open in zip(self._readers, open_of, strict=True):
                 if is_open is not None:
-                    reader.unread += int((goes & is_open).sum())
+                    reader.unread += _number(goes & is_open)
         if not found.lowest:
             stays = here & ~goes
             if stays.any():
@@ -112,7 +112,7 @@ class Count:
         for offset in out:
             is_open[offset - first] = True
         if reader.patterns:
-            is_open &= self._wanted[reader.name][keys]
+            is_open &= _of(self._wanted[reader.name], keys)
         return is_open
 
 
@@ -122,6 +122,15 @@ def _passes(first: int, stop: int) -> Iterator[tuple[int, int]]:
         upto = min(stop, (at // PASS + 1) * PASS)
         yield at, upto
         at = upto
+
+
+def _of(by_number: "Column", keys: "Column") -> "Column":
+    """What is known of each message's key; twice as fast as by an index."""
+    return by_number.take(keys, mode="clip")
+
+
+def _number(those: "Column") -> int:
+    return int(numpy().count_nonzero(those))
 
 
 def _none_of(open_of: "Sequence[Column | None]", here: "Column") -> "Column":

@@ -64,7 +64,7 @@ class Following:
             return bool(self._behind)
         if not looked.is_complete and held.census is not None and not held.census.is_full:
             self._behind[stream_id] = None  # after the others
-        self._censuses.save(stream_id, grown=SAVED_AFTER)
+        self._censuses.save(stream_id, grown=SAVED_AFTER, beside=True)
         return bool(self._behind)
 
     def save(self) -> None:

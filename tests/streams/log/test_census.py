@@ -11,6 +11,7 @@ import pytest
 
 from streams.log import groups, keys, removals, trim
 from streams.log.append import Batch, append, append_each
+from streams.log.census import Census
 from streams.log.censuses import SAVED_FROM, Censuses
 from streams.log.client import Log
 from streams.log.errors import RemovalTaken, RemovedSince
@@ -246,6 +247,45 @@ def test_it_is_written_down_and_read_again(log: Log, stream: str, tmp_path: Path
     told = log.run(preview(stream, limit, {}, held=held, within_s=0, always=1))
     assert (told.messages, told.is_complete) == (SAVED_FROM + 100 - 1 - 50, True)
     assert held.census is kept is not None
+
+
+def counted(first: int, count: int) -> Census:
+    """Messages of five keys, as they are counted when they come."""
+    census = Census(first)
+    offsets = range(first, first + count)
+    census.extend(first + count - 1, offsets, [1] * count, [b"k%d" % (n % 5) for n in offsets])
+    return census
+
+
+def test_what_is_written_beside_is_of_the_moment_in_which_it_was_begun(tmp_path: Path) -> None:
+    censuses = Censuses(tmp_path)
+    census = censuses.of("s").census = counted(1, SAVED_FROM)
+    censuses.save("s", beside=True)
+    census.extend(SAVED_FROM + 1, [SAVED_FROM + 1], [1], [b"later"])
+    census.note_gone([0], [(1, 100)])
+    censuses.settle()
+    kept = Censuses(tmp_path).of("s").census
+    assert kept is not None
+    assert (kept.last, kept.messages, census.messages) == (SAVED_FROM, SAVED_FROM, SAVED_FROM - 99)
+    assert kept.names() == b"\0".join([b"", b"k1", b"k2", b"k3", b"k4", b"k0"])
+
+
+def test_one_is_written_at_a_time_and_the_last_one_is_waited_for(tmp_path: Path) -> None:
+    censuses = Censuses(tmp_path)
+    for name in ("a", "b"):
+        censuses.of(name).census = counted(1, SAVED_FROM)
+        censuses.save(name, beside=True)
+    censuses.of("a").census = counted(1, SAVED_FROM + 5)
+    censuses.save("a")
+    kept = Censuses(tmp_path).of("a").census
+    assert kept is not None
+    assert kept.last == SAVED_FROM + 5
+
+
+def test_what_an_end_left_half_written_is_taken_away(tmp_path: Path) -> None:
+    (tmp_path / "s.17.new").write_bytes(b"half")
+    Censuses(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_none_is_passed_over(log: Log, stream: str, tmp_path: Path) -> None:
