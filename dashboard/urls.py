@@ -66,6 +66,7 @@ urlpatterns = [
     path("alerts/", alerts.alerts, name="alerts"),
     path("alerts/<str:name>/", alerts.rule, name="alert_rule"),
     path("alerts/<str:name>/switch/", alerts.switch, name="alert_rule_switch"),
+    path("alerts/<str:name>/mute/", alerts.mute, name="alert_rule_mute"),
     path("alerts/<str:name>/delete/", alerts.delete, name="alert_rule_delete"),
     path("groups/", groups.groups, name="groups"),
     path("streams/", streams.streams, name="streams"),

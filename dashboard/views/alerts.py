@@ -1,6 +1,7 @@
 """Alerts: what fires, what did, the rules, and what a rule would have done."""
 
 import time
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -10,6 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from dashboard import formats
 from dashboard.alert_forms import RuleForm
 from dashboard.views.door import base_url, console_page
 from streams import selectors
@@ -18,6 +20,7 @@ from streams.errors import Refusal
 from streams.models import AlertRule
 from streams.services.alerts import rule_change, rule_check, rule_create, rule_delete
 
+MUTES_S = (3600, 8 * 3600, 24 * 3600)
 FIELDS = {"for_seconds": "lasting", "muted_until": "muted"}
 LATEST_SHOWN = 50
 
@@ -54,6 +57,7 @@ def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
         ],
         "rules": list(AlertRule.objects.filter(workspace=caller.workspace)),
         "now": timezone.now(),
+        "mutes_s": MUTES_S,
         "form": form,
         "tried": tried,
         "may_manage": caller.may("manage"),
@@ -102,6 +106,25 @@ def switch(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """Let a rule rest, or go on."""
     found = rule_for(caller, name, may="manage")
     rule_change(found, changes={"enabled": not found.enabled}, actor=caller.actor)
+    return redirect("dashboard:alerts")
+
+
+@require_POST
+@console_page
+def mute(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """Let a rule tell nobody for a while (``seconds``), or at once again (0); what fires by it goes on firing."""
+    found = rule_for(caller, name, may="manage")
+    seconds = request.POST.get("seconds", "")
+    if seconds not in {"0", *(str(each) for each in MUTES_S)}:
+        raise Refusal("validation_error", _("A rule is muted for an hour, for eight or for a day."))
+    until = timezone.now() + timedelta(seconds=int(seconds)) if seconds != "0" else None
+    rule_change(found, changes={"muted_until": until}, actor=caller.actor)
+    if until is None:
+        messages.success(request, _("Rule %(name)s tells again.") % {"name": name})
+    else:
+        said = _("Rule %(name)s tells nobody until %(moment)s. What fires by it stays listed.")
+        moment = formats.moment(int(until.timestamp()) * 1000).replace(".000 ", " ")
+        messages.success(request, said % {"name": name, "moment": moment})
     return redirect("dashboard:alerts")
 
 

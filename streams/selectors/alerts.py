@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import msgspec
+from django.utils import timezone
 
 from streams import alarms, bearer, store
 from streams.alarms import FALLS, Limit, Span
@@ -104,8 +105,9 @@ def alerts_firing(workspace: Workspace) -> list[Alert]:
 
 
 def alerts_firing_count(workspace: Workspace) -> int:
-    """How many alerts fire now."""
-    return Alert.objects.filter(rule__workspace=workspace, ended_at=None).count()
+    """How many alerts fire now by rules that are not muted."""
+    firing = Alert.objects.filter(rule__workspace=workspace, ended_at=None)
+    return firing.exclude(rule__muted_until__gt=timezone.now()).count()
 
 
 def alerts_latest(workspace: Workspace, *, limit: int = 100) -> list[Alert]:

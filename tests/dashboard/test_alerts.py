@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from streams.models import Alert, AlertRule
 from streams.upkeep.alerting import Alerting
@@ -26,6 +27,37 @@ def test_a_rule_is_made_and_what_fires_stands_on_every_page(
     assert badge in viewer.get("/").content.decode()
     assert badge not in stranger.get("/").content.decode()
     assert "Group billing" not in stranger.get("/alerts/").content.decode()
+
+
+def test_what_fires_is_muted_with_one_click_and_heard_again_with_another(
+    owner: Client, viewer: Client, make_stream: MakeStream
+) -> None:
+    make_group(make_stream("orders", bodies=BODIES))
+    owner.post("/alerts/", FORM)
+    Alerting().look(now_s=0)
+    badge = "firing</span>"
+    page = viewer.get("/alerts/").content.decode()
+    assert 'name="seconds" value="3600" disabled' in page
+    before = timezone.now()
+    assert owner.post("/alerts/lags/mute/", {"seconds": "3600"})["Location"] == "/alerts/"
+    until = AlertRule.objects.get().muted_until
+    assert until is not None
+    assert 3600 <= (until - before).total_seconds() < 3660
+    page = owner.get("/alerts/").content.decode()
+    assert "Group billing of orders: lag 20, above 2." in page, "it fires on, and is listed"
+    assert "muted until" in page
+    assert badge not in page, "and counts on no page"
+    owner.post("/alerts/lags/mute/", {"seconds": "0"})
+    assert AlertRule.objects.get().muted_until is None
+    assert badge in viewer.get("/").content.decode()
+
+
+@pytest.mark.parametrize("seconds", ["", "-1", "7", "soon", "99999999999999999999"])
+def test_what_is_no_time_to_mute_for_is_refused(owner: Client, make_stream: MakeStream, seconds: str) -> None:
+    make_stream("orders")
+    owner.post("/alerts/", FORM)
+    assert owner.post("/alerts/lags/mute/", {"seconds": seconds}).status_code == 400
+    assert AlertRule.objects.get().muted_until is None
 
 
 def test_a_rule_is_tried_without_being_made(owner: Client, make_stream: MakeStream) -> None:

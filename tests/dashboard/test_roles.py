@@ -50,6 +50,7 @@ ROWS = {
     "alerts": Row(get="read", post="manage"),
     "alert_rule": Row(get="read", post="manage", at=STREAM),
     "alert_rule_switch": Row(post="manage", at=STREAM),
+    "alert_rule_mute": Row(post="manage", at=STREAM),
     "alert_rule_delete": Row(post="manage", at=STREAM),
     "sql": Row(get="read", post="read"),
     "sql_forget": Row(post="manage"),
