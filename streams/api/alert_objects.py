@@ -113,8 +113,11 @@ class AlertObject(serializers.Serializer):  # type: ignore[type-arg]
 class WouldHave(serializers.Serializer):  # type: ignore[type-arg]
     """What a rule would have done."""
 
-    since = Moment(allow_null=True, help_text="From here on there are samples.")
+    since = Moment(allow_null=True, help_text="From here on something is kept of what it is about.")
     until = Moment()
+    sampled_since = Moment(
+        allow_null=True, help_text="From here on there are samples; before that, rates are means of a minute."
+    )
     subjects = serializers.IntegerField(help_text="Streams or groups with samples that it is about.")
     fired = serializers.IntegerField()
     longest_seconds = serializers.FloatField()

@@ -134,11 +134,12 @@ class AlertTryView(ApiView):
     operations: ClassVar = {
         "POST": Operation(
             id="alert_rule_try",
-            summary="What a rule would have done over the samples that are kept; changes nothing",
+            summary="What a rule would have done over what is kept; changes nothing",
             scope="read",
             body=RuleTried,
             answer=WouldHave,
-            description="`since` says how far the samples reach: seven hours at most.",
+            description="`since` says how far it reaches: seven hours at most with the samples, and 30 days with the "
+            "minutes that the history counted, where the rule is about a rate.",
             examples={"lag": {"stream": "orders", "watch": "lag", "limit": 1000}},
         ),
     }
@@ -152,6 +153,7 @@ class AlertTryView(ApiView):
         told = {
             "since": found.since,
             "until": found.until,
+            "sampled_since": found.sampled_since,
             "subjects": found.subjects,
             "fired": len(found.spans),
             "longest_seconds": found.longest_seconds,

@@ -1,6 +1,7 @@
 """Reading: rows together with how they stand in the log. One module a subject; callers import them from here."""
 
-from streams.selectors.alerts import alerts_firing, alerts_firing_count, alerts_latest, back_test
+from streams.selectors.alerts import alerts_firing, alerts_firing_count, alerts_latest
+from streams.selectors.back_tests import back_test
 from streams.selectors.erasures import erasures_latest
 from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove, first_fault
 from streams.selectors.events import EventsWanted, events_found, events_latest, events_page

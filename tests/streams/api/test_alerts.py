@@ -11,10 +11,10 @@ from django.core import mail
 from django.utils import timezone
 
 from streams import store
-from streams.log import groups
+from streams.log import groups, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
-from streams.models import DEFAULT_WORKSPACE, Alert, AlertRule, Event, Notification, Stream, Workspace
+from streams.models import DEFAULT_WORKSPACE, Alert, AlertRule, Event, Notification, Rollup, Stream, Workspace
 from streams.services import alerts
 from streams.services.installation import METRICS_STREAM
 from streams.services.streams import internal_stream
@@ -260,5 +260,50 @@ def test_a_rule_is_tried_on_the_samples_that_are_kept(owner: Api, orders: Stream
     found = owner.post("alerts/try", {key: value for key, value in RULE.items() if key != "name"}).json()
     assert (found["subjects"], found["fired"], found["longest_seconds"]) == (1, 2, 20.0)
     assert found["since"] < found["until"]
+    assert found["sampled_since"] == found["since"]
     tried = owner.post("alerts/try", {"stream": "orders", "watch": "status", "statuses": ["slow"]}).json()
     assert (tried["fired"], AlertRule.objects.count()) == (0, 0)
+
+
+def test_a_rule_about_a_rate_is_tried_on_a_month_of_the_history(owner: Api, orders: Stream) -> None:
+    long_ago = timezone.now().replace(second=0, microsecond=0) - timedelta(days=29)
+    counted = {0: 600, 1: 6000, 2: 6000, 3: 6000, 4: 600, 90: 12_000}
+    Rollup.objects.bulk_create(
+        Rollup(
+            stream_id=orders.stream_id,
+            step="minute",
+            start=long_ago + timedelta(minutes=minute),
+            messages=messages,
+            bytes=messages,
+        )
+        for minute, messages in counted.items()
+    )
+    rule = {"stream": "ord*", "watch": "rate_above", "limit": 50, "for_seconds": 0}
+    found = owner.post("alerts/try", rule).json()
+    assert (found["subjects"], found["fired"], found["longest_seconds"]) == (1, 2, 180.0)
+    assert found["since"][:16] == long_ago.isoformat()[:16]
+    silent = owner.post("alerts/try", rule | {"watch": "rate_below", "limit": 1, "for_seconds": 3600}).json()
+    assert silent["fired"] == 2, "between the two bursts, and since the second"
+    assert owner.post("alerts/try", rule | {"stream": "other"}).json()["subjects"] == 0
+
+
+def test_what_the_samples_tell_goes_before_the_minutes_of_the_history(owner: Api, orders: Stream) -> None:
+    Workspace.objects.get_or_create(name=DEFAULT_WORKSPACE)
+    metrics = internal_stream(METRICS_STREAM, archive=False)
+    start = timezone.now().replace(second=0, microsecond=0) - timedelta(minutes=30)
+    rates = {"streams": {orders.stream_id: {"in": 1}}, "at": int(start.timestamp() * 1000)}
+    message = NewMessage(id=orders.stream_id, body=json.dumps(rates).encode())
+    store.log().run(trim.purge(metrics.stream_id, below=2**40))
+    store.log().run(append(metrics.stream_id, [message]))
+    for minute in (-10, 5):  # what the history counted since the samples begin is in them, too
+        Rollup.objects.create(
+            stream_id=orders.stream_id,
+            step="minute",
+            start=start + timedelta(minutes=minute),
+            messages=60_000,
+            bytes=1,
+        )
+    rule = {"stream": "orders", "watch": "rate_above", "limit": 50, "for_seconds": 0}
+    found = owner.post("alerts/try", rule).json()
+    assert (found["fired"], found["longest_seconds"]) == (1, 60.0)
+    assert found["since"] < found["sampled_since"]

@@ -1,0 +1,183 @@
+"""What an alert rule would have done: over the samples that are kept, and rates before them by the minute."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from streams import alarms, store
+from streams.alarms import Span
+from streams.log import read
+from streams.models import AlertRule, Rollup, Stream
+from streams.models.history import Step
+from streams.selectors.alerts import is_about, limit_of
+from streams.selectors.messages import messages_from
+from streams.selectors.samples import METRICS_STREAM
+from streams.selectors.times import moment
+
+MOST_RECORDS = 20_000
+"""Records of samples that one look back reads: five and a half hours of a busy installation."""
+
+MOST_MINUTES = 200_000
+"""Minutes of the history that one look back reads, over all streams: a month of four that are never silent."""
+
+RATES = frozenset({"rate_above", "rate_below"})
+REACHES_BACK = timedelta(days=30)
+MINUTE_S = 60
+
+Series = dict[tuple[str, str], list[tuple[float, float]]]
+"""Unix seconds and values, ascending, by internal id and group; the group is empty where it is about a stream."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackTest:
+    """What a rule would have done.
+
+    Attributes:
+        since, until: the window that was looked at; None where nothing is kept of what the rule is about.
+        sampled_since: from here on it was judged by samples, before that by the minute; None without samples.
+        subjects: streams or groups that it was about.
+        spans: the alerts that would have been, by their beginning.
+    """
+
+    since: datetime | None
+    until: datetime
+    sampled_since: datetime | None
+    subjects: int
+    spans: Sequence[Span]
+
+    @property
+    def longest_seconds(self) -> float:
+        return max((span.seconds for span in self.spans), default=0.0)
+
+
+class _Group(msgspec.Struct):
+    lag: int = 0
+    lag_seconds: float = 0.0
+    dead: int = 0
+    status: str = "unknown"
+    edge: float | None = None
+    quiet: float | None = None
+
+
+class _Stream(msgspec.Struct):
+    messages_in: float = msgspec.field(name="in", default=0.0)
+
+
+class _Record(msgspec.Struct):
+    at: int
+    streams: dict[str, _Stream] = {}
+    groups: dict[str, dict[str, _Group]] = {}
+
+
+_decode = msgspec.json.Decoder(_Record).decode
+
+
+def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
+    """What a rule, saved or not, would have done: over the newest ``MOST_RECORDS`` records of samples, and where it is
+    about a rate, over the minutes that the history counted before them, of the last 30 days.
+
+    A group at rest has no samples, its last value holds; a minute without a row in the history is one of silence.
+    """
+    until = datetime.fromtimestamp(now_ms / 1000, UTC)
+    streams = {
+        stream.stream_id: stream.name
+        for stream in Stream.objects.filter(workspace=rule.workspace, internal=False)
+        if is_about(rule, stream.name)
+    }
+    sampled, sampled_ms = _sampled(rule, streams)
+    sampled_since = None if sampled_ms is None else moment(sampled_ms)
+    counted, since = Series(), sampled_since
+    if rule.watch in RATES:
+        counted = _counted(rule, streams, since=until - REACHES_BACK, until=sampled_since or until)
+        first_s = min((points[0][0] for points in counted.values()), default=None)
+        since = sampled_since if first_s is None else datetime.fromtimestamp(first_s, UTC)
+    series = {each: [*counted.get(each, ()), *sampled.get(each, ())] for each in counted | sampled}
+    limit = limit_of(rule)
+    spans = [
+        span
+        for points in series.values()
+        for span in alarms.would_have_fired(limit, points, until_s=now_ms / 1000)
+    ]
+    return BackTest(
+        since=since,
+        until=until,
+        sampled_since=sampled_since,
+        subjects=len(series),
+        spans=sorted(spans, key=lambda span: span.start_s),
+    )
+
+
+def _sampled(rule: AlertRule, streams: Mapping[str, str]) -> tuple[Series, int | None]:
+    """The values in the samples that are kept, and when these begin (unix ms)."""
+    series: Series = {}
+    since_ms: int | None = None
+    for record in _records():
+        since_ms = record.at if since_ms is None else since_ms
+        for subject, value in _values(rule, record, streams):
+            series.setdefault(subject, []).append((record.at / 1000, value))
+    return series, since_ms
+
+
+def _counted(rule: AlertRule, streams: Mapping[str, str], *, since: datetime, until: datetime) -> Series:
+    """The mean rate of each minute that the history counted, with the silence between two that are not neighbours."""
+    ids = Stream.objects.filter(workspace=rule.workspace, internal=False).values("stream_id")
+    rows = Rollup.objects.filter(stream_id__in=ids, step=Step.MINUTE, start__gte=since, start__lt=until)
+    newest = rows.order_by("-start").values_list("stream_id", "start", "messages")[:MOST_MINUTES]
+    series: Series = {}
+    for stream_id, start, messages in reversed(newest):
+        if stream_id not in streams:
+            continue
+        points, at_s = series.setdefault((stream_id, ""), []), start.timestamp()
+        if points and points[-1][0] + MINUTE_S < at_s:
+            points.append((points[-1][0] + MINUTE_S, 0.0))
+        points.append((at_s, messages / MINUTE_S))
+    for points in series.values():
+        ended_s = points[-1][0] + MINUTE_S
+        if ended_s < until.timestamp():
+            points.append((ended_s, 0.0))
+    return series
+
+
+def _records() -> Iterable[_Record]:
+    held = Stream.objects.filter(name=METRICS_STREAM, internal=True).first()
+    if held is None:
+        return
+    at = store.log().run(read.position(held.stream_id))
+    offset = max(at.floor, at.last + 1 - MOST_RECORDS)
+    while page := messages_from(held, offset=offset, limit=read.PAGE):
+        offset = page[-1].offset + 1
+        for message in page:
+            yield _decode(message.body)
+
+
+def _values(
+    rule: AlertRule, record: _Record, streams: Mapping[str, str]
+) -> Iterable[tuple[tuple[str, str], float]]:
+    if rule.watch in RATES:
+        for stream_id, figures in record.streams.items():
+            if stream_id in streams:
+                yield (stream_id, ""), figures.messages_in
+        return
+    for stream_id, groups in record.groups.items():
+        for name, group in groups.items() if stream_id in streams else ():
+            value = _value(rule, group) if is_about(rule, streams[stream_id], name) else None
+            if value is not None:
+                yield (stream_id, name), value
+
+
+def _value(rule: AlertRule, group: _Group) -> float | None:
+    match rule.watch:
+        case "status":
+            return None if group.status == "unknown" else float(group.status in rule.statuses)
+        case "lag":
+            return float(group.lag)
+        case "lag_seconds":
+            return group.lag_seconds
+        case "dead_letters":
+            return float(group.dead)
+        case "no_consumer":
+            return group.quiet
+        case _:
+            return float("inf") if group.edge is None else group.edge
