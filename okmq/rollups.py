@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark.jobs.figures import Figures
+    from spark.jobs.profiles import Profile
 
 SAMPLES_EVERY = timedelta(minutes=30)
 """The worker's samples are counted with everything else; without anything else, so often."""
@@ -115,30 +116,33 @@ class Rollups:
         """Look at windows and store what was found; returns how many."""
         from spark.history import History, current_files
         from spark.jobs.figures import Window, look
+        from spark.jobs.profiles import profiles
 
         history = History(session, self.spark.settings().history_url)
         files = current_files(self.spark.batches().refresh(history))
-        found = look(
-            session,
-            history,
-            files,
-            windows=[
-                Window(
-                    number=each.pk,
-                    stream_id=each.stream_id,
-                    step=each.step,
-                    start=each.start,
-                    counted=each.counted,
-                )
-                for each in due
-            ],
-        )
+        windows = [
+            Window(
+                number=each.pk,
+                stream_id=each.stream_id,
+                step=each.step,
+                start=each.start,
+                counted=each.counted,
+            )
+            for each in due
+        ]
+        found = look(session, history, files, windows=windows)
+        of_days = profiles(session, history, files, windows=windows)
         if not self.stop.is_set():
-            windows_service.windows_store(map(_to_store, due, found))
+            windows_service.windows_store(
+                _to_store(window, figures, of_days.get(window.pk))
+                for window, figures in zip(due, found, strict=True)
+            )
         return len(due)
 
 
-def _to_store(window: DueWindow, found: "Figures") -> windows_service.WindowFigures:
+def _to_store(
+    window: DueWindow, found: "Figures", profile: "Profile | None"
+) -> windows_service.WindowFigures:
     missing = 0
     if found.first is not None and found.last is not None:
         missing = found.last - found.first + 1 - found.messages
@@ -155,6 +159,9 @@ def _to_store(window: DueWindow, found: "Figures") -> windows_service.WindowFigu
         size_p99=found.size_p99,
         size_max=found.size_max,
         top_keys=found.top_keys,
+        bodies=None if profile is None else profile.objects,
+        unreadable=None if profile is None else profile.unreadable,
+        fields=None if profile is None else [asdict(each) for each in profile.fields],
     )
 
 

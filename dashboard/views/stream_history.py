@@ -97,6 +97,7 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "gaps": selectors.history_gaps(stream, since=asked.since),
         "sums": sums_of(points, before),
         "top_keys": top_keys_of(points),
+        "profile": selectors.profile_latest(stream, until=asked.until),
         "past_groups": selectors.groups_past(stream, step=asked.step, since=asked.since),
         **told_of(stream, asked),
         "since_ms": asked.since and int(asked.since.timestamp() * 1000),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from spark.history import History, HistoryFile
 from spark.transforms import figures as transforms
@@ -65,13 +65,10 @@ def look(
     Args:
         files: those of the history that count; only the ones that reach into a window are read.
     """
-    wanted = _reaching_into(windows, files)
+    wanted = reaching_into(windows, files)
     if not wanted:
         return [Figures(number=each.number) for each in windows]
-    rows = [(each.number, each.stream_id, each.step, each.start, each.counted) for each in windows]
-    frame = transforms.in_windows(
-        history.read(wanted), windows=session.createDataFrame(rows, _WINDOWS)
-    ).persist()
+    frame = transforms.in_windows(history.read(wanted), windows=window_frame(session, windows)).persist()
     try:
         keys = {row.window: row for row in transforms.keys(frame).collect()}
         found = {row.window: row for row in transforms.figures(frame).collect()}
@@ -96,7 +93,14 @@ def _figures(number: int, found: Row | None, keys: Row | None) -> Figures:
     )
 
 
-def _reaching_into(windows: Iterable[Window], files: Iterable[HistoryFile]) -> list[HistoryFile]:
+def window_frame(session: SparkSession, windows: Iterable[Window]) -> DataFrame:
+    """Windows as the transforms take them."""
+    rows = [(each.number, each.stream_id, each.step, each.start, each.counted) for each in windows]
+    return session.createDataFrame(rows, _WINDOWS)
+
+
+def reaching_into(windows: Iterable[Window], files: Iterable[HistoryFile]) -> list[HistoryFile]:
+    """The files that may hold a message of these windows."""
     spans: dict[str, list[tuple[int, int]]] = {}
     for window in windows:
         start_ms = int(window.start.timestamp() * 1000)

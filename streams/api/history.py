@@ -14,6 +14,7 @@ from streams.api.base import ApiView
 from streams.api.errors import invalid
 from streams.api.fields import Moment
 from streams.api.history_groups import CountedStep, GroupPast, counted_steps
+from streams.api.history_profiles import FieldDrift, FieldOfDay
 from streams.api.operation import Operation
 from streams.api.queries import HistoryAsked, MetricsAsked
 from streams.api.runs import run_url
@@ -54,12 +55,21 @@ class HistoryPoint(serializers.Serializer):  # type: ignore[type-arg]
     size_p90 = serializers.IntegerField(allow_null=True)
     size_p99 = serializers.IntegerField(allow_null=True)
     size_max = serializers.IntegerField(allow_null=True)
+    bodies = serializers.IntegerField(allow_null=True, help_text="Of a day: bodies that are objects.")
+    unreadable = serializers.IntegerField(
+        allow_null=True, help_text="Of these, so many could not be taken apart, such as with a name twice."
+    )
     top_keys = FrequentKey(
         source="frequent_keys",
         many=True,
         allow_null=True,
         help_text="The most frequent keys: at most 3 of a minute, 10 of an hour, 20 of a day.",
     )
+
+
+HistoryPoint._declared_fields["fields"] = FieldOfDay(
+    many=True, allow_null=True, help_text="Of a day: the most frequent fields of its objects, at most 200."
+)
 
 
 class HistoryGap(serializers.Serializer):  # type: ignore[type-arg]
@@ -95,6 +105,7 @@ class HistoryObject(serializers.Serializer):  # type: ignore[type-arg]
         help_text="What retention removed, at the time of its event `stream.expired`: at most one an hour.",
     )
     groups = GroupPast(many=True)
+    drift = FieldDrift(many=True, help_text="How the fields of days changed; by day only.")
 
 
 HistoryObject._declared_fields["from"] = Moment(allow_null=True)
@@ -162,6 +173,7 @@ class HistoryView(ApiView):
             ),
             "removed": counted_steps(selectors.removed_by_step(stream, step=step, since=since, until=until)),
             "groups": selectors.groups_past(stream, step=step, since=since, until=until),
+            "drift": selectors.history_drift(stream, since=since, until=until) if step == "day" else [],
         }
         return Response(HistoryObject(answer).data)
 

@@ -67,6 +67,8 @@ class Rollup(models.Model):
         ids, keys: distinct ones.
         size_p50, size_p90, size_p99, size_max: bytes of a body.
         top_keys: ``[key, messages]``, the most frequent first.
+        bodies, unreadable: of a day, bodies that are JSON objects, and those of them that could not be taken apart.
+        fields: of a day, ``{name, present, types}`` of the fields of these objects, the most frequent first.
     """
 
     stream_id = models.CharField(max_length=12)
@@ -85,6 +87,9 @@ class Rollup(models.Model):
     size_p99 = models.PositiveBigIntegerField(null=True)
     size_max = models.PositiveBigIntegerField(null=True)
     top_keys = models.JSONField(null=True)
+    bodies = models.PositiveBigIntegerField(null=True)
+    unreadable = models.PositiveBigIntegerField(null=True)
+    fields = models.JSONField(null=True)
     run = models.ForeignKey(Run, on_delete=models.SET_NULL, null=True)
 
     class Meta:

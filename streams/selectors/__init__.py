@@ -51,6 +51,7 @@ from streams.selectors.messages import (
 )
 from streams.selectors.people import PersonView, logins_of, people_of, people_page, workspaces_of_person
 from streams.selectors.policies import policies_page, policy_view
+from streams.selectors.profiles import DayProfile, history_drift, profile_latest
 from streams.selectors.queries import queries_latest, queries_saved
 from streams.selectors.removals import RemovalView, removals_of
 from streams.selectors.replays import replays_latest
@@ -91,6 +92,7 @@ from streams.selectors.workspaces import (
 
 __all__ = [
     "METRICS_STREAM",
+    "DayProfile",
     "Effect",
     "EventsWanted",
     "Fault",
@@ -137,6 +139,7 @@ __all__ = [
     "groups_judged",
     "groups_of",
     "groups_past",
+    "history_drift",
     "history_gaps",
     "history_points",
     "history_position",
@@ -158,6 +161,7 @@ __all__ = [
     "people_page",
     "policies_page",
     "policy_view",
+    "profile_latest",
     "queries_latest",
     "queries_saved",
     "reachable_views",

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Q
@@ -21,7 +22,12 @@ FIGURES = (
     "keys",
     *(f"size_{each}" for each in ("p50", "p90", "p99", "max")),
     "top_keys",
+    "bodies",
+    "unreadable",
+    "fields",
 )
+
+FORGOTTEN: dict[str, Any] = {"looked_at": 0, "top_keys": None, "fields": None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +64,9 @@ class WindowFigures:
     size_p99: int | None
     size_max: int | None
     top_keys: list[tuple[str, int]]
+    bodies: int | None = None
+    unreadable: int | None = None
+    fields: list[dict[str, Any]] | None = None
 
 
 def windows_due(*, now: datetime, limit: int = AT_ONCE) -> list[DueWindow]:
@@ -110,12 +119,14 @@ def windows_forget(stream_id: str, *, offset: int | None, key: str) -> int:
     found = Rollup.objects.filter(stream_id=stream_id, looked_at__gt=0)
     if offset is not None:
         found = found.filter(first_offset__lte=offset, last_offset__gte=offset)
-        return found.update(looked_at=0, top_keys=None)
+        return found.update(**FORGOTTEN)
+    # A field's name may be of an erased message, too, and nobody knows of which day.
+    days = found.filter(fields__isnull=False).update(**FORGOTTEN)
     naming = [
         pk
         for pk, top_keys in found.filter(top_keys__isnull=False).values_list("pk", "top_keys").iterator()
         if any(named == key for named, _ in top_keys or ())
     ]
     for first in range(0, len(naming), 500):
-        found.filter(pk__in=naming[first : first + 500]).update(looked_at=0, top_keys=None)
-    return len(naming)
+        found.filter(pk__in=naming[first : first + 500]).update(**FORGOTTEN)
+    return days + len(naming)

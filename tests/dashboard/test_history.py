@@ -273,3 +273,28 @@ def test_what_a_look_at_each_bar_found_is_told_and_what_is_not_known_yet(
     first, second = re.findall(r"<bdi>([^<]*)</bdi></a></td><td class=.num.>([0-9]+)", page)
     assert (first, second) == (("us", "10"), ("eu.&lt;b&gt;", "9"))
     assert "?key=eu.%3Cb%3E" in page
+
+
+def test_the_fields_of_the_newest_day_and_what_became_of_them(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders")
+    today = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+
+    def day(start: datetime, **types: dict[str, int]) -> None:
+        fields = [{"name": name, "present": sum(of.values()), "types": of} for name, of in types.items()]
+        known = {"step": "day", "bytes": 1, "messages": 10, "looked_at": 10, "bodies": 10, "unreadable": 0}
+        Rollup.objects.create(stream_id=stream.stream_id, start=start, fields=fields, **known)
+
+    page = viewer.get("/streams/orders/history/").content.decode()
+    assert "Fields on" not in page
+    day(today - timedelta(days=2), total={"number": 10}, old={"string": 10})
+    day(today, **{"<b>": {"boolean": 10}, "total": {"string": 6, "number": 1}})
+    page = viewer.get("/streams/orders/history/").content.decode()
+    assert f"Fields on {today:%Y-%m-%d} (UTC)" in page
+    told = re.findall(r"<bdi>([^<]*)</bdi></td><td>([^<]*)</td><td class=.num.>([^<]*)</td><td>([^<]*)", page)
+    assert told == [
+        ("&lt;b&gt;", "boolean", "0 %", "new"),
+        ("total", "string, number", "30 %", "no value: 0%, now 30%; was number"),
+        ("old", "string", "100 %", "gone"),
+    ]

@@ -11,7 +11,7 @@ from streams import store
 from streams.access import SYSTEM
 from streams.log.append import append
 from streams.log.entries import NewMessage
-from streams.models import Run, Stream, Workspace
+from streams.models import Rollup, Run, Stream, Workspace
 from streams.selectors import METRICS_STREAM
 from streams.services.events import event_record
 from streams.services.history import Progressed, RollupPoint, history_missed, rollups_add
@@ -25,7 +25,7 @@ START = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
 SIZES = ("size_p50", "size_p90", "size_p99", "size_max")
 NOT_LOOKED_AT = {
     "looked_at": 0,
-    **dict.fromkeys(("ids", "keys", "missing", *SIZES, "top_keys")),
+    **dict.fromkeys(("ids", "keys", "missing", *SIZES, "top_keys", "bodies", "unreadable", "fields")),
 }
 
 
@@ -77,6 +77,7 @@ def test_no_history_yet(owner: Api, stream: Stream) -> None:
         "duplicates": [],
         "removed": [],
         "groups": [],
+        "drift": [],
     }
 
 
@@ -104,6 +105,7 @@ def test_points_of_all_time_sum_to_everything(owner: Api, stream: Stream) -> Non
         "duplicates": [],
         "removed": [],
         "groups": [],
+        "drift": [],
     }
 
 
@@ -111,7 +113,7 @@ def test_a_look_at_a_step_is_told_with_how_many_messages_it_knows(owner: Api, st
     add(stream)
     here = [each for each in windows_due(now=START) if each.stream_id == stream.stream_id]
     (due, *_) = [each for each in here if each.step == "hour"]
-    sizes = dict(zip(SIZES, (5, 8, 9, 10), strict=True))
+    sizes: dict[str, Any] = dict(zip(SIZES, (5, 8, 9, 10), strict=True))
     found = WindowFigures(
         pk=due.pk,
         looked_at=3,
@@ -135,6 +137,7 @@ def test_a_look_at_a_step_is_told_with_how_many_messages_it_knows(owner: Api, st
         "missing": 1,
         **sizes,
         "top_keys": [{"key": "a", "messages": 2}, {"key": "b", "messages": 1}],
+        **dict.fromkeys(("bodies", "unreadable", "fields")),
     }
 
 
@@ -182,6 +185,32 @@ def test_how_groups_stood_what_came_twice_and_what_went(owner: Api, stream: Stre
     )
     (removed,) = owner.get("streams/orders/history?step=day").json()["removed"]
     assert (removed["messages"], removed["start"][10:]) == (6, "T00:00:00.000Z")
+
+
+def test_the_fields_of_days_and_how_they_changed(owner: Api, stream: Stream) -> None:
+    def day(start: datetime, **types: dict[str, int]) -> None:
+        fields = [{"name": name, "present": sum(of.values()), "types": of} for name, of in types.items()]
+        known = {"step": "day", "bytes": 1, "messages": 12, "looked_at": 12, "top_keys": []}
+        Rollup.objects.create(
+            stream_id=stream.stream_id, start=start, bodies=11, unreadable=1, fields=fields, **known
+        )
+
+    first = START.replace(hour=0)
+    day(first, a={"string": 10}, b={"number": 9, "null": 1}, c={"string": 4})
+    day(first + timedelta(days=2), a={"string": 9, "number": 1}, b={"number": 8, "null": 2}, d={"array": 1})
+    found = owner.get("streams/orders/history?step=day").json()
+    assert found["points"][0]["fields"][1] == {"name": "b", "present": 10, "types": {"number": 9, "null": 1}}
+    assert (found["points"][0]["bodies"], found["points"][0]["unreadable"]) == (11, 1)
+    against = {"start": "2026-11-23T00:00:00.000Z", "against": "2026-11-21T00:00:00.000Z"}
+    assert found["drift"] == [
+        {**against, "field": "a", "change": "type", "before": "string", "after": "string, number"},
+        {**against, "field": "b", "change": "nulls", "before": "10%", "after": "20%"},
+        {**against, "field": "c", "change": "gone", "before": "string", "after": ""},
+        {**against, "field": "d", "change": "new", "before": "", "after": "array"},
+    ]
+    later = owner.get("streams/orders/history?step=day&from=2026-11-23T00:00:00Z").json()
+    assert later["drift"] == found["drift"], "also against a day before the range"
+    assert owner.get("streams/orders/history?step=hour").json()["drift"] == []
 
 
 def test_a_part_is_whole_points(owner: Api, stream: Stream) -> None:

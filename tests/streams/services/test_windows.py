@@ -95,3 +95,15 @@ def test_what_names_an_erased_key_is_forgotten_and_looked_for_anew(
     assert (row.top_keys is None) is forgotten
     assert other.top_keys is not None
     assert [each.pk for each in windows_due(now=AFTER)] == ([row.pk] if forgotten else [])
+
+
+def test_fields_of_days_are_looked_for_anew_where_a_key_was_erased() -> None:
+    row, other = window(step="day"), window()
+    fields = [{"name": "f", "present": 1, "types": {"null": 1}}]
+    windows_store(
+        [replace(FOUND, pk=row.pk, bodies=10, unreadable=0, fields=fields), replace(FOUND, pk=other.pk)]
+    )
+    assert windows_forget("s", offset=None, key="unknown") == 1
+    row.refresh_from_db()
+    assert (row.fields, row.top_keys, row.looked_at) == (None, None, 0)
+    assert [each.pk for each in windows_due(now=AFTER)] == [row.pk]
