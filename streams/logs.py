@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import time
 
 from streams.exchange import current
@@ -12,11 +13,14 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
     "taskName",
 }
 
+_TOKEN = re.compile(r"okmq_[A-Za-z0-9_-]{20,}")
+"""A token as ``bearer.make`` makes it, wherever a client has written it: in a path, a query, a name."""
+
 
 class JsonFormatter(logging.Formatter):
     """``time, level, logger, message``, inside a request its id, and whatever was passed as ``extra``.
 
-    Control characters are escaped.
+    Control characters are escaped, tokens blotted out.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -33,4 +37,4 @@ class JsonFormatter(logging.Formatter):
         line.update({name: value for name, value in vars(record).items() if name not in _STANDARD})
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str, ensure_ascii=True)
+        return _TOKEN.sub("okmq_***", json.dumps(line, default=str, ensure_ascii=True))

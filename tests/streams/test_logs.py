@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from streams import bearer
 from streams.logs import JsonFormatter
 from tests.exchanges import ended
 
@@ -36,3 +37,14 @@ def test_what_is_logged_stays_in_its_line_in_plain_ascii(hostile: str) -> None:
     assert text.isascii()
     assert text.isprintable()
     assert json.loads(text)["message"] == hostile
+
+
+def test_a_token_is_blotted_out_wherever_it_stands_in_a_line() -> None:
+    secret = bearer.make()
+    record = logging.LogRecord(
+        "django.request", logging.WARNING, __file__, 1, "Not Found: /x/%s", (secret,), None
+    )
+    record.request = f"GET /x?token={secret}"
+    text = JsonFormatter().format(record)
+    assert secret not in text
+    assert text.count("okmq_***") == 2
