@@ -1,43 +1,28 @@
 """The product's user on the private servers may say what the product says, and nothing else."""
 
-import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from okmq import rights
 from okmq.env import PROJECT
-from okmq.rights import COMMANDS
 from streams.log.client import Log
 from streams.log.commands import one
 from streams.log.errors import LogError
-from streams.log.scripts import LUA
 from tests.servers import FLAVOURS, Store, store
 
-SAID_IN_LUA = re.compile(r"redis\.p?call\(\s*'(\w+)'")
-CALLED_IN_LUA = re.compile(r"redis\.p?call\(")
-SAID_IN_PYTHON = re.compile(r'\(\s*"([A-Z]{2,})"(?:, "([A-Z]{2,})")?')
-OF_SEVERAL_PARTS = {"CONFIG", "FUNCTION", "PUBSUB"}
-FREE = {"AUTH"}
-"""Everybody may say it."""
+CHECK = runpy.run_path(str(PROJECT / "scripts" / "check-project"))["the_store_is_asked_what_it_may_be"]
 
 
-def said() -> set[str]:
-    """Every command that the log's scripts and its Python name."""
-    lua = "".join(path.read_text("utf-8") for path in LUA.rglob("*.lua"))
-    named = SAID_IN_LUA.findall(lua)
-    assert len(named) == len(CALLED_IN_LUA.findall(lua)), "a command that is not named can be any"
-    found = {name.lower() for name in named}
-    for path in (PROJECT / "streams" / "log").glob("*.py"):
-        for name, part in SAID_IN_PYTHON.findall(path.read_text("utf-8")):
-            if name not in FREE:
-                found.add(f"{name}|{part}".lower() if name in OF_SEVERAL_PARTS else name.lower())
-    return found
-
-
-def test_the_product_may_say_what_it_says_and_no_more() -> None:
-    of_the_supervisor_and_the_live_pages = {"ping", "subscribe", "unsubscribe"}
-    assert said() | of_the_supervisor_and_the_live_pages == COMMANDS
+def test_the_product_may_say_what_it_says_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert CHECK() == []
+    monkeypatch.setattr(rights, "COMMANDS", rights.COMMANDS - {"xadd"} | {"eval"})
+    assert CHECK() == [
+        "okmq/rights.py: xadd is said and may not be",
+        "okmq/rights.py: eval may be said and is not",
+    ]
 
 
 @pytest.fixture(scope="module", params=FLAVOURS)
