@@ -138,7 +138,7 @@ def kept(stream_id: str) -> str:
 
 
 def went(stream_id: str) -> str:
-    """Sorted set: ``<offset>:<key>`` by the number of its removal, of what went from between others lately.
+    """Sorted set: ``<offset>/<number>:<key>`` by the number of its removal, of what went from between others lately.
 
     It is there, with an empty member at 0, where a group has a filter; see ``lua/lib/losses.lua``.
     """

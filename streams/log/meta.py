@@ -38,7 +38,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         hidden: 1 while entries that went from between others are kept for the history, else 0.
         indexed: where messages a key are limited, those from here on are indexed by key; 0: none yet, 1: all.
         indexed_for: the limit that the index was begun for.
-        removals: messages that ever went from between others.
+        removals: counted up by each message that goes from between others, and by each undo.
         passed: where messages are kept by interest, everything up to it has been looked at; 0: nothing yet.
         turn: the last kept message that was looked at again.
         kept: from here on something that was set aside may come back; 0: nothing was.

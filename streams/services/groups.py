@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from streams import selectors, store
 from streams.access import Actor
 from streams.errors import Refusal, refusal_of
-from streams.log import dead_letters, groups, lag, read, standing
+from streams.log import dead_letters, groups, lag, read, standing, stats
 from streams.log.errors import LogError, StoreUnavailable
 from streams.models import Group, Stream
 from streams.services.events import event_record
@@ -260,6 +260,9 @@ def _tell(group: Group) -> bool:
         # A stream in memory may have begun anew since.
         delivered = min(delivered, store.log().run(read.position(stream_id)).last)
     store.log().run(groups.group_publish(stream_id, group.name, group.log_settings, delivered=delivered))
+    store.log().run(
+        stats.touch([stream_id])
+    )  # what nobody wants any more goes, where that is how messages are kept
     same = Group.objects.filter(pk=group.pk, updated_at=group.updated_at)
     return same.exists() if group.is_told else bool(same.update(is_told=True))
 
@@ -280,6 +283,7 @@ def _remove(stream_id: str, name: str) -> None:
     """The group is deleted; where the log went away in this moment the worker removes what it has of it."""
     try:
         store.log().run(groups.group_remove(stream_id, name))
+        store.log().run(stats.touch([stream_id]))
     except StoreUnavailable as error:
         logger.warning("Group %s is deleted, and removed from the store when it answers: %s", name, error)
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from streams.log import dead_letters, entries, groups, removals, standing
+from streams.log import dead_letters, entries, groups, keys, removals, standing, trim
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.groups import Settings
@@ -175,3 +175,63 @@ def test_very_many_of_a_key_that_come_back_unread_stand_in_its_order(log: Log, s
     for parity in (0, 1):
         of_key = [n for n in seen if n % 2 == parity]
         assert of_key == sorted(of_key)
+
+
+@pytest.mark.parametrize("is_looked_at", [False, True])
+def test_what_two_removals_kept_away_one_after_another_is_not_lost(
+    log: Log, stream: str, is_looked_at: bool
+) -> None:
+    _by_key(log, stream, *"kkkkk", ack_wait_ms=60_000)
+    assert fetched(log, stream, "g") == [1]
+    single = delete(log, stream, 3)
+    for offset, following in ((1, 2), (2, 4)):  # which passes over what has gone
+        log.run(groups.ack(stream, "g", "offsets", [offset]))
+        assert fetched(log, stream, "g") == [following]
+    purged = purge(log, stream)
+    if is_looked_at:
+        _look(log, stream)
+    log.run(removals.undo(stream, purged))
+    log.run(removals.undo(stream, single))
+    log.run(groups.ack(stream, "g", "offsets", [4]))
+    assert in_turn(log, stream) == [3, 5]
+    found = log.run(standing.inspect(stream, "g"))
+    assert (found.lag, found.lost, found.ack_pending) == (0, 0, 0)
+
+
+def test_what_was_kept_away_before_a_seek_counts_no_more(log: Log, stream: str) -> None:
+    _by_key(log, stream, *"kkk", ack_wait_ms=60_000)
+    assert fetched(log, stream, "g") == [1]
+    number = purge(log, stream)
+    log.run(groups.seek(stream, "g", next_offset=1))
+    log.run(removals.undo(stream, number))
+    log.run(groups.seek(stream, "g", next_offset=1))
+    assert in_turn(log, stream) == [1, 2, 3]
+    before = log.run(standing.inspect(stream, "g"))
+    log.run(removals.undo(stream, purge(log, stream)))
+    assert fetched(log, stream, "g") == []
+    after = log.run(standing.inspect(stream, "g"))
+    assert (after.lag, after.lost) == (before.lag, before.lost) == (0, 2)  # it had sought past two
+
+
+def test_what_is_gone_for_good_is_remembered_no_more(log: Log, stream: str) -> None:
+    _by_key(log, stream, *"kkk", ack_wait_ms=60_000)
+    assert fetched(log, stream, "g") == [1]
+    purge(log, stream)
+    assert log.client.zcard(keys.parked_aside(stream, "g")) == 2
+    log.run(removals.end(stream, 1))
+    assert not log.client.exists(keys.parked_aside(stream, "g"))
+
+
+@pytest.mark.parametrize("is_looked_at", [False, True])
+def test_what_goes_again_and_again_is_lost_once_to_a_filter(
+    log: Log, stream: str, is_looked_at: bool
+) -> None:
+    log.run(append(stream, [message(n, key=key) for n, key in enumerate(("a", "a", "b"), start=1)]))
+    log.run(groups.group_publish(stream, "g", Settings(filter_keys=("a",))))
+    for _ in range(3):
+        log.run(removals.undo(stream, delete(log, stream, 1, 2)))
+        if is_looked_at:
+            assert log.run(standing.inspect(stream, "g")).lost == 0
+    assert log.run(standing.inspect(stream, "g")).lost == 0
+    log.run(trim.delete(stream, [1, 2]))
+    assert log.run(standing.inspect(stream, "g")).lost == 2

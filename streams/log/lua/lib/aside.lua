@@ -47,9 +47,8 @@ local function aside_positions(groups, names, keys, at)
   return standing, #positions > 0 and cjson.encode(positions) or '[]'
 end
 
--- Remembers what of a range a group has parked.
+-- Remembers what of a range a group has parked, beside what was parked there when an earlier removal took it.
 local function aside_keep_parked(group, first, stop, scratch)
-  redis.call('ZREMRANGEBYSCORE', group.aside, first, stop)
   redis.call('ZRANGESTORE', scratch, group.parked, first, stop, 'BYSCORE')
   redis.call('ZUNIONSTORE', group.aside, 2, group.aside, scratch, 'AGGREGATE', 'MAX')
   redis.call('DEL', scratch)

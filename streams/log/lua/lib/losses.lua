@@ -2,8 +2,8 @@
 -- went, parked.
 -- A group without a filter counts by arithmetic: "missed" is what it passed by that had gone, less what had gone from
 -- ahead of it where it began, so that missed and what is gone from ahead of it now make what it lost.
--- A filter needs the keys of what went. What goes from between leaves "<offset>:<key>" in the journal "went" by the number
--- of its removal, and the group has counted it up to "seen"; below the floor the entries are there until it has looked.
+-- A filter needs the keys of what went. What goes from between leaves "<offset>/<number>:<key>" in the journal "went" by
+-- the number of its removal, each time that it goes, and the group has counted it up to "seen"; below the floor the entries are there until it has looked.
 
 local LOSSES_SLICE = 400
 
@@ -22,7 +22,7 @@ local function losses_of_journal(keys, state, group)
   local after = string.format('(%.0f', group.seen)
   local found = redis.call('ZRANGEBYSCORE', keys.went, after, '+inf', 'WITHSCORES', 'LIMIT', 0, LOSSES_SLICE)
   for n = 1, #found, 2 do
-    local offset, key = string.match(found[n], '^(%d+):(.*)$')
+    local offset, key = string.match(found[n], '^(%d+)/?%d*:(.*)$')
     if tonumber(offset) > group.delivered and losses_wanted(group, key) then group.missed = group.missed + 1 end
   end
   local is_all = #found < 2 * LOSSES_SLICE

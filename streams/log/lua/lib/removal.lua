@@ -41,7 +41,7 @@ local function removal_count(stream, state, removal, offset, size, key)
   if removal.is_noted then
     local notes = removal.notes
     notes[#notes + 1] = string.format('%.0f', state.removals)
-    notes[#notes + 1] = string.format('%.0f:%s', offset, key)
+    notes[#notes + 1] = string.format('%.0f/%.0f:%s', offset, state.removals, key)
   end
 end
 
