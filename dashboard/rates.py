@@ -41,6 +41,12 @@ class Series:
     bytes_in: list[float]
 
     @property
+    def mean_in(self) -> float:
+        """Messages a second, over the whole of it."""
+        minutes = self.by_minute
+        return sum(minute.rate_in for minute in minutes) / len(minutes) if minutes else 0.0
+
+    @property
     def seed(self) -> dict[str, list[float]]:
         return {
             "times": self.times,

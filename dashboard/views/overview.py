@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from dashboard import rates
@@ -16,6 +17,7 @@ from dashboard.stream_rows import FULL_FROM
 from dashboard.views.door import base_url, console_page, is_part
 from streams import selectors
 from streams.access import Caller
+from streams.models import Stream
 from streams.upkeep import processes
 
 EVENTS_SHOWN = 8
@@ -23,6 +25,9 @@ EVENTS_READ = 200
 """Events of one kind and place that follow each other are one row: so many are read to fill the rows."""
 
 CONCERNS_SHOWN = 50
+
+MOST_STREAMS = 500
+"""Of a workspace with more streams what is usual is not said: a first page that waits for it helps nobody."""
 
 
 @require_GET
@@ -34,17 +39,26 @@ def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
     if is_part(request):
         answer = render(request, "dashboard/parts/attention.html", _attention(caller))
     else:
+        series = rates.workspace_series(caller.workspace)
         context = {
             "section": "overview",
             "caller": caller,
             "totals": rates.totals(caller),
-            "series": rates.workspace_series(caller.workspace),
+            "series": series,
+            "usual": usual_in(caller, rate=series.mean_in),
             "demo": selectors.demo_of(caller.workspace),
             "base_url": base_url(request),
         }
         answer = render(request, "dashboard/overview.html", context | _attention(caller))
     answer["Vary"] = "HX-Request"
     return answer
+
+
+def usual_in(caller: Caller, *, rate: float) -> selectors.UsualNow | None:
+    """What usually comes in at this hour, over all streams that the archive counts, beside what does now."""
+    archived = Stream.objects.filter(workspace=caller.workspace, internal=False, archive=True)
+    ids = list(archived.values_list("stream_id", flat=True)[:MOST_STREAMS])
+    return selectors.usual_now(ids, rate=rate, at=timezone.now()) if len(ids) < MOST_STREAMS else None
 
 
 def _attention(caller: Caller) -> dict[str, Any]:

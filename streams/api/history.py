@@ -4,6 +4,7 @@ import time
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
+from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -130,11 +131,22 @@ MetricsPoint._declared_fields["in"] = serializers.FloatField(
 )
 
 
+class UsualObject(serializers.Serializer):  # type: ignore[type-arg]
+    """What is usual in this hour of this weekday (UTC), from the eight weeks before; messages a second."""
+
+    rate = serializers.FloatField(help_text="Mean of the range that was asked for.")
+    low = serializers.FloatField()
+    high = serializers.FloatField()
+    weeks = serializers.IntegerField(help_text="How many weeks it is known from, three at least.")
+    is_unusual = serializers.BooleanField(help_text="Whether the rate lies outside.")
+
+
 class MetricsObject(serializers.Serializer):  # type: ignore[type-arg]
     """Live samples."""
 
     step = serializers.IntegerField(help_text="Seconds a point.")
     points = MetricsPoint(many=True)
+    usual = UsualObject(allow_null=True, help_text="Null where the history knows fewer than three weeks.")
 
 
 class HistoryView(ApiView):
@@ -199,7 +211,9 @@ class MetricsView(ApiView):
         points = selectors.metrics_points(
             stream, since_ms=now_ms - seconds * 1000, now_ms=now_ms, step_s=step
         )
-        return Response(MetricsObject({"step": step, "points": points}).data)
+        rate = sum(point.messages_in for point in points) * step / seconds
+        usual = selectors.usual_now([stream.stream_id], rate=rate, at=timezone.now())
+        return Response(MetricsObject({"step": step, "points": points, "usual": usual}).data)
 
 
 def floor(moment: datetime, step: str) -> datetime:

@@ -2,6 +2,7 @@
 
 from streams.selectors.alerts import alerts_firing, alerts_firing_count, alerts_latest
 from streams.selectors.back_tests import back_test
+from streams.selectors.baselines import UsualNow, usual_now
 from streams.selectors.erasures import erasures_latest
 from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove, first_fault
 from streams.selectors.events import EventsWanted, events_found, events_latest, events_page
@@ -111,6 +112,7 @@ __all__ = [
     "SamplesRead",
     "StreamName",
     "StreamView",
+    "UsualNow",
     "WorkspaceView",
     "alerts_firing",
     "alerts_firing_count",
@@ -183,6 +185,7 @@ __all__ = [
     "streams_of",
     "streams_page",
     "tokens_page",
+    "usual_now",
     "workspace_named",
     "workspace_view",
     "workspaces_of_person",

@@ -1,12 +1,15 @@
 """The overview: groups by status, what needs attention, events that repeat."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from dashboard.event_rows import folded
 from streams.access import SYSTEM
 from streams.health import Status
-from streams.models import Event, Stream
+from streams.models import Event, Rollup, Stream
 from streams.services.groups import group_create
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.verdicts import judged
@@ -76,3 +79,20 @@ def test_events_that_follow_each_other_are_one_row() -> None:
         Event(id=1, kind="stream.created", stream="clicks", actor="a"),
     ]
     assert [(row.event.id, row.count) for row in folded(events, most=3)] == [(5, 2), (3, 1), (2, 1)]
+
+
+def test_what_is_usual_at_this_hour_stands_beside_the_live_chart(viewer: Client, orders: Stream) -> None:
+    page = viewer.get("/").content.decode()
+    assert "usually" not in page
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    for weeks in range(1, 5):
+        Rollup.objects.create(
+            stream_id=orders.stream_id,
+            step="hour",
+            start=hour - timedelta(weeks=weeks),
+            messages=36_000,
+            bytes=1,
+        )
+    page = viewer.get("/").content.decode()
+    assert 'data-low="8.500000" data-high="11.500000"' in page
+    assert "unusual now: 0/s, usually 8.50/s to 11.5/s" in page

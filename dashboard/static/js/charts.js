@@ -40,7 +40,17 @@ function colour(name) {
 /** A value with the word for its line; nothing where there is none. */
 const spoken = (value, say, word) => (value === null || value === undefined ? [] : [word ? `${say(value)} ${word}` : say(value)]);
 
-function options(box, { format, bars, series, stepS, live, numbers, line, words }) {
+/** Paint what is usual behind the lines, as far as it is within the chart. */
+function paintBand(plot, [low, high], fill) {
+  const { left, top, width, height } = plot.bbox;
+  const place = (value) => Math.min(top + height, Math.max(top, plot.valToPos(value, "y", true)));
+  plot.ctx.save();
+  plot.ctx.fillStyle = fill;
+  plot.ctx.fillRect(left, place(high), width, place(low) - place(high));
+  plot.ctx.restore();
+}
+
+function options(box, { format, bars, series, stepS, live, numbers, line, words, band }) {
   const say = FORMATS[format];
   const faint = colour("--ink-faint");
   const grid = { stroke: colour("--line"), width: 1 };
@@ -56,7 +66,7 @@ function options(box, { format, bars, series, stepS, live, numbers, line, words 
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), pageZone()),
     cursor: { sync: { key: "okmq" }, drag: { x: false, y: false }, points: { size: 6 } },
     padding: [8, 20, 0, 0],
-    scales: { x: { time: !numbers, range: (_, first, last) => (live ? [last - WINDOW_S, last] : [first, last + stepS]) }, y: { range: (_, __, top) => [0, top > 0 ? top * 1.1 : 1] } },
+    scales: { x: { time: !numbers, range: (_, first, last) => (live ? [last - WINDOW_S, last] : [first, last + stepS]) }, y: { range: (_, __, top) => [0, Math.max(top ?? 0, band?.[1] ?? 0) * 1.1 || 1] } },
     axes: [
       { ...axis, grid: { show: false }, values: (_, splits, __, ___, step) => splits.map((at) => (numbers ? String(at) : axisLabel(at, step))), space: 70, size: 26 },
       { ...axis, values: (_, splits) => splits.map(short), size: 66, space: 36, gap: 6, ...(format.startsWith("size") && { incrs: BINARY }) },
@@ -73,6 +83,7 @@ function options(box, { format, bars, series, stepS, live, numbers, line, words 
       ...(line ? [{ stroke: colour(bars ? "--ink" : "--series-2"), width: 1.5, dash: [4, 3], points: { show: false }, ...(bars && { paths: uPlot.paths.stepped({ align: 1 }) }) }] : []),
     ],
     hooks: {
+      drawClear: band ? [(plot) => paintBand(plot, band, colour("--line"))] : [],
       setCursor: [
         (plot) => {
           const at = plot.cursor.idx;
@@ -92,7 +103,7 @@ function draw(box) {
   const { series: field, format, kind, liveChart: topic, x, line } = box.dataset;
   const fields = line ? [field, line] : [field];
   const words = [box.dataset.says ?? "", box.dataset.lineSays ?? ""].slice(0, fields.length);
-  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, live: kind === "live", numbers: x === "number", line, words };
+  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, live: kind === "live", numbers: x === "number", line, words, band: box.dataset.low === undefined ? null : [Number(box.dataset.low), Number(box.dataset.high)] };
   let data = [seed.times, ...fields.map((each) => seed[each])];
   let plot = new uPlot(options(box, look), data, box);
   const redraw = () => {

@@ -293,8 +293,27 @@ def test_live_samples_by_steps_rest_included(owner: Api, stream: Stream, metrics
     assert 4 <= len(answer["points"]) <= 7
 
 
+def test_a_rate_stands_beside_what_is_usual_at_this_hour(owner: Api, stream: Stream, metrics: Stream) -> None:
+    now_ms = int(time.time() * 1000)
+    hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    for weeks in (1, 2, 3):
+        Rollup.objects.create(
+            stream_id=stream.stream_id,
+            step="hour",
+            start=hour - timedelta(weeks=weeks),
+            messages=36_000,
+            bytes=1,
+        )
+    figures = {"name": "orders", "offset": 9, "messages": 8, "bytes": 80, "lag": 7, "bytes_in": 1}
+    sample(metrics, now_ms - 30_000, **{stream.stream_id: {**figures, "in": 900}})
+    usual = owner.get("streams/orders/metrics?range=15m").json()["usual"]
+    assert usual == {"rate": 1.0, "low": 8.5, "high": 11.5, "weeks": 3, "is_unusual": True}
+    sample(metrics, now_ms - 20_000, **{stream.stream_id: {**figures, "in": 8_100}})
+    assert not owner.get("streams/orders/metrics?range=15m").json()["usual"]["is_unusual"]
+
+
 def test_no_samples_no_points(owner: Api, stream: Stream, metrics: Stream) -> None:
-    assert owner.get("streams/orders/metrics").json() == {"step": 1, "points": []}
+    assert owner.get("streams/orders/metrics").json() == {"step": 1, "points": [], "usual": None}
 
 
 @pytest.mark.parametrize("query", ["range=2h", "range=", "range=1h&range=6h", "step=1"])
