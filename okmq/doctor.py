@@ -65,7 +65,7 @@ def _disk(env: Env) -> Iterator[Told]:
         yield Told(
             about=about,
             sentence=f"{free}; the message store needs up to twice its {aof / 2**30:.1f} GiB to rewrite its file",
-            todo="make room: a full disk ends the store, which then cannot start",
+            todo="make room: below a reserve of 256 MiB, or a tenth, nothing new is stored",
             grave=True,
         )
     elif usage.free < LEAST_FREE_SHARE * usage.total:

@@ -32,8 +32,7 @@ def ping(url: str, *, timeout_s: float = TIMEOUT_S) -> None:
         Loading: it reads its files and will answer later.
         StoreError: it is not reachable or refuses us.
     """
-    with _connected(url, timeout_s=timeout_s) as talk:
-        talk.call("PING")
+    ask(url, "PING", timeout_s=timeout_s)
 
 
 def check(url: str, *, timeout_s: float = TIMEOUT_S) -> None:
@@ -44,18 +43,29 @@ def check(url: str, *, timeout_s: float = TIMEOUT_S) -> None:
     """
     shown = without_password(url)
     with _connected(url, timeout_s=timeout_s) as talk:
-        facts = _facts(talk.call("INFO", "server")) | _facts(talk.call("INFO", "memory"))
-    version = facts.get("redis_version", "0")
+        told = facts(talk.call("INFO", "server")) | facts(talk.call("INFO", "memory"))
+    version = told.get("redis_version", "0")
     if tuple(int(part) for part in version.split(".")[:2]) < (7, 0):
         raise StoreError(
             f"The server at {shown} is version {version}; OKMQ needs Redis or Valkey 7.0 or later."
         )
-    policy = facts.get("maxmemory_policy", "noeviction")
+    policy = told.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
         raise StoreError(
             f"The server at {shown} would throw messages away when its memory is full "
             f"(maxmemory-policy {policy}); set maxmemory-policy noeviction."
         )
+
+
+def ask(url: str, *words: str, timeout_s: float = TIMEOUT_S) -> str:
+    """The answer to a command that is answered with a line or one string.
+
+    Raises:
+        Loading: it reads its files and will answer later.
+        StoreError: it is not reachable or refuses us.
+    """
+    with _connected(url, timeout_s=timeout_s) as talk:
+        return talk.call(*words)
 
 
 def without_password(url: str) -> str:
@@ -66,7 +76,8 @@ def without_password(url: str) -> str:
     return url.replace(f":{parts.password}@", ":***@", 1)
 
 
-def _facts(answer: str) -> dict[str, str]:
+def facts(answer: str) -> dict[str, str]:
+    """What an answer to INFO says, by name."""
     return dict(line.split(":", 1) for line in answer.splitlines() if ":" in line)
 
 

@@ -59,12 +59,13 @@ def say(sentence: str) -> None:
 
 @dataclass(kw_only=True)
 class Supervisor:
-    """The children of one data folder."""
+    """The children of one data folder; what ``looks`` holds is called every second or so, and must not take long."""
 
     data_dir: Path
     status_file: Path
     watched: list[Watched] = field(default_factory=list)
     absent: list[processes.ProcessStatus] = field(default_factory=list)
+    looks: list[Callable[[], None]] = field(default_factory=list)
     settled: bool = False
     _wake: tuple[socket.socket, socket.socket] = field(default_factory=socket.socketpair)
     _stop_asked: int = 0
@@ -159,6 +160,8 @@ class Supervisor:
         if time.monotonic() >= self._logs_at:
             self._logs_at = time.monotonic() + LOGS_EVERY_S
             self._look_at_logs()
+            for look in self.looks:
+                look()
         self._publish()
 
     def run(self) -> None:

@@ -17,9 +17,10 @@ from functools import partial
 from pathlib import Path
 
 from okmq import env as environment
-from okmq import java, proctable, resp, serving
+from okmq import java, proctable, resp, rights, serving
 from okmq.children import Plan, adopt_grandchildren, last_lines
 from okmq.claims import end_leftovers, take_folder, take_port
+from okmq.room import Room
 from okmq.supervisor import StartError, Stopping, Supervisor, say
 from okmq.valkey import ValkeyError, ValkeyServer
 
@@ -97,6 +98,9 @@ def start(supervisor: Supervisor, *, env: environment.Env, listener: socket.sock
             "CommandError: "
         )  # a refusal of the command's own is one sentence
         raise StartError(sentence if known else f"The installation could not be set up:\n{said}")
+    if env.private_store:
+        keeper = rights.keeper_url(env.redis_url, env.valkey_dir)
+        supervisor.looks.append(Room(folder=env.valkey_dir, url=keeper, say=say).look)
     serving.forget_all(env.run_dir)
     for name in web_names(env.web_workers):
         plan = _plan(name, web_command(env, listener=listener), env=env, inherited=(listener.fileno(),))
