@@ -1,5 +1,6 @@
 """What Spark computed for a stream: charts by minute, hour or day, and the runs that computed it."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,8 +11,9 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
+from dashboard import heat
 from dashboard.history_figures import told_of, top_keys_of
-from dashboard.history_ranges import MOST_BARS, STEPS, RangeForm, asked_for, floor
+from dashboard.history_ranges import MOST_BARS, STEPS, Asked, RangeForm, asked_for, floor
 from dashboard.replay_forms import ReplayForm
 from dashboard.views.door import console_page, is_part
 from dashboard.views.stream_page import stream_context
@@ -62,6 +64,15 @@ def sums_of(points: list[Rollup], before: list[Rollup] | None) -> dict[str, Any]
     return sums
 
 
+def week_shown(stream: Stream, asked: Asked) -> Sequence[heat.Day]:
+    """The range as a week of hours; nothing of a range that is shorter than one."""
+    since = heat.begin_of(asked.since, asked.until)
+    if since is None:
+        return []
+    hours = selectors.hours_published(stream, since=since, until=asked.until)
+    return heat.week_of(hours, until=asked.until)
+
+
 def change_of(now: int, before: int) -> str:
     """How a sum stands to that of the period before: ``+12 %``; nothing where there was none."""
     return f"{(now - before) / before * 100:+,.0f} %" if before else ""
@@ -97,6 +108,7 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "gaps": selectors.history_gaps(stream, since=asked.since),
         "sums": sums_of(points, before),
         "top_keys": top_keys_of(points),
+        "week": week_shown(stream, asked),
         "profile": selectors.profile_latest(stream, until=asked.until),
         "past_groups": selectors.groups_past(stream, step=asked.step, since=asked.since),
         **told_of(stream, asked),

@@ -26,6 +26,12 @@ def history_points(
     return list(points.order_by("start"))
 
 
+def hours_published(stream: Stream, *, since: datetime, until: datetime) -> list[tuple[datetime, int]]:
+    """The hours in which something was published, and how many messages, by time; both moments included."""
+    rows = Rollup.objects.filter(stream_id=stream.stream_id, step=Step.HOUR, start__range=(since, until))
+    return list(rows.order_by("start").values_list("start", "messages"))
+
+
 @dataclass(frozen=True, slots=True)
 class HistoryGap:
     """Messages that went before the history had them.

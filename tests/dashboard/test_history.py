@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.heat import week_of
 from dashboard.history_ranges import asked_for
 from dashboard.views.stream_history import seed_of
 from streams.models import Replay, Rollup, Run, Stream
@@ -298,3 +299,29 @@ def test_the_fields_of_the_newest_day_and_what_became_of_them(
         ("total", "string, number", "30 %", "no value: 0%, now 30%; was number"),
         ("old", "string", "100 %", "gone"),
     ]
+
+
+def test_a_range_of_a_week_shows_when_it_is_busy_in_the_zone_of_the_page(owner: Client, busy: Stream) -> None:
+    assert "When it is busy" not in owner.get("/streams/orders/history/?range=24h").content.decode()
+    asked = {"since": (NOON - timedelta(days=8)).isoformat(), "until": NOON.isoformat()}
+    page = owner.get("/streams/orders/history/", asked)
+    assert "When it is busy" in page.content.decode()
+    weekday = page.context["week"][NOON.weekday()]
+    assert [(cell.hour, cell.mean, cell.level) for cell in weekday.cells[6:11]] == [
+        (6, 10, 2),
+        (7, 10, 2),
+        (8, 30, 5),
+        (9, 30, 5),
+        (10, 0, 0),
+    ]
+    assert weekday.cells[5].mean is None, "before the first message nothing is known"
+    owner.cookies["okmq_zone"] = "Asia/Tokyo"
+    cells = owner.get("/streams/orders/history/", asked).context["week"][NOON.weekday()].cells
+    assert [cells[hour].mean for hour in (15, 17)] == [10, 30]
+
+
+def test_hours_are_means_over_the_weeks_of_a_range() -> None:
+    week, hour = timedelta(days=7), NOON.replace(hour=8, minute=0, second=0, microsecond=0)
+    days = week_of([(hour, 10), (hour + week, 20)], until=hour + 3 * week)
+    assert days[hour.weekday()].cells[timezone.localtime(hour).hour].mean == 7.5
+    assert week_of([], until=hour) == []

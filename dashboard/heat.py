@@ -1,0 +1,78 @@
+"""When a stream is busy: the mean of each hour of each weekday, in the zone of the page."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+from django.utils.dates import WEEKDAYS
+
+HOUR = timedelta(hours=1)
+SHORTEST, LONGEST = timedelta(days=7), timedelta(days=366)
+"""Shorter than a week there is no week to show; of a longer range the last year is."""
+
+LEVELS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """An hour of a weekday: messages in the mean, and how that stands to the busiest one, from 0 (none) to ``LEVELS``.
+
+    ``mean`` is None where the range has no such hour.
+    """
+
+    hour: int
+    mean: float | None
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A weekday with its 24 hours."""
+
+    name: Any
+    cells: Sequence[Cell]
+
+
+def begin_of(since: datetime | None, until: datetime) -> datetime | None:
+    """From when on a range is shown as a week; None where it is too short."""
+    if since is not None and until - since < SHORTEST:
+        return None
+    return max(since, until - LONGEST) if since else until - LONGEST
+
+
+def week_of(hours: Iterable[tuple[datetime, int]], *, until: datetime) -> Sequence[Day]:
+    """The week that hours of a range come to (begin and messages, ascending); empty where there are none.
+
+    The hours before the first one are not counted as silent: the stream, or its history, may not have been there.
+    """
+    told = list(hours)
+    if not told:
+        return []
+    sums: Counter[tuple[int, int]] = Counter()
+    for start, messages in told:
+        sums[_place(start)] += messages
+    times: Counter[tuple[int, int]] = Counter()
+    at = told[0][0]
+    while at <= until:
+        times[_place(at)] += 1
+        at += HOUR
+    means = {place: sums[place] / count for place, count in times.items()}
+    peak = max(means.values())
+    return [
+        Day(WEEKDAYS[day], [_cell(hour, means.get((day, hour)), peak) for hour in range(24)])
+        for day in range(7)
+    ]
+
+
+def _place(moment: datetime) -> tuple[int, int]:
+    local = timezone.localtime(moment)
+    return local.weekday(), local.hour
+
+
+def _cell(hour: int, mean: float | None, peak: float) -> Cell:
+    level = math.ceil(mean / peak * LEVELS) if mean and peak else 0
+    return Cell(hour, mean, level)
