@@ -129,8 +129,10 @@ def preview(
         looked = yield from _look(stream_id, held, look_from, floors, asked, until_s=until_s, always=always)
         if looked.beside is not None:
             was, floors = floors, msgspec.convert(looked.beside, _Floors)
-            if (was.floor, was.next_floor) != (floors.floor, floors.next_floor) and left:
-                continue
+            if (was.floor, was.next_floor) != (floors.floor, floors.next_floor):
+                if left:
+                    continue
+                readers, _ = yield from _readers(stream_id, groups, floors)
         if looked.is_complete and not floors.is_of(looked.counters) and left:
             continue
         found = Count(

@@ -12,6 +12,7 @@ import pytest
 from streams.log import config, entries, groups, keys, read, removals, stats, trim
 from streams.log.append import append
 from streams.log.client import Log
+from streams.log.commands import one
 from streams.log.entries import NewMessage
 from streams.log.groups import Settings
 from streams.log.looking import Held
@@ -256,3 +257,50 @@ def test_a_group_that_the_log_does_not_know_is_left_out(log: Log, stream: str) -
     fill(log, stream, 2)
     assert log.run(preview(stream, {"max_messages": 1}, {"gone": ()})).unread == {}
     assert not log.client.execute_command("EXISTS", keys.group(stream, "gone"))
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max_messages": 50},
+        {"max_bytes": 100},
+        {"max_messages": 70, "retention": "interest"},
+        {"max_messages": 100, "max_messages_per_key": 7},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("out", [0, 30])
+def test_groups_are_counted_as_of_the_same_offset_though_somebody_publishes_all_the_time(
+    log: Log, stream: str, limits: dict[str, Any], out: int
+) -> None:
+    """A message comes before each call that the preview makes."""
+    fill(log, stream, 300)
+    filters: dict[str, tuple[str, ...]] = {"all": (), "some": ("a",)}
+    for name, patterns in filters.items():
+        log.run(groups.group_publish(stream, name, Settings(filter_keys=patterns, ack_wait_ms=600_000)))
+        if out:
+            log.run(groups.fetch(stream, name, limit=out))
+    asked = preview(stream, limits, filters, within_s=5)
+    reply, count = None, 300
+    try:
+        while True:
+            command = asked.send(reply)
+            count += 1
+            log.run(append(stream, [message(count, key="ab"[count % 2])]))
+            reply = log.run(one(command))
+    except StopIteration as ended:
+        told: Preview = ended.value
+    assert told.is_complete
+    assert told.as_of > 300
+    gone = set(range(1, told.as_of + 1)) - kept(told.as_of, limits)
+    assert told.messages == len(gone)
+    assert told.unread["all"] == len(gone)
+    assert told.unread["some"] == sum(offset > 300 and offset % 2 == 0 for offset in gone)
+
+
+def kept(last: int, limits: dict[str, Any]) -> set[int]:
+    """Which of the messages would remain: 300 without a key and then of two keys in turn, of one byte each."""
+    left = list(range(1, last + 1))[-min(limits.get("max_messages", last), limits.get("max_bytes", last)) :]
+    of_key = limits.get("max_messages_per_key", last)
+    by_key = {parity: [n for n in left if n > 300 and n % 2 == parity][-of_key:] for parity in (0, 1)}
+    return {n for n in left if n <= 300 or n in by_key[n % 2]}
