@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,23 +140,35 @@ class Outlook:
     falls: Mapping[str, Fall | None]
 
 
-def reading_of(
-    window: Sequence[tuple[float, int, float]], *, behind: int, behind_s: float, rate_in: float
-) -> Reading:
-    """How a group reads.
+class Seen(NamedTuple):
+    """How a group stood at a moment.
+
+    Attributes:
+        at_s: the time.
+        open: messages that it wanted and had not acknowledged.
+        age_s: age of the oldest of them.
+        removed: messages that went before it had acknowledged them, ever.
+    """
+
+    at_s: float
+    open: int
+    age_s: float
+    removed: int
+
+
+def reading_of(window: Sequence[Seen], *, behind: int, behind_s: float, rate_in: float) -> Reading:
+    """How a group reads. What is taken from it is not read: where something was, it would be behind by that, too.
 
     Args:
-        window: of the last minutes, oldest first: a time in seconds, messages that it wanted and had not
-            acknowledged, age of the oldest of them in seconds. Fewer than two tell nothing: it is taken to stand still.
+        window: of the last minutes, oldest first. Fewer than two tell nothing: it is taken to stand still.
     """
-    if len(window) < 2 or window[-1][0] <= window[0][0]:
+    if len(window) < 2 or window[-1].at_s <= window[0].at_s:
         return Reading(behind=behind, behind_s=behind_s, grows=rate_in, ages=1.0 if behind else 0.0)
-    (since_s, open_then, age_then), (until_s, open_now, age_now) = window[0], window[-1]
-    spread = behind / open_now if open_now else 1.0  # what a filter leaves out lies between what it wants
-    span_s = until_s - since_s
-    return Reading(
-        behind=behind,
-        behind_s=behind_s,
-        grows=(open_now - open_then) / span_s * spread,
-        ages=(age_now - age_then) / span_s,
-    )
+    then, now = window[0], window[-1]
+    spread = behind / now.open if now.open else 1.0  # what a filter leaves out lies between what it wants
+    span_s, removed = now.at_s - then.at_s, max(0, now.removed - then.removed)
+    grows = (now.open - then.open + removed) / span_s * spread
+    ages = (now.age_s - then.age_s) / span_s
+    if removed:
+        ages = min(1.0, grows / rate_in) if rate_in > 0 else 1.0
+    return Reading(behind=behind, behind_s=behind_s, grows=grows, ages=ages)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from streams import health, store
 from streams.errors import refusal_of
-from streams.forecasts import Going, Outlook, fall, forecast, reading_of
+from streams.forecasts import Going, Outlook, Seen, fall, forecast, reading_of
 from streams.health import Health
 from streams.log import healths
 from streams.log.client import Op
@@ -31,7 +31,7 @@ NAMES_AT_ONCE = 500
 class Standing(NamedTuple):
     """How a group stands, as ``reading_of`` takes it."""
 
-    window: Sequence[tuple[float, int, float]]
+    window: Sequence[Seen]
     behind: int
     behind_s: float
 
@@ -152,5 +152,8 @@ def _looked_at(view: GroupView, *, last: int) -> Standing:
     )
 
 
-def _window(watched: Health) -> list[tuple[float, int, float]]:
-    return [(each.at_ms / 1000, each.lag + each.pending, each.lag_ms / 1000) for each in watched.samples]
+def _window(watched: Health) -> list[Seen]:
+    return [
+        Seen(each.at_ms / 1000, each.lag + each.pending, each.lag_ms / 1000, each.removed)
+        for each in watched.samples
+    ]

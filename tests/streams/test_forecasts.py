@@ -2,7 +2,7 @@
 
 import pytest
 
-from streams.forecasts import Fall, Forecast, Going, Reading, fall, forecast, reading_of
+from streams.forecasts import Fall, Forecast, Going, Reading, Seen, fall, forecast, reading_of
 
 HOLDS = {"messages": 100, "bytes": 1000, "rate_in": 10.0, "bytes_in": 100.0, "oldest_s": 10.0}
 
@@ -59,7 +59,7 @@ def test_a_group_falls_off_where_it_reads_slower_than_the_edge_comes(
 
 
 def test_how_a_group_reads_follows_from_the_last_minutes() -> None:
-    window = [(0.0, 100, 5.0), (10.0, 150, 10.0)]
+    window = [Seen(0.0, 100, 5.0, 7), Seen(10.0, 150, 10.0, 7)]
     assert reading_of(window, behind=150, behind_s=10.0, rate_in=9.0) == Reading(
         behind=150, behind_s=10.0, grows=5.0, ages=0.5
     )
@@ -67,6 +67,22 @@ def test_how_a_group_reads_follows_from_the_last_minutes() -> None:
     assert reading_of(window, behind=300, behind_s=10.0, rate_in=9.0).grows == 10.0
 
 
+@pytest.mark.parametrize(
+    ("removed", "rate_in", "grows", "ages"),
+    [
+        (400, 40.0, 40.0, 1.0),  # it reads nothing: all that comes adds to what it would be behind
+        (200, 40.0, 20.0, 0.5),
+        (400, 0.0, 40.0, 1.0),
+    ],
+)
+def test_what_retention_takes_from_a_group_is_not_read(
+    removed: int, rate_in: float, grows: float, ages: float
+) -> None:
+    window = [Seen(0.0, 100, 2.5, 900), Seen(10.0, 100, 2.5, 900 + removed)]
+    expected = Reading(behind=100, behind_s=2.5, grows=grows, ages=ages)
+    assert reading_of(window, behind=100, behind_s=2.5, rate_in=rate_in) == expected
+
+
 def test_a_group_that_nobody_has_watched_yet_is_taken_to_stand_still() -> None:
     still = Reading(behind=7, behind_s=2.0, grows=9.0, ages=1.0)
-    assert reading_of([(0.0, 7, 2.0)], behind=7, behind_s=2.0, rate_in=9.0) == still
+    assert reading_of([Seen(0.0, 7, 2.0, 0)], behind=7, behind_s=2.0, rate_in=9.0) == still
