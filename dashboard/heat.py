@@ -8,7 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
-from django.utils.dates import WEEKDAYS
+from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
+
+from dashboard import formats
 
 HOUR = timedelta(hours=1)
 SHORTEST, LONGEST = timedelta(days=7), timedelta(days=366)
@@ -28,12 +30,25 @@ class Cell:
     mean: float | None
     level: int
 
+    @property
+    def text(self) -> str:
+        """The mean in four characters or less, so that a week fits a screen: ``7.5``, ``890``, ``41k``."""
+        if self.mean is None:
+            return formats.UNKNOWN
+        value, unit = self.mean, ""
+        for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+            if value >= size * 0.9995:
+                value, unit = value / size, letter
+                break
+        return f"{value:.1f}".removesuffix(".0") + unit if value < 9.95 else f"{value:.0f}{unit}"
+
 
 @dataclass(frozen=True, slots=True)
 class Day:
     """A weekday with its 24 hours."""
 
     name: Any
+    short: Any
     cells: Sequence[Cell]
 
 
@@ -63,7 +78,11 @@ def week_of(hours: Iterable[tuple[datetime, int]], *, until: datetime) -> Sequen
     means = {place: sums[place] / count for place, count in times.items()}
     peak = max(means.values())
     return [
-        Day(WEEKDAYS[day], [_cell(hour, means.get((day, hour)), peak) for hour in range(24)])
+        Day(
+            WEEKDAYS[day],
+            WEEKDAYS_ABBR[day],
+            [_cell(hour, means.get((day, hour)), peak) for hour in range(24)],
+        )
         for day in range(7)
     ]
 

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.heat import week_of
+from dashboard.heat import Cell, week_of
 from dashboard.history_ranges import asked_for
 from dashboard.views.stream_history import seed_of
 from streams.models import Replay, Rollup, Run, Stream
@@ -318,6 +318,24 @@ def test_a_range_of_a_week_shows_when_it_is_busy_in_the_zone_of_the_page(owner: 
     owner.cookies["okmq_zone"] = "Asia/Tokyo"
     cells = owner.get("/streams/orders/history/", asked).context["week"][NOON.weekday()].cells
     assert [cells[hour].mean for hour in (15, 17)] == [10, 30]
+
+
+@pytest.mark.parametrize(
+    ("mean", "text"),
+    [
+        (None, "–"),
+        (0, "0"),
+        (7.5, "7.5"),
+        (9.96, "10"),
+        (890, "890"),
+        (999.6, "1k"),
+        (2_640, "2.6k"),
+        (41_300, "41k"),
+        (3e9, "3G"),
+    ],
+)
+def test_a_mean_fits_its_cell(mean: float | None, text: str) -> None:
+    assert Cell(0, mean, 0).text == text
 
 
 def test_hours_are_means_over_the_weeks_of_a_range() -> None:
