@@ -116,7 +116,7 @@ class WouldHave(serializers.Serializer):  # type: ignore[type-arg]
     since = Moment(allow_null=True, help_text="From here on something is kept of what it is about.")
     until = Moment()
     sampled_since = Moment(
-        allow_null=True, help_text="From here on there are samples; before that, rates are means of a minute."
+        allow_null=True, help_text="From here on there are samples; before that, it goes by the minute."
     )
     subjects = serializers.IntegerField(help_text="Streams or groups with samples that it is about.")
     fired = serializers.IntegerField()

@@ -9,7 +9,7 @@ import msgspec
 from streams import alarms, store
 from streams.alarms import Span
 from streams.log import read
-from streams.models import AlertRule, Rollup, Stream
+from streams.models import AlertRule, Rollup, StandingRollup, Stream
 from streams.models.history import Step
 from streams.selectors.alerts import is_about, limit_of
 from streams.selectors.messages import messages_from
@@ -23,6 +23,9 @@ MOST_MINUTES = 200_000
 """Minutes of the history that one look back reads, over all streams: a month of four that are never silent."""
 
 RATES = frozenset({"rate_above", "rate_below"})
+HIGHEST = {"lag": ("lag_max", 1.0), "lag_seconds": ("lag_ms_max", 1000.0)}
+"""For what a group is watched: its highest value of each minute in the history, and what that is divided by."""
+
 REACHES_BACK = timedelta(days=30)
 MINUTE_S = 60
 
@@ -76,7 +79,7 @@ _decode = msgspec.json.Decoder(_Record).decode
 
 def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
     """What a rule, saved or not, would have done: over the newest ``MOST_RECORDS`` records of samples, and where it is
-    about a rate, over the minutes that the history counted before them, of the last 30 days.
+    about a rate or a lag, over the minutes that the history counted before them, of the last 30 days.
 
     A group at rest has no samples, its last value holds; a minute without a row in the history is one of silence.
     """
@@ -89,8 +92,9 @@ def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
     sampled, sampled_ms = _sampled(rule, streams)
     sampled_since = None if sampled_ms is None else moment(sampled_ms)
     counted, since = Series(), sampled_since
-    if rule.watch in RATES:
-        counted = _counted(rule, streams, since=until - REACHES_BACK, until=sampled_since or until)
+    if rule.watch in RATES or rule.watch in HIGHEST:
+        before = _counted if rule.watch in RATES else _stood
+        counted = before(rule, streams, since=until - REACHES_BACK, until=sampled_since or until)
         first_s = min((points[0][0] for points in counted.values()), default=None)
         since = sampled_since if first_s is None else datetime.fromtimestamp(first_s, UTC)
     series = {each: [*counted.get(each, ()), *sampled.get(each, ())] for each in counted | sampled}
@@ -107,6 +111,21 @@ def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
         subjects=len(series),
         spans=sorted(spans, key=lambda span: span.start_s),
     )
+
+
+def _stood(rule: AlertRule, streams: Mapping[str, str], *, since: datetime, until: datetime) -> Series:
+    """The highest value of each minute in which the history has a group; of one at rest the last holds."""
+    field, divisor = HIGHEST[rule.watch]
+    ids = Stream.objects.filter(workspace=rule.workspace, internal=False).values("stream_id")
+    rows = StandingRollup.objects.filter(
+        stream_id__in=ids, step=Step.MINUTE, start__gte=since, start__lt=until
+    )
+    newest = rows.exclude(group="").order_by("-start").values_list("stream_id", "group", "start", field)
+    series: Series = {}
+    for stream_id, group, start, value in reversed(newest[:MOST_MINUTES]):
+        if value is not None and stream_id in streams and is_about(rule, streams[stream_id], group):
+            series.setdefault((stream_id, group), []).append((start.timestamp(), value / divisor))
+    return series
 
 
 def _sampled(rule: AlertRule, streams: Mapping[str, str]) -> tuple[Series, int | None]:

@@ -14,7 +14,17 @@ from streams import store
 from streams.log import groups, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
-from streams.models import DEFAULT_WORKSPACE, Alert, AlertRule, Event, Notification, Rollup, Stream, Workspace
+from streams.models import (
+    DEFAULT_WORKSPACE,
+    Alert,
+    AlertRule,
+    Event,
+    Notification,
+    Rollup,
+    StandingRollup,
+    Stream,
+    Workspace,
+)
 from streams.services import alerts
 from streams.services.installation import METRICS_STREAM
 from streams.services.streams import internal_stream
@@ -285,6 +295,28 @@ def test_a_rule_about_a_rate_is_tried_on_a_month_of_the_history(owner: Api, orde
     silent = owner.post("alerts/try", rule | {"watch": "rate_below", "limit": 1, "for_seconds": 3600}).json()
     assert silent["fired"] == 2, "between the two bursts, and since the second"
     assert owner.post("alerts/try", rule | {"stream": "other"}).json()["subjects"] == 0
+
+
+def test_a_rule_about_a_lag_is_tried_on_a_month_of_the_history(owner: Api, orders: Stream) -> None:
+    long_ago = timezone.now().replace(second=0, microsecond=0) - timedelta(days=29)
+    for minute, (lag, age_ms) in enumerate([(0, 0), (50, 90_000), (70, 30_000), (0, 0)]):
+        for group in ("billing", "search", ""):
+            StandingRollup.objects.create(
+                stream_id=orders.stream_id,
+                group=group,
+                step="minute",
+                start=long_ago + timedelta(minutes=minute),
+                samples=6,
+                last_ms=0,
+                lag_max=lag,
+                lag_ms_max=age_ms,
+            )
+    rule = {"stream": "orders", "group": "billing", "watch": "lag", "limit": 20, "for_seconds": 0}
+    found = owner.post("alerts/try", rule).json()
+    assert (found["subjects"], found["fired"], found["longest_seconds"]) == (1, 1, 120.0)
+    found = owner.post("alerts/try", rule | {"watch": "lag_seconds", "limit": 60}).json()
+    assert (found["fired"], found["longest_seconds"]) == (1, 60.0)
+    assert owner.post("alerts/try", rule | {"group": ""}).json()["fired"] == 2
 
 
 def test_what_the_samples_tell_goes_before_the_minutes_of_the_history(owner: Api, orders: Stream) -> None:
