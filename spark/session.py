@@ -27,7 +27,8 @@ class SessionSettings:
 
     Attributes:
         master: where Spark runs (``OKMQ_SPARK_MASTER``), ``local[*]`` for this machine.
-        memory: the most that the driver's heap takes (``OKMQ_SPARK_MEMORY``), such as ``1g``.
+        memory: the most that the driver's heap takes (``OKMQ_SPARK_MEMORY``), such as ``1g``; on a cluster that of each
+            executor, too.
         folder: Spark's own files: shuffle and spill, warehouse, temporary files. Made if it is missing.
     """
 
@@ -60,6 +61,7 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
     builder = SparkSession.builder.master(settings.master).appName(name)
     for key, value in {
         "spark.driver.memory": settings.memory,
+        "spark.executor.memory": settings.memory,
         "spark.driver.extraJavaOptions": java_options,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",

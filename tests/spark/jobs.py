@@ -27,6 +27,7 @@ def job_process(
         OKMQ_HISTORY_URL=settings.history_url,
         OKMQ_DATA_DIR=str(settings.spark_dir.parent),
         OKMQ_SPARK_MASTER=master,
+        OKMQ_SPARK_MEMORY=settings.memory,
     )
     with log.open("ab") as out:
         return subprocess.Popen(command, cwd=PROJECT, env=environ, stdout=out, stderr=out)
