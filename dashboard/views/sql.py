@@ -23,7 +23,7 @@ from streams.services import queries as service
 TABLES = {
     "messages": "stream, offset, timestamp, id, key, headers, body, bytes",
     "metrics": "stream, time, offset, messages, bytes, committed, lag, messages_in, bytes_in, messages_out",
-    "rollups": "stream, step, start, messages, bytes",
+    "rollups": "stream, step, start, messages, bytes, ids, keys, missing, size_p50, size_p90, size_p99, size_max",
 }
 EXAMPLES = (
     "SELECT stream, date_trunc('HOUR', timestamp) AS hour, count(*) AS messages\n"

@@ -28,7 +28,7 @@
 local meta, group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local turns, parked, ready, log, last = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[13]
 local expiry, dead, runs, members, shelved = KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18]
-local aside = KEYS[19]
+local parked_aside = KEYS[19]
 local keys = {log = log, gone = KEYS[11], went = KEYS[12], parked = parked, pending = pending, due = due, leases = leases,
   replayed = replayed, turns = turns, ready = ready, shelved = shelved}
 local wake, wanted = ARGV[1], tonumber(ARGV[2])
@@ -63,7 +63,7 @@ local after = math.max(state.floor, math.min(wanted, state.last + 1))
 group.missed = losses_now(keys, state, group)
 group.delivered = after - 1
 if #group.filter == 0 then group.missed = group.missed - losses_ahead(keys, state, group) end
-redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready, last, runs, members, shelved, aside)
+redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready, last, runs, members, shelved, parked_aside)
 group.told = nil
 group.runs, group.in_runs = 0, 0
 group.generation = group.generation + 1

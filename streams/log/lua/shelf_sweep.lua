@@ -8,7 +8,7 @@
 -- ARGV[2] slice: most messages of either in one call
 -- returns: the offset to go on after, or 0 when all was looked at
 -- flags: allow-oom
-local log, leases, shelved, aside, after, slice = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1], tonumber(ARGV[2])
+local log, leases, shelved, parked_aside, after, slice = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1], tonumber(ARGV[2])
 
 -- Those that are gone, and where the slice ended before the last.
 local function gone_of(key)
@@ -21,5 +21,5 @@ local function gone_of(key)
 end
 local over, upto = gone_of(shelved)
 if #over > 0 then redis.call('HDEL', leases, unpack(over)) end
-upto = math.min(upto, select(2, gone_of(aside)))
+upto = math.min(upto, select(2, gone_of(parked_aside)))
 return upto < math.huge and upto or 0
