@@ -157,7 +157,7 @@ def inspect(stream_id: str, name: str) -> Op[GroupState]:
     yield from spent.retire_these([(stream_id, name)])
     while True:
         steady_ms = yield Steady()
-        reply = yield group_script("group_inspect", stream_id, name, [steady_ms])
+        reply = yield group_script("group_inspect", stream_id, name, [steady_ms, keys.wake(stream_id)])
         found = _Inspection(*reply)
         if found.has_expired:
             yield from trim.expire(stream_id)

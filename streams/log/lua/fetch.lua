@@ -56,7 +56,8 @@ fetch.has_expiry = ripe ~= nil
 
 if not paused then
   fetch.pending_count = group_out(group, fetch.pending)
-  if fetch.pending_count + fetch.limit > group.max_ack_pending then
+  -- What went frees its place, and the turn of its key.
+  if group.ordered == 1 or fetch.pending_count + fetch.limit > group.max_ack_pending then
     again = not out_sweep(fetch, state, group, fetch.steady)
     fetch.pending_count = group_out(group, fetch.pending)
   end

@@ -18,6 +18,7 @@
 -- KEYS[17] members
 -- KEYS[18] shelved
 -- ARGV[1] steady: the store's steady clock in ms
+-- ARGV[2] wake: channel
 -- returns: delivered, ack floor, undelivered (all keys), pending, redelivered, dead letters, lost, acked,
 --   time of the oldest message not acknowledged or 0, fetched_ms, acked_ms, paused_until, made_ms, now,
 --   deliveries so far, removed while out, 1 when a message is out for the last time, ms until the oldest goes by age or -1,
@@ -29,7 +30,8 @@
 -- flags: allow-oom
 -- include: state, gone, floor, members, group, runs, order, out, losses, edge
 local log, meta, gone, group_key, pending, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local leases, parked, expiry, last, members, steady = KEYS[7], KEYS[8], KEYS[9], KEYS[15], KEYS[17], ARGV[1]
+local leases, parked, expiry, last, members = KEYS[7], KEYS[8], KEYS[9], KEYS[15], KEYS[17]
+local steady, wake = ARGV[1], ARGV[2]
 local keys = {log = log, gone = gone, went = KEYS[10], expiry = expiry, pending = pending, due = KEYS[11], leases = leases,
   replayed = KEYS[12], turns = KEYS[13], ready = KEYS[14], parked = parked, runs = KEYS[16], shelved = KEYS[18]}
 
@@ -42,6 +44,8 @@ floor_settle(log, gone, meta, state)
 local settled = losses_settle(keys, state, group)
 settled = out_sweep(keys, state, group, tonumber(steady)) and settled
 group_save(group_key, group)
+-- Who waits for room, or for the turn of a key, looks again.
+if (keys.left or 0) > 0 then redis.call('PUBLISH', wake, 'due') end
 local delivered = math.max(group.delivered, state.floor - 1)
 local undelivered = state.last - delivered - gone_between(gone, delivered + 1, state.last)
 local lost, unswept = losses_now(keys, state, group), 0

@@ -55,6 +55,12 @@ for _, reader in ipairs(readers) do
   aside_give_back(reader, reader.group, reader.delivered, entries)
   group_save(reader.key, reader.group)
 end
+local same, others = {}, {}
+for _, reader in ipairs(readers) do same[reader.name] = true end
+for n, name in ipairs(names) do
+  if not same[name] then others[#others + 1] = {key = KEYS[6 + 10 * (n - 1)], members = KEYS[6 + 10 * (n - 1) + 8]} end
+end
+aside_return(others, entries)
 gone_settle(stream.gone, sums)
 if #offsets > 0 then redis.call('ZREM', aside, unpack(offsets)) end
 aside_look_again(state, record.first)

@@ -269,3 +269,22 @@ def test_consume_is_the_scope(
     reader = {"authorization": token_for("read", "publish", "manage")}
     answer = client.post(f"{group.path}/fetch", json={"wait": 0}, headers=reader)
     assert refusal(answer) == (403, "forbidden")
+
+
+@pytest.mark.parametrize("settings", [{"max_ack_pending": 1}, {"ordered_by_key": True}], ids=str)
+@pytest.mark.parametrize("is_purged", [False, True])
+def test_an_open_poll_gets_the_place_of_what_went(
+    client: httpx.Client, log: Log, stream: Stream, settings: dict[str, Any], is_purged: bool
+) -> None:
+    """As soon as somebody looks at the group, which the worker does every second."""
+    group = Group(client, log, stream, ack_wait_ms=600_000, **settings)
+    sent = [{"id": f"m-{n}", "body": n, "key": "k"} for n in range(1, 4)]
+    assert client.post(stream.messages, json=sent).status_code == 201
+    assert group.offsets(limit=1) == [1]
+    answer: Future[list[int]] = Future()
+    threading.Thread(target=lambda: answer.set_result(group.offsets(wait=25, limit=1))).start()
+    until(lambda: log.client.pubsub_numsub(keys.wake(stream.stream_id))[0][1] > 0)
+    path = f"{stream.messages}?offset=2" if is_purged else f"{stream.messages}/1"
+    assert client.delete(path).status_code == 200
+    log.run(standing.inspect(stream.stream_id, "g"))
+    assert answer.result(timeout=10) == [2]

@@ -235,3 +235,20 @@ def test_what_goes_again_and_again_is_lost_once_to_a_filter(
     assert log.run(standing.inspect(stream, "g")).lost == 0
     log.run(trim.delete(stream, [1, 2]))
     assert log.run(standing.inspect(stream, "g")).lost == 2
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_one_that_was_out_for_the_last_time_does_not_come_again(log: Log, stream: str, most: int) -> None:
+    _by_key(log, stream, *"kkk", max_deliver=most, ack_wait_ms=60_000)
+    for _ in range(most - 1):
+        assert fetched(log, stream, "g") == [1]
+        log.run(groups.nack(stream, "g", "offsets", [1]))
+    assert fetched(log, stream, "g") == [1]
+    number = delete(log, stream, 1)
+    _look(log, stream)
+    assert fetched(log, stream, "g") == [2]
+    log.run(removals.undo(stream, number))
+    log.run(groups.ack(stream, "g", "offsets", [2]))
+    assert in_turn(log, stream) == [3]
+    (letter,) = log.run(dead_letters.page(stream, "g"))
+    assert (letter.offset, letter.deliveries) == (1, most)

@@ -5,13 +5,14 @@ from typing import Literal
 
 import pytest
 
-from streams.log import config, entries, groups, keys, removals, standing
+from streams.log import config, entries, groups, keys, removals, standing, trim
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.groups import Settings
 from tests.streams.log.conftest import DEFAULTS
 from tests.streams.log.messages import fill, message
 from tests.streams.log.weighed import Weighed
+from tests.waiting import until
 
 
 @pytest.mark.parametrize("ack", ["explicit", "all"])
@@ -158,3 +159,53 @@ def test_what_came_back_and_went_again_is_out_no_more(log: Log, stream: str) -> 
         log.run(removals.undo(stream, number or 0))
     log.run(removals.purge(stream, keep_ms=3_600_000, facts={}))
     assert log.run(standing.inspect(stream, "g")).ack_pending == 0
+
+
+def test_what_is_gone_for_good_is_due_no_more(log: Log, stream: str) -> None:
+    """It was out when it went, and the removal ended before it would have come again."""
+    fill(log, stream, 5)
+    log.run(groups.group_publish(stream, "g", Settings(ack_wait_ms=200)))
+    log.run(groups.fetch(stream, "g", limit=2))
+    log.run(removals.delete(stream, [1], keep_ms=3_600_000, facts={}))
+    assert log.run(standing.inspect(stream, "g")).ack_pending == 1
+    log.run(removals.end(stream, 1))
+    assert not log.client.zscore(keys.due(stream, "g"), 1)
+    came: list[int] = []
+
+    def all_came() -> bool:
+        came.extend(
+            entries.position(each.entry)[0] for each in log.run(groups.fetch(stream, "g", limit=5)).deliveries
+        )
+        return {2, 3, 4, 5} <= set(came)
+
+    until(all_came)
+    assert 1 not in came
+
+
+def test_a_place_that_nobody_holds_a_lease_of_is_passed_over(log: Log, stream: str) -> None:
+    """As a version before this one could leave it."""
+    fill(log, stream, 3)
+    log.run(groups.group_publish(stream, "g", Settings(ack_wait_ms=60_000)))
+    log.run(groups.fetch(stream, "g", limit=1))
+    log.run(trim.delete(stream, [1]))
+    log.run(standing.inspect(stream, "g"))
+    log.client.zadd(keys.due(stream, "g"), {"1": 0})
+    found = log.run(groups.fetch(stream, "g", limit=5)).deliveries
+    assert [entries.position(each.entry)[0] for each in found] == [2, 3]
+    assert not log.client.zscore(keys.due(stream, "g"), 1)
+
+
+def test_what_went_before_a_seek_and_comes_back_is_not_lost(log: Log, stream: str) -> None:
+    fill(log, stream, 5)
+    log.run(groups.group_publish(stream, "g", Settings()))
+    log.run(groups.fetch(stream, "g", limit=5))
+    log.run(groups.ack(stream, "g", "up_to", [5]))
+    log.run(removals.delete(stream, [3], keep_ms=3_600_000, facts={}))
+    log.run(groups.seek(stream, "g", next_offset=1))
+    log.run(groups.group_publish(stream, "new", Settings()))
+    log.run(removals.undo(stream, 1))
+    for name in ("g", "new"):
+        found = log.run(standing.inspect(stream, name))
+        assert (found.lag, found.lost) == (5, 0), name
+        assert len(log.run(groups.fetch(stream, name, limit=5)).deliveries) == 5
+        assert log.run(standing.inspect(stream, name)).lost == 0

@@ -65,6 +65,20 @@ local function aside_give_back(reader, group, delivered, entries)
   if #missed > 0 then aside_park(reader, group, missed) end
 end
 
+-- What comes back to groups that were made or sought after it went: nothing that had gone then counts as lost to them, as
+-- long as it is ahead, and nor does it when it is there again. groups: of each its hash and members, those of before left out.
+local function aside_return(groups, entries)
+  for _, each in ipairs(groups) do
+    local group = group_load(each.key, each.members)
+    if group and #group.filter == 0 then
+      for _, entry in ipairs(entries) do
+        if entry_offset(entry) > group.delivered then group.missed = group.missed + 1 end
+      end
+      group_save(each.key, group)
+    end
+  end
+end
+
 -- The groups of before that are still the same: not made anew and not sought since.
 local function aside_readers(record, names, keys, at)
   local positions, readers = {}, {}

@@ -66,6 +66,12 @@ local function deliver_again(fetch, entry, held, is_out)
   deliver_one(fetch, entry, held.deliveries + 1)
 end
 
+-- Makes a dead letter of one that was delivered for the last time and not answered in time.
+local function deliver_bury(fetch, letter, held)
+  group_bury(fetch.dead, letter, 'max_deliver', held.deliveries, fetch.now)
+  fetch.group.dead_lettered = fetch.group.dead_lettered + 1
+end
+
 local function deliver_write(fetch)
   group_hold(fetch, fetch.in_order, fetch.by_time, fetch.held_by)
   if #fetch.in_order > 0 then members_tell(fetch.group, fetch.consumer, #fetch.in_order / 2, fetch.now) end
@@ -87,14 +93,13 @@ local function deliver_due(fetch)
   for _, offset in ipairs(ripe) do
     local held = lease_read(fetch.leases, offset)
     local entry = group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
-    local spent, is_out = group_is_spent(group, held), redis.call('ZSCORE', fetch.pending, offset)
+    local spent, is_out = held and group_is_spent(group, held), redis.call('ZSCORE', fetch.pending, offset)
     local letter = spent and is_out and (entry or group_remains(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now,
       offset, fetch.steady - redis.call('ZSCORE', fetch.due, offset)))
-    if not entry or spent then
+    if not entry or not held or spent then
       if held then deliver_taken(fetch, held, is_out) end
       if letter then
-        group_bury(fetch.dead, letter, 'max_deliver', held.deliveries, fetch.now)
-        group.dead_lettered = group.dead_lettered + 1
+        deliver_bury(fetch, letter, held)
       elseif is_out then
         group.unfinished = group.unfinished + 1
       end
@@ -149,9 +154,16 @@ local function deliver_ready(fetch)
           and group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
         -- A filter that came while it waited.
         if entry and not held and not group_wants(group, entry) then entry, waiting[n] = nil, nil end
-        if entry and not deliver_fits(fetch, entry) then full = true break end
+        local is_spent = entry and held and group_is_spent(group, held)
+        if entry and not is_spent and not deliver_fits(fetch, entry) then full = true break end
         left[#left + 1] = offset
-        if entry then
+        if is_spent then
+          -- It was out for the last time when it went for a while.
+          deliver_taken(fetch, held, redis.call('ZSCORE', fetch.pending, offset))
+          deliver_bury(fetch, entry, held)
+          group_forget(fetch.pending, fetch.due, fetch.leases, offset)
+          entry = nil
+        elseif entry then
           if held then
             deliver_again(fetch, entry, held, redis.call('ZSCORE', fetch.pending, offset))
           else

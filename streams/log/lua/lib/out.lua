@@ -73,6 +73,7 @@ local function out_unspent(keys, group, offsets, steady)
 end
 
 -- Forgets a slice of what is out and went, where something went since the last look; true when all has been looked at.
+-- keys.left: how many left their place.
 local function out_sweep(keys, state, group, steady)
   if group.looked == state.removals and group.looked_floor == state.floor then return true end
   if group.look_from == 0 then group.look_removals, group.look_floor = state.removals, state.floor end
@@ -84,7 +85,7 @@ local function out_sweep(keys, state, group, steady)
   for _, offset in ipairs(found) do if went[offset] then gone[#gone + 1] = offset end end
   gone = out_unspent(keys, group, gone, steady)
   out_shelve(keys, state, group, gone)
-  group.unfinished = group.unfinished + #gone
+  group.unfinished, keys.left = group.unfinished + #gone, (keys.left or 0) + #gone
   if #found == OUT_SLICE then upto = tonumber(found[#found]) end
   if upto then
     group.look_from = upto + 1
