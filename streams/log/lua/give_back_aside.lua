@@ -34,6 +34,7 @@ end
 if not mine then return 1 end
 local group, now, stop, done = group_load(reader.key, KEYS[13]), state_now(state), tonumber(mine[5]), true
 if group and string.format('%.0f', group.generation) == mine[2] then
+  reader.was = mine[7] or group.filter
   slice = math.max(1, math.min(slice, math.floor(4194304 / math.max(1, state.widest))))
   -- What was out comes first, in order, and once; not what another removal, or a limit since, keeps away.
   local out = tonumber(mine[3]) > 0 and redis.call('ZRANGEBYSCORE', reader.shelved, mine[3], stop, 'LIMIT', 0, slice) or {}
@@ -52,9 +53,9 @@ if group and string.format('%.0f', group.generation) == mine[2] then
       if entry_visible(gone, state, now, entry) then entries[#entries + 1] = entry end
       mine[4] = string.format('%.0f', entry_offset(entry) + 1)
     end
-    reader.after = mine[7]
+    reader.after = mine[8]
     aside_give_back(reader, group, tonumber(mine[6]), entries)
-    mine[7] = reader.after
+    mine[8] = reader.after
     done = #found < slice
   end
   group_save(reader.key, group)

@@ -42,7 +42,7 @@ end
 local back = {}
 for _, reader in ipairs(aside_readers(record, names, KEYS, 5)) do
   local group, stop, missed = reader.group, record.upto - 1, reader.delivered
-  if #group.filter > 0 then
+  if #group.filter > 0 or #reader.was > 0 then
     -- It has counted up to where it is what it lost, and gets that back; the rest is ahead of it.
     stop = math.min(stop, group.delivered)
   elseif group.delivered <= stop then
@@ -53,7 +53,7 @@ for _, reader in ipairs(aside_readers(record, names, KEYS, 5)) do
   local from = redis.call('ZCOUNT', reader.aside, record.first, stop) > 0 and record.first or missed + 1
   group_save(reader.key, group)
   back[#back + 1] = {reader.name, string.format('%.0f', group.generation), string.format('%.0f', record.first),
-    string.format('%.0f', math.max(from, record.first)), string.format('%.0f', stop), string.format('%.0f', missed)}
+    string.format('%.0f', math.max(from, record.first)), string.format('%.0f', stop), string.format('%.0f', missed), reader.was}
 end
 if #back > 0 then redis.call('HSET', removals, 'back:' .. number, cjson.encode(back)) end
 aside_forget(removals, number)

@@ -252,3 +252,27 @@ def test_one_that_was_out_for_the_last_time_does_not_come_again(log: Log, stream
     assert in_turn(log, stream) == [3]
     (letter,) = log.run(dead_letters.page(stream, "g"))
     assert (letter.offset, letter.deliveries) == (1, most)
+
+
+@pytest.mark.parametrize("then", [("a",), ("a", "b"), ()])
+@pytest.mark.parametrize("since", [("a",), ("a", "b"), ()])
+@pytest.mark.parametrize("is_purged", [False, True])
+@pytest.mark.parametrize("has_gone_on", [False, True])
+def test_what_comes_back_is_lost_no_more_whatever_filter_came_since(
+    log: Log, stream: str, then: tuple[str, ...], since: tuple[str, ...], is_purged: bool, has_gone_on: bool
+) -> None:
+    log.run(append(stream, [message(n, key=key) for n, key in enumerate("abba", start=1)]))
+    log.run(groups.group_publish(stream, "g", Settings(filter_keys=then)))
+    number = purge(log, stream) if is_purged else delete(log, stream, 1, 2, 3, 4)
+    wanted = sum(not then or key in then for key in "abba")
+    assert log.run(standing.inspect(stream, "g")).lost == wanted
+    if has_gone_on:
+        log.run(append(stream, [message(5, key="a")]))
+        assert fetched(log, stream, "g") == [5]
+    log.run(groups.group_publish(stream, "g", Settings(filter_keys=since)))
+    assert log.run(standing.inspect(stream, "g")).lost == wanted
+    log.run(removals.undo(stream, number))
+    assert log.run(standing.inspect(stream, "g")).lost == 0
+    came = [offset for offset in fetched(log, stream, "g") if offset < 5]
+    assert came == [n for n, key in enumerate("abba", start=1) if not since or key in since]
+    assert log.run(standing.inspect(stream, "g")).lost == 0

@@ -1,7 +1,7 @@
 -- What was removed for a while only. Its entries stay, below the floor or gone from between others, from state.kept on.
 -- "removals" is a hash: "last", the newest number; of removal n the fields "n:facts" (the caller's JSON), "n:until" (unix
 -- ms), "n:first", "n:upto" (the floor after it; 0 where single messages went), "n:cum" (bytes before first), "n:messages",
--- "n:bytes", "n:groups" (JSON: name, generation and position of each group then); and "back:n", what an undo has yet to
+-- "n:bytes", "n:groups" (JSON: name, generation, position and filter of each group then); and "back:n", what an undo has yet to
 -- give back to groups. Single offsets stand in "aside", by number. Needs state, gone, floor,
 -- group and removal; what groups get back: see aside_groups.lua.
 
@@ -41,7 +41,7 @@ local function aside_positions(groups, names, keys, at)
     local first = at + 3 * (n - 1)
     local group = redis.call('SISMEMBER', groups, name) == 1 and group_load(keys[first])
     if not group then return nil end
-    positions[n] = {name, string.format('%.0f', group.generation), string.format('%.0f', group.delivered)}
+    positions[n] = {name, string.format('%.0f', group.generation), string.format('%.0f', group.delivered), group.filter}
     if group.ordered > 0 then standing[#standing + 1] = {parked = keys[first + 1], aside = keys[first + 2]} end
   end
   return standing, #positions > 0 and cjson.encode(positions) or '[]'

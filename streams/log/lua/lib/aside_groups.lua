@@ -41,7 +41,8 @@ local function aside_again(reader, group, offset, key)
   if first then redis.call('ZADD', reader.due, 'NX', 0, offset) else redis.call('ZREM', reader.due, offset) end
 end
 
--- Gives entries back to a group as they were for it: out, or not delivered yet. delivered: its position when they went.
+-- Gives entries back to a group as they were for it: out, or not delivered yet. delivered: its position when they went;
+-- reader.was: its filter then, by which they were counted as lost.
 local function aside_give_back(reader, group, delivered, entries)
   local missed = {}
   for _, entry in ipairs(entries) do
@@ -55,11 +56,14 @@ local function aside_give_back(reader, group, delivered, entries)
       if not is_parked then group.missed = group.missed - 1 end
       if is_wanted and not is_parked then missed[#missed + 1] = entry end
       if is_parked and not is_wanted then redis.call('ZREM', reader.parked, offset) end
-    elseif tonumber(offset) > delivered and tonumber(offset) <= group.delivered and group_wants(group, entry) then
-      missed[#missed + 1] = entry
-      group.missed = group.missed - 1
-    elseif #group.filter > 0 and tonumber(offset) > group.delivered and group_wants(group, entry) then
-      group.missed = group.missed - 1 -- what is ahead is counted from the journal, not by arithmetic
+    elseif tonumber(offset) > delivered and tonumber(offset) <= group.delivered then
+      if group_wants(group, entry) then missed[#missed + 1] = entry end
+      if filter_lets(reader.was, entry) then group.missed = group.missed - 1 end
+    elseif tonumber(offset) > group.delivered then
+      -- With a filter what is ahead is counted from the journal, else by arithmetic, which counts what is there no more.
+      local was_counted = filter_lets(reader.was, entry)
+      if #group.filter > 0 and was_counted then group.missed = group.missed - 1 end
+      if #group.filter == 0 and not was_counted then group.missed = group.missed + 1 end
     end
   end
   if #missed > 0 then aside_park(reader, group, missed) end
@@ -89,7 +93,8 @@ local function aside_readers(record, names, keys, at)
     if group and string.format('%.0f', group.generation) == position[2] then
       readers[#readers + 1] = {name = name, key = keys[first], pending = keys[first + 1], due = keys[first + 2],
         leases = keys[first + 3], turns = keys[first + 4], parked = keys[first + 5], ready = keys[first + 6], aside = keys[first + 7],
-        shelved = keys[first + 9], group = group, delivered = tonumber(position[3])}
+        shelved = keys[first + 9], group = group, delivered = tonumber(position[3]),
+        was = position[4] or group.filter}
     end
   end
   return readers

@@ -41,15 +41,18 @@ local function group_make(key, settings, delivered, ordered, now, made_ms)
     retired_ms = -1, runs = 0, in_runs = 0, tallied = 1})
 end
 
--- Whether an entry is for this group. Filters come as Lua patterns, anchored at both ends.
-local function group_wants(group, entry)
-  if #group.filter == 0 then return true end
+-- Whether a filter lets an entry through. Filters come as Lua patterns, anchored at both ends.
+local function filter_lets(filter, entry)
+  if #filter == 0 then return true end
   if entry[2][7] ~= 'k' then return false end
-  for _, pattern in ipairs(group.filter) do
+  for _, pattern in ipairs(filter) do
     if string.find(entry[2][8], pattern) then return true end
   end
   return false
 end
+
+-- Whether an entry is for this group.
+local function group_wants(group, entry) return filter_lets(group.filter, entry) end
 
 -- How long delivery number n may take; the last backoff repeats.
 local function group_wait_ms(group, n)
