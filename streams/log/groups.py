@@ -127,10 +127,10 @@ def group_publish(stream_id: str, name: str, settings: Settings, *, delivered: i
 
 
 def _put_in_order(stream_id: str, name: str) -> Op[None]:
-    """Let a group take turns by key from now on, beginning with what it has in flight."""
-    start = 1
-    while start:
-        start = yield group_script("order_adopt", stream_id, name, [start, ORDER_SLICE])
+    """Let a group take turns by key from now on, beginning with what it has in flight and what came back to it."""
+    following = [0, 1]
+    while following:
+        following = yield group_script("order_adopt", stream_id, name, [*following, ORDER_SLICE])
 
 
 def _leave_out(stream_id: str, name: str) -> Op[None]:

@@ -276,3 +276,21 @@ def test_what_comes_back_is_lost_no_more_whatever_filter_came_since(
     came = [offset for offset in fetched(log, stream, "g") if offset < 5]
     assert came == [n for n, key in enumerate("abba", start=1) if not since or key in since]
     assert log.run(standing.inspect(stream, "g")).lost == 0
+
+
+def test_what_came_back_before_a_group_took_turns_takes_turns(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(n, key="kz"[n % 2]) for n in range(1, 9)]))
+    log.run(groups.group_publish(stream, "g", Settings(ack_wait_ms=60_000)))
+    number = purge(log, stream)
+    log.run(append(stream, [message(9, key="k")]))
+    assert fetched(log, stream, "g") == [9]
+    log.run(removals.undo(stream, number))
+    assert fetched(log, stream, "g", 1) == [1]
+    log.run(groups.group_publish(stream, "g", Settings(ordered_by_key=True, ack_wait_ms=60_000)))
+    assert fetched(log, stream, "g") == []
+    log.run(groups.ack(stream, "g", "offsets", [1]))
+    assert fetched(log, stream, "g") == [3]
+    log.run(groups.ack(stream, "g", "offsets", [3, 9]))
+    assert fetched(log, stream, "g") == [2, 5]
+    log.run(groups.ack(stream, "g", "offsets", [2, 5]))
+    assert in_turn(log, stream) == [4, 7, 6, 8]
