@@ -152,6 +152,7 @@ NO_PAGES = {
     # what is done by a form, and answered by a page above
     *("logout", "workspace_choose", "logins_end", "zone", "theme", "demo_start", "demo_stop", "sql_forget"),
     *("sql_cancel", "alert_rule_switch", "alert_rule_delete", "stream_columns", "group_seek", "group_pause"),
+    "alert_rule_mute",
     *("group_resume", "group_delete", "group_settle", "dead_letters_replay", "dead_letters_bulk"),
     *("dead_letters_delete", "stream_runs", "removal_undo", "removal_end", "stream_delete", "token_revoke"),
     *("person_change", "person_password", "person_remove", "workspace_delete", "stream_replays"),
