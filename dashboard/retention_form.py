@@ -1,5 +1,6 @@
 """What a stream shall keep, as a person writes it, and what that would take away."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,15 +127,16 @@ class RetentionEffect:
     phrase: str
     losing: dict[str, int]
 
-    @property
-    def unread(self) -> int:
-        """Unread messages that groups lose, of all groups together."""
-        return sum(self.losing.values())
+    def has_grown(self, *, seen: int, losing: Mapping[str, int]) -> bool:
+        """Whether so much more would go than was seen that a person should be asked again.
 
-    def has_grown(self, *, seen: int, unread: int) -> bool:
-        """Whether so much more would go than was seen that a person should be asked again."""
-        most, most_unread = (count * (1 + TOLERATED_PART) for count in (seen, unread))
-        return self.preview.messages > most or self.unread > most_unread
+        Args:
+            seen: messages that would go, as was shown.
+            losing: group → unread messages that it would lose, as was shown; one that was not there loses none.
+        """
+        shown = [(self.preview.messages, seen)]
+        shown += [(unread, losing.get(group, 0)) for group, unread in self.losing.items()]
+        return any(now > then * (1 + TOLERATED_PART) for now, then in shown)
 
 
 def effect_of(stream: Stream, row: StreamRow, changes: dict[str, Any]) -> RetentionEffect:

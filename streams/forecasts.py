@@ -148,12 +148,14 @@ class Seen(NamedTuple):
         open: messages that it wanted and had not acknowledged.
         age_s: age of the oldest of them.
         removed: messages that went before it had acknowledged them, ever.
+        behind: messages from the oldest of them to the end, with those that a filter leaves out.
     """
 
     at_s: float
     open: int
     age_s: float
     removed: int
+    behind: int
 
 
 def reading_of(window: Sequence[Seen], *, behind: int, behind_s: float, rate_in: float) -> Reading:
@@ -165,7 +167,7 @@ def reading_of(window: Sequence[Seen], *, behind: int, behind_s: float, rate_in:
     if len(window) < 2 or window[-1].at_s <= window[0].at_s:
         return Reading(behind=behind, behind_s=behind_s, grows=rate_in, ages=1.0 if behind else 0.0)
     then, now = window[0], window[-1]
-    spread = behind / now.open if now.open else 1.0  # what a filter leaves out lies between what it wants
+    spread = now.behind / now.open if now.open else 1.0  # what a filter leaves out lies between what it wants
     span_s, removed = now.at_s - then.at_s, max(0, now.removed - then.removed)
     grows = (now.open - then.open + removed) / span_s * spread
     ages = (now.age_s - then.age_s) / span_s

@@ -57,10 +57,7 @@ def _save(request: HttpRequest, caller: Caller, context: dict[str, Any]) -> Http
     effect, status = context.get("effect"), 422
     if effect is not None:
         context["confirm"] = confirm = ConfirmForm(request.POST, phrase=effect.phrase)
-        seen, unread = (
-            number_of(request.POST.get(name), default=0, low=0, high=2**62) for name in ("seen", "unread")
-        )
-        if effect.has_grown(seen=seen, unread=unread):
+        if effect.has_grown(seen=_count(request.POST.get("seen")), losing=_losing(request)):
             context |= {"grown": True, "confirm": ConfirmForm(phrase=effect.phrase)}
             status = 409
         elif confirm.is_valid():
@@ -72,3 +69,13 @@ def _save(request: HttpRequest, caller: Caller, context: dict[str, Any]) -> Http
                 messages.success(request, _("What the stream keeps was changed."))
                 return redirect("dashboard:stream_retention", name=stream.name)
     return render(request, "dashboard/stream/retention.html", context, status=status)
+
+
+def _count(text: str | None) -> int:
+    return number_of(text, default=0, low=0, high=2**62)
+
+
+def _losing(request: HttpRequest) -> dict[str, int]:
+    """What the page said that each group would lose: ``5:billing``."""
+    told = (each.partition(":") for each in request.POST.getlist("losing"))
+    return {group: _count(unread) for unread, _, group in told}

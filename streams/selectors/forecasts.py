@@ -54,7 +54,7 @@ def retention_outlook(
     try:
         came = _came_lately(stream)
         state, over_s = stream_view(stream).state, came.over_ms / 1000
-        standing = _standing(stream, last=state.offset) if with_groups else {}
+        standing = _standing(stream, first=state.first_offset, last=state.offset) if with_groups else {}
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
     oldest_ms = taken.oldest_ms if taken else state.first_ms
@@ -105,7 +105,7 @@ def _came_lately(stream: Stream) -> Inflow:
     return replace(came, messages=came.offset - since.offset, bytes=size, over_ms=max(LEAST_MS, over_ms))
 
 
-def _standing(stream: Stream, *, last: int) -> dict[str, Standing]:
+def _standing(stream: Stream, *, first: int, last: int) -> dict[str, Standing]:
     """By name, how each group stands: as the worker saw it within the last seconds; closely where it did not.
 
     Raises:
@@ -119,17 +119,17 @@ def _standing(stream: Stream, *, last: int) -> dict[str, Standing]:
 
     now_ms, held = store.log().run(kept())
     found: dict[str, Standing | None] = {
-        name: _seen(health.read(each), now_ms=now_ms, last=last)
+        name: _seen(health.read(each), now_ms=now_ms, first=first, last=last)
         for name, each in zip(names, held, strict=True)
     }
     unseen = [name for name, each in found.items() if each is None]
-    for first in range(0, len(unseen), NAMES_AT_ONCE):
-        part = stream.groups.filter(name__in=unseen[first : first + NAMES_AT_ONCE])
+    for at in range(0, len(unseen), NAMES_AT_ONCE):
+        part = stream.groups.filter(name__in=unseen[at : at + NAMES_AT_ONCE])
         found |= {view.group.name: _looked_at(view, last=last) for view in group_views(part)}
     return {name: each for name, each in found.items() if each is not None}
 
 
-def _seen(watched: Health | None, *, now_ms: int, last: int) -> Standing | None:
+def _seen(watched: Health | None, *, now_ms: int, first: int, last: int) -> Standing | None:
     """From what the worker keeps of a group; None where that is too old, or says too little."""
     if watched is None:
         return None
@@ -141,7 +141,7 @@ def _seen(watched: Health | None, *, now_ms: int, last: int) -> Standing | None:
     since_s = max(0, now_ms - newest.at_ms) / 1000
     return Standing(
         _window(watched),
-        max(0, last - newest.floor) if is_open else 0,
+        max(0, last - max(newest.floor, first - 1)) if is_open else 0,  # limits may have taken some since
         newest.lag_ms / 1000 + since_s if is_open else 0.0,
     )
 
@@ -154,6 +154,12 @@ def _looked_at(view: GroupView, *, last: int) -> Standing:
 
 def _window(watched: Health) -> list[Seen]:
     return [
-        Seen(each.at_ms / 1000, each.lag + each.pending, each.lag_ms / 1000, each.removed)
+        Seen(
+            each.at_ms / 1000,
+            each.lag + each.pending,
+            each.lag_ms / 1000,
+            each.removed,
+            each.lag + each.pending if each.offset is None else max(0, each.offset - each.floor),
+        )
         for each in watched.samples
     ]

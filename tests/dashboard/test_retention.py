@@ -94,10 +94,22 @@ def test_saving_asks_again_when_little_more_would_go_than_was_seen(
     if group:
         group_create(stream, name=group, settings={}, actor=SYSTEM)
     make_more(stream, 8)
-    seen = {"seen": "9", "unread": "1"} if group else {"seen": "1"}
+    seen = {"seen": "9", "losing": "1:billing"} if group else {"seen": "1"}
     answer = owner.post(PAGE, {**OPEN, "max_messages": "19", **seen, "confirm": "orders"})
     assert answer.status_code == 409
     assert held(stream) == 28
+
+
+@pytest.mark.parametrize(("losing", "status"), [("9:ledger", 409), ("9:billing", 302), ("", 409), ("x", 409)])
+def test_saving_asks_again_when_another_group_would_lose_what_was_seen(
+    owner: Client, stream: Stream, losing: str, status: int
+) -> None:
+    group_create(stream, name="billing", settings={}, actor=SYSTEM)
+    make_more(stream, 8)
+    shown = owner.get(PAGE, {**OPEN, "max_messages": "19"}).content.decode()
+    assert '<input type="hidden" name="losing" value="9:billing">' in shown
+    form = {**OPEN, "max_messages": "19", "seen": "9", "losing": losing, "confirm": "orders"}
+    assert owner.post(PAGE, form).status_code == status
 
 
 def make_more(stream: Stream, count: int) -> None:

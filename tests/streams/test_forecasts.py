@@ -59,12 +59,15 @@ def test_a_group_falls_off_where_it_reads_slower_than_the_edge_comes(
 
 
 def test_how_a_group_reads_follows_from_the_last_minutes() -> None:
-    window = [Seen(0.0, 100, 5.0, 7), Seen(10.0, 150, 10.0, 7)]
+    window = [Seen(0.0, 100, 5.0, 7, 100), Seen(10.0, 150, 10.0, 7, 150)]
     assert reading_of(window, behind=150, behind_s=10.0, rate_in=9.0) == Reading(
         behind=150, behind_s=10.0, grows=5.0, ages=0.5
     )
     # Its filter wants every second message: what is behind grows by twice as much.
-    assert reading_of(window, behind=300, behind_s=10.0, rate_in=9.0).grows == 10.0
+    filtered = [seen._replace(behind=2 * seen.open) for seen in window]
+    assert reading_of(filtered, behind=300, behind_s=10.0, rate_in=9.0).grows == 10.0
+    # However much has come since it was seen last.
+    assert reading_of(filtered, behind=900, behind_s=10.0, rate_in=9.0).grows == 10.0
 
 
 @pytest.mark.parametrize(
@@ -78,11 +81,11 @@ def test_how_a_group_reads_follows_from_the_last_minutes() -> None:
 def test_what_retention_takes_from_a_group_is_not_read(
     removed: int, rate_in: float, grows: float, ages: float
 ) -> None:
-    window = [Seen(0.0, 100, 2.5, 900), Seen(10.0, 100, 2.5, 900 + removed)]
+    window = [Seen(0.0, 100, 2.5, 900, 100), Seen(10.0, 100, 2.5, 900 + removed, 100)]
     expected = Reading(behind=100, behind_s=2.5, grows=grows, ages=ages)
     assert reading_of(window, behind=100, behind_s=2.5, rate_in=rate_in) == expected
 
 
 def test_a_group_that_nobody_has_watched_yet_is_taken_to_stand_still() -> None:
     still = Reading(behind=7, behind_s=2.0, grows=9.0, ages=1.0)
-    assert reading_of([Seen(0.0, 7, 2.0, 0)], behind=7, behind_s=2.0, rate_in=9.0) == still
+    assert reading_of([Seen(0.0, 7, 2.0, 0, 7)], behind=7, behind_s=2.0, rate_in=9.0) == still
