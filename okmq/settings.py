@@ -1,5 +1,6 @@
 """Django's settings, one file for every environment; what differs comes from ``okmq.env``."""
 
+import logging
 import secrets
 import sys
 from urllib.parse import unquote, urlsplit
@@ -215,3 +216,5 @@ LOGGING = {
         "uvicorn.error": {"level": "WARNING"},
     },
 }
+# What libraries warn of is a line of the log, too.
+logging.captureWarnings(True)

@@ -172,6 +172,7 @@ def test_what_is_not_http_is_refused_in_the_one_shape_and_a_line(running: Produc
     line = line_of(running, head["x-request-id"])
     assert (line["status"], line["route"], line["method"], line["path"]) == (400, "unknown", "", "")
     said = (running.data_dir / "log" / "web.log").read_text().splitlines()
+    assert [each for each in said if not each.startswith("{")] == []
     assert "uvicorn.error" in {json.loads(each)["logger"] for each in said}  # the server's own lines, as ours
 
 
