@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from okmq.env import PROJECT
-from tests.waiting import MOST_STRETCHED, Stopwatch, until
+from tests.waiting import MOST_STRETCHED, Stopwatch, queued_s, until
 
 WORK_S = "0.6"
 
@@ -62,6 +62,16 @@ def test_time_that_others_take_is_not_there() -> None:
 def test_time_that_is_slept_is_there_also_in_what_was_started() -> None:
     _, elapsed_s, after_s = measured("sleep", "0.4")
     assert after_s >= elapsed_s >= 0.39
+
+
+def test_processes_that_end_while_they_are_looked_at_are_passed_over() -> None:
+    started = [subprocess.Popen(["sleep", "0.05"]) for _ in range(20)]
+    try:
+        while any(each.poll() is None for each in started):
+            assert queued_s()
+    finally:
+        for each in started:
+            each.wait()
 
 
 def test_what_never_comes_is_told_in_time() -> None:

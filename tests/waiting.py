@@ -59,13 +59,20 @@ def queued_s() -> dict[int, float]:
     found: dict[int, float] = {}
     processes = [os.getpid()]
     for process in processes:
-        for thread in PROC.glob(f"{process}/task/*"):
+        for thread in _threads(process):
             try:
                 found[int(thread.name)] = int((thread / "schedstat").read_text().split()[1]) / 1e9
                 processes += map(int, (thread / "children").read_text().split())
             except (OSError, IndexError):
                 continue  # it ended in between
     return found
+
+
+def _threads(process: int) -> list[Path]:
+    try:
+        return list((PROC / str(process) / "task").iterdir())
+    except OSError:
+        return []  # it ended in between
 
 
 def until(condition: Callable[[], T], *, within_s: float = LONG_ENOUGH_S, what: str = "") -> T:
