@@ -43,9 +43,9 @@ class Member:
             self._note("fetch", began, deliveries)
             back = [each for each in deliveries if each[0] % NACK_EVERY == 0 and each[1] == 1]
             if back:
-                began = time.time()
+                # Noted first: killed after it was heard and before it is noted, it would be held against the group.
+                self._note("nack", time.time(), [each[:2] for each in back])
                 self._post("nack", leases=[each[2] for each in back])
-                self._note("nack", began, [each[:2] for each in back])
             self._ack([each for each in deliveries if each not in back])
 
     def _ack(self, deliveries: list[Any]) -> None:
