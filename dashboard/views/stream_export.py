@@ -22,7 +22,7 @@ def export(request: HttpRequest, caller: Caller, name: str) -> HttpResponseBase:
     if not form.is_valid() or kind is None:
         errors = [str(error) for errors in form.errors.values() for error in errors]
         raise Refusal("validation_error", " ".join(errors) or "An export is ndjson or csv.")
-    state = selectors.stream_view(stream).state
+    state = selectors.stream_known(stream).state
     span = span_of(stream, form)
     start = max(span.start, state.first_offset)
     stop = min(state.offset + 1, state.offset + 1 if span.stop is None else span.stop)

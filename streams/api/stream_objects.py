@@ -125,7 +125,8 @@ def settings_in(checked: Mapping[str, Any]) -> dict[str, Any]:
 class StreamObject(serializers.Serializer):  # type: ignore[type-arg]
     """A stream: its settings and how it stands.
 
-    The figures of one in memory are null while its server does not answer or is about to begin it again.
+    In a list, the figures of one in memory are null while its server does not answer or is about to begin it again; it
+    alone is not answered then.
     """
 
     name = serializers.CharField(source="stream.name")

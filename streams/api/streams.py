@@ -72,7 +72,7 @@ class StreamsView(ApiView):
             settings=settings_in(wanted),
             actor=self.caller.actor,
         )
-        answer = StreamObject(selectors.stream_view(stream)).data
+        answer = StreamObject(selectors.stream_known(stream)).data
         return Response(answer, status=201 if is_new else 200)
 
     def _create_many(self, items: list[Any]) -> Response:
@@ -160,13 +160,13 @@ class StreamView(ApiView):
 
     def get(self, request: Request, name: str) -> Response:
         stream = stream_for(self.caller, name, may="read")
-        return Response(StreamObject(selectors.stream_view(stream)).data)
+        return Response(StreamObject(selectors.stream_known(stream)).data)
 
     def patch(self, request: Request, name: str) -> Response:
         stream = stream_for(self.caller, name, may="manage")
         changes = settings_in(self.sent(StreamChanges))
         changed = stream_change(stream, changes=changes, actor=self.caller.actor)
-        return Response(StreamObject(selectors.stream_view(changed)).data)
+        return Response(StreamObject(selectors.stream_known(changed)).data)
 
     def delete(self, request: Request, name: str) -> Response:
         stream_delete(stream_for(self.caller, name, may="manage"), actor=self.caller.actor)

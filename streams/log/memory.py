@@ -21,14 +21,15 @@ BLOCK = 100_000
 
 def begin(
     stream: config.Registered, settings: Mapping[str, Any], groups_of: Mapping[str, groups.Settings]
-) -> Op[bool]:
+) -> Op[int | None]:
     """Begin a memory stream that its server does not hold, with its groups at its start; else change its settings.
 
     Args:
         groups_of: name → settings of its consumer groups.
 
     Returns:
-        Whether it was begun now; it is empty then, and its first offset is above every one of before.
+        None where it was there. Otherwise it was begun now, is empty, and this is the last offset that may have been
+        handed out before: 0 for one that is new.
 
     Raises:
         StoreUnavailable: the memory server or the durable one does not answer.
@@ -51,7 +52,7 @@ def begin(
             [life, last, ceiling, len(published), *published, *told],
         )
         if begun >= 0:
-            return bool(begun)
+            return last if begun else None
 
 
 def offsets_reserve(stream_id: str) -> Op[None]:

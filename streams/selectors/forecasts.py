@@ -19,7 +19,7 @@ from streams.models.stream import Discard
 from streams.selectors.groups import STALE_MS, GroupView, group_views
 from streams.selectors.retention import LIMITS, retention_preview
 from streams.selectors.samples import sample_about
-from streams.selectors.streams import stream_view
+from streams.selectors.streams import stream_known
 
 SPANS_S = (3600, 1800, 900, 600, 300, 120, 60, 30, 15, 8, 4)
 """How long ago a sample is looked for, the longest first; one of a stream that was at rest is not there."""
@@ -53,7 +53,7 @@ def retention_outlook(
     taken = preview or (retention_preview(stream, changes) if changes else None)
     try:
         came = _came_lately(stream)
-        state, over_s = stream_view(stream).state, came.over_ms / 1000
+        state, over_s = stream_known(stream).state, came.over_ms / 1000
         standing = _standing(stream, first=state.first_offset, last=state.offset) if with_groups else {}
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None

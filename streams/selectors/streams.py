@@ -14,6 +14,7 @@ from django.db.models.functions import StrIndex
 from streams import naming, store
 from streams.access import Caller
 from streams.log import keys, stats
+from streams.log.errors import StoreUnavailable
 from streams.log.stats import Figures, State
 from streams.models import (
     Group,
@@ -69,6 +70,18 @@ class Overview:
 def stream_view(stream: Stream) -> StreamView:
     """One stream with its state."""
     return stream_views([stream])[0]
+
+
+def stream_known(stream: Stream) -> StreamView:
+    """As ``stream_view``, of a stream whose figures have to be told.
+
+    Raises:
+        StoreUnavailable: it is in memory, and its server does not answer or has yet to begin it again.
+    """
+    view = stream_view(stream)
+    if not view.is_reachable:
+        raise StoreUnavailable(f"stream {stream.stream_id} in memory")
+    return view
 
 
 def stream_views(streams: Sequence[Stream]) -> list[StreamView]:

@@ -19,18 +19,21 @@ def memory_begin(stream: Stream, *, told: config.Registered, settings: Mapping[s
         StoreUnavailable: the memory server does not answer.
     """
     groups = {group.name: group.log_settings for group in Group.objects.filter(stream=stream)}
-    if not store.log().run(memory.begin(told, settings, groups)):
+    last = store.log().run(memory.begin(told, settings, groups))
+    if last is None:
         return
     removals_begin_anew(stream, store.log().run(stats.inspect(stream.stream_id)))
     lost = store.log().run(memory.held_take(stream.stream_id))
-    if lost.messages:
+    if last:
+        # Whether something came after the last count nobody knows, so a loss of nothing that was counted is told, too.
         event_record(
             stream.workspace,
             kind="stream.memory_lost",
             actor=SYSTEM,
             stream=stream.name,
-            after={"messages": lost.messages},
-            summary=f"{stream.name} lost {lost.messages} messages: it is kept in memory, and its server started again.",
+            after={"messages": lost.messages, "offset": last},
+            summary=f"{stream.name} is kept in memory, and its server started again: it lost {lost.messages} messages, "
+            f"as last counted, and goes on above offset {last}.",
         )
     if lost.unarchived and stream.archive:
         history_missed(stream, messages=lost.unarchived, why="were lost with the memory that they were in")

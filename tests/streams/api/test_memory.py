@@ -114,6 +114,27 @@ def test_while_their_server_is_away_the_durable_ones_are_served(
     assert "in memory" in ready.json()["checks"]["memory"]
 
 
+@pytest.mark.parametrize("path", ["streams/volatile", "streams/volatile/retention/forecast"])
+def test_one_whose_figures_nobody_knows_is_not_told_of_alone(
+    owner: Api, held: Stream, request: pytest.FixtureRequest, path: str
+) -> None:
+    request.getfixturevalue("away")
+    ask = owner.client.post if path.endswith("forecast") else owner.client.get
+    answer = ask(f"/api/v1/{path}", content_type="application/json", headers={"authorization": owner.secret})
+    assert (answer.status_code, code(answer)) == (503, "store_unavailable")
+    assert answer.headers["Retry-After"] == "1"
+
+
+def test_one_that_is_about_to_be_begun_again_is_not_told_of_either(
+    owner: Api, held: Stream, valkey_memory: str
+) -> None:
+    lose_everything(valkey_memory)
+    answer = owner.client.get("/api/v1/streams/volatile", headers={"authorization": owner.secret})
+    assert (answer.status_code, code(answer)) == (503, "store_unavailable")
+    memory_fill()
+    assert owner.get("streams/volatile").json()["messages"] == 0
+
+
 def test_groups_of_durable_ones_are_removed_meanwhile_as_set(
     owner: Api, held: Stream, request: pytest.FixtureRequest
 ) -> None:
@@ -150,11 +171,27 @@ def test_what_was_lost_is_an_event_and_the_stream_goes_on_above_it(
     assert stored.offset == shown["offset"] + 1
     assert owner.get("streams/volatile/groups/readers").json()["lag"] == 1
     (event,) = Event.objects.filter(workspace=owner.workspace.name, kind="stream.memory_lost")
-    assert (event.stream, event.after) == ("volatile", {"messages": 3})
+    assert (event.stream, event.after) == ("volatile", {"messages": 3, "offset": shown["offset"]})
     (gap,) = Event.objects.filter(workspace=owner.workspace.name, kind="history.gap")
     assert (gap.stream, gap.after) == ("volatile", {"messages": 2})
     removals_record(store.log().run(stats.inspect_many([held.stream_id])))
     assert not Event.objects.filter(workspace=owner.workspace.name, kind="stream.expired").exists()
+
+
+def test_a_loss_of_what_nobody_had_counted_is_an_event_too(
+    owner: Api, held: Stream, valkey_memory: str
+) -> None:
+    lose_everything(valkey_memory)
+    memory_fill()
+    offset = owner.get("streams/volatile").json()["offset"]
+    (event,) = Event.objects.filter(workspace=owner.workspace.name, kind="stream.memory_lost")
+    assert event.after == {"messages": 0, "offset": offset}
+    assert f"lost 0 messages, as last counted, and goes on above offset {offset}" in event.summary
+
+
+def test_a_new_stream_has_lost_nothing(owner: Api, held: Stream) -> None:
+    memory_fill(again=True)
+    assert not Event.objects.filter(workspace=owner.workspace.name, kind="stream.memory_lost").exists()
 
 
 def test_after_a_loss_the_newest_of_each_key_are_kept_again(owner: Api, valkey_memory: str) -> None:

@@ -49,7 +49,7 @@ def make(both: Log, unique: str) -> Iterator[Make]:
         made.append(stream)
         both.run(config.streams_publish([(stream, SETTINGS)]))
         if in_memory:
-            begin(both, stream)
+            assert begin(both, stream) == 0
         return stream
 
     yield make
@@ -57,7 +57,7 @@ def make(both: Log, unique: str) -> Iterator[Make]:
         both.run(config.stream_remove(stream.stream_id, workspace_id=78, name=stream.name))
 
 
-def begin(log: Log, stream: config.Registered, **groups_of: groups.Settings) -> bool:
+def begin(log: Log, stream: config.Registered, **groups_of: groups.Settings) -> int | None:
     return log.run(memory.begin(stream, SETTINGS, groups_of))
 
 
@@ -121,10 +121,10 @@ def test_after_a_loss_the_stream_is_empty_and_continues_above_everything(
     volatile.start()
     with pytest.raises(StreamLost):
         offsets(both, stream, 1)
-    assert begin(both, stream, readers=groups.Settings(ack_wait_ms=100))
+    last = begin(both, stream, readers=groups.Settings(ack_wait_ms=100))
     state = both.run(stats.inspect(stream.stream_id))
     assert (state.messages, state.bytes, state.lag) == (0, 0, 0)
-    assert state.offset >= before[-1]
+    assert last == state.offset >= before[-1]
     after = offsets(both, stream, 2)
     assert after == [state.offset + 1, state.offset + 2]
     assert [each.offset for each in browse(both, stream.stream_id)] == after
@@ -151,7 +151,7 @@ def test_its_groups_start_where_it_starts_anew(both: Log, make: Make, volatile: 
 def test_beginning_what_is_there_changes_its_settings_only(both: Log, make: Make) -> None:
     stream = make()
     offsets(both, stream, 5)
-    assert not both.run(memory.begin(stream, {**SETTINGS, "max_messages": 2}, {}))
+    assert both.run(memory.begin(stream, {**SETTINGS, "max_messages": 2}, {})) is None
     assert both.run(stats.inspect(stream.stream_id)).messages == 2
     assert offsets(both, stream, 6)[-1] == 6
 
