@@ -83,19 +83,23 @@ class Caller:
             raise Refusal("forbidden", f"This token is not for stream {name!r}.", stream=name)
 
     def demand_patterns(self, patterns: Iterable[str]) -> None:
-        """Raises Refusal ``forbidden`` unless name patterns reach no further than those that narrow this caller.
+        """Raises Refusal ``forbidden`` unless name patterns reach no further than those that narrow this caller."""
+        if not self.reaches(patterns):
+            raise Refusal(
+                "forbidden",
+                "This token is narrowed to streams, and this reaches further.",
+                streams=list(self.streams),
+            )
+
+    def reaches(self, patterns: Iterable[str]) -> bool:
+        """Whether name patterns reach no further than those that narrow this caller; no pattern is every stream.
 
         A pattern lies inside another one exactly when the other matches it read as a name: ``*`` stands only for
         what the other's ``*`` takes.
         """
         wanted = list(patterns)
         inside = all(bearer.streams_cover(self.streams, pattern) for pattern in wanted)
-        if self.streams and not (wanted and inside):
-            raise Refusal(
-                "forbidden",
-                "This token is narrowed to streams, so it rules only tokens that are narrowed as far.",
-                streams=list(self.streams),
-            )
+        return not self.streams or (bool(wanted) and inside)
 
     def demand_every_stream(self) -> None:
         """Raises Refusal ``forbidden`` for a caller that is narrowed to some streams."""
@@ -220,29 +224,37 @@ def policy_for(caller: Caller, name: str, *, may: str) -> Policy:
 
     Raises:
         Refusal: ``forbidden`` without the scope, or for a narrowed caller where more than reading is wanted;
-            ``policy_not_found``.
+            ``policy_not_found``, also where no stream inside the patterns that narrow the caller uses it.
     """
     caller.demand(may)
     if may != "read":
         caller.demand_every_stream()
     found = Policy.objects.select_related("workspace").filter(workspace=caller.workspace)
     policy = found.filter(name=name).first() if naming.is_name(name) else None
-    if policy is None:
+    if policy is None or (caller.streams and not _is_used_inside(caller, policy)):
         raise policy_not_found(name)
     return policy
 
 
+def _is_used_inside(caller: Caller, policy: Policy) -> bool:
+    users = Stream.objects.filter(workspace=policy.workspace, policy=policy.name, internal=False)
+    names = users.values_list("name", flat=True).iterator()
+    return any(bearer.streams_cover(caller.streams, name) for name in names)
+
+
 def rule_for(caller: Caller, name: str, *, may: str) -> AlertRule:
-    """The alert rule of that name in the caller's workspace; it is about all streams, so not for a narrowed caller.
+    """The alert rule of that name in the caller's workspace.
 
     Raises:
-        Refusal: ``forbidden``, ``alert_rule_not_found``.
+        Refusal: ``forbidden`` without the scope, or for a narrowed caller where more than reading is wanted;
+            ``alert_rule_not_found``, also where it reaches beyond the patterns that narrow the caller.
     """
     caller.demand(may)
-    caller.demand_every_stream()
+    if may != "read":
+        caller.demand_every_stream()
     found = AlertRule.objects.select_related("workspace").filter(workspace=caller.workspace)
     rule = found.filter(name=name).first() if naming.is_name(name) else None
-    if rule is None:
+    if rule is None or not caller.reaches((rule.stream,)):
         raise alert_rule_not_found(name)
     return rule
 

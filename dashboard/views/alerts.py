@@ -52,10 +52,8 @@ def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
         "section": "alerts",
         "caller": caller,
         "firing": selectors.alerts_firing(caller.workspace),
-        "latest": [
-            each for each in selectors.alerts_latest(caller.workspace, limit=LATEST_SHOWN) if each.ended_at
-        ],
-        "rules": list(AlertRule.objects.filter(workspace=caller.workspace)),
+        "latest": [each for each in selectors.alerts_latest(caller, limit=LATEST_SHOWN) if each.ended_at],
+        "rules": selectors.rules_of(caller),
         "now": timezone.now(),
         "mutes_s": MUTES_S,
         "form": form,

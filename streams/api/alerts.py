@@ -20,7 +20,7 @@ from streams.api.alert_objects import (
 from streams.api.base import ApiView
 from streams.api.operation import Operation
 from streams.models import AlertRule
-from streams.selectors import alerts_latest, back_test
+from streams.selectors import alerts_latest, back_test, rules_of
 from streams.services.alerts import rule_change, rule_check, rule_create, rule_delete
 
 
@@ -34,13 +34,13 @@ class AlertsView(ApiView):
             scope="read",
             answer=AlertObject,
             many=True,
-            description="The newest hundred; what fires has no `ended_at`.",
+            description="The newest hundred; what fires has no `ended_at`. A token that is narrowed to streams sees "
+            "those about its streams, and the rules that reach no further than itself.",
         ),
     }
 
     def get(self, request: Request) -> Response:
-        self.caller.demand_every_stream()
-        return Response(self.rows(AlertObject, alerts_latest(self.caller.workspace)))
+        return Response(self.rows(AlertObject, alerts_latest(self.caller)))
 
 
 class AlertRulesView(ApiView):
@@ -71,10 +71,7 @@ class AlertRulesView(ApiView):
     }
 
     def get(self, request: Request) -> Response:
-        self.caller.demand_every_stream()
-        return Response(
-            self.rows(RuleObject, list(AlertRule.objects.filter(workspace=self.caller.workspace)))
-        )
+        return Response(self.rows(RuleObject, rules_of(self.caller)))
 
     def post(self, request: Request) -> Response:
         self.caller.demand_every_stream()
@@ -145,8 +142,8 @@ class AlertTryView(ApiView):
     }
 
     def post(self, request: Request) -> Response:
-        self.caller.demand_every_stream()
         wanted: dict[str, Any] = self.sent(RuleTried)
+        self.caller.demand_patterns((wanted["stream"],))
         rule = AlertRule(workspace=self.caller.workspace, created_at=timezone.now(), **wanted)
         rule_check(rule)
         found = back_test(rule, now_ms=int(time.time() * 1000))

@@ -74,7 +74,9 @@ class PolicyObject(serializers.Serializer):  # type: ignore[type-arg]
     retention = serializers.CharField()
     discard = serializers.CharField()
     description = serializers.CharField()
-    streams = serializers.IntegerField(source="stream_count", help_text="How many streams use it.")
+    streams = serializers.IntegerField(
+        source="stream_count", help_text="How many streams use it that the token may see."
+    )
     created_at = Moment()
     updated_at = Moment()
 
@@ -112,7 +114,7 @@ class PoliciesView(ApiView):
 
     def get(self, request: Request) -> Response:
         rows, more = selectors.policies_page(
-            self.caller.workspace, after=self.asked["after"], limit=self.asked["limit"]
+            self.caller, after=self.asked["after"], limit=self.asked["limit"]
         )
         return self.page(self.rows(PolicyObject, rows), next_after=rows[-1].name if more else None)
 
@@ -122,7 +124,7 @@ class PoliciesView(ApiView):
         policy, is_new = policy_create(
             self.caller.workspace, name=wanted.pop("name"), settings=wanted, actor=self.caller.actor
         )
-        answer = PolicyObject(selectors.policy_view(policy)).data
+        answer = PolicyObject(selectors.policy_view(self.caller, policy)).data
         return Response(answer, status=201 if is_new else 200)
 
 
@@ -157,12 +159,13 @@ class PolicyView(ApiView):
     }
 
     def get(self, request: Request, name: str) -> Response:
-        return Response(PolicyObject(selectors.policy_view(policy_for(self.caller, name, may="read"))).data)
+        policy = policy_for(self.caller, name, may="read")
+        return Response(PolicyObject(selectors.policy_view(self.caller, policy)).data)
 
     def patch(self, request: Request, name: str) -> Response:
         policy = policy_for(self.caller, name, may="manage")
         changed = policy_change(policy, changes=self.sent(PolicyChanges), actor=self.caller.actor)
-        return Response(PolicyObject(selectors.policy_view(changed)).data)
+        return Response(PolicyObject(selectors.policy_view(self.caller, changed)).data)
 
     def delete(self, request: Request, name: str) -> Response:
         policy_delete(policy_for(self.caller, name, may="manage"), actor=self.caller.actor)
@@ -186,8 +189,8 @@ class PolicyPreviewView(ApiView):
     }
 
     def post(self, request: Request, name: str) -> Response:
-        policy = policy_for(self.caller, name, may="read")
         self.caller.demand_every_stream()
+        policy = policy_for(self.caller, name, may="read")
         effects = policy_effects(policy, changes=self.sent(PolicyLimits))
         sealed = Stream.objects.filter(workspace=policy.workspace, policy=policy.name, sealed=True)
         told = {**effects_told(effects), "sealed": list(sealed.values_list("name", flat=True))}

@@ -19,6 +19,8 @@ from streams.services.history import run_request
 
 PATH = "/api/v1/analytics/runs/"
 
+FAILED = "The run failed; who sees every stream of the workspace 'default' can read why."
+
 
 class RunWanted(Strict):
     """Which job to run."""
@@ -37,19 +39,29 @@ class RunObject(serializers.Serializer):  # type: ignore[type-arg]
     created_at = Moment()
     started_at = Moment(allow_null=True)
     finished_at = Moment(allow_null=True)
-    counts = serializers.SerializerMethodField(help_text="What the job counted; shown in `default`.")
-    error = serializers.SerializerMethodField(help_text="Why it failed, or null.")
+    counts = serializers.SerializerMethodField(
+        help_text="What the job counted; shown in `default`, to tokens for every stream."
+    )
+    error = serializers.SerializerMethodField(
+        help_text="Why it failed, or null; to others than those who see `counts`, that it did."
+    )
 
     def get_url(self, run: Run) -> str:
         return run_url(run, self.context["request"])
 
     def get_counts(self, run: Run) -> dict[str, Any]:
-        # A run is the whole installation's: what it counted is no other workspace's to see.
-        is_default = self.context["request"].user.workspace.name == DEFAULT_WORKSPACE
-        return dict(run.counts) if is_default else {}
+        return dict(run.counts) if self._sees_inside else {}
 
     def get_error(self, run: Run) -> str | None:
-        return run.error or None
+        if not run.error:
+            return None
+        return run.error if self._sees_inside else FAILED
+
+    @property
+    def _sees_inside(self) -> bool:
+        """A run is the whole installation's: what it met is no other workspace's to see, nor a narrowed token's."""
+        caller = self.context["request"].user
+        return caller.workspace.name == DEFAULT_WORKSPACE and not caller.streams
 
 
 class RunsRequested(RunObject):

@@ -110,7 +110,7 @@ class TokensView(ApiView):
     def get(self, request: Request) -> Response:
         workspace = workspace_for(self.caller, self.asked.get("workspace"))
         tokens, more = selectors.tokens_page(
-            workspace, after=self.asked.get("after", 0), limit=self.asked["limit"]
+            self.caller, workspace=workspace, after=self.asked.get("after", 0), limit=self.asked["limit"]
         )
         return self.page(self.rows(TokenObject, tokens), next_after=tokens[-1].pk if more else None)
 

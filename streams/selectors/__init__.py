@@ -1,6 +1,6 @@
 """Reading: rows together with how they stand in the log. One module a subject; callers import them from here."""
 
-from streams.selectors.alerts import alerts_firing, alerts_firing_count, alerts_latest
+from streams.selectors.alerts import alerts_firing, alerts_firing_count, alerts_latest, rules_of
 from streams.selectors.back_tests import back_test
 from streams.selectors.baselines import UsualNow, usual_now
 from streams.selectors.erasures import erasures_latest
@@ -176,6 +176,7 @@ __all__ = [
     "replays_latest",
     "retention_outlook",
     "retention_preview",
+    "rules_of",
     "runs_latest",
     "runs_page",
     "samples_read_on",

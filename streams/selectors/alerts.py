@@ -3,9 +3,11 @@
 from django.utils import timezone
 
 from streams import bearer
+from streams.access import Caller
 from streams.alarms import FALLS, Limit
 from streams.models import Alert, AlertRule, Workspace
 from streams.selectors.groups import GroupView
+from streams.selectors.narrowing import inside
 
 
 def limit_of(rule: AlertRule) -> Limit:
@@ -56,6 +58,15 @@ def alerts_firing_count(workspace: Workspace) -> int:
     return firing.exclude(rule__muted_until__gt=timezone.now()).count()
 
 
-def alerts_latest(workspace: Workspace, *, limit: int = 100) -> list[Alert]:
-    """What fired last, the newest first."""
-    return list(Alert.objects.filter(rule__workspace=workspace).select_related("rule")[:limit])
+def alerts_latest(caller: Caller, *, limit: int = 100) -> list[Alert]:
+    """What fired last, the newest first; for a narrowed caller, about its streams."""
+    found = Alert.objects.filter(rule__workspace=caller.workspace).select_related("rule")
+    if caller.streams:
+        found = found.filter(inside(caller.streams, "stream"))
+    return list(found[:limit])
+
+
+def rules_of(caller: Caller) -> list[AlertRule]:
+    """The rules by name; for a narrowed caller, those that reach no further than it does."""
+    rules = AlertRule.objects.filter(workspace=caller.workspace)
+    return [rule for rule in rules if caller.reaches((rule.stream,))]

@@ -2,19 +2,25 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
 from streams import naming
+from streams.access import Caller
 from streams.errors import Refusal
 from streams.models import DemoRun, Token, Workspace
 
 
-def tokens_page(workspace: Workspace, *, after: int, limit: int) -> tuple[list[Token], bool]:
-    """A page of a workspace's tokens, oldest first, and whether there are more."""
+def tokens_page(caller: Caller, *, workspace: Workspace, after: int, limit: int) -> tuple[list[Token], bool]:
+    """A page of a workspace's tokens, oldest first, and whether there are more.
+
+    A narrowed caller sees those that reach no further than itself.
+    """
     found = Token.objects.select_related("workspace").filter(workspace=workspace, id__gt=after)
-    rows = list(found.order_by("id")[: limit + 1])
+    seen = (token for token in found.order_by("id").iterator() if caller.reaches(token.streams))
+    rows = list(islice(seen, limit + 1))
     return rows[:limit], len(rows) > limit
 
 

@@ -123,6 +123,34 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "analytics/query"): {"sql": "SELECT 1"},
 }
 
+LISTS = {
+    "streams",
+    "streams/find",
+    "policies",
+    "alerts",
+    "alerts/rules",
+    "events",
+    "analytics/replays",
+    "analytics/erasures",
+    "analytics/query",
+}
+"""What a key sees here lies inside of what narrows it."""
+
+# What is for all streams is refused to a key that is narrowed to some; what stands here is not.
+NARROWED = {
+    **{f"GET {each}": 200 for each in (*LISTS, "tokens", "account", "schema", "docs", "/metrics")},
+    **dict.fromkeys(("GET analytics/runs", "GET analytics/runs/{run_id}"), 200),
+    "POST analytics/runs": 202,
+    "POST analytics/query": 409,
+    **dict.fromkeys(("DELETE tokens/{token_id}", "PATCH users/{name}", "DELETE users/{name}"), 403),
+    "POST users/{name}/password": 403,
+    **{f"{method} policies/{{name}}": 403 for method in ("PATCH", "DELETE")},
+    **{f"POST policies/{{name}}/{verb}": 403 for verb in ("preview", "apply")},
+    **{f"{method} alerts/rules/{{name}}": 403 for method in ("PATCH", "DELETE")},
+    **{f"{method} workspaces/{{name}}": 403 for method in ("PATCH", "DELETE")},
+    "POST workspaces/{name}/plan/preview": 403,
+}
+
 QUERIES = {"streams/find": f"?key={KEY}"}
 
 
@@ -136,6 +164,12 @@ class Door:
 
     def __str__(self) -> str:
         return f"{self.method} {self.template}"
+
+    @property
+    def narrowed(self) -> int:
+        """The status for a key with every right, on other streams than the workspace has."""
+        refused = "{" not in self.template or self.template.startswith("streams/{name}")
+        return NARROWED.get(str(self), 403 if refused else 404)
 
     @property
     def body(self) -> Any:
