@@ -13,6 +13,7 @@ from dashboard.lately import CARRY_S, SHARED_S, SPAN_S, Moved, samples
 from dashboard.stream_rows import UNKNOWN, Rates, StreamRow
 from streams import selectors
 from streams.access import Caller
+from streams.log.flow import Flow
 from streams.models import Stream, Workspace
 from streams.selectors import METRICS_STREAM
 
@@ -163,12 +164,17 @@ def _rates(points: Sequence[Moved], *, now_s: float) -> Rates:
     )
 
 
+def moving_of(workspace: Workspace) -> Flow | Moved:
+    """How fast a workspace's streams move together now."""
+    newest = selectors.flow_of(workspace, most=1)
+    return newest[0] if newest and time.time() - newest[0].at_ms / 1000 <= CARRY_S else AT_REST
+
+
 def totals(caller: Caller) -> Totals:
     """The sums over a workspace's streams, now."""
     overview = selectors.overview(caller)
     now_s = time.time()
-    newest = selectors.flow_of(caller.workspace, most=1)
-    moving = newest[0] if newest and now_s - newest[0].at_ms / 1000 <= CARRY_S else AT_REST
+    moving = moving_of(caller.workspace)
     return Totals(
         at_ms=int(now_s * 1000),
         streams=overview.streams,

@@ -1,5 +1,6 @@
 """What a stream shall keep, as a person writes it, and what that would take away."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from dashboard import quantities
 from dashboard.confirmations import is_production
 from dashboard.forms import BootstrapMixin, QuantityField
+from dashboard.shown import Shown
 from dashboard.stream_rows import StreamRow
 from streams import selectors
 from streams.forecasts import Outlook
@@ -21,8 +23,6 @@ from streams.services.plans import within_plan
 
 LARGE_MESSAGES, LARGE_PART = 1000, 0.1
 """From so many messages, or so much of the stream, its name has to be typed."""
-TOLERATED_PART = 0.1
-"""By so much the effect may have grown since it was seen: a stream that moves is never quite as it was shown."""
 
 PRESETS: tuple[tuple[Any, dict[str, str]], ...] = (
     (_("An hour"), {"ttl": "1 h"}),
@@ -116,9 +116,9 @@ class RetentionEffect:
 
     Attributes:
         changes: the settings that change.
-        seen: how many messages go, as the form is to send it back.
+        shown: how many messages go, at once and within a minute at most.
         phrase: what has to be typed first; nothing where little or nothing goes, as far as is known.
-        losing: groups that lose unread messages: name → how many.
+        losing: groups that lose unread messages: name → how many, at once.
     """
 
     changes: dict[str, Any]
@@ -126,28 +126,36 @@ class RetentionEffect:
     outlook: Outlook
     phrase: str
     losing: dict[str, int]
+    shown: Shown
 
-    def has_grown(self, *, seen: int, losing: Mapping[str, int]) -> bool:
-        """Whether so much more would go than was seen that a person should be asked again.
+    @property
+    def losing_most(self) -> dict[str, int]:
+        """As ``losing``, within a minute at most."""
+        return {group: unread + self.shown.margin for group, unread in self.losing.items()}
+
+    def has_grown(self, *, then: Shown, losing: Mapping[str, int]) -> bool:
+        """Whether more would go than was shown, so that a person is to be asked again.
 
         Args:
-            seen: messages that would go, as was shown.
-            losing: group → unread messages that it would lose, as was shown; one that was not there loses none.
+            losing: group → unread messages that it would lose at most, as was shown; one that was not there loses none.
         """
-        shown = [(self.preview.messages, seen)]
-        shown += [(unread, losing.get(group, 0)) for group, unread in self.losing.items()]
-        return any(now > then * (1 + TOLERATED_PART) for now, then in shown)
+        more = [group for group, unread in self.losing.items() if unread > losing.get(group, 0)]
+        return self.preview.messages > then.most or bool(more)
 
 
-def effect_of(stream: Stream, row: StreamRow, changes: dict[str, Any]) -> RetentionEffect:
-    """What these changes would do now."""
+def effect_of(stream: Stream, row: StreamRow, changes: dict[str, Any], *, then: Shown) -> RetentionEffect:
+    """What these changes would do now.
+
+    Args:
+        then: what was shown before, where it was.
+    """
     limits = {name: getattr(stream, name) for name in POLICY_LIMITS} | changes
     if changes.get("policy"):
         policy = Policy.objects.get(workspace=stream.workspace, name=changes["policy"])
         limits |= within_plan(stream.workspace, policy.limits)
     preview = selectors.retention_preview(stream, limits)
-    messages = row.messages or 0
-    is_large = preview.messages >= min(LARGE_MESSAGES, max(1, messages * LARGE_PART))
+    shown = then.again(preview.messages, arriving=row.arriving, at_ms=int(time.time() * 1000))
+    is_large = shown.most >= min(LARGE_MESSAGES, max(1, (row.messages or 0) * LARGE_PART))
     is_grave = not preview.is_complete or (preview.messages and (is_large or is_production(stream)))
     return RetentionEffect(
         changes,
@@ -155,4 +163,5 @@ def effect_of(stream: Stream, row: StreamRow, changes: dict[str, Any]) -> Retent
         selectors.retention_outlook(stream, limits, preview=preview),
         stream.name if is_grave else "",
         {group: unread for group, unread in sorted(preview.unread.items()) if unread},
+        shown,
     )

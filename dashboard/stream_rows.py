@@ -92,6 +92,11 @@ class StreamRow:
         return None if self._known is None else self._known.offset
 
     @property
+    def arriving(self) -> float:
+        """Messages that come in a minute at the rate of now."""
+        return 60 * (self.rates.rate_in or 0.0)
+
+    @property
     def first_offset(self) -> int | None:
         return None if self._known is None else self._known.first_offset
 

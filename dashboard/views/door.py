@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render, resolve_url
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from dashboard.shown import Shown
 from dashboard.zones import zone_of
 from streams.access import MUST_CHANGE, Caller, caller_for_session
 from streams.errors import Refusal, refusal_of
@@ -98,6 +99,12 @@ def _elsewhere(request: HttpRequest, page: str) -> HttpResponse:
         answer["HX-Redirect"] = resolve_url(page)
         return answer
     return redirect(page)
+
+
+def shown_then(request: HttpRequest) -> Shown:
+    """What the form of ``parts/shown.html`` says that its page had shown."""
+    sent = (request.POST.get(f"seen_{name}") for name in ("messages", "most", "at"))
+    return Shown(*(number_of(each, default=0, low=0, high=2**62) for each in sent))
 
 
 def number_of(text: Any, *, default: int, low: int, high: int) -> int:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 
 from dashboard.confirmations import ConfirmForm
 from dashboard.retention_form import PRESETS, RetentionForm, effect_of
-from dashboard.views.door import console_page, is_part, number_of
+from dashboard.views.door import console_page, is_part, number_of, shown_then
 from dashboard.views.stream_page import stream_context
 from streams.access import Caller
 from streams.errors import Refusal
@@ -27,7 +27,7 @@ def retention(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     form = RetentionForm(request.GET if "discard" in request.GET else None, stream=context["stream"])
     context |= {"form": form, "presets": PRESETS, "may_manage": caller.may("manage")}
     if form.is_bound:
-        context |= _shown(context, form)
+        context |= _shown(request, context, form)
     template = (
         "dashboard/parts/retention_effect.html" if is_part(request) else "dashboard/stream/retention.html"
     )
@@ -36,12 +36,13 @@ def retention(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     return answer
 
 
-def _shown(context: dict[str, Any], form: RetentionForm) -> dict[str, Any]:
+def _shown(request: HttpRequest, context: dict[str, Any], form: RetentionForm) -> dict[str, Any]:
     """The effect of a valid form, and the question before it; what is wrong is said by the form."""
     if not form.is_valid():
         return {}
     try:
-        effect = effect_of(context["stream"], context["row"], form.changes())
+        then = shown_then(request)
+        effect = effect_of(context["stream"], context["row"], form.changes(), then=then)
     except Refusal as refusal:
         form.add_error(None, refusal.message)
         return {}
@@ -53,11 +54,11 @@ def _save(request: HttpRequest, caller: Caller, context: dict[str, Any]) -> Http
     stream = context["stream"]
     form = RetentionForm(request.POST, stream=stream)
     context |= {"form": form, "presets": PRESETS, "may_manage": True}
-    context |= _shown(context, form)
+    context |= _shown(request, context, form)
     effect, status = context.get("effect"), 422
     if effect is not None:
         context["confirm"] = confirm = ConfirmForm(request.POST, phrase=effect.phrase)
-        if effect.has_grown(seen=_count(request.POST.get("seen")), losing=_losing(request)):
+        if effect.has_grown(then=shown_then(request), losing=_losing(request)):
             context |= {"grown": True, "confirm": ConfirmForm(phrase=effect.phrase)}
             status = 409
         elif confirm.is_valid():
@@ -71,11 +72,7 @@ def _save(request: HttpRequest, caller: Caller, context: dict[str, Any]) -> Http
     return render(request, "dashboard/stream/retention.html", context, status=status)
 
 
-def _count(text: str | None) -> int:
-    return number_of(text, default=0, low=0, high=2**62)
-
-
 def _losing(request: HttpRequest) -> dict[str, int]:
-    """What the page said that each group would lose: ``5:billing``."""
+    """What the page said that each group would lose at most: ``5:billing``."""
     told = (each.partition(":") for each in request.POST.getlist("losing"))
-    return {group: _count(unread) for unread, _, group in told}
+    return {group: number_of(unread, default=0, low=0, high=2**62) for unread, _, group in told}

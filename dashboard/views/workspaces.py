@@ -1,5 +1,6 @@
 """Workspaces: what each may keep and how fast its tokens may ask; a plan is looked at before it is saved."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -8,13 +9,14 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from dashboard.confirmations import ConfirmForm
 from dashboard.people_forms import NewWorkspaceForm, WorkspaceDeleteForm, WorkspaceForm
-from dashboard.views.door import base_url, console_page
+from dashboard.plan_preview import plan_preview
+from dashboard.views.door import base_url, console_page, shown_then
 from streams import selectors
 from streams.access import Caller, workspace_for
 from streams.errors import Refusal
 from streams.models import CAPS, DEFAULT_WORKSPACE, Workspace
-from streams.services.plans import plan_effects
 from streams.services.workspaces import (
     SETTINGS,
     settings_of,
@@ -22,8 +24,6 @@ from streams.services.workspaces import (
     workspace_create,
     workspace_delete,
 )
-
-MOST_EFFECTS_SHOWN = 100
 
 
 @require_http_methods(["GET", "POST"])
@@ -67,19 +67,22 @@ def workspace(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     caller.demand("admin")
     found = workspace_for(caller, name)
     form = WorkspaceForm(request.POST or None, initial=settings_of(found))
-    preview: dict[str, Any] | None = None
+    effect: dict[str, Any] = {}
     if request.method == "POST":
         caller.demand_rule()
         if form.is_valid():
             changes = {field: form.cleaned_data[field] for field in SETTINGS}
-            preview = _preview(found, plan=changes["plan"])
-            seen = request.POST.get("seen", "") == preview["seal"]
-            if request.POST.get("do") == "save" and (seen or not preview["effects"]):
+            then, which = shown_then(request), request.POST.get("seen_which", "")
+            preview = plan_preview(found, plan=changes["plan"], then=then)
+            is_as_shown = preview.is_as(then, which)
+            is_saved = request.POST.get("do") == "save" and is_as_shown
+            confirm = ConfirmForm(request.POST if is_saved else None, phrase=preview.phrase)
+            if is_saved and confirm.is_valid():
                 workspace_change(found, changes=changes, actor=caller.actor)
                 messages.success(request, _("Workspace %(name)s was changed.") % {"name": name})
                 return redirect("dashboard:workspace", name=name)
-            preview["moved"] = bool(request.POST.get("seen")) and not seen
-    return _page(request, caller, found, form=form, preview=preview)
+            effect = {"preview": preview, "confirm": confirm, "moved": bool(which) and not is_as_shown}
+    return _page(request, caller, found, form=form, effect=effect)
 
 
 @require_POST
@@ -94,22 +97,8 @@ def delete(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         messages.success(request, _("Workspace %(name)s was deleted.") % {"name": name})
         return redirect("dashboard:workspaces")
     return _page(
-        request, caller, found, form=WorkspaceForm(initial=settings_of(found)), preview=None, delete_form=form
+        request, caller, found, form=WorkspaceForm(initial=settings_of(found)), effect={}, delete_form=form
     )
-
-
-def _preview(workspace: Workspace, *, plan: str) -> dict[str, Any]:
-    """What a plan would do; its seal tells whether that is still what was seen."""
-    effects = plan_effects(workspace, plan=plan) if plan != workspace.plan else []
-    total = sum(effect.messages for effect in effects)
-    return {
-        "plan": plan,
-        "effects": effects[:MOST_EFFECTS_SHOWN],
-        "streams": len(effects),
-        "messages": total,
-        "complete": all(effect.is_complete for effect in effects),
-        "seal": f"{plan}:{len(effects)}:{total}",
-    }
 
 
 def _page(
@@ -118,17 +107,19 @@ def _page(
     workspace: Workspace,
     *,
     form: WorkspaceForm,
-    preview: dict[str, Any] | None,
+    effect: Mapping[str, Any],
     delete_form: WorkspaceDeleteForm | None = None,
 ) -> HttpResponse:
-    wrong = form.errors or (delete_form is not None and delete_form.errors)
+    """The page; ``effect`` is empty, or holds the ``preview`` of a plan, ``confirm`` and whether it ``moved``."""
+    forms = [form, delete_form, effect.get("confirm")]
+    wrong = any(each is not None and each.errors for each in forms)
     context = {
         "section": "workspaces",
         "caller": caller,
         "workspace": workspace,
         "view": selectors.workspace_view(workspace),
         "form": form,
-        "preview": preview,
+        **effect,
         "delete_form": delete_form or WorkspaceDeleteForm(workspace=workspace),
         "may_delete": caller.rules_all and workspace.name != DEFAULT_WORKSPACE,
         "caps": [(plan, CAPS[plan]) for plan in CAPS],

@@ -2,11 +2,17 @@
 
 import re
 
+import pytest
 from django.contrib.auth import authenticate, get_user_model
 from django.test import Client
 
-from streams.models import Membership, OneTimePassword, Plan, Stream, Workspace
+from streams import store
+from streams.log import stats, trim
+from streams.log.append import append
+from streams.log.entries import NewMessage
+from streams.models import CAPS, Cap, Membership, OneTimePassword, Plan, Stream, Workspace
 from tests.dashboard.conftest import MakeStream
+from tests.dashboard.forms import sent_back
 
 PEOPLE, ROOMS = "/settings/people/", "/settings/workspaces/"
 
@@ -95,14 +101,39 @@ def test_a_plan_that_bounds_streams_is_saved_only_when_its_effect_was_seen(
     shown = owner.post(f"{ROOMS}default/", form)
     assert b"Streams that plan free bounds more tightly: 1." in shown.content
     assert Stream.objects.get(name="orders").ttl is None
-    seal = shown.context["preview"]["seal"]
     make_stream("payments", ttl=None)
-    moved = owner.post(f"{ROOMS}default/", {**form, "seen": seal})
+    moved = owner.post(f"{ROOMS}default/", {**form, **sent_back(shown)})
     assert b"The effect has changed since you looked" in moved.content
-    assert (
-        owner.post(f"{ROOMS}default/", {**form, "seen": moved.context["preview"]["seal"]}).status_code == 302
-    )
+    assert owner.post(f"{ROOMS}default/", {**form, **sent_back(moved)}).status_code == 302
     assert Stream.objects.get(name="orders").ttl == 7 * 86_400
+
+
+def test_a_plan_is_saved_when_no_more_goes_than_was_seen(
+    owner: Client, make_stream: MakeStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CAPS, Plan.FREE, Cap(None, None, 3))
+    stream, form = make_stream("orders", bodies=[b"1"] * 5, archive=False), {"plan": "free", "do": "save"}
+    shown = owner.post(f"{ROOMS}default/", form)
+    assert b"Stored messages that go at once: 2." in shown.content
+    store.log().run(append(stream.stream_id, [NewMessage(id="more", body=b"1")]))
+    moved = owner.post(f"{ROOMS}default/", {**form, **sent_back(shown)})
+    assert b"Stored messages that go at once: 3." in moved.content
+    store.log().run(trim.purge(stream.stream_id, below=2))
+    assert owner.post(f"{ROOMS}default/", {**form, **sent_back(moved)}).status_code == 302
+    assert store.log().run(stats.inspect(stream.stream_id)).messages == 3
+
+
+def test_a_plan_that_takes_from_a_production_stream_asks_for_the_workspace_s_name(
+    owner: Client, make_stream: MakeStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CAPS, Plan.FREE, Cap(None, None, 3))
+    make_stream("orders", bodies=[b"1"] * 5, archive=False, labels={"env": "production"})
+    wanted = {"plan": "free", "do": "save"}
+    form = {**wanted, **sent_back(owner.post(f"{ROOMS}default/", wanted))}
+    assert owner.post(f"{ROOMS}default/", form).status_code == 422
+    assert Stream.objects.get(name="orders").max_bytes is None
+    assert owner.post(f"{ROOMS}default/", {**form, "confirm": "default"}).status_code == 302
+    assert Stream.objects.get(name="orders").max_bytes == 3
 
 
 def test_a_workspace_is_made_and_deleted_for_its_name(owner: Client) -> None:

@@ -1,8 +1,6 @@
 """How fast streams move: what the worker sampled in the last minute, read once, and the sums of a workspace."""
 
-import json
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -12,27 +10,17 @@ from dashboard import rates
 from dashboard.lately import Lately
 from streams import selectors, store
 from streams.log import flow
-from streams.log.append import append
-from streams.log.entries import NewMessage
 from streams.log.flow import Flow
 from streams.models import Stream, Workspace
 from streams.selectors import METRICS_STREAM
 from streams.services.streams import internal_stream
 from tests.dashboard.conftest import MakeStream
+from tests.dashboard.moving import sampled
 
 
 @pytest.fixture
 def metrics(workspace: Workspace) -> Stream:
     return internal_stream(METRICS_STREAM, archive=False)
-
-
-def sampled(metrics: Stream, *, at_s: float, moved: Mapping[Stream, float]) -> None:
-    """What the worker writes of one second."""
-    streams = {
-        stream.stream_id: {"in": rate, "bytes_in": 2 * rate, "out": 1} for stream, rate in moved.items()
-    }
-    body = json.dumps({"at": int(at_s * 1000), "streams": streams}).encode()
-    store.log().run(append(metrics.stream_id, [NewMessage(id=f"{at_s}", body=body)]))
 
 
 def test_the_samples_of_the_last_minute_come_by_stream(metrics: Stream, make_stream: MakeStream) -> None:
