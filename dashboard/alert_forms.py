@@ -27,6 +27,11 @@ WATCHES = (
 LONGEST_FOR_S = 86_400
 
 
+def plain(number: float | None) -> float | int | None:
+    """A whole number without the point that a float has."""
+    return int(number) if number is not None and number.is_integer() else number
+
+
 class RuleForm(BootstrapMixin, forms.Form):
     """An alert rule."""
 
@@ -90,6 +95,13 @@ class RuleForm(BootstrapMixin, forms.Form):
         help_text=_("Such as 2 h, or 2026-11-22 06:00."),
     )
 
+    mute_reason = forms.CharField(
+        label=_("Why muted"),
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(attrs={"placeholder": _("moving the warehouse"), "autocomplete": "off"}),
+    )
+
     def clean_lasting(self) -> int:
         text: str = self.cleaned_data["lasting"]
         if not text:
@@ -131,22 +143,25 @@ class RuleForm(BootstrapMixin, forms.Form):
             "webhook_url": chosen["webhook_url"],
             "email": chosen["email"],
             "muted_until": chosen["muted"],
+            "mute_reason": chosen["mute_reason"],
         }
 
     @classmethod
     def initial_of(cls, rule: AlertRule) -> dict[str, Any]:
         """What the form shows of a rule."""
-        is_muted = rule.muted_until is not None and rule.muted_until > timezone.now()
         return {
             "name": rule.name,
             "stream": rule.stream,
             "group": rule.group,
             "watch": rule.watch,
             "statuses": rule.statuses,
-            "limit": rule.limit,
-            "clear": rule.clear,
+            "limit": plain(rule.limit),
+            "clear": plain(rule.clear),
             "lasting": f"{rule.for_seconds} s" if rule.for_seconds else "",
             "webhook_url": rule.webhook_url,
             "email": rule.email,
-            "muted": rule.muted_until.isoformat(timespec="seconds") if is_muted and rule.muted_until else "",
+            "muted": rule.muted_until.isoformat(timespec="seconds")
+            if rule.muted_until and rule.is_muted
+            else "",
+            "mute_reason": rule.mute_reason if rule.is_muted else "",
         }

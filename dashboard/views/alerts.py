@@ -21,6 +21,7 @@ from streams.models import AlertRule
 from streams.services.alerts import rule_change, rule_check, rule_create, rule_delete
 
 MUTES_S = (3600, 8 * 3600, 24 * 3600)
+LONGEST_REASON = 200
 FIELDS = {"for_seconds": "lasting", "muted_until": "muted"}
 LATEST_SHOWN = 50
 
@@ -54,7 +55,6 @@ def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
         "firing": selectors.alerts_firing(caller.workspace),
         "latest": [each for each in selectors.alerts_latest(caller, limit=LATEST_SHOWN) if each.ended_at],
         "rules": selectors.rules_of(caller),
-        "now": timezone.now(),
         "mutes_s": MUTES_S,
         "form": form,
         "tried": tried,
@@ -110,13 +110,16 @@ def switch(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
 @require_POST
 @console_page
 def mute(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """Let a rule tell nobody for a while (``seconds``), or at once again (0); what fires by it goes on firing."""
+    """Let a rule tell nobody for a while (``seconds``, and why), or at once again (0); what fires by it fires on."""
     found = rule_for(caller, name, may="manage")
     seconds = request.POST.get("seconds", "")
     if seconds not in {"0", *(str(each) for each in MUTES_S)}:
         raise Refusal("validation_error", _("A rule is muted for an hour, for eight or for a day."))
     until = timezone.now() + timedelta(seconds=int(seconds)) if seconds != "0" else None
-    rule_change(found, changes={"muted_until": until}, actor=caller.actor)
+    reason = request.POST.get("reason", "").strip() if until else ""
+    if len(reason) > LONGEST_REASON:
+        raise Refusal("validation_error", _("The reason has at most 200 characters."))
+    rule_change(found, changes={"muted_until": until, "mute_reason": reason}, actor=caller.actor)
     if until is None:
         messages.success(request, _("Rule %(name)s tells again.") % {"name": name})
     else:

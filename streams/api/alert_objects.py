@@ -50,7 +50,17 @@ class RuleChanges(Strict):
     for_seconds = WholeNumber(
         required=False, min_value=0, max_value=86_400, help_text="How long it must be bad; 60 by default."
     )
-    muted_until = Moment(required=False, allow_null=True, help_text="Until then nobody is told.")
+    muted_until = Moment(
+        required=False,
+        allow_null=True,
+        help_text="Until then nobody is told; then, of what fires still.",
+    )
+    mute_reason = Text(
+        max_length=200,
+        required=False,
+        allow_blank=True,
+        help_text="Why; goes with the mute it was given with.",
+    )
     webhook_url = Text(max_length=2000, required=False, allow_blank=True, help_text="Told by a signed POST.")
     email = serializers.EmailField(required=False, allow_blank=True, help_text="Told by e-mail.")
     enabled = Switch(required=False)
@@ -84,6 +94,7 @@ class RuleObject(serializers.Serializer):  # type: ignore[type-arg]
     clear = serializers.FloatField(allow_null=True)
     for_seconds = serializers.IntegerField()
     muted_until = Moment(allow_null=True)
+    mute_reason = serializers.CharField(help_text="Empty where none was given.")
     webhook_url = serializers.CharField()
     email = serializers.CharField()
     enabled = serializers.BooleanField()

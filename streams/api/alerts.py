@@ -101,7 +101,7 @@ class AlertRuleView(ApiView):
             answer=RuleObject,
             refusals=("alert_rule_not_found",),
             description="What fires by it ends and is judged anew, unless only the receivers or the mute changed.",
-            examples={"mute": {"muted_until": "2126-11-22T06:00:00Z"}},
+            examples={"mute": {"muted_until": "2126-11-22T06:00:00Z", "mute_reason": "moving the warehouse"}},
         ),
         "DELETE": Operation(
             id="alert_rule_delete",

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from django.db import models
+from django.utils import timezone
 
 from streams.models.workspace import Workspace
 
@@ -15,6 +16,7 @@ class AlertRule(models.Model):
         watch: as ``streams.alarms.Watch``.
         statuses: for ``status``, the verdicts that are bad.
         limit, clear: as ``streams.alarms.Limit``; for ``status`` they are not used.
+        muted_until: until then nobody is told; ``mute_reason`` says why.
         webhook_secret: signs what is sent; shown once.
     """
 
@@ -28,6 +30,7 @@ class AlertRule(models.Model):
     clear = models.FloatField(null=True)
     for_seconds = models.PositiveIntegerField(default=60)
     muted_until = models.DateTimeField(null=True)
+    mute_reason = models.CharField(max_length=200, blank=True, default="")
     webhook_url = models.CharField(max_length=2000, blank=True, default="")
     webhook_secret = models.CharField(max_length=100, blank=True, default="")
     email = models.EmailField(blank=True, default="")
@@ -43,6 +46,11 @@ class AlertRule(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_muted(self) -> bool:
+        """Whether nobody is told at this moment."""
+        return self.muted_until is not None and self.muted_until > timezone.now()
 
 
 class Alert(models.Model):

@@ -28,6 +28,7 @@ SETTINGS = (
     "clear",
     "for_seconds",
     "muted_until",
+    "mute_reason",
     "webhook_url",
     "email",
     "enabled",
@@ -63,6 +64,8 @@ def rule_check(rule: AlertRule) -> None:
         raise _invalid("group", "A rate is a stream's; leave the group out.")
     if rule.webhook_url and (fault := webhooks.url_fault(rule.webhook_url)):
         raise _invalid("webhook_url", fault)
+    if rule.mute_reason and rule.muted_until is None:
+        raise _invalid("mute_reason", "Say until when it is muted, too (muted_until).")
     if rule.email and not _can_mail():
         raise _invalid("email", "This installation has no mail server (OKMQ_MAIL_URL).")
 
@@ -94,6 +97,8 @@ def rule_change(rule: AlertRule, *, changes: Mapping[str, Any], actor: Actor) ->
     """Change a rule; what fires by it ends, and is judged anew. A first webhook gets its secret now."""
     rule = AlertRule.objects.select_for_update().select_related("workspace").get(pk=rule.pk)
     before = _plain(rule)
+    if "muted_until" in changes:
+        rule.mute_reason = ""
     for field, value in changes.items():
         setattr(rule, field, value)
     rule_check(rule)
@@ -110,7 +115,7 @@ def rule_change(rule: AlertRule, *, changes: Mapping[str, Any], actor: Actor) ->
             before={field: before[field] for field in changed},
             after={field: after[field] for field in changed},
         )
-    if set(changed) - {"muted_until", "webhook_url", "email"}:
+    if set(changed) - {"muted_until", "mute_reason", "webhook_url", "email"}:
         rule.alerts.filter(ended_at=None).update(ended_at=timezone.now())
     return rule
 
@@ -125,7 +130,7 @@ def rule_delete(rule: AlertRule, *, actor: Actor) -> None:
 
 @transaction.atomic
 def alert_begin(rule: AlertRule, *, stream: str, group: str, value: float, sentence: str) -> Alert:
-    """Record that a rule fires, and tell it unless the rule is muted."""
+    """Record that a rule fires, and tell it; while the rule is muted, once it is heard again."""
     alert = Alert.objects.create(
         rule=rule, stream=stream, group=group, began_at=timezone.now(), value=value, sentence=sentence
     )
@@ -138,13 +143,14 @@ def alert_begin(rule: AlertRule, *, stream: str, group: str, value: float, sente
         after={"rule": rule.name, "value": value},
         summary=f"Alert {rule.name}: {sentence}",
     )
-    _tell(alert, "fired")
+    if not rule.is_muted:
+        _tell(alert, "fired")
     return alert
 
 
 @transaction.atomic
 def alert_end(alert: Alert) -> None:
-    """Record that it is over, and tell those who were told that it began."""
+    """Record that it is over, and tell those who were told that it began, once the rule is not muted."""
     alert.ended_at = timezone.now()
     alert.save(update_fields=["ended_at"])
     rule = alert.rule
@@ -158,14 +164,29 @@ def alert_end(alert: Alert) -> None:
         after={"rule": rule.name, "seconds": lasted},
         summary=f"Alert {rule.name} is over after {lasted:,} s: {alert.sentence}",
     )
+    if rule.is_muted:
+        alert.notifications.filter(delivered_at=None).delete()  # nobody needs to hear of what came and went
     if alert.notifications.exists():
         _tell(alert, "ended")
 
 
+@transaction.atomic
+def alerts_tell_unheard() -> None:
+    """Tell what fires and began while its rule was muted, now that it is heard again."""
+    firing = Alert.objects.filter(ended_at=None, notifications=None, rule__enabled=True)
+    for alert in firing.exclude(rule__muted_until__gt=timezone.now()).select_related("rule__workspace"):
+        _tell(alert, "fired")
+
+
 def notifications_deliver(*, most: int = 10) -> int:
-    """Try what is due, oldest first; what fails is tried again later, ever more seldom. Returns how many were tried."""
+    """Try what is due, oldest first; what fails is tried again later, ever more seldom. Returns how many were tried.
+
+    What is due of a muted rule waits until it is heard again.
+    """
+    now = timezone.now()
     due = list(
-        Notification.objects.filter(due_at__lte=timezone.now())
+        Notification.objects.filter(due_at__lte=now)
+        .exclude(alert__rule__muted_until__gt=now)
         .select_related("alert__rule__workspace")
         .order_by("due_at")[:most]
     )
@@ -230,8 +251,6 @@ def _failed(notification: Notification, why: str) -> None:
 
 def _tell(alert: Alert, what: str) -> None:
     rule = alert.rule
-    if rule.muted_until is not None and rule.muted_until > timezone.now():
-        return
     told = {
         "what": what,
         "alert": alert.pk,

@@ -9,7 +9,13 @@ from streams.log import stats
 from streams.models import Alert, AlertRule, Group, Stream
 from streams.selectors import reachable_views
 from streams.selectors.alerts import is_about, limit_of, value_of
-from streams.services.alerts import OF_STREAMS, alert_begin, alert_end, alerts_forget
+from streams.services.alerts import (
+    OF_STREAMS,
+    alert_begin,
+    alert_end,
+    alerts_forget,
+    alerts_tell_unheard,
+)
 
 EVERY_S = 10.0
 FORGET_EVERY_S = 3600.0
@@ -73,6 +79,7 @@ class Alerting:
             if subject not in seen:  # the stream or the group is gone
                 alert_end(alert)
         self._tracks = {subject: track for subject, track in self._tracks.items() if subject in seen}
+        alerts_tell_unheard()
 
     def _judge(
         self,

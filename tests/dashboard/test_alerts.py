@@ -39,16 +39,19 @@ def test_what_fires_is_muted_with_one_click_and_heard_again_with_another(
     page = viewer.get("/alerts/").content.decode()
     assert 'name="seconds" value="3600" disabled' in page
     before = timezone.now()
-    assert owner.post("/alerts/lags/mute/", {"seconds": "3600"})["Location"] == "/alerts/"
+    sent = {"seconds": "3600", "reason": "moving the warehouse"}
+    assert owner.post("/alerts/lags/mute/", sent)["Location"] == "/alerts/"
     until = AlertRule.objects.get().muted_until
     assert until is not None
     assert 3600 <= (until - before).total_seconds() < 3660
     page = owner.get("/alerts/").content.decode()
     assert "Group billing of orders: lag 20, above 2." in page, "it fires on, and is listed"
     assert "muted until" in page
+    assert ">moving the warehouse</bdi>" in page
     assert badge not in page, "and counts on no page"
     owner.post("/alerts/lags/mute/", {"seconds": "0"})
-    assert AlertRule.objects.get().muted_until is None
+    rule = AlertRule.objects.get()
+    assert (rule.muted_until, rule.mute_reason) == (None, "")
     assert badge in viewer.get("/").content.decode()
 
 
@@ -57,6 +60,15 @@ def test_what_is_no_time_to_mute_for_is_refused(owner: Client, make_stream: Make
     make_stream("orders")
     owner.post("/alerts/", FORM)
     assert owner.post("/alerts/lags/mute/", {"seconds": seconds}).status_code == 400
+    assert AlertRule.objects.get().muted_until is None
+
+
+def test_a_reason_without_a_mute_or_without_end_is_refused(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders")
+    answer = owner.post("/alerts/", FORM | {"mute_reason": "moving"})
+    assert (answer.status_code, "mute_reason" in answer.context["form"].errors) == (422, True)
+    owner.post("/alerts/", FORM)
+    assert owner.post("/alerts/lags/mute/", {"seconds": "3600", "reason": "x" * 201}).status_code == 400
     assert AlertRule.objects.get().muted_until is None
 
 

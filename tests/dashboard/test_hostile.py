@@ -184,7 +184,10 @@ FILLED = (
     (f"{GROUP}/settings/", ("ack_wait", "filter_keys", "max_deliver", "inactive_after")),
     (f"{GROUP}/pending/settle/", ("what", "scope", "offset", "delay", "reason")),
     (f"{GROUP}/dead-letters/bulk/", ("do", "scope", "offset", "reason")),
-    ("/alerts/", ("name", "stream", "group", "limit", "webhook_url", "email", "muted", "watch")),
+    (
+        "/alerts/",
+        ("name", "stream", "group", "limit", "webhook_url", "email", "muted", "mute_reason", "watch"),
+    ),
     ("/sql/", ("sql", "limit", "name")),
     ("/settings/people/", ("name", "role")),
     ("/settings/tokens/", ("name", "streams", "expires")),

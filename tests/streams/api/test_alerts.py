@@ -226,6 +226,73 @@ def test_a_muted_rule_fires_and_tells_nobody(owner: Api, told: Receiver) -> None
     assert not Notification.objects.exists()
 
 
+def hush(owner: Api, *, seconds: int = 3600, **more: str) -> None:
+    until = (timezone.now() + timedelta(seconds=seconds)).isoformat()
+    owner.patch("alerts/rules/lags", {"muted_until": until} | more)
+
+
+def whats(told: Receiver) -> list[str]:
+    return [json.loads(body)["what"] for _, _, body in told.taken]
+
+
+def test_what_still_fires_after_a_mute_is_told_then(owner: Api, told: Receiver) -> None:
+    hush(owner)
+    alerting = Alerting()
+    alerting.look(now_s=0)
+    owner.patch("alerts/rules/lags", {"muted_until": None})
+    alerting.look(now_s=10)
+    alerting.look(now_s=20)
+    alerts.notifications_deliver()
+    assert whats(told) == ["fired"], "once"
+
+
+def test_what_began_and_ended_while_muted_is_told_to_nobody(
+    owner: Api, told: Receiver, orders: Stream
+) -> None:
+    hush(owner)
+    alerting = Alerting()
+    alerting.look(now_s=0)
+    store.log().run(groups.fetch(orders.stream_id, "billing", limit=10))
+    alerting.look(now_s=10)
+    owner.patch("alerts/rules/lags", {"muted_until": None})
+    alerting.look(now_s=20)
+    alerts.notifications_deliver()
+    assert (whats(told), Alert.objects.filter(ended_at=None).count()) == ([], 0)
+
+
+def test_what_is_on_its_way_waits_for_the_end_of_a_mute(owner: Api, told: Receiver) -> None:
+    Alerting().look(now_s=0)
+    hush(owner)
+    assert alerts.notifications_deliver() == 0
+    owner.patch("alerts/rules/lags", {"muted_until": None})
+    assert alerts.notifications_deliver() == 1
+    assert whats(told) == ["fired"]
+
+
+def test_who_was_told_before_a_mute_hears_of_the_end_after_it(
+    owner: Api, told: Receiver, orders: Stream
+) -> None:
+    alerting = Alerting()
+    alerting.look(now_s=0)
+    alerts.notifications_deliver()
+    hush(owner)
+    store.log().run(groups.fetch(orders.stream_id, "billing", limit=10))
+    alerting.look(now_s=10)
+    alerts.notifications_deliver()
+    assert whats(told) == ["fired"]
+    owner.patch("alerts/rules/lags", {"muted_until": None})
+    alerts.notifications_deliver()
+    assert whats(told) == ["fired", "ended"]
+
+
+def test_a_mute_has_a_reason_as_long_as_it_lasts(owner: Api, told: Receiver) -> None:
+    assert owner.patch("alerts/rules/lags", {"mute_reason": "moving"}).status_code == 400
+    hush(owner, mute_reason="moving")
+    assert owner.get("alerts/rules/lags").json()["mute_reason"] == "moving"
+    owner.patch("alerts/rules/lags", {"muted_until": None})
+    assert owner.get("alerts/rules/lags").json()["mute_reason"] == ""
+
+
 def test_a_private_address_is_never_called(
     owner: Api, told: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
