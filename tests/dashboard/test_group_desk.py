@@ -148,6 +148,9 @@ def test_what_cannot_be_read_settles_nothing(owner: Client, billing: Group, form
 def test_nobody_settles_without_the_right_to(viewer: Client, stranger: Client, billing: Group) -> None:
     form = {"what": "ack", "scope": "all", "confirmed": "1"}
     assert viewer.post(f"{DESK}settle/", form).status_code == 403
+    boxes = viewer.get(DESK).content.decode()
+    assert boxes.count('type="checkbox" disabled name="offset"') == 3
+    assert '<td class="pick" title="This needs the right to consume.">' in boxes
     assert stranger.post(f"{DESK}settle/", form).status_code == 404
     assert out(billing) == [1, 2, 3]
 

@@ -155,6 +155,8 @@ def test_a_bulk_that_cannot_be_read_does_nothing(owner: Client, dead: Group, for
 def test_a_viewer_moves_no_dead_letter(viewer: Client, dead: Group) -> None:
     assert viewer.post(BULK, {"do": "delete", "scope": "all", "confirmed": "1"}).status_code == 403
     assert letters(dead) == [11, 12, 13, 14]
+    page = viewer.get("/streams/orders/groups/billing/").content.decode()
+    assert page.count('<td class="pick" title="This needs the right to manage.">') == 4
 
 
 def test_a_dead_letter_is_edited_and_published_again_though_the_stream_lost_it(

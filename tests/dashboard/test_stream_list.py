@@ -252,6 +252,8 @@ def test_a_deed_without_streams_or_without_a_name_is_refused(owner: Client, thre
 def test_a_viewer_may_do_none_of_it(viewer: Client, three: list[Stream]) -> None:
     assert viewer.post("/streams/_bulk/?do=purge&stream=a", {"seen": 1}).status_code == 403
     page = viewer.get("/streams/").content.decode()
+    assert page.count('<td class="pick" title="This needs the role operator.">') == 3
+    assert page.count('type="checkbox" disabled name="stream"') == 3
     assert 'type="checkbox" name="stream"' not in page
     assert "do=purge" not in page
     assert 'aria-disabled="true" title="This needs the role operator.">Purge…</a>' in page
