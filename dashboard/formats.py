@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
 UNKNOWN = "–"
 _IEC = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -100,10 +101,10 @@ def age(seconds: float | None) -> str:
         return UNKNOWN
     whole = int(seconds)
     if whole < 1:
-        return "now"
+        return gettext("now")
     for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s")):
         if whole >= unit:
-            return f"{whole // unit} {name} ago"
+            return gettext("%(time)s ago") % {"time": f"{whole // unit} {name}"}
     raise AssertionError("a second or more has a unit")
 
 

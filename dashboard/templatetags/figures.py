@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 from django.utils.html import escape
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from dashboard import formats
 from streams.models import Run
@@ -21,7 +22,7 @@ for _name, _format in formats.FORMATS.items():
 def live(topic: str, field: str, value: Any, style: str) -> SafeString:
     """A value that the socket replaces: ``{% live row.topic "messages" row.messages "count" %}``."""
     exact = style in {"size", "size_rate"} and value is not None
-    title = f' title="{exact_size(value, style)}"' if exact else ""
+    title = f' title="{escape(exact_size(value, style))}"' if exact else ""
     # By hand: a list has hundreds of them. Field and style are ours; a topic holds names, a rate may be "<0.01/s".
     return SafeString(
         f'<span data-live="{escape(topic)}" data-field="{field}" data-format="{style}"{title}>'
@@ -41,7 +42,8 @@ def ago(ms: int | None, topic: str = "", field: str = "") -> SafeString:
 
 def exact_size(value: float, style: str) -> str:
     """What a rounded size is exactly."""
-    return f"{formats.count(round(value))} bytes" + ("/s" if style == "size_rate" else "")
+    text = "%(count)s bytes/s" if style == "size_rate" else "%(count)s bytes"
+    return gettext(text) % {"count": formats.count(round(value))}
 
 
 @register.filter

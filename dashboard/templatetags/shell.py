@@ -10,7 +10,7 @@ from django import template
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from dashboard import zones
+from dashboard import words, zones
 from streams import selectors
 from streams.access import Caller, role_for
 
@@ -271,3 +271,9 @@ def alerts_firing(context: dict[str, Any]) -> int:
     """How many alerts fire in the workspace of who looks."""
     caller = getattr(context.get("request"), "caller", None)
     return 0 if caller is None else selectors.alerts_firing_count(caller.workspace)
+
+
+@register.simple_tag
+def script_words() -> dict[str, str]:
+    """What the page's scripts say, where its language is not English."""
+    return words.translated()

@@ -3,6 +3,7 @@
 // and this puts the newest value there, said as the server said the first one.
 
 import { FORMATS, age, count, moment } from "./format.js";
+import { say } from "./words.js";
 
 const ACTIVE_WITHIN_MS = 60_000;
 
@@ -24,8 +25,8 @@ export function healthOf({ messages, last_ms: lastMs }, nowMs) {
 export function said(value, format) {
   const text = (FORMATS[format] ?? String)(value);
   const known = value !== null && value !== undefined;
-  if (known && format === "size") return { text, title: `${count(Math.round(value))} bytes` };
-  if (known && format === "size_rate") return { text, title: `${count(Math.round(value))} bytes/s` };
+  if (known && format === "size") return { text, title: say("%(count)s bytes", { count: count(Math.round(value)) }) };
+  if (known && format === "size_rate") return { text, title: say("%(count)s bytes/s", { count: count(Math.round(value)) }) };
   return { text, title: null };
 }
 
@@ -35,8 +36,7 @@ function paintElement(element, event, nowMs) {
     if (event.kind !== "stream_sampled") return;
     const health = healthOf(event, nowMs);
     element.dataset.state = health;
-    element.title = health;
-    element.querySelector("span").textContent = health;
+    element.title = element.querySelector("span").textContent = say(health);
     return;
   }
   const value = event[field];

@@ -1,5 +1,7 @@
 // Copy buttons: hidden until there is a script (and a clipboard) to serve them.
 
+import { say } from "./words.js";
+
 export function startCopying(root) {
   if (!navigator.clipboard) return;
   const show = () => root.querySelectorAll("[data-copy][hidden]").forEach((button) => (button.hidden = false));
@@ -10,7 +12,7 @@ export function startCopying(root) {
     await navigator.clipboard.writeText(source.value ?? source.textContent);
     const label = button.querySelector(".visually-hidden");
     const before = label.textContent;
-    label.textContent = "Copied";
+    label.textContent = say("Copied");
     const use = button.querySelector("use");
     const icon = use.getAttribute("href");
     use.setAttribute("href", icon.replace(/#.*/, "#check"));

@@ -1,6 +1,8 @@
 // Numbers and times as people read them; dashboard/formats.py says every one of them the same way
 // (both are tested against tests/dashboard/formats.json). Unknown is an en dash, never 0.
 
+import { say } from "./words.js";
+
 export const UNKNOWN = "–";
 const IEC = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 const MINUTE = 60;
@@ -73,9 +75,9 @@ export function duration(seconds) {
 export function age(seconds) {
   if (unknown(seconds)) return UNKNOWN;
   const whole = Math.trunc(seconds);
-  if (whole < 1) return "now";
+  if (whole < 1) return say("now");
   const [unit, name] = whole >= DAY ? [DAY, "d"] : whole >= HOUR ? [HOUR, "h"] : whole >= MINUTE ? [MINUTE, "min"] : [1, "s"];
-  return `${Math.floor(whole / unit)} ${name} ago`;
+  return say("%(time)s ago", { time: `${Math.floor(whole / unit)} ${name}` });
 }
 
 const writers = new Map();

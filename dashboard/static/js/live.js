@@ -3,6 +3,7 @@
 // polling while it cannot be had. Whoever looks at the page always sees how fresh it is.
 
 import { duration } from "./format.js";
+import { say } from "./words.js";
 
 const SHORTEST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 5000;
@@ -21,11 +22,12 @@ export function retryDelay(attempt, random = Math.random) {
 
 /** The dot, the word and the age that say how fresh the page is. */
 export function statusOf({ connection, hidden, silentMs }) {
-  if (connection === "gone") return { state: "gone", word: "Logged out", age: "" };
-  if (hidden) return { state: "paused", word: "Paused", age: "" };
-  if (connection === "closed") return { state: "reconnecting", word: "Reconnecting", age: "" };
-  if (silentMs > STALE_AFTER_MS) return { state: "stale", word: "Stale", age: duration(silentMs / 1000) };
-  return { state: "live", word: connection === "polling" ? "Live, polling" : "Live", age: "" };
+  const polling = connection === "polling";
+  if (connection === "gone") return { state: "gone", word: say("Logged out"), age: "" };
+  if (hidden) return { state: "paused", word: say("Paused"), age: "" };
+  if (connection === "closed") return { state: "reconnecting", word: say("Reconnecting"), age: "" };
+  if (silentMs > STALE_AFTER_MS) return { state: "stale", word: say("Stale"), age: duration(silentMs / 1000) };
+  return { state: "live", word: polling ? say("Live, polling") : say("Live"), age: "" };
 }
 
 /** Whether a beat was missed, and with it perhaps other events; the first one may be one beat after the asking. */

@@ -2,12 +2,13 @@
 // asks for nothing and says how many wait; stopped, the rows stay.
 
 import { count } from "./format.js";
+import { say } from "./words.js";
 
 /** What the line above the rows says. */
 export function tailWord({ state, shown, waiting }) {
-  if (state === "stopped") return `Stopped, ${count(shown)} rows kept`;
-  if (state === "paused") return waiting ? `Paused, up to ${count(waiting)} wait` : "Paused";
-  return shown ? "Live" : "Waiting for messages";
+  if (state === "stopped") return say("Stopped, %(count)s rows kept", { count: count(shown) });
+  if (state === "paused") return waiting ? say("Paused, up to %(count)s wait", { count: count(waiting) }) : say("Paused");
+  return shown ? say("Live") : say("Waiting for messages");
 }
 
 export function startTail(root) {
@@ -26,8 +27,8 @@ export function startTail(root) {
   let asking = false;
 
   function say() {
-    const said = tailWord({ state, shown: body.children.length, waiting: newest - after });
-    if (word.textContent !== said) word.textContent = said;
+    const now = tailWord({ state, shown: body.children.length, waiting: newest - after });
+    if (word.textContent !== now) word.textContent = now;
     dot.dataset.state = state === "live" ? "active" : "empty";
     pause.textContent = names[state === "live" ? 0 : 1];
     stop.disabled = state === "stopped";

@@ -1,0 +1,77 @@
+"""What scripts say goes through gettext, as what templates say does."""
+
+import json
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client, override_settings
+from django.utils import translation
+from django.utils.translation import trans_real
+
+from dashboard import formats, words
+
+SCRIPTS = sorted((Path(words.__file__).parent / "static" / "js").glob("*.js"))
+GERMAN = {
+    "": "Content-Type: text/plain; charset=UTF-8\n",
+    "Stale": "Veraltet",
+    "%(time)s ago": "vor %(time)s",
+}
+
+
+def catalogue(texts: dict[str, str]) -> bytes:
+    """A file of translations as gettext reads it (``.mo``)."""
+    pairs = [(one.encode() + b"\0", other.encode() + b"\0") for one, other in sorted(texts.items())]
+    head, blob = 28, b""
+    tables: list[list[bytes]] = [[], []]
+    for column in (0, 1):
+        for pair in pairs:
+            place = head + 16 * len(pairs) + len(blob)
+            tables[column].append(struct.pack("<II", len(pair[column]) - 1, place))
+            blob += pair[column]
+    intro = struct.pack("<7I", 0x950412DE, 0, len(pairs), head, head + 8 * len(pairs), 0, 0)
+    return intro + b"".join(tables[0]) + b"".join(tables[1]) + blob
+
+
+@pytest.fixture
+def german(tmp_path: Path) -> Iterator[None]:
+    """The language of the pages is German, of which two words are known."""
+    folder = tmp_path / "de" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "django.mo").write_bytes(catalogue(GERMAN))
+    vars(trans_real)["_translations"].pop("de", None)
+    with override_settings(LOCALE_PATHS=[tmp_path]), translation.override("de"):
+        yield
+    vars(trans_real)["_translations"].pop("de", None)
+
+
+def test_every_word_that_a_script_says_is_listed_for_translation() -> None:
+    said = {word for script in SCRIPTS for word in re.findall(r'\bsay\("([^"]+)"', script.read_text())}
+    assert said >= {"Live", "Stale", "%(time)s ago"}
+    assert said <= set(words.WORDS)
+
+
+def test_every_listed_word_stands_in_a_script() -> None:
+    text = "".join(script.read_text() for script in SCRIPTS)
+    assert [word for word in words.WORDS if f'"{word}"' not in text] == []
+
+
+def test_a_page_brings_its_scripts_their_words(owner: Client, german: None) -> None:
+    page = owner.get("/").content.decode()
+    found = re.search(r'<script id="words" type="application/json">(.*?)</script>', page)
+    assert found
+    assert json.loads(found[1])["Stale"] == "Veraltet"
+    assert '<html lang="de"' in page
+
+
+def test_what_the_server_says_before_the_script_is_in_the_same_language(german: None) -> None:
+    assert formats.age(180) == "vor 3 min"
+
+
+def test_a_page_in_english_brings_none(owner: Client) -> None:
+    page = owner.get("/").content.decode()
+    assert f'<html lang="{settings.LANGUAGE_CODE}"' in page
+    assert 'id="words"' not in page
