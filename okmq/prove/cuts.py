@@ -74,15 +74,20 @@ def _one_of_each_part(places: range, number: int) -> list[int]:
 
 
 @contextmanager
-def running_store(folder: Path) -> Iterator[tuple[str, Log]]:
+def running_store(
+    folder: Path, *, through: Sequence[str] = (), environ: Mapping[str, str] = os.environ
+) -> Iterator[tuple[str, Log]]:
     """A private store in a folder, empty or as another one left it: its address, and a client.
+
+    Args:
+        through: a command that runs the one given to it.
 
     Raises:
         Broken: it does not start.
     """
     server = ValkeyServer(folder=folder, socket=folder / "s", fsync="always")
     output = folder.with_suffix(".output")
-    with child(server.prepare(), environ=os.environ, output=output) as process:
+    with child([*through, *server.prepare()], environ=environ, output=output) as process:
         until, pause = monotonic() + STARTS_WITHIN_S, Event()
         while not _answers(server.url):
             if process.poll() is not None or monotonic() > until:

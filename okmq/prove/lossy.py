@@ -10,9 +10,9 @@ from pathlib import Path
 from time import monotonic
 
 from okmq.instance import Instance, instance
+from okmq.prove.apart import Apart, open_files
 from okmq.prove.cuts import running_store
 from okmq.prove.faults import Struck, Target
-from okmq.prove.history import History
 from okmq.prove.load import Load
 
 READ = 65_536
@@ -106,26 +106,7 @@ async def _pass_on(client: asyncio.StreamReader, store: asyncio.StreamWriter) ->
             await store.drain()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bad:
-    """What came of a time on a bad line.
-
-    Attributes:
-        struck: the time as a fault, for the page.
-        files_before, files_after: open files of the web processes.
-    """
-
-    load: Load
-    struck: Struck
-    files_before: int
-    files_after: int
-
-    @property
-    def history(self) -> History:
-        return self.load.scene.history
-
-
-def on_a_bad_line(folder: Path, *, seconds: float) -> Bad:
+def on_a_bad_line(folder: Path, *, seconds: float) -> Apart:
     """Put the load on a product whose store is behind a bad line for a while.
 
     Raises:
@@ -138,12 +119,12 @@ def on_a_bad_line(folder: Path, *, seconds: float) -> Bad:
             return asyncio.run(_bad_time(product, line, seconds))
 
 
-async def _bad_time(product: Instance, line: Line, seconds: float) -> Bad:
+async def _bad_time(product: Instance, line: Line, seconds: float) -> Apart:
     load = Load(product.port, token=product.token)
     target = Target(instance=product, scene=load.scene)
     async with load.running():
         await target.publishes_again(monotonic())
-        before = _files(product)
+        before = open_files(product)
         began = monotonic()
         line.manner = "losing"
         await asyncio.sleep(seconds * 2 / 3)
@@ -160,11 +141,6 @@ async def _bad_time(product: Instance, line: Line, seconds: float) -> Bad:
         recovery_s=back - ended,
         note=note,
     )
-    return Bad(load=load, struck=struck, files_before=before, files_after=_files(product))
-
-
-def _files(product: Instance) -> int:
-    """How many files and connections the web processes have open; 0 where that cannot be seen."""
-    with contextlib.suppress(OSError):
-        return sum(len(list(Path(f"/proc/{product.pid(name)}/fd").iterdir())) for name in ("web-1", "web-2"))
-    return 0
+    apart = Apart(load=load, struck=[struck])
+    apart.left_open(before, open_files(product), what="a bad line")
+    return apart

@@ -2,30 +2,31 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
 from okmq.instance import Instance, instance
 from okmq.prove import faults
+from okmq.prove.apart import Apart
 from okmq.prove.checking import Verdict, check
 from okmq.prove.cuts import Cut, cuts
 from okmq.prove.faults import Fault, Struck, Target
+from okmq.prove.flushes import can_be_slow
 from okmq.prove.full import memory_used_up
 from okmq.prove.history import History, in_flight
 from okmq.prove.load import Load
-from okmq.prove.lossy import Bad, on_a_bad_line
+from okmq.prove.lossy import on_a_bad_line
+from okmq.prove.slow_disk import on_a_slow_disk
 
 SURGE_S = 0.3
 REST_S = 1.0
 ENOUGH_IN_FLIGHT = 1000
-MAY_GROW, MAY_BE_MADE = 1.05, 8
-"""Open files after a bad line against before; a connection or two may just be made again."""
-
 RECOVERY_S_PER_MILLION = 5.0
-FOR_FAULTS = 0.55
-"""This part of the time at most is for faults; then come the end of the load, the judgement and the cuts."""
+FOR_FAULTS, FOR_SCENES = 0.5, 0.85
+"""Until this part of the time faults strike; until that one, scenes begin. The judgement and the cuts come last."""
 
 Say = Callable[[str], None]
 
@@ -34,7 +35,8 @@ Say = Callable[[str], None]
 class Plan:
     """How often each fault strikes; ``cuts``: at how many places the append-only file is cut.
 
-    ``bad_line_s``: how long the store's answers get lost on their way.
+    ``bad_line_s``: how long the store's answers get lost on their way; ``slow_disk_s``: for how long its flushes are
+    slow, each time.
     ``within_s``: on a machine that is too slow for all of it, what is left out so that the whole takes no longer.
     """
 
@@ -47,6 +49,7 @@ class Plan:
     commands: int
     cuts: int
     bad_line_s: float = 0.0
+    slow_disk_s: float = 0.0
     within_s: float = float("inf")
 
     def faults(self) -> list[Fault]:
@@ -85,11 +88,21 @@ QUICK = Plan(
     stop_s=4.0,
     commands=1,
     cuts=24,
-    bad_line_s=12,
+    bad_line_s=10,
+    slow_disk_s=5,
     within_s=460,
 )
 FULL = Plan(
-    web=200, valkey=50, worker=50, rewriting=20, stops=20, stop_s=10.0, commands=5, cuts=300, bad_line_s=600
+    web=200,
+    valkey=50,
+    worker=50,
+    rewriting=20,
+    stops=20,
+    stop_s=10.0,
+    commands=5,
+    cuts=300,
+    bad_line_s=600,
+    slow_disk_s=120,
 )
 
 
@@ -103,7 +116,7 @@ class Proof:
             ``struck_in_flight`` at the very moment when it struck.
         messages: that were there in the end.
         surprises: answers that should not be, by what they were; ``late``: calls beyond their deadline.
-        left_open: files and connections that were still open after a bad line, above what may be.
+        wrong: sentences on what else should not be.
         silence_s: the longest time without a stored publish while only web processes or the worker were killed.
     """
 
@@ -117,7 +130,7 @@ class Proof:
     messages: int = 0
     surprises: Counter[str] = field(default_factory=Counter)
     late: int = 0
-    left_open: int = 0
+    wrong: list[str] = field(default_factory=list)
     silence_s: float = 0.0
     took_s: float = 0.0
 
@@ -135,8 +148,7 @@ class Proof:
         wrong += [f"cut at byte {cut.at_bytes}: {sentence}" for cut in self.cuts for sentence in cut.faults]
         if self.late:
             wrong.append(f"{self.late} calls were not answered by their deadline")
-        if self.left_open:
-            wrong.append(f"{self.left_open} files and connections too many were still open after a bad line")
+        wrong += self.wrong
         wrong += [
             f"{each.name}: back after {each.recovery_s:.1f} s at {each.load:.1f} processes a core, "
             f"allowed are {self.recovery_allowed_s:.1f} s of a core"
@@ -167,10 +179,13 @@ def prove(plan: Plan, *, say: Say, folder: Path, todo: Sequence[Fault] | None = 
     history = load.scene.history
     say(f"{proof.messages:,} messages are there; the history of {len(history.operations):,} calls is judged.")
     proof.verdict = check(history)
-    if plan.bad_line_s:
-        say(f"Answers of the store get lost for {plan.bad_line_s:g} s, of another product.")
-        (folder / "line").mkdir()
-        _add(proof, on_a_bad_line(folder / "line", seconds=plan.bad_line_s), say)
+    for name, told, scene in scenes(plan):
+        if monotonic() - began > plan.within_s * FOR_SCENES:
+            say(f"The time is up; left out: {told}")
+            continue
+        say(told)
+        (folder / name).mkdir()
+        _add(proof, scene(folder / name), say)
     if plan.cuts:
         say(f"The append-only file is cut at {plan.cuts} places.")
         for cut in cuts(product.data_dir, history, places=plan.cuts, folder=folder):
@@ -183,19 +198,33 @@ def prove(plan: Plan, *, say: Say, folder: Path, todo: Sequence[Fault] | None = 
     return proof
 
 
-def _add(proof: Proof, bad: Bad, say: Say) -> None:
-    """Count what came of a bad line with the rest."""
-    span = [(bad.struck.began, bad.struck.back)]
-    for name, sentences in check(bad.history).found.items():
+Scene = Callable[[Path], Apart]
+
+
+def scenes(plan: Plan) -> Iterator[tuple[str, str, Scene]]:
+    """The faults that each want a product of their own: a name, a sentence, and what carries it out."""
+    if plan.bad_line_s:
+        told = f"Answers of the store get lost for {plan.bad_line_s:g} s, of another product."
+        yield "line", told, partial(on_a_bad_line, seconds=plan.bad_line_s)
+    if plan.slow_disk_s and can_be_slow():
+        told = f"The disk of a store takes its time, for {plan.slow_disk_s:g} s each."
+        yield "disk", told, partial(on_a_slow_disk, seconds=plan.slow_disk_s)
+
+
+def _add(proof: Proof, apart: Apart, say: Say) -> None:
+    """Count what came of a scene with the rest."""
+    spans = [(each.began, each.back) for each in apart.struck]
+    for name, sentences in check(apart.history).found.items():
         proof.verdict.found[name] += sentences
-    proof.struck.append(bad.struck)
-    proof.operations += Counter(each.outcome for each in bad.history.operations)
-    proof.in_flight += in_flight(bad.history.operations, span)
-    proof.messages += sum(len(remains.messages) for remains in bad.history.remains.values())
-    proof.surprises += bad.load.scene.surprises
-    proof.late += bad.load.scene.late
-    proof.left_open = max(0, bad.files_after - round(bad.files_before * MAY_GROW) - MAY_BE_MADE)
-    say(f"  {_told(bad.struck)}; {bad.files_before} open files before, {bad.files_after} after")
+    proof.struck += apart.struck
+    proof.wrong += apart.wrong
+    proof.operations += Counter(each.outcome for each in apart.history.operations)
+    proof.in_flight += in_flight(apart.history.operations, spans)
+    proof.messages += sum(len(remains.messages) for remains in apart.history.remains.values())
+    proof.surprises += apart.load.scene.surprises
+    proof.late += apart.load.scene.late
+    for each in apart.struck:
+        say(f"  {_told(each)}")
 
 
 def _say_cut(cut: Cut, say: Say) -> None:

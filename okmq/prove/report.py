@@ -163,6 +163,12 @@ PROMISES: tuple[Promise, ...] = (
         figure=_noted("maxmemory"),
     ),
     Promise(
+        sentence="A disk that takes up to 1.5 s for every flush costs nothing but time: publishes, reads and groups "
+        "go on, and it is as before within seconds of its end",
+        test="tests/okmq/prove/test_slow_disk.py::test_a_slow_disk_loses_nothing_and_every_call_ends",
+        figure=_noted("every flush"),
+    ),
+    Promise(
         sentence="Everything archived is in the history once, also when Spark is killed",
         test="tests/spark/test_archive.py::test_a_killed_driver_loses_and_doubles_nothing",
     ),

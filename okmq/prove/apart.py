@@ -1,0 +1,38 @@
+"""What came of a product of its own, on which the load was put for one kind of fault."""
+
+import contextlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from okmq.instance import Instance
+from okmq.prove.faults import Struck
+from okmq.prove.history import History
+from okmq.prove.load import Load
+
+MAY_GROW, MAY_BE_MADE = 1.05, 8
+"""Open files afterwards against before; a connection or two may just be made again."""
+
+
+@dataclass(kw_only=True)
+class Apart:
+    """The faults of one scene, and every sentence on what was wrong beside what the history tells."""
+
+    load: Load
+    struck: list[Struck] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def history(self) -> History:
+        return self.load.scene.history
+
+    def left_open(self, before: int, after: int, *, what: str) -> None:
+        """Note it where more files and connections are open than may be."""
+        if after > before * MAY_GROW + MAY_BE_MADE:
+            self.wrong.append(f"{what}: {before} files and connections were open before, {after} after")
+
+
+def open_files(product: Instance) -> int:
+    """How many files and connections the web processes have open; 0 where that cannot be seen."""
+    with contextlib.suppress(OSError):
+        return sum(len(list(Path(f"/proc/{product.pid(name)}/fd").iterdir())) for name in ("web-1", "web-2"))
+    return 0
