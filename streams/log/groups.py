@@ -37,6 +37,8 @@ __all__ = [
 ]
 
 ORDER_SLICE = 500
+CHANGES_TURNS = 2
+"""What a fetch says where the group is on its way to taking turns, or from it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,17 +122,17 @@ def group_publish(stream_id: str, name: str, settings: Settings, *, delivered: i
             break
         yield from trim.expire(stream_id)
     if told == 2:
-        yield from _put_in_order(stream_id, name)
+        yield from _change_turns(stream_id, name)
     if told != 1 and settings.filter_keys:
         yield from _leave_out(stream_id, name)
     return bool(told == 1)
 
 
-def _put_in_order(stream_id: str, name: str) -> Op[None]:
-    """Let a group take turns by key from now on, beginning with what it has in flight and what came back to it."""
-    following = [0, 1]
+def _change_turns(stream_id: str, name: str) -> Op[None]:
+    """Finish what began when a group was to take turns by key, or none any more; others may be at it, too."""
+    following = [0, 0, 1]
     while following:
-        following = yield group_script("order_adopt", stream_id, name, [*following, ORDER_SLICE])
+        following = yield group_script("order_change", stream_id, name, [*following, ORDER_SLICE])
 
 
 def _leave_out(stream_id: str, name: str) -> Op[None]:
@@ -181,6 +183,9 @@ def fetch(
         found, left, due_in_ms, again, now_in, has_filter, is_unswept, range_, read = yield group_script(
             "fetch", stream_id, name, args
         )
+        if again == CHANGES_TURNS:
+            yield from _change_turns(stream_id, name)
+            continue
         new = [Delivery(entry, count, lease.decode()) for entry, count, lease in found]
         if range_:
             read = read or (yield ("XRANGE", keys.log(stream_id), *range_[:2]))

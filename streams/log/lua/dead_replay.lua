@@ -38,7 +38,7 @@ for n = 2, #ARGV do
       if redis.call('ZADD', pending, 'NX', offset, offset) == 1 then
         -- Ordered by key, it waits behind what its key has out and what waits already.
         local key, first = cmsgpack.unpack(letter).key, true
-        if key and group.ordered == 1 and group.ack ~= 'none' then
+        if key and group.ordered == TURNS.on and group.ack ~= 'none' then
           first = order_rejoin(turns, offset, key)
         end
         if first then redis.call('ZADD', due, 0, offset) end

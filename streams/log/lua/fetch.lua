@@ -25,7 +25,7 @@
 -- ARGV[6] steady: the store's steady clock in ms, which due times follow
 -- ARGV[7] due_by: what was due by then comes again; the steady clock when the fetch began, so that nothing comes twice in it
 -- returns: {[entry, deliveries, lease] ...}, undelivered left behind, ms until something comes again or -1,
---   1 to call again, generation, 1 when the group has a filter (what is left has other keys among it),
+--   1 to call again and 2 to do so after order_change, generation, 1 when the group has a filter (what is left has other keys among it),
 --   1 when messages went that are among what is left, {first, last, sequence of the first} of new messages taken as a
 --   whole, their entries or nothing when the caller reads them by itself
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
@@ -45,6 +45,7 @@ local group = group_load(group_key, members)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 local generation = string.format('%.0f', group.generation)
 if opened_in and opened_in ~= group.generation then return {{}, 0, -1, 0, generation, 0, 0, {}, {}} end
+if group.ordered == TURNS.lining_up or group.ordered == TURNS.letting_go then return {{}, 0, -1, 2, generation, 0, 0, {}, {}} end
 fetch.state, fetch.group, fetch.now = state, group, state_now(state)
 floor_settle(log, gone, meta, state)
 local paused, again = group.paused_until < 0 or group.paused_until > fetch.now, false
@@ -57,7 +58,7 @@ fetch.has_expiry = ripe ~= nil
 if not paused then
   fetch.pending_count = group_out(group, fetch.pending)
   -- What went frees its place, and the turn of its key.
-  if group.ordered == 1 or fetch.pending_count + fetch.limit > group.max_ack_pending then
+  if group.ordered == TURNS.on or fetch.pending_count + fetch.limit > group.max_ack_pending then
     again = not out_sweep(fetch, state, group, fetch.steady)
     fetch.pending_count = group_out(group, fetch.pending)
   end

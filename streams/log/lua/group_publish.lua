@@ -18,8 +18,8 @@
 -- ARGV[4] steady: the store's steady clock in ms
 -- ARGV[5] settings: packed (see streams.log.group_meta)
 -- ARGV[6] ordered: 1 when messages of one key go out one at a time, else 0
--- returns: 1 when the group is new, 2 when what is in flight must be put in order (order_adopt), 3 to call again once
---   what is over has expired, else 0
+-- returns: 1 when the group is new, 2 when it is to take turns from now on, or none any more (order_change), 3 to call
+--   again once what is over has expired, else 0
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
 -- include: state, gone, floor, members, group, runs, losses, earlier
@@ -55,9 +55,9 @@ losses_begin(keys, state, group, held)
 if held and table.concat(held.filter, '\n') ~= table.concat(group.filter, '\n') then redis.call('UNLINK', counted) end
 -- With another limit others of those in flight may have been delivered too often.
 group.retired_ms = -1
--- 2 lets what waits for its key go out in order, and lines up nothing new.
-if held and before ~= ordered and (before ~= 2 or ordered == 1) then group.ordered = 2 end
+if held and ordered == 1 and before ~= TURNS.on then group.ordered = TURNS.lining_up end
+if held and ordered == 0 and before ~= TURNS.off and before ~= TURNS.loose then group.ordered = TURNS.letting_go end
 group_save(group_key, group)
 if not held then return 1 end
 redis.call('PUBLISH', wake, 'group')
-return before ~= 1 and ordered == 1 and 2 or 0
+return (group.ordered == TURNS.lining_up or group.ordered == TURNS.letting_go) and 2 or 0

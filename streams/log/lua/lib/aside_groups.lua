@@ -5,7 +5,7 @@
 -- reader.after: of each key the last one that got its place back; set to what it is afterwards.
 local function aside_park(reader, group, entries)
   local order, ready, parked = nil, {}, {}
-  if group.ordered == 1 and group.ack ~= 'none' then
+  if group_in_turns(group) and group.ack ~= 'none' then
     local keys = {}
     for _, entry in ipairs(entries) do if entry[2][7] == 'k' then keys[#keys + 1] = entry[2][8] end end
     order = order_open(reader.turns, keys)
@@ -25,9 +25,8 @@ local function aside_park(reader, group, entries)
   end
   if order then order_write(order) end
   if #parked > 0 then redis.call('ZADD', reader.parked, unpack(parked)) end
-  if #ready > 0 then redis.call('ZADD', reader.ready, unpack(ready)) end
-  -- Not by key, but what is parked is to be handed out.
-  if group.ordered == 0 then group.ordered = 2 end
+  if group_in_turns(group) and #ready > 0 then redis.call('ZADD', reader.ready, unpack(ready)) end
+  if group.ordered == TURNS.off then group.ordered = TURNS.loose end
 end
 
 -- What was out when it went, and was not answered since, comes again.
@@ -36,7 +35,7 @@ local function aside_again(reader, group, offset, key)
   redis.call('ZREM', reader.shelved, offset)
   local held = lease_read(reader.leases, offset)
   if held.sequence ~= '0' then members_tell(group, held.consumer, 1, held.at_ms) end
-  local first = not (key and group.ordered == 1) or order_return(reader, offset, key)
+  local first = not (key and group_in_turns(group)) or order_return(reader, offset, key)
   group_look_again(group, 0)
   if first then redis.call('ZADD', reader.due, 'NX', 0, offset) else redis.call('ZREM', reader.due, offset) end
 end

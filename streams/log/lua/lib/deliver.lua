@@ -89,7 +89,7 @@ local function deliver_due(fetch)
   local group, retired, given, shelved, all_fit = fetch.group, {}, {}, {}, true
   local found = redis.call('ZRANGEBYSCORE', fetch.due, '-inf', fetch.due_by, 'LIMIT', 0, DELIVER_SCAN)
   local ripe, has_more = runs_open_due(fetch, group, found, DELIVER_DUE)
-  local in_turn = group.ordered == 1 and group.ack ~= 'none'
+  local in_turn = group.ordered == TURNS.on and group.ack ~= 'none'
   for _, offset in ipairs(ripe) do
     local held = lease_read(fetch.leases, offset)
     local entry = group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
@@ -133,15 +133,16 @@ local function deliver_due(fetch)
   return all_fit and (has_more or #found == DELIVER_SCAN), not all_fit
 end
 
--- What waited for its key. Of a list whose messages have gone a bounded part is passed over. Returns whether more is left,
--- and whether one of them does not fit.
+-- What waited for its key, or came back after the group had passed it. Of a list whose messages have gone a bounded part
+-- is passed over. Returns whether more is left, and whether one of them does not fit.
 local function deliver_ready(fetch)
   local group, steps = fetch.group, 0
+  local source = group.ordered == TURNS.on and fetch.ready or fetch.parked
   while steps < DELIVER_SCAN do
     if #fetch.out >= fetch.limit then return false end
     -- A replayed dead letter is pending already: it goes out also where there is no room for more.
     local room = deliver_room(fetch)
-    local offsets = redis.call('ZRANGE', fetch.ready, 0, (room > 0 and math.min(room, DELIVER_SCAN) or DELIVER_SCAN) - 1)
+    local offsets = redis.call('ZRANGE', source, 0, (room > 0 and math.min(room, DELIVER_SCAN) or DELIVER_SCAN) - 1)
     if #offsets == 0 then return false end
     steps = steps + #offsets
     local waiting, left, passed, full = redis.call('ZMSCORE', fetch.parked, unpack(offsets)), {}, {}, false
@@ -149,7 +150,7 @@ local function deliver_ready(fetch)
       local held = lease_read(fetch.leases, offset)
       if held or room > 0 then
         -- One that is out already comes again when it is due; one that was answered before its turn is passed over.
-        local is_out = held and redis.call('ZSCORE', fetch.due, offset)
+        local is_out = held and redis.call('ZSCORE', fetch.due, offset) and redis.call('ZSCORE', fetch.pending, offset)
         local entry = not is_out and (waiting[n] or held)
           and group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
         -- A filter that came while it waited.
@@ -224,7 +225,7 @@ end
 -- What was never out. Returns true when there may be more to look at.
 local function deliver_new(fetch)
   local group, state, room = fetch.group, fetch.state, deliver_room(fetch)
-  local in_turn = group.ordered == 1 and group.ack ~= 'none'
+  local in_turn = group.ordered == TURNS.on and group.ack ~= 'none'
   if in_turn and redis.call('ZCARD', fetch.parked) >= ORDER_AHEAD then return false end
   if room <= 0 or group.delivered >= state.last then return false end
   local most = (in_turn or #group.filter > 0) and DELIVER_SCAN or room

@@ -6,6 +6,14 @@
 -- (offset -> "<deliveries>:<sequence>:<delivered ms>:<consumer>"), beside what was taken as a whole (see runs.lua).
 -- What went before it was delivered: see losses.lua.
 
+-- How messages of a key go out, as group.ordered says. on: in turns (see order.lua). lining_up and letting_go: on the way
+-- there and back, which order_change goes on with a slice at a time; whoever fetches does so first. loose: without turns, and
+-- something waits that the group has passed already.
+local TURNS = {off = 0, on = 1, letting_go = 2, lining_up = 3, loose = 4}
+
+-- Whether what comes back now gets a place in the list of its key.
+local function group_in_turns(group) return group.ordered == TURNS.on or group.ordered == TURNS.lining_up end
+
 -- Returns nil when there is no such group. members: the key of who has what; who changes that gives it.
 local function group_load(key, members)
   local packed = redis.call('HMGET', key, 'settings', 'counters')

@@ -37,18 +37,24 @@ local function order_next(order, offset)
   return string.match(order.nodes[offset] or redis.call('HGET', order.turns, offset) or '', '^%d*') or ''
 end
 
--- Puts one that was never out, and lost its place when its turn was given on, before what waits for its key and came
--- later; behind what the key has out. Offsets ascend. order.after: of each key the offset that the last one was put in as,
--- where the next one's place is looked for. True when it may go out; who got the turn and did not go out gives it back.
-local function order_restore(order, reader, offset, key)
+-- Gives one that has no place in the list of its key one there: behind what the key has out, before what waits and came
+-- later; one that is out itself before all that waits. Offsets ascend. order.after: of each key the offset that the last one
+-- was put in as, where the next one's place is looked for. True when it is the first; who got the turn and did not go out
+-- gives it back.
+local function order_restore(order, reader, offset, key, is_out)
   local list, before = order.ends[key], order.after[key]
-  if not list then
+  if not list or (is_out and redis.call('ZSCORE', reader.pending, list.tail)) then
     order.after[key] = offset
     return order_join(order, offset, key)
   end
   if before and not (order.nodes[before] or redis.call('HEXISTS', order.turns, before) == 1) then before = nil end
   local behind = before and order_next(order, before) or list.head
-  while behind ~= '' and (tonumber(behind) < tonumber(offset) or redis.call('ZSCORE', reader.pending, behind)) do
+  -- What waits, or would if it came back, stands behind what is out, was out when it went, or is to be passed over.
+  local function precedes(other)
+    return (not is_out and tonumber(other) < tonumber(offset))
+      or not (redis.call('ZSCORE', reader.parked, other) or redis.call('ZSCORE', reader.aside, other))
+  end
+  while behind ~= '' and precedes(behind) do
     before, behind = behind, order_next(order, behind)
   end
   order.nodes[offset], order.after[key] = behind .. ':' .. key, offset
