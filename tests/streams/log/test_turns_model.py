@@ -47,7 +47,9 @@ class Model:
             keyed = [self.key[each] for each in got if self.key[each]]
             assert len(set(keyed)) == len(keyed)
             for each in new:
-                same = {other for other in self.visible if self.key[each] and self.key[other] == self.key[each]}
+                same = {
+                    other for other in self.visible if self.key[each] and self.key[other] == self.key[each]
+                }
                 assert not same & self.out
                 assert each == min(same & self.waiting, default=each)
         self.waiting -= set(got)

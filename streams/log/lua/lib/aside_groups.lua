@@ -5,6 +5,11 @@
 -- reader.after: of each key the last one that got its place back; set to what it is afterwards.
 local function aside_park(reader, group, entries)
   local order, ready, parked = nil, {}, {}
+  for n, entry in ipairs(entries) do
+    local offset = string.match(entry[1], '^(%d+)')
+    parked[2 * n - 1], parked[2 * n] = offset, offset
+  end
+  if #parked > 0 then redis.call('ZADD', reader.parked, unpack(parked)) end
   if group_in_turns(group) and group.ack ~= 'none' then
     local keys = {}
     for _, entry in ipairs(entries) do if entry[2][7] == 'k' then keys[#keys + 1] = entry[2][8] end end
@@ -20,11 +25,9 @@ local function aside_park(reader, group, entries)
       local stayed = redis.call('HEXISTS', reader.turns, offset) == 1
       if stayed then comes = order.ends[key].head == offset else comes = order_restore(order, reader, offset, key) end
     end
-    parked[#parked + 1], parked[#parked + 2] = offset, offset
     if comes then ready[#ready + 1], ready[#ready + 2] = offset, offset end
   end
   if order then order_write(order) end
-  if #parked > 0 then redis.call('ZADD', reader.parked, unpack(parked)) end
   if group_in_turns(group) and #ready > 0 then redis.call('ZADD', reader.ready, unpack(ready)) end
   if group.ordered == TURNS.off then group.ordered = TURNS.loose end
 end
