@@ -17,6 +17,7 @@ from okmq.prove.faults import Fault, Struck, Target
 from okmq.prove.flushes import can_be_slow
 from okmq.prove.full import memory_used_up
 from okmq.prove.history import History, in_flight
+from okmq.prove.jumps import JUMPS_S, faked_clock, on_a_clock_that_is_set
 from okmq.prove.load import Load
 from okmq.prove.lossy import on_a_bad_line
 from okmq.prove.slow_disk import on_a_slow_disk
@@ -36,7 +37,7 @@ class Plan:
     """How often each fault strikes; ``cuts``: at how many places the append-only file is cut.
 
     ``bad_line_s``: how long the store's answers get lost on their way; ``slow_disk_s``: for how long its flushes are
-    slow, each time.
+    slow, each time; ``jumps``: how often the store's clock is set hours and days forth and back.
     ``within_s``: on a machine that is too slow for all of it, what is left out so that the whole takes no longer.
     """
 
@@ -50,6 +51,7 @@ class Plan:
     cuts: int
     bad_line_s: float = 0.0
     slow_disk_s: float = 0.0
+    jumps: int = 0
     within_s: float = float("inf")
 
     def faults(self) -> list[Fault]:
@@ -90,6 +92,7 @@ QUICK = Plan(
     cuts=24,
     bad_line_s=10,
     slow_disk_s=5,
+    jumps=1,
     within_s=460,
 )
 FULL = Plan(
@@ -103,6 +106,7 @@ FULL = Plan(
     cuts=300,
     bad_line_s=600,
     slow_disk_s=120,
+    jumps=4,
 )
 
 
@@ -209,6 +213,9 @@ def scenes(plan: Plan) -> Iterator[tuple[str, str, Scene]]:
     if plan.slow_disk_s and can_be_slow():
         told = f"The disk of a store takes its time, for {plan.slow_disk_s:g} s each."
         yield "disk", told, partial(on_a_slow_disk, seconds=plan.slow_disk_s)
+    if plan.jumps and (library := faked_clock()):
+        told = f"The clock of a store is set {len(JUMPS_S) * plan.jumps} times."
+        yield "clock", told, partial(on_a_clock_that_is_set, library=library, jumps_s=JUMPS_S * plan.jumps)
 
 
 def _add(proof: Proof, apart: Apart, say: Say) -> None:

@@ -44,6 +44,11 @@ def _noted(word: str) -> Callable[[Proof], str]:
     return lambda proof: "; ".join(each.note for each in proof.struck if each.note and word in each.name)
 
 
+def _jumps(proof: Proof) -> str:
+    times = sum("clock" in each.name for each in proof.struck)
+    return f"set {times} times under load, by up to two days" if times else ""
+
+
 RUN = "tests/okmq/prove/test_proving.py::test_a_proof_under_kills_finds_nothing"
 
 PROMISES: tuple[Promise, ...] = (
@@ -155,6 +160,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         sentence="A jump of the server's clock brings nothing back early and holds nothing up",
         test="tests/streams/log/test_clock.py::test_a_jump_brings_nothing_back_early_and_holds_nothing_up",
+        figure=_jumps,
     ),
     Promise(
         sentence="A full store refuses with a reason; reads, acknowledgements, deletes and purges go on",
