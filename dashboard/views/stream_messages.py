@@ -1,5 +1,8 @@
 """Looking into a stream. Looking moves nothing: no group, no committed offset."""
 
+import re
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
@@ -14,6 +17,11 @@ from dashboard.views.stream_page import stream_context
 from dashboard.windows import FIRST_SLICE_S, Window, window_of
 from streams import selectors
 from streams.access import Caller, stream_for
+from streams.log.errors import MessageNotFound
+from streams.models import Stream
+
+MOST_OPEN = 10
+OFFSET = re.compile(r"[1-9][0-9]{0,14}")
 
 
 @require_GET
@@ -33,11 +41,26 @@ def browse(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
             "form": form,
             "window": window,
             "start": form.cleaned_data.get("start", "newest"),
+            **opened_of(context["stream"], request, window),
             "timeline": timeline_of(context["row"], form),
         }
         answer = render(request, "dashboard/stream/messages.html", context, status=200 if valid else 422)
     answer["Vary"] = "HX-Request"
     return answer
+
+
+def opened_of(stream: Stream, request: HttpRequest, window: Window) -> dict[str, Any]:
+    """What the address says is open (``open``, an offset, several times): among the rows, apart, or gone."""
+    asked = [int(text) for text in request.GET.getlist("open") if OFFSET.fullmatch(text)][:MOST_OPEN]
+    shown = {row.message.offset for row in window.rows}
+    apart, missing = [], []
+    for offset in dict.fromkeys(asked):
+        if offset not in shown:
+            try:
+                apart.append(MessageRow(selectors.message_at(stream, offset)))
+            except MessageNotFound:
+                missing.append(offset)
+    return {"opened": [offset for offset in asked if offset in shown], "apart": apart, "missing": missing}
 
 
 def timeline_of(row: StreamRow, form: BrowseForm) -> Timeline | None:

@@ -249,3 +249,26 @@ def test_a_body_is_downloaded_byte_for_byte(viewer: Client, make_stream: MakeStr
     answer = viewer.get("/streams/orders/messages/1/raw/?download")
     assert answer.content == b'{"n":  1.0}'
     assert answer["Content-Disposition"] == 'attachment; filename="orders-1.json"'
+
+
+def test_what_the_address_says_is_open_is_open(viewer: Client, orders: Stream) -> None:
+    page = viewer.get("/streams/orders/?open=119&open=119&open=soon&open=0").content.decode()
+    assert page.count('data-row aria-expanded="true"') == 1
+    assert page.count('<div class="detail">') == 1
+    assert "order-119" in page
+
+
+def test_what_is_open_stays_in_sight_when_newer_ones_have_pushed_it_off_the_page(
+    viewer: Client, orders: Stream
+) -> None:
+    answer = viewer.get("/streams/orders/?open=3")
+    assert [row.message.offset for row in answer.context["apart"]] == [3]
+    assert "open, and not among those below" in answer.content.decode()
+    older = 'href="?before='
+    assert older in answer.content.decode(), "a link to another page closes it"
+
+
+def test_what_was_open_and_is_gone_is_said(viewer: Client, orders: Stream) -> None:
+    store.log().run(trim.delete(orders.stream_id, [3]))
+    page = viewer.get("/streams/orders/?open=3").content.decode()
+    assert "Message 3, which was open here, is not in the stream any more." in page

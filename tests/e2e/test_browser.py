@@ -174,3 +174,15 @@ def test_streams_are_found_by_label(page: Page, api: httpx.Client, unique: str) 
     page.get_by_label("Label", exact=True).fill(f"made-by:{unique}-b")
     expect(page.locator("[data-row]")).to_have_text([f"{unique}-b"])
     expect(page).to_have_url(f"/streams/?label=made-by%3A{unique}-b")
+
+
+def test_what_is_open_is_in_the_address_and_comes_back(page: Page, filled: str) -> None:
+    page.goto(f"/streams/{filled}/?start=oldest")
+    page.locator("[data-open]").nth(2).click()
+    expect(page.locator(".detail")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"\?start=oldest&open=3$"))
+    page.reload()
+    expect(page.locator("tr.detail-row .detail")).to_have_count(1)
+    page.locator("[data-open]").nth(2).click()
+    expect(page.locator(".detail")).to_have_count(0)
+    expect(page).to_have_url(re.compile(r"\?start=oldest$"))

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { spanAddress } from "../../dashboard/static/js/brush.js";
+import { withOpen } from "../../dashboard/static/js/messages.js";
 import { tailWord } from "../../dashboard/static/js/tail.js";
 
 const early = { from: "2026-11-21T07:00:00.000Z", until: "2026-11-21T07:01:00.000Z" };
@@ -21,4 +22,12 @@ test("a tail says whether it moves, waits, or has stopped", () => {
   assert.equal(tailWord({ state: "paused", shown: 3, waiting: 0 }), "Paused");
   assert.equal(tailWord({ state: "paused", shown: 3, waiting: 1234 }), "Paused, up to 1,234 wait");
   assert.equal(tailWord({ state: "stopped", shown: 500, waiting: 9 }), "Stopped, 500 rows kept");
+});
+
+test("which messages are open stands in the address, beside what else is there", () => {
+  assert.equal(withOpen("", "12", true), "?open=12");
+  assert.equal(withOpen("?key=a.*&open=12", "15", true), "?key=a.*&open=12&open=15");
+  assert.equal(withOpen("?open=12&open=15", "12", true), "?open=15&open=12");
+  assert.equal(withOpen("?key=a.*&open=12", "12", false), "?key=a.*");
+  assert.equal(withOpen("?open=12", "12", false), "");
 });

@@ -1,4 +1,19 @@
-// Message rows open in place: the link's own page is put under the row, and taken away again.
+// Message rows open in place: the link's own page is put under the row, and taken away again. Which are open stands in
+// the address (?open=12&open=15), where the table says so: a reload or a link shows the same.
+
+/** The query string with a message opened or closed. */
+export function withOpen(search, offset, isOpen) {
+  const query = new URLSearchParams(search);
+  const others = query.getAll("open").filter((each) => each !== offset);
+  query.delete("open");
+  for (const each of isOpen ? [...others, offset] : others) query.append("open", each);
+  return query.size ? `?${query}` : "";
+}
+
+function note(row, isOpen) {
+  if (!row.closest("[data-opens]")) return;
+  history.replaceState(history.state, "", location.pathname + withOpen(location.search, row.dataset.offset, isOpen) + location.hash);
+}
 
 export function startMessages(root) {
   root.addEventListener("click", async (event) => {
@@ -10,6 +25,7 @@ export function startMessages(root) {
     opener.setAttribute("aria-expanded", String(!open));
     if (open) {
       row.nextElementSibling.remove();
+      note(row, false);
       return;
     }
     const answer = await fetch(opener.href, { headers: { "HX-Request": "true" } });
@@ -24,6 +40,7 @@ export function startMessages(root) {
     cell.innerHTML = await answer.text(); // made and escaped by our own server, as on its own page
     detail.append(cell);
     row.after(detail);
+    note(row, true);
     root.dispatchEvent(new CustomEvent("okmq:shown"));
   });
 }
