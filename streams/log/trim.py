@@ -88,8 +88,8 @@ def drop(stream_id: str, *, hold_ms: int | None = None, until_s: float = math.in
     """Physically remove what is invisible: what was purged and what the history has at once, the rest after a wait.
 
     Args:
-        hold_ms: how long the history of an archived stream is waited for, counted from when something first waits; None
-            is ``HOLD_FOR_HISTORY_MS``.
+        hold_ms: how long a message waits for the history at most, counted from when it has to; None is
+            ``HOLD_FOR_HISTORY_MS``. It waits for eleven twelfths of that at least.
         until_s: as of ``expire_some``.
     """
     yield from spent.retire_before_removal(stream_id)

@@ -46,10 +46,13 @@ class Tended:
 OnMissed = Callable[[str, int], Awaitable[None]]
 
 
-async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed) -> Tended:
+async def tend(
+    log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed, hold_ms: int | None = None
+) -> Tended:
     """Apply limits and expiry to streams and remove what is hidden.
 
     Args:
+        hold_ms: as of ``trim.drop``.
         on_missed: told the stream and the number of messages that went before the history had them.
     """
     tended, until_s = Tended(), time.monotonic() + TURN_S
@@ -60,7 +63,7 @@ async def tend(log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed)
             pushed_out, all_seen = await _keep_newest_of_keys(log, stream_id, until_s=until_s)
             let_go, all_done = await log.run(trim.release(stream_id, pages=PAGES_A_TURN))
             await log.run(removals.end(stream_id))
-            dropped = await _drop(log, stream_id, until_s=until_s)
+            dropped = await _drop(log, stream_id, hold_ms=hold_ms, until_s=until_s)
         except StreamNotFound:
             continue
         except StreamLost:
@@ -104,11 +107,11 @@ async def _keep_newest_of_keys(log: AsyncLog, stream_id: str, *, until_s: float)
     return total, is_done
 
 
-async def _drop(log: AsyncLog, stream_id: str, *, until_s: float) -> trim.Dropped:
+async def _drop(log: AsyncLog, stream_id: str, *, hold_ms: int | None, until_s: float) -> trim.Dropped:
     removed = missed = 0
     while True:
         began = time.monotonic()
-        some = await log.run(trim.drop(stream_id, until_s=began))
+        some = await log.run(trim.drop(stream_id, hold_ms=hold_ms, until_s=began))
         removed, missed = removed + some.entries, missed + some.missed
         if some.is_done or time.monotonic() >= until_s:
             return trim.Dropped(removed, missed, is_done=some.is_done)

@@ -57,6 +57,7 @@ class Worker:
         processes_file: what the supervisor writes; restarts in it become events.
         on_samples, on_processes: told what the live pages show.
         on_groups: told the ids of streams whose groups may stand differently.
+        hold_ms: how long what retention removed waits for the history at most; None is an hour.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Worker:
         on_samples: OnSamples,
         on_groups: OnGroups,
         on_processes: OnProcesses,
+        hold_ms: int | None = None,
     ) -> None:
         self._log = AsyncLog(url, memory_url=memory_url, keeps_clock=True)
         self._has_memory, self._memory_answers = memory_url is not None, True
@@ -77,7 +79,7 @@ class Worker:
         self._processes_file = processes_file
         self._on_samples, self._on_groups, self._on_processes = on_samples, on_groups, on_processes
         self._sampler = sampling.Sampler(self._log)
-        self._round = retention.Round()
+        self._round, self._hold_ms = retention.Round(), hold_ms
         self._unfinished: set[str] = set()
         self._removals = removals.Removals()
         self._watch = watching.Watch(self._log)
@@ -140,7 +142,7 @@ class Worker:
         turn = set(self._round.next(list(registered)))
         turn |= {sample.stream_id for sample in samples if sample.is_to_tend} | self._unfinished
         tended = sorted(each for each in turn if answers or not keys.in_memory(each))
-        done = await retention.tend(self._log, tended, on_missed=self._missed)
+        done = await retention.tend(self._log, tended, on_missed=self._missed, hold_ms=self._hold_ms)
         self._unfinished = done.unfinished
         if done.is_one_lost:
             # One was made while its server did not answer: the next tick begins it.

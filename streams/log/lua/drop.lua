@@ -14,7 +14,7 @@
 -- returns: entries removed, 1 when done or -1 when groups must count first, entries removed that the history did not get in time
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
--- include: state, gone, floor, removal, budget, drop
+-- include: state, gone, floor, removal, budget, drop, wait
 local meta = KEYS[2]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7], expiry = KEYS[9]}
 local aside, hold_ms, counted, budget = KEYS[8], tonumber(ARGV[1]), tonumber(ARGV[2]), budget_begin()
@@ -30,16 +30,9 @@ local last_hidden = state.hidden == 1 and tonumber(redis.call('ZREVRANGE', strea
 -- What the history has or need not have lies below free, and stop is where this call must end.
 local free, stop = math.max(state.archived, state.purged) + 1, state.last + 1
 if state.archive == 1 and ((from < edge and free < edge) or free <= last_hidden) then
-  -- The clock of the wait starts when something has to wait, and anew when all that waited is gone.
-  local now = state_now(state)
-  if state.held_since == 0 then
-    state.held_since = now
-    stop = free
-  elseif now - state.held_since < hold_ms then
-    stop = free
-  end
+  stop = wait_over(meta, state, free, math.max(edge, last_hidden + 1), hold_ms)
 else
-  state.held_since = 0
+  wait_end(meta, state)
 end
 local unseen_from = state.archive == 1 and free or stop
 local removed, missed, done = drop_below(stream, state, from, math.min(stop, below), unseen_from, budget)

@@ -11,7 +11,7 @@ from streams.log.groups import Settings
 from streams.log.read import after_committed
 from tests.streams.log.conftest import MakeStream, Publish
 from tests.streams.log.messages import browse, fill, message, offsets
-from tests.waiting import until
+from tests.waiting import Stopwatch, until
 
 
 def test_a_purge_of_everything_keeps_the_next_offset(log: Log, stream: str) -> None:
@@ -201,6 +201,45 @@ def test_what_a_limit_hides_is_kept_for_the_history_until_it_has_it(
     assert log.run(trim.drop(stream)).entries == 2
     assert offsets(log, stream) == [5]
     assert log.run(trim.drop(stream, hold_ms=0)) == trim.Dropped(entries=2, missed=2)
+
+
+def test_a_history_that_keeps_up_misses_nothing_of_a_stream_in_which_something_always_waits(
+    log: Log, make_stream: MakeStream
+) -> None:
+    stream, watch, last = make_stream(max_messages=1, archive=True), Stopwatch(), 0
+    while watch.elapsed_s < 1:
+        last = fill(log, stream, 5, first=last + 1)[-1].offset
+        assert log.run(trim.drop(stream, hold_ms=300)).missed == 0
+        log.run(config.archived_set(stream, last - 1))
+
+
+def test_of_what_waits_for_the_history_only_what_has_waited_for_long_goes(
+    log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream(max_messages=1, archive=True)
+    fill(log, stream, 5)
+    assert log.run(trim.drop(stream, hold_ms=2000)).entries == 0
+    since_ms = server_ms(log)
+    until(lambda: server_ms(log) - since_ms >= 2000)
+    fill(log, stream, 3, first=6)
+    gone = log.run(trim.drop(stream, hold_ms=2000))
+    assert gone == trim.Dropped(entries=4, missed=4)
+
+
+def test_what_waits_between_others_goes_when_it_has_waited(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(max_messages_per_key=1, archive=True)
+    fill(log, stream, 1)
+    log.run(append(stream, [message(n, key="a") for n in range(10, 14)]))
+    assert log.run(trim.drop(stream)).entries == 0
+    assert log.run(trim.drop(stream, hold_ms=0)) == trim.Dropped(entries=3, missed=3)
+    assert offsets(log, stream) == [1, 5]
+    log.run(append(stream, [message(20, key="a")]))
+    assert log.run(trim.drop(stream)).entries == 0, "a wait of its own"
+
+
+def server_ms(log: Log) -> int:
+    seconds, micros = log.client.execute_command("TIME")
+    return int(seconds) * 1000 + int(micros) // 1000
 
 
 def test_what_a_person_purged_is_not_kept_for_the_history(log: Log, make_stream: MakeStream) -> None:
