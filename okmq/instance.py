@@ -55,6 +55,11 @@ class Instance:
         return pid
 
 
+def busy() -> float:
+    """How many processes want each core of the machine, at least 1: everything takes so many times as long."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def free_port() -> int:
     """A port of the loopback that nobody has at this moment."""
     with socket.socket() as probe:
@@ -94,9 +99,9 @@ def wait_for_port(
     """Return when something accepts connections there, and answers a GET of ``path`` with 200 if one is given.
 
     Raises:
-        Broken: it ended, or took longer than a minute.
+        Broken: it ended, or took longer than a minute of a core.
     """
-    deadline, pause = time.monotonic() + READY_WITHIN_S, Event()
+    deadline, pause = time.monotonic() + READY_WITHIN_S * busy(), Event()
     while time.monotonic() < deadline and process.poll() is None:
         try:
             if path is None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from time import monotonic
 
-from okmq.instance import Instance
+from okmq.instance import Instance, busy
 from okmq.prove.callers import Scene
 from okmq.prove.history import Operation, Outcome, Publish
 from streams.log.client import Log
@@ -161,8 +161,8 @@ async def _kill(target: Target, *, name: str, told: str) -> Struck:
         back = await target.wait(
             lambda: target.instance.status(name).state == "running", what=f"{name} works again"
         )
-    load = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-    return Struck(name=told, began=began, back=back, recovery_s=max(0.0, back - started), load=load)
+    recovery_s = max(0.0, back - started)
+    return Struck(name=told, began=began, back=back, recovery_s=recovery_s, load=busy())
 
 
 def _pid(target: Target, name: str) -> int | None:

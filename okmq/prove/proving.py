@@ -12,6 +12,7 @@ from okmq.instance import Instance, instance
 from okmq.prove import faults
 from okmq.prove.apart import Apart
 from okmq.prove.checking import Verdict, check
+from okmq.prove.crowds import Crowd, under_crowds
 from okmq.prove.cuts import Cut, cuts
 from okmq.prove.faults import Fault, Struck, Target
 from okmq.prove.flushes import can_be_slow
@@ -38,6 +39,7 @@ class Plan:
 
     ``bad_line_s``: how long the store's answers get lost on their way; ``slow_disk_s``: for how long its flushes are
     slow, each time; ``jumps``: how often the store's clock is set hours and days forth and back.
+    ``crowd``: who comes back at once.
     ``within_s``: on a machine that is too slow for all of it, what is left out so that the whole takes no longer.
     """
 
@@ -52,6 +54,7 @@ class Plan:
     bad_line_s: float = 0.0
     slow_disk_s: float = 0.0
     jumps: int = 0
+    crowd: Crowd | None = None
     within_s: float = float("inf")
 
     def faults(self) -> list[Fault]:
@@ -93,6 +96,7 @@ QUICK = Plan(
     bad_line_s=10,
     slow_disk_s=5,
     jumps=1,
+    crowd=Crowd(browsers=300, pollers=150, turns=1, resets=500, hangs_s=10),
     within_s=460,
 )
 FULL = Plan(
@@ -107,6 +111,7 @@ FULL = Plan(
     bad_line_s=600,
     slow_disk_s=120,
     jumps=4,
+    crowd=Crowd(browsers=1000, pollers=500, turns=20, resets=2000, hangs_s=60),
 )
 
 
@@ -216,6 +221,9 @@ def scenes(plan: Plan) -> Iterator[tuple[str, str, Scene]]:
     if plan.jumps and (library := faked_clock()):
         told = f"The clock of a store is set {len(JUMPS_S) * plan.jumps} times."
         yield "clock", told, partial(on_a_clock_that_is_set, library=library, jumps_s=JUMPS_S * plan.jumps)
+    if plan.crowd:
+        told = f"{plan.crowd.browsers:,} browsers and {plan.crowd.pollers:,} pollers come at once."
+        yield "crowd", told, partial(under_crowds, crowd=plan.crowd)
 
 
 def _add(proof: Proof, apart: Apart, say: Say) -> None:

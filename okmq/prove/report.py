@@ -49,6 +49,15 @@ def _jumps(proof: Proof) -> str:
     return f"set {times} times under load, by up to two days" if times else ""
 
 
+def _crowd(proof: Proof) -> str:
+    crowds = [each for each in proof.struck if "at once" in each.name]
+    if not crowds:
+        return ""
+    slowest = max(crowds, key=lambda each: (each.back - each.began) / each.load)
+    took_s = slowest.back - slowest.began
+    return f"{slowest.name.removesuffix(' come back at once')} in {took_s:.1f} s at {slowest.load:.1f} processes a core"
+
+
 RUN = "tests/okmq/prove/test_proving.py::test_a_proof_under_kills_finds_nothing"
 
 PROMISES: tuple[Promise, ...] = (
@@ -173,6 +182,13 @@ PROMISES: tuple[Promise, ...] = (
         "go on, and it is as before within seconds of its end",
         test="tests/okmq/prove/test_slow_disk.py::test_a_slow_disk_loses_nothing_and_every_call_ends",
         figure=_noted("every flush"),
+    ),
+    Promise(
+        sentence="A crowd that comes back at once is served within 15 seconds (on a machine that others keep busy as "
+        "much longer), and leaves nothing open; polls that are reset, and a page that reads nothing, hold up nobody "
+        "else",
+        test="tests/okmq/prove/test_crowds.py::test_a_crowd_is_served_and_leaves_nothing_open",
+        figure=_crowd,
     ),
     Promise(
         sentence="Everything archived is in the history once, also when Spark is killed",
