@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from streams.log import entries, group_meta, keys, lag, spent, standing, trim
+from streams.log import entries, group_meta, keys, lag, removals, spent, standing, trim
 from streams.log.answers import Named, ack, give_back, nack, term, working
 from streams.log.client import Op, Script, Steady
 from streams.log.entries import Entry
@@ -37,8 +37,9 @@ __all__ = [
 ]
 
 ORDER_SLICE = 500
-CHANGES_TURNS = 2
-"""What a fetch says where the group is on its way to taking turns, or from it."""
+CHANGES_TURNS, GETS_BACK = 2, 3
+"""What a fetch says where something has to be finished first: the group is on its way to taking turns, or from it;
+or it has yet to get back what it had out of what an undo brings back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +186,9 @@ def fetch(
         )
         if again == CHANGES_TURNS:
             yield from _change_turns(stream_id, name)
+            continue
+        if again == GETS_BACK:
+            yield from removals.give_back_out(stream_id, name)
             continue
         new = [Delivery(entry, count, lease.decode()) for entry, count, lease in found]
         if range_:

@@ -29,7 +29,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         floor, floor_cum: the lowest offset that may be visible, bytes of everything below it.
         committed: the committed offset.
         archived: everything up to it is in the history.
-        purged: everything up to it was taken away by a person.
+        purged: everything up to it, from ``owed`` on, was taken away by a person.
         held_since: since when (unix ms) something invisible is kept for the history, or 0.
         duplicates: publishes refused as already known.
         widest: bytes of the largest message ever appended: body, key and headers.
@@ -47,6 +47,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         ids_before: 0 while nothing is in the bucket that does not take new ids, else 1.
         returns: messages that ever came back to between others.
         keyed: 0 while no message with a key ever came; 1, too, where an older version did not note it.
+        owed: what is stored below it and is not in the history yet was taken by a limit, and waits for the history.
     """
 
     last: int = 0
@@ -78,6 +79,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ids_before: int = 1
     returns: int = 0
     keyed: int = 1
+    owed: int = 0
 
 
 _counters = msgspec.msgpack.Decoder(Counters).decode

@@ -21,6 +21,9 @@ SLICE = 80
 
 DELETE_SLICE = END_SLICE = 30
 
+DONE = 1
+"""What a group is told that has all that an undo brought back."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aside:
@@ -220,19 +223,32 @@ def give_back(stream_id: str) -> Op[None]:
     for field, value in zip(fields[::2], fields[1::2], strict=True):
         kind, _, number = field.decode().partition(":")
         for name, *_ in json.loads(value) if kind == "back" else ():
-            done = 0
-            while not done:
-                done = yield Script(
-                    "give_back_aside",
-                    [
-                        keys.log(stream_id),
-                        keys.meta(stream_id),
-                        keys.gone(stream_id),
-                        keys.removals(stream_id),
-                        *_of_groups(stream_id, [name], *_OF_READER),
-                    ],
-                    [keys.wake(stream_id), number, name, SLICE],
-                )
+            while (yield _give_back(stream_id, number, name)) != DONE:
+                pass
+
+
+def give_back_out(stream_id: str, group: str) -> Op[None]:
+    """Give a group what it had out of what an undo brought back; who fetches from it does so first."""
+    fields = yield ("HKEYS", keys.removals(stream_id))
+    for field in fields:
+        kind, _, number = field.decode().partition(":")
+        if kind == "back":
+            while not (yield _give_back(stream_id, number, group)):
+                pass
+
+
+def _give_back(stream_id: str, number: str, group: str) -> Script:
+    return Script(
+        "give_back_aside",
+        [
+            keys.log(stream_id),
+            keys.meta(stream_id),
+            keys.gone(stream_id),
+            keys.removals(stream_id),
+            *_of_groups(stream_id, [group], *_OF_READER),
+        ],
+        [keys.wake(stream_id), number, group, SLICE],
+    )
 
 
 def end(stream_id: str, number: int = 0) -> Op[int]:

@@ -27,10 +27,15 @@ for number, each in pairs(held) do
 end
 table.sort(over)
 for _, number in ipairs(over) do
-  local offsets, kept_runs = redis.call('ZRANGEBYSCORE', aside, number, number, 'LIMIT', 0, slice), {}
+  local record = held[number]
+  -- Of single messages those that a limit has not reached may still come back.
+  local is_over = number <= wanted or record['until'] <= now or record.upto > 0 or state.kept == 0
+  local found, kept_runs, offsets = redis.call('ZRANGEBYSCORE', aside, number, number, 'LIMIT', 0, slice), {}, {}
   local removal = removal_begin()
-  for _, member in ipairs(offsets) do
+  for _, member in ipairs(found) do
     local offset = tonumber(member)
+    if not is_over and offset >= state.kept then break end
+    offsets[#offsets + 1] = member
     local entry = redis.call('XRANGE', stream.log, offset, offset)[1]
     if entry then
       -- It is gone already and stays so; its run may now become one with its neighbours.
@@ -47,9 +52,14 @@ for _, number in ipairs(over) do
     state_save(meta, state)
     return {ended, 0}
   end
-  state.purged = math.max(state.purged, held[number].upto - 1)
-  aside_forget(removals, number)
-  held[number], ended = nil, ended + 1
+  if #offsets < #found then
+    record.first = tonumber(found[#offsets + 1])
+    redis.call('HSET', removals, number .. ':first', string.format('%.0f', record.first))
+  else
+    floor_purged(state, record.first, record.upto)
+    aside_forget(removals, number)
+    held[number], ended = nil, ended + 1
+  end
 end
 state.kept = aside_lowest(held, state)
 state_save(meta, state)

@@ -28,14 +28,21 @@ local below = math.min(edge, (counted or state.last) + 1)
 local from = first and entry_offset(first) or edge
 local last_hidden = state.hidden == 1 and tonumber(redis.call('ZREVRANGE', stream.hidden, 0, 0)[1] or nil) or 0
 -- What the history has or need not have lies below free, and stop is where this call must end.
-local free, stop = math.max(state.archived, state.purged) + 1, state.last + 1
+local free, stop = floor_free(state) + 1, state.last + 1
 if state.archive == 1 and ((from < edge and free < edge) or free <= last_hidden) then
   stop = wait_over(meta, state, free, math.max(edge, last_hidden + 1), hold_ms)
 else
   wait_end(meta, state)
 end
 local unseen_from = state.archive == 1 and free or stop
-local removed, missed, done = drop_below(stream, state, from, math.min(stop, below), unseen_from, budget)
+local removed, missed, done = 0, 0, true
+if state.owed > state.archived + 1 then
+  removed, done = drop_purged(stream, state, state.owed, math.min(state.purged + 1, below), budget)
+end
+if done then
+  local low, low_missed, all = drop_below(stream, state, from, math.min(stop, below), unseen_from, budget)
+  removed, missed, done = removed + low, missed + low_missed, all
+end
 if last_hidden > 0 and done then
   local single, single_missed, all = drop_hidden(stream, state, stop, unseen_from, budget)
   removed, missed, done = removed + single, missed + single_missed, done and all

@@ -17,6 +17,7 @@
 -- KEYS[16] runs
 -- KEYS[17] members
 -- KEYS[18] shelved
+-- KEYS[19] parked_aside
 -- ARGV[1] consumer: who fetches, for the record
 -- ARGV[2] limit: most messages; 0 only retires what has been delivered too often
 -- ARGV[3] max_bytes: where an answer stops, after one message at least
@@ -25,7 +26,7 @@
 -- ARGV[6] steady: the store's steady clock in ms, which due times follow
 -- ARGV[7] due_by: what was due by then comes again; the steady clock when the fetch began, so that nothing comes twice in it
 -- returns: {[entry, deliveries, lease] ...}, undelivered left behind, ms until something comes again or -1,
---   1 to call again and 2 to do so after order_change, generation, 1 when the group has a filter (what is left has other keys among it),
+--   1 to call again, 2 to do so after order_change and 3 after give_back_aside, generation, 1 when the group has a filter (what is left has other keys among it),
 --   1 when messages went that are among what is left, {first, last, sequence of the first} of new messages taken as a
 --   whole, their entries or nothing when the caller reads them by itself
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
@@ -33,7 +34,7 @@
 local log, meta, gone, group_key, members = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[17]
 local fetch = {log = log, gone = gone, pending = KEYS[5], due = KEYS[6], leases = KEYS[7], dead = KEYS[8], replayed = KEYS[9],
   turns = KEYS[10], parked = KEYS[11], ready = KEYS[12], expiry = KEYS[13], went = KEYS[14],
-  last = KEYS[15], runs = KEYS[16], shelved = KEYS[18], consumer = ARGV[1], limit = tonumber(ARGV[2]),
+  last = KEYS[15], runs = KEYS[16], shelved = KEYS[18], aside = KEYS[19], consumer = ARGV[1], limit = tonumber(ARGV[2]),
   max_bytes = tonumber(ARGV[3]), size = tonumber(ARGV[5]), steady = tonumber(ARGV[6]),
   due_by = tonumber(ARGV[7]),
   out = {}, range = {}, entries = {}, in_order = {}, by_time = {}, held_by = {}, at_last = {}, due_again = {}}
@@ -46,6 +47,7 @@ if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 local generation = string.format('%.0f', group.generation)
 if opened_in and opened_in ~= group.generation then return {{}, 0, -1, 0, generation, 0, 0, {}, {}} end
 if group.ordered == TURNS.lining_up or group.ordered == TURNS.letting_go then return {{}, 0, -1, 2, generation, 0, 0, {}, {}} end
+if group.returning > 0 then return {{}, 0, -1, 3, generation, 0, 0, {}, {}} end
 fetch.state, fetch.group, fetch.now = state, group, state_now(state)
 floor_settle(log, gone, meta, state)
 local paused, again = group.paused_until < 0 or group.paused_until > fetch.now, false

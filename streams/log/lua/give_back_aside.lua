@@ -17,7 +17,7 @@
 -- ARGV[2] number: of the removal
 -- ARGV[3] name: of the group
 -- ARGV[4] slice: most messages in one call
--- returns: 1 when the group has all of it
+-- returns: 1 when the group has all of it, 2 when it has what was out, else 0
 -- errors: OKMQ_NO_STREAM
 -- include: state, gone, floor, members, group, order, removal, aside, aside_groups
 local log, meta, gone, removals = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -44,8 +44,10 @@ if group and string.format('%.0f', group.generation) == mine[2] then
       aside_give_back(reader, group, stop, {entry})
     end
   end
+  local had_out = mine[3] ~= '0'
   mine[3] = #out == slice and string.format('%.0f', tonumber(out[#out]) + 1) or '0'
   done = mine[3] == '0'
+  if had_out and done then group.returning = math.max(0, group.returning - 1) end
   if done then
     local from = math.max(tonumber(mine[4]), state.floor)
     local found, entries = from <= stop and redis.call('XRANGE', log, from, stop, 'COUNT', slice) or {}, {}
@@ -63,4 +65,4 @@ end
 if not done then others[#others + 1] = mine end
 if #others > 0 then redis.call('HSET', removals, field, cjson.encode(others)) else redis.call('HDEL', removals, field) end
 redis.call('PUBLISH', wake, 'due')
-return done and 1 or 0
+return done and 1 or mine[3] == '0' and 2 or 0

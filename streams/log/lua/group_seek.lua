@@ -65,7 +65,7 @@ group.delivered = after - 1
 if #group.filter == 0 then group.missed = group.missed - losses_ahead(keys, state, group) end
 redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready, last, runs, members, shelved, parked_aside)
 group.told = nil
-group.runs, group.in_runs = 0, 0
+group.runs, group.in_runs, group.returning = 0, 0, 0
 group.generation = group.generation + 1
 group_save(group_key, group)
 redis.call('PUBLISH', wake, 'seek')

@@ -4,13 +4,14 @@
 -- KEYS[3] gone
 -- KEYS[4] group
 -- KEYS[5] parked
+-- KEYS[6] parked_aside
 -- ARGV[1] from: offset
 -- ARGV[2] slice: most offsets in one call
 -- returns: where to go on, or 0 when done
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: allow-oom
 -- include: state, gone, floor, group
-local meta, log, gone, group_key, parked = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local meta, log, gone, group_key, parked, parked_aside = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local from, slice = ARGV[1], tonumber(ARGV[2])
 
 local state = state_load(meta)
@@ -25,6 +26,7 @@ for _, offset in ipairs(offsets) do
   local entry = redis.call('XRANGE', log, offset, offset)[1]
   if entry and not group_wants(group, entry) and entry_visible(gone, state, now, entry) then
     redis.call('ZREM', parked, offset)
+    redis.call('ZREM', parked_aside, offset)
   end
 end
 return #offsets == slice and offsets[#offsets] + 1 or 0

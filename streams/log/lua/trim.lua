@@ -25,15 +25,19 @@ if by_hand and state.deny_purge == 1 then return redis.error_reply('OKMQ_DENIED 
 
 local target, now = nil, state_now(state)
 if not by_hand then expired_make_room(stream, state, now) end
+-- What is over by a limit goes for that, and is no part of what a person takes away.
+if by_hand then raise_floor(log, gone, state, floor_by_limits(log, gone, state, now)) end
+local first, held = state.floor, state.messages
 if mode == 'below' then target = tonumber(value)
 elseif mode == 'keep' then target = floor_keeping(gone, state, tonumber(value))
 else target = floor_by_limits(log, gone, state, now) end
 
 local messages, bytes = raise_floor(log, gone, state, target)
--- What a person took away is not kept for the history: it goes physically at once.
 if by_hand then
-  state.purged = math.max(state.purged, state.floor - 1)
-  if state.kept > 0 then state.kept = math.max(state.kept, math.min(target, state.floor)) end
+  floor_purged(state, first, state.floor)
+  -- What is set aside below goes for good, too; not where fewer were there than are to be kept.
+  local reaches = mode == 'below' or held >= tonumber(value)
+  if reaches and state.kept > 0 then state.kept = math.max(state.kept, math.min(target, state.floor)) end
 end
 state_save(meta, state)
 return {messages, bytes}

@@ -33,7 +33,7 @@ if not partial then
   local first = redis.call('XRANGE', stream.log, record.first, record.first)[1]
   local is_old = not first or (state.ttl and entry_ms(first) <= now - state.ttl * 1000)
   if not aside_stays(state, record.first) or is_old then taken = math.max(taken, 1) end
-  if taken > 0 then
+  if taken > 0 or waiting < record.messages then
     return redis.error_reply(string.format('OKMQ_UNDO_PART %.0f %.0f', math.max(0, waiting - taken), record.messages))
   end
 end

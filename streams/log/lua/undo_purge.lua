@@ -51,8 +51,11 @@ for _, reader in ipairs(aside_readers(record, names, KEYS, 5)) do
     missed = stop
   end
   local from = redis.call('ZCOUNT', reader.aside, record.first, stop) > 0 and record.first or missed + 1
+  -- Until it has again what was out, it is given nothing: that holds places, and turns of keys.
+  local has_out = redis.call('ZCOUNT', reader.shelved, record.first, stop) > 0
+  if has_out then group.returning = group.returning + 1 end
   group_save(reader.key, group)
-  back[#back + 1] = {reader.name, string.format('%.0f', group.generation), string.format('%.0f', record.first),
+  back[#back + 1] = {reader.name, string.format('%.0f', group.generation), has_out and string.format('%.0f', record.first) or '0',
     string.format('%.0f', math.max(from, record.first)), string.format('%.0f', stop), string.format('%.0f', missed), reader.was}
 end
 if #back > 0 then redis.call('HSET', removals, 'back:' .. number, cjson.encode(back)) end

@@ -183,6 +183,26 @@ def test_an_undo_that_a_limit_has_cut_short_is_refused_unless_a_part_will_do(
     assert offsets(log, stream) == list(range(5, 15))
 
 
+def test_of_single_messages_those_that_nothing_has_reached_come_back_later_too(log: Log, stream: str) -> None:
+    fill(log, stream, 10)
+    number = delete(log, stream, 2, 5, 8)
+    log.run(trim.purge(stream, below=4))
+    log.run(removals.end(stream))
+    assert [each.first for each in log.run(removals.removals(stream))] == [5]
+    with pytest.raises(errors.RemovalTaken) as refusal:
+        log.run(removals.undo(stream, number))
+    assert (refusal.value.left, refusal.value.messages) == (2, 3)
+    assert log.run(removals.undo(stream, number, partial=True)).messages == 2
+    assert offsets(log, stream) == [4, 5, 6, 7, 8, 9, 10]
+
+
+def test_a_purge_that_takes_nothing_ends_no_removal(log: Log, stream: str) -> None:
+    fill(log, stream, 5)
+    number = purge(log, stream, below=4)
+    assert log.run(trim.purge(stream, keep=99)).messages == 0
+    assert log.run(removals.undo(stream, number)).messages == 3
+
+
 def test_what_a_limit_has_passed_is_freed_before_its_time(log: Log, make_stream: MakeStream) -> None:
     stream = make_stream(max_messages=10)
     fill(log, stream, 10)

@@ -1,12 +1,13 @@
 """What was out, or waited for its key, comes back after an undo where it was in its key's order."""
 
-from typing import Literal
+from collections.abc import Generator
+from typing import Any, Literal
 
 import pytest
 
 from streams.log import dead_letters, entries, groups, keys, removals, standing, trim
 from streams.log.append import append
-from streams.log.client import Log
+from streams.log.client import Log, Op
 from streams.log.groups import Settings
 from tests.streams.log.messages import message
 
@@ -294,3 +295,43 @@ def test_what_came_back_before_a_group_took_turns_takes_turns(log: Log, stream: 
     assert fetched(log, stream, "g") == [2, 5]
     log.run(groups.ack(stream, "g", "offsets", [2, 5]))
     assert in_turn(log, stream) == [4, 7, 6, 8]
+
+
+def fetched_between(log: Log, stream: str, op: Op[Any], got: list[int]) -> Generator[Any, Any, None]:
+    """An undo beside a member that fetches after each of its commands, and answers nothing."""
+    reply = None
+    while True:
+        try:
+            command = op.send(reply)
+        except StopIteration:
+            return
+        reply = yield command
+        got += fetched(log, stream, "g")
+
+
+def test_a_fetch_in_the_middle_of_an_undo_finds_the_turns_of_keys_taken(log: Log, stream: str) -> None:
+    log.run(groups.group_publish(stream, "g", Settings(ordered_by_key=True, ack_wait_ms=HOUR_MS)))
+    log.run(append(stream, [message(n, key="a") for n in range(1, 5)]))
+    assert fetched(log, stream, "g") == [1]
+    number = purge(log, stream)
+    assert fetched(log, stream, "g") == []
+    got: list[int] = []
+    log.run(fetched_between(log, stream, removals.undo(stream, number), got))
+    assert set(got) <= {1}
+
+
+def test_what_a_fetch_got_in_the_middle_of_an_undo_does_not_come_back_once_more(
+    log: Log, stream: str
+) -> None:
+    log.run(groups.group_publish(stream, "g", Settings(ordered_by_key=True, ack_wait_ms=HOUR_MS)))
+    log.run(append(stream, [message(1, key="a"), message(2, key="a"), message(3, key="b")]))
+    assert fetched(log, stream, "g") == [1, 3]
+    log.run(groups.ack(stream, "g", "offsets", [1, 3]))
+    for number in (1, 2):
+        assert purge(log, stream) == number
+        got: list[int] = []
+        log.run(fetched_between(log, stream, removals.undo(stream, number), got))
+        assert got == ([2] if number == 1 else [])
+        log.run(groups.ack(stream, "g", "offsets", got))
+    stands = log.run(standing.inspect(stream, "g"))
+    assert (stands.lag, stands.ack_pending, stands.lost) == (0, 0, 0)

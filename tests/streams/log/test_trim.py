@@ -249,6 +249,37 @@ def test_what_a_person_purged_is_not_kept_for_the_history(log: Log, make_stream:
     assert log.client.execute_command("XLEN", keys.log(stream)) == 2
 
 
+@pytest.mark.parametrize(
+    ("purged", "stored"), [({"below": 1}, 5), ({"keep": 99}, 5), ({"below": 5}, 4), ({"keep": 0}, 3)]
+)
+@pytest.mark.parametrize("way", ["for good", "for a while"])
+def test_a_purge_frees_nothing_of_what_a_limit_took_and_the_history_has_not(
+    log: Log, make_stream: MakeStream, purged: dict[str, int], stored: int, way: str
+) -> None:
+    stream = make_stream(max_messages=2, archive=True)
+    fill(log, stream, 5)
+    if way == "for good":
+        log.run(trim.purge(stream, **purged))
+    else:
+        log.run(removals.purge(stream, keep_ms=0, facts={}, **purged))
+        log.run(removals.end(stream))
+    for _ in range(2):
+        log.run(trim.drop(stream))
+        assert log.client.execute_command("XLEN", keys.log(stream)) == stored
+    log.run(config.archived_set(stream, 1))
+    assert log.run(trim.drop(stream)) == trim.Dropped(entries=1, missed=0)
+    assert log.run(trim.drop(stream, hold_ms=0)) == trim.Dropped(entries=2, missed=2)
+
+
+def test_a_purge_counts_nothing_that_is_over_by_the_limits_of_its_stream(
+    log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream(ttl=1)
+    fill(log, stream, 3)
+    until(lambda: not offsets(log, stream), within_s=5)
+    assert log.run(trim.purge(stream, keep=1)).messages == 0
+
+
 def test_a_key_is_forgotten_with_its_last_message(log: Log, stream: str) -> None:
     log.run(append(stream, [message(1, key="a"), message(2, key="b"), message(3, key="a")]))
     log.run(trim.purge(stream, below=3))

@@ -145,7 +145,7 @@ local function deliver_ready(fetch)
     local offsets = redis.call('ZRANGE', source, 0, (room > 0 and math.min(room, DELIVER_SCAN) or DELIVER_SCAN) - 1)
     if #offsets == 0 then return false end
     steps = steps + #offsets
-    local waiting, left, passed, full = redis.call('ZMSCORE', fetch.parked, unpack(offsets)), {}, {}, false
+    local waiting, left, passed, there, full = redis.call('ZMSCORE', fetch.parked, unpack(offsets)), {}, {}, {}, false
     for n, offset in ipairs(offsets) do
       local held = lease_read(fetch.leases, offset)
       if held or room > 0 then
@@ -153,11 +153,13 @@ local function deliver_ready(fetch)
         local is_out = held and redis.call('ZSCORE', fetch.due, offset) and redis.call('ZSCORE', fetch.pending, offset)
         local entry = not is_out and (waiting[n] or held)
           and group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
+        local is_there = entry
         -- A filter that came while it waited.
         if entry and not held and not group_wants(group, entry) then entry, waiting[n] = nil, nil end
         local is_spent = entry and held and group_is_spent(group, held)
         if entry and not is_spent and not deliver_fits(fetch, entry) then full = true break end
         left[#left + 1] = offset
+        if is_there then there[#there + 1] = offset end
         if is_spent then
           -- It was out for the last time when it went for a while.
           deliver_taken(fetch, held, redis.call('ZSCORE', fetch.pending, offset))
@@ -180,6 +182,8 @@ local function deliver_ready(fetch)
     if #left > 0 then
       redis.call('ZREM', fetch.ready, unpack(left))
       redis.call('ZREM', fetch.parked, unpack(left))
+      -- An undo that is under way need not give it back any more.
+      if #there > 0 then redis.call('ZREM', fetch.aside, unpack(there)) end
       order_pass(fetch.turns, fetch.ready, passed)
     end
     if full or room <= 0 then return false, full end

@@ -59,6 +59,23 @@ local function drop_below(stream, state, from, stop, unseen_from, budget)
   return removed, missed, from >= stop
 end
 
+-- Removes what a person took away behind what still waits for the history; returns how many, and whether all are gone.
+local function drop_purged(stream, state, from, stop, budget)
+  local removed, step = 0, drop_read(state, DROP_READ)
+  while from < stop do
+    local found, ids, offsets = redis.call('XRANGE', stream.log, from, stop - 1, 'COUNT', step), {}, {}
+    for n, entry in ipairs(found) do ids[n], offsets[n] = entry[1], string.match(entry[1], '^%d+') end
+    drop_keys(stream, found)
+    if #ids > 0 then
+      redis.call('ZREM', stream.expiry, unpack(offsets))
+      removed = removed + redis.call('XDEL', stream.log, unpack(ids))
+    end
+    if #found < step then return removed, true end
+    if not budget_goes_on(budget) then return removed, false end
+  end
+  return removed, true
+end
+
 -- Removes hidden entries below an offset while the budget lasts; returns the same.
 local function drop_hidden(stream, state, stop, unseen_from, budget)
   local removed, missed, step = 0, 0, drop_read(state, DROP_HIDDEN)

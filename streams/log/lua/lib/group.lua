@@ -23,7 +23,7 @@ local function group_load(key, members)
     redelivered = held[6], missed = held[7], seen = held[8], acked = held[9], paused_until = held[10],
     fetched_ms = held[11], acked_ms = held[12], unfinished = held[13], swept = held[14], dead_lettered = held[15],
     looked = held[16], looked_floor = held[17], look_from = held[18], look_removals = held[19], look_floor = held[20],
-    retired_ms = held[21], runs = held[22], in_runs = held[23], tallied = held[24], packed = packed[2],
+    retired_ms = held[21], runs = held[22], in_runs = held[23], tallied = held[24], returning = held[25] or 0, packed = packed[2],
     members = members}, settings_read(packed[1]))
 end
 
@@ -32,7 +32,7 @@ local function group_save(key, group)
   local packed = cmsgpack.pack({group.delivered, group.generation, group.ordered, group.made_ms, group.sequence,
     group.redelivered, group.missed, group.seen, group.acked, group.paused_until, group.fetched_ms, group.acked_ms,
     group.unfinished, group.swept, group.dead_lettered, group.looked, group.looked_floor, group.look_from,
-    group.look_removals, group.look_floor, group.retired_ms, group.runs, group.in_runs, group.tallied})
+    group.look_removals, group.look_floor, group.retired_ms, group.runs, group.in_runs, group.tallied, group.returning})
   if packed ~= group.packed then redis.call('HSET', key, 'counters', packed) end
   group.packed = packed
   if group.told and group.tallied then members_write(group.members, group.told, group.answered_ms) end
@@ -46,7 +46,7 @@ local function group_make(key, settings, delivered, ordered, now, made_ms)
   group_save(key, {delivered = delivered, generation = now, ordered = ordered, made_ms = made_ms, sequence = 0,
     redelivered = 0, missed = 0, seen = 0, acked = 0, paused_until = 0, fetched_ms = 0, acked_ms = 0, unfinished = 0,
     swept = 0, dead_lettered = 0, looked = 0, looked_floor = 0, look_from = 0, look_removals = 0, look_floor = 0,
-    retired_ms = -1, runs = 0, in_runs = 0, tallied = 1})
+    retired_ms = -1, runs = 0, in_runs = 0, tallied = 1, returning = 0})
 end
 
 -- Whether a filter lets an entry through. Filters come as Lua patterns, anchored at both ends.
