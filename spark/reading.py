@@ -1,8 +1,10 @@
 """Reading a range of offsets as Arrow record batches: one page of entries after the other, in bounded memory."""
 
+import gc
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +35,22 @@ class DataLossError(RuntimeError):
 
 class StreamDeletedError(DataLossError):
     """A stream was deleted while it was read."""
+
+
+@contextmanager
+def without_search_for_cycles() -> Iterator[None]:
+    """Have Python look for no cycles among its objects while this lasts.
+
+    Entries are lists in lists, freed without it; looking through thousands of them again and again took as long as
+    reading them.
+    """
+    is_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_on:
+            gc.enable()
 
 
 def batches(

@@ -196,7 +196,7 @@ class _Reading:
         if not isinstance(partition, OffsetRanges):
             return  # Spark's stand-in for "no partitions at all"
         strict = self.options.fail_on_data_loss
-        with closing(self.connect()) as log:
+        with closing(self.connect()) as log, reading.without_search_for_cycles():
             for wanted in partition.ranges:
                 try:
                     yield from reading.batches(

@@ -102,7 +102,10 @@ class TailReader(DataSourceReader):
         if not isinstance(partition, TailPartition):
             return  # Spark's stand-in for "no partitions at all"
         hidden_too = {each.stream_id for each in self.wanted if each.archive}
-        with closing(Log(self.url, memory_url=self.memory_url)) as log:
+        with (
+            closing(Log(self.url, memory_url=self.memory_url)) as log,
+            reading.without_search_for_cycles(),
+        ):
             for wanted in partition.ranges:
                 if wanted.stream_id in hidden_too:
                     pages = _complete_pages(log, wanted)

@@ -1,10 +1,14 @@
 """Pages of entries into record batches, without a Spark session."""
 
+import gc
+from collections.abc import Generator
+
 import pytest
 
 from spark import reading, schemas
 from spark.ranges import Range
 from spark.reading import DataLossError, StreamDeletedError, batches
+from spark.source import OffsetRanges, OkmqDataSource
 from streams.log import trim
 from streams.log.entries import NewMessage
 from tests.spark.published import Published
@@ -122,3 +126,18 @@ def test_what_has_expired_is_hidden_though_it_is_still_there(published: Publishe
     assert offsets(published, wanted) == [1, 2]
     until(lambda: offsets(published, wanted) == [1], within_s=5)
     assert offsets(published, wanted, archive=True) == [1, 2]
+
+
+def test_a_task_has_the_collector_off_while_it_reads_and_gives_it_back(published: Published) -> None:
+    stream = published.stream("s")
+    last = published.numbered(stream, 100)
+    reader = OkmqDataSource(published.options("s")).reader(schemas.MESSAGES)
+    task = OffsetRanges((whole(published, stream, last),))
+    reading_on = reader.read(task)
+    assert isinstance(reading_on, Generator)
+    next(reading_on)
+    assert not gc.isenabled()
+    reading_on.close()
+    assert gc.isenabled()
+    assert sum(len(batch) for batch in reader.read(task)) == 100
+    assert gc.isenabled()
