@@ -12,7 +12,7 @@ from streams.log.dead_letters import DeadLetter
 from streams.log.entries import Message
 from streams.log.standing import GroupState
 from streams.models import Event, Group
-from streams.selectors import GroupView
+from streams.selectors import Gone, GroupView
 
 DOTS = {
     "ok": "active",
@@ -221,6 +221,7 @@ class SeekPreview:
         skipped: of these, that were never delivered; before a position to go back to they wait for their key.
         next_message: what would be delivered first; None when nothing is stored from there on.
         first, last: of the stored messages between the two, whatever their keys; None where there are none.
+        gone: what lies behind the place that was asked for and is no longer in the stream.
     """
 
     before: int
@@ -230,6 +231,7 @@ class SeekPreview:
     next_message: MessageRow | None
     first: MessageRow | None = None
     last: MessageRow | None = None
+    gone: Gone | None = None
 
     @property
     def goes_back(self) -> bool:

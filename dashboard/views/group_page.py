@@ -48,7 +48,14 @@ def preview_of(group: Group, form: SeekForm, *, caller: Caller) -> SeekPreview |
         MessageRow(found[0]) if found else None,
         MessageRow(first[0]) if first and first[0].offset < high else None,
         MessageRow(last[0]) if last and last[0].offset >= low else None,
+        _gone(group, form),
     )
+
+
+def _gone(group: Group, form: SeekForm) -> selectors.Gone | None:
+    """What does not come although it lies behind the place asked for: that may be older than the stream."""
+    asked = form.cleaned_data
+    return selectors.gone_behind(group.stream, asked["position"], **asked.get("place", {}))
 
 
 def _next_offset(group: Group, form: SeekForm, *, caller: Caller) -> int | None:

@@ -196,6 +196,17 @@ class GroupObject(serializers.Serializer):  # type: ignore[type-arg]
         return view.state.paused_until_ms is not None
 
 
+class Gone(serializers.Serializer):  # type: ignore[type-arg]
+    """What lies behind the position asked for and is no longer in the stream."""
+
+    to_offset = serializers.IntegerField(help_text="The last offset that has gone.")
+    replay = serializers.DictField(
+        allow_null=True,
+        help_text="What to send to /analytics/replays/ to have it published again from the history; null where the "
+        "history has nothing of it.",
+    )
+
+
 class Sought(serializers.Serializer):  # type: ignore[type-arg]
     """What a seek did, or would do."""
 
@@ -203,6 +214,11 @@ class Sought(serializers.Serializer):  # type: ignore[type-arg]
     messages = serializers.IntegerField(help_text="How many are delivered again or skipped.")
     skipped = serializers.IntegerField(
         help_text="How many of them were never delivered and will not be; also what waits for its key."
+    )
+    gone = Gone(
+        required=False,
+        help_text="Only where the position is older than what the stream holds: the group goes to the oldest message, "
+        "and what lay before it does not come.",
     )
 
 

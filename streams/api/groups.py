@@ -12,6 +12,7 @@ from streams import selectors
 from streams.access import group_for, stream_for
 from streams.api.base import ApiView
 from streams.api.errors import invalid
+from streams.api.fields import Moment
 from streams.api.group_objects import (
     Counted,
     DeadLetterObject,
@@ -140,7 +141,9 @@ class GroupSeekView(ApiView):
             body=PositionWanted,
             answer=Sought,
             refusals=NOT_FOUND,
-            description="What is in flight is void, delivery counts start anew, dead letters stay.",
+            description="What is in flight is void, delivery counts start anew, dead letters stay. A position older "
+            "than what the stream holds is its oldest message; `gone` then says what does not come, and which replay "
+            "publishes it again from the history.",
             examples={"again": {"position": "earliest", "dry_run": True}},
         ),
     }
@@ -163,7 +166,27 @@ class GroupSeekView(ApiView):
             actor=self.caller.actor,
             dry_run=wanted.get("dry_run", False),
         )
-        return Response(told)
+        gone = selectors.gone_behind(
+            found.stream,
+            wanted["position"],
+            offset=wanted.get("offset"),
+            timestamp=wanted.get("timestamp"),
+        )
+        if gone is None:
+            return Response(told)
+        return Response({**told, "gone": {"to_offset": gone.to_offset, "replay": _replay_of(found, gone)}})
+
+
+def _replay_of(group: Group, gone: selectors.Gone) -> dict[str, Any] | None:
+    """The replay that publishes again what has gone, counted before it is started."""
+    if not gone.in_history:
+        return None
+    name = group.stream.name
+    start: dict[str, Any] = {"from_offset": gone.from_offset}
+    if gone.since is not None:
+        start = {"from": Moment().to_representation(gone.since)}
+    key = {"key": group.filter_keys[0]} if len(group.filter_keys) == 1 else {}
+    return {"source": name, "target": name, **start, "to_offset": gone.to_offset, **key, "start": False}
 
 
 class GroupPauseView(ApiView):

@@ -7,6 +7,7 @@ from streams.selectors.erasures import erasures_latest
 from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove, first_fault
 from streams.selectors.events import EventsWanted, events_found, events_latest, events_page
 from streams.selectors.forecasts import retention_outlook
+from streams.selectors.gone import Gone, gone_behind
 from streams.selectors.group_verdicts import (
     GroupTotals,
     JudgedGroup,
@@ -100,6 +101,7 @@ __all__ = [
     "EventsWanted",
     "Fault",
     "Found",
+    "Gone",
     "GroupPast",
     "GroupStep",
     "GroupTotals",
@@ -136,6 +138,7 @@ __all__ = [
     "events_prove",
     "first_fault",
     "flow_of",
+    "gone_behind",
     "group_positions",
     "group_totals",
     "group_view",

@@ -1,14 +1,17 @@
 """Seeks with a preview and an undo, and dead letters in bulk, in the console."""
 
+import re
+from datetime import UTC, datetime
+
 import pytest
 from django.test import Client
 
 from streams import selectors, store
 from streams.access import SYSTEM
-from streams.log import groups
+from streams.log import config, groups, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
-from streams.models import Group
+from streams.models import Group, Replay
 from streams.services.groups import group_create
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.test_groups import BODIES, PAGE, bury, fetched, letters, make_group
@@ -51,6 +54,25 @@ def test_a_place_that_is_not_there_is_said_in_the_form(owner: Client, billing: G
     page = owner.get(f"{PAGE}?{query}")
     assert page.status_code == 422
     assert "at" in page.context["seek_form"].errors
+
+
+def test_a_place_older_than_the_stream_names_the_replay_and_has_it_counted(
+    owner: Client, billing: Group
+) -> None:
+    stream_id = billing.stream.stream_id
+    store.log().run(trim.purge(stream_id, keep=5))
+    assert "data-gone" not in owner.get(f"{PAGE}?position=earliest").content.decode()
+    page = owner.get(f"{PAGE}?position=offset&at=3").content.decode()
+    assert "Offsets 3 to 15 are no longer in the stream" in page
+    assert "The history has nothing of it either." in page
+    store.log().run(config.archived_set(stream_id, 15))
+    page = owner.get(f"{PAGE}?position=timestamp&at=2001-01-01+00:00Z").content.decode()
+    assert "What was published from that time up to offset 15 is no longer in the stream" in page
+    part = page.split("data-gone")[1].split("</form>")[0]
+    sent = dict(re.findall(r'name="(target|to_offset|since)" value="([^"]*)"', part))
+    assert owner.post("/streams/orders/history/", sent).status_code == 302
+    replay = Replay.objects.get()
+    assert (replay.to_offset, replay.since, replay.starts) == (15, datetime(2001, 1, 1, tzinfo=UTC), False)
 
 
 def test_a_preview_shows_the_first_and_the_last_of_the_messages(owner: Client, billing: Group) -> None:

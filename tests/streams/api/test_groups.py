@@ -1,14 +1,14 @@
 """Consumer groups over HTTP: settings, positions, dead letters, and who may."""
 
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import pytest
 
 from streams import health, store
-from streams.log import groups, healths, open_polls, standing, trim
+from streams.log import config, groups, healths, open_polls, standing, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Event, Stream
@@ -212,6 +212,53 @@ def test_a_seek_counts_matching_messages_only(owner: Api, path: str) -> None:
     owner.post(path, {"name": "g", "filter_keys": ["k.2", "k.5"]})
     assert owner.get(f"{path}/g").json()["lag"] == 2
     assert owner.post(f"{path}/g/seek", {"position": "latest", "dry_run": True}).json()["messages"] == 2
+
+
+@pytest.mark.parametrize(
+    ("position", "start"),
+    [
+        ({"position": "offset", "offset": 2}, {"from_offset": 2}),
+        (
+            {"position": "timestamp", "timestamp": "2001-01-01T00:00:00Z"},
+            {"from": "2001-01-01T00:00:00.000Z"},
+        ),
+    ],
+)
+def test_a_seek_behind_what_the_stream_holds_names_the_replay(
+    owner: Api, path: str, position: dict[str, Any], start: dict[str, Any]
+) -> None:
+    owner.post(path, {"name": "g", "filter_keys": ["k.*"]})
+    forgotten(owner, keep=2)
+    unmoved = {**position, "dry_run": True}
+    assert owner.post(f"{path}/g/seek", unmoved).json()["gone"] == {"to_offset": 3, "replay": None}
+    store.log().run(config.archived_set(stream_id(owner), 3))
+    range_ = {"source": "orders", "target": "orders", **start, "to_offset": 3, "key": "k.*", "start": False}
+    told = owner.post(f"{path}/g/seek", position).json()
+    assert told["gone"] == {"to_offset": 3, "replay": range_}
+    assert fetch(owner) == [told["to"], 5] == [4, 5]
+    answer = owner.post("analytics/replays/", told["gone"]["replay"])
+    assert answer.status_code == 202, answer.content
+
+
+@pytest.mark.parametrize(
+    "position", [{"position": "earliest"}, {"position": "latest"}, {"position": "offset", "offset": 4}]
+)
+def test_a_seek_within_what_the_stream_holds_names_nothing(
+    owner: Api, path: str, position: dict[str, Any]
+) -> None:
+    owner.post(path, {"name": "g"})
+    forgotten(owner, keep=2)
+    now = datetime.now(UTC).isoformat()
+    for wanted in (position, {"position": "timestamp", "timestamp": now}):
+        answer = owner.post(f"{path}/g/seek", wanted)
+        assert answer.status_code == 200
+        assert "gone" not in answer.json()
+
+
+def forgotten(owner: Api, *, keep: int) -> None:
+    """Have a limit take all but the newest messages."""
+    owner.patch("streams/orders", {"max_messages": keep})
+    store.log().run(trim.apply_limits(stream_id(owner)))
 
 
 @pytest.mark.parametrize("settings", [{"retention": "interest"}, {"max_messages_per_key": 1}])
