@@ -24,7 +24,12 @@ class EffectObject(serializers.Serializer):  # type: ignore[type-arg]
     after = Changed(help_text="As they would be.")
     messages = serializers.IntegerField(help_text="Stored messages that would go at once.")
     complete = serializers.BooleanField(
-        source="is_complete", help_text="False where not all could be looked at in time; more may go then."
+        source="is_complete", help_text="False where not all were looked at; more may go then."
+    )
+    reason = serializers.ChoiceField(
+        choices=["counting", "too_many_keys"],
+        allow_null=True,
+        help_text="Why it is not complete, as in the preview of one stream; null where it is.",
     )
 
 

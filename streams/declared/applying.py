@@ -27,14 +27,18 @@ class Change:
         path: as in ``State``.
         before, after: of a change the settings that change; None where there is no object.
         messages: stored messages of the stream that go at once.
-        is_complete: whether all were looked at; where they were not, more may go.
+        reason: why not all were looked at and more may go, as of ``Preview.reason``; None where they were.
     """
 
     path: tuple[str, ...]
     before: dict[str, Any] | None
     after: dict[str, Any] | None
     messages: int = 0
-    is_complete: bool = True
+    reason: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        return self.reason is None
 
 
 @dataclass(slots=True)
@@ -266,7 +270,7 @@ def _changes(before: State, after: State, rows: Mapping[str, Stream]) -> list[Ch
 
 
 def _with_effect(change: Change, effect: selectors.Effect) -> Change:
-    return Change(change.path, change.before, change.after, effect.messages, effect.is_complete)
+    return Change(change.path, change.before, change.after, effect.messages, effect.reason)
 
 
 def _order(path: tuple[str, ...]) -> tuple[bool, tuple[str, ...]]:

@@ -18,7 +18,7 @@ def lines(outcome: Outcome, workspace: Workspace) -> Iterator[str]:
         yield f"{SIGNS[_kind(change)]} {thing(change.path)}"
         yield from _fields(change, workspace)
         if change.messages or not change.is_complete:
-            yield f"    {_going(change.messages, is_complete=change.is_complete)}"
+            yield f"    {_going(change.messages, change.reason)}"
         yield from _lost(outcome.lost.get(change.path))
     for path in outcome.left:
         yield f"  {thing(path)} is not in the file and stays (--prune deletes it)"
@@ -32,8 +32,8 @@ def summary(outcome: Outcome) -> str:
     counts = [f"{kinds.count(kind)} {kind}" for kind in SIGNS if kind in kinds]
     going, size = _going_in_all(outcome), sum(each.bytes for each in outcome.lost.values())
     behind = sum(len(each.unread) for each in outcome.lost.values())
-    is_complete = _is_complete(outcome)
-    said = [*counts, *([_going(going, is_complete=is_complete)] if going or not is_complete else [])]
+    reason = _reason(outcome)
+    said = [*counts, *([_going(going, reason)] if going or reason else [])]
     if size:
         said.append(f"{size} bytes of them with deleted streams")
     if behind:
@@ -48,7 +48,7 @@ def as_json(outcome: Outcome, workspace: Workspace) -> dict[str, Any]:
         "changes": [_change_as_json(change, outcome.lost.get(change.path)) for change in outcome.changes],
         "left": [thing(path) for path in outcome.left],
         "messages": _going_in_all(outcome),
-        "complete": _is_complete(outcome),
+        "complete": _reason(outcome) is None,
     }
 
 
@@ -60,6 +60,7 @@ def _change_as_json(change: Change, lost: Lost | None) -> dict[str, Any]:
         "after": change.after and told(change.after),
         "messages": change.messages + (lost.messages if lost else 0),
         "complete": change.is_complete,
+        "reason": change.reason,
     }
     return told_of if lost is None else told_of | {"bytes": lost.bytes, "unread": dict(lost.unread)}
 
@@ -70,22 +71,30 @@ def _going_in_all(outcome: Outcome) -> int:
     )
 
 
-def _is_complete(outcome: Outcome) -> bool:
-    return all(change.is_complete for change in outcome.changes)
+def _reason(outcome: Outcome) -> str | None:
+    """Why not everything was counted; ``counting``, which will be over, where that is so of one of them."""
+    reasons = {change.reason for change in outcome.changes} - {None}
+    return min((reason for reason in reasons if reason), default=None)
 
 
 def _lost(lost: Lost | None) -> Iterator[str]:
     if lost is None:
         return
     if lost.messages:
-        yield f"    {_going(lost.messages, is_complete=True)}, {lost.bytes} bytes"
+        yield f"    {_going(lost.messages, None)}, {lost.bytes} bytes"
     for group, unread in lost.unread.items():
         yield f"    group {group} has not acknowledged {unread} message{'' if unread == 1 else 's'}"
 
 
-def _going(messages: int, *, is_complete: bool) -> str:
+WHY = {
+    "counting": "not all could be looked at in time",
+    "too_many_keys": "a stream has more keys than are counted",
+}
+
+
+def _going(messages: int, reason: str | None) -> str:
     told = "1 message goes" if messages == 1 else f"{messages} messages go"
-    return told if is_complete else f"at least {told}: not all could be looked at in time"
+    return f"at least {told}: {WHY[reason]}" if reason else told
 
 
 def thing(path: tuple[str, ...]) -> str:

@@ -18,14 +18,18 @@ class Effect:
     Attributes:
         before, after: the settings that change.
         messages: how many of the stored ones would go at once.
-        is_complete: whether all were looked at; where they were not, more may go.
+        reason: why not all were looked at and more may go, as of ``Preview.reason``; None where they were.
     """
 
     stream: Stream
     before: dict[str, Any]
     after: dict[str, Any]
     messages: int
-    is_complete: bool = True
+    reason: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        return self.reason is None
 
 
 def effects_of(wanted: Sequence[tuple[Stream, Mapping[str, Any]]]) -> list[Effect]:
@@ -40,4 +44,4 @@ def effects_of(wanted: Sequence[tuple[Stream, Mapping[str, Any]]]) -> list[Effec
 
 def _effect(stream: Stream, before: dict[str, Any], after: dict[str, Any]) -> Effect:
     told = retention_preview(stream, after, within_s=LOOK_S)
-    return Effect(stream, before, after, told.messages, told.is_complete)
+    return Effect(stream, before, after, told.messages, told.reason)

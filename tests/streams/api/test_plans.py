@@ -68,6 +68,7 @@ def test_lowering_a_plan_says_first_what_it_does_and_does_it(ruler: Api, owner: 
                 "after": {"ttl": 7 * DAY_S, "max_bytes": GIB},
                 "messages": 0,
                 "complete": True,
+                "reason": None,
             }
         ],
         "messages": 0,

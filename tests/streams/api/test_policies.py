@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from streams import store
+from streams.log import census
 from streams.log.append import append
 from streams.models import Event, Stream
 from streams.selectors import events_prove
@@ -118,9 +119,13 @@ def test_an_effect_says_where_not_all_was_looked_at(owner: Api, monkeypatch: pyt
     owner.post("policies/", {"name": "newest", "max_messages_per_key": 1})
     told = owner.post("policies/newest/apply", {"streams": ["a"], "dry_run": True}).json()
     assert (told["messages"], told["complete"], told["streams"][0]["complete"]) == (0, False, False)
+    assert told["streams"][0]["reason"] == "counting"
     monkeypatch.setattr("streams.selectors.retention_effects.LOOK_S", 30.0)
     told = owner.post("policies/newest/apply", {"streams": ["a"], "dry_run": True}).json()
     assert (told["messages"], told["complete"]) == (9999, True)
+    monkeypatch.setattr(census, "MOST_KEYS", 1)
+    told = owner.post("policies/newest/apply", {"streams": ["a"], "dry_run": True}).json()
+    assert (told["complete"], told["streams"][0]["reason"]) == (False, "too_many_keys")
 
 
 def test_a_policy_is_changed_once_for_all_that_use_it(owner: Api) -> None:
@@ -136,6 +141,7 @@ def test_a_policy_is_changed_once_for_all_that_use_it(owner: Api) -> None:
                 "after": {"max_messages": 2},
                 "messages": 3,
                 "complete": True,
+                "reason": None,
             },
             {
                 "name": "b",
@@ -143,6 +149,7 @@ def test_a_policy_is_changed_once_for_all_that_use_it(owner: Api) -> None:
                 "after": {"max_messages": 2},
                 "messages": 0,
                 "complete": True,
+                "reason": None,
             },
         ],
         "messages": 3,

@@ -15,7 +15,7 @@ from streams.declared.applying import apply
 from streams.declared.checking import check
 from streams.declared.reading import Faulty, read
 from streams.declared.state import exported, state_of
-from streams.log import groups, stats
+from streams.log import census, groups, stats
 from streams.log.append import append
 from streams.models import Event, Group, Policy, Stream, Workspace
 from streams.selectors import events_prove
@@ -201,6 +201,32 @@ def test_what_goes_with_what_is_pruned_is_counted(workspace: Workspace, tmp_path
     done = json.loads(run("okmq_apply", str(file), "--prune", "--json")[1])
     assert done == told, "what was said is what was done"
     assert not Stream.objects.filter(workspace=workspace, name="invoices").exists()
+
+
+@pytest.mark.parametrize(
+    ("most_keys", "reason", "said"),
+    [
+        (1, "too_many_keys", "at least 1 message goes: a stream has more keys than are counted"),
+        (10, None, "1 message goes"),
+    ],
+)
+def test_where_not_everything_is_counted_the_reason_is_said(
+    workspace: Workspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    most_keys: int,
+    reason: str | None,
+    said: str,
+) -> None:
+    applied(workspace, "okmq: 1\nstreams:\n  orders: {}\n")
+    stream = Stream.objects.get(workspace=workspace, name="orders")
+    store.log().run(append(stream.stream_id, [message(n, key=key) for n, key in enumerate("abcc")]))
+    monkeypatch.setattr(census, "MOST_KEYS", most_keys)
+    file = tmp_path / "streams.yaml"
+    file.write_text("okmq: 1\nstreams:\n  orders: {max_messages_per_key: 1}\n")
+    assert said in run("okmq_diff", str(file), "--workspace", workspace.name)[1]
+    told = json.loads(run("okmq_diff", str(file), "--workspace", workspace.name, "--json")[1])
+    assert (told["complete"], told["changes"][0]["reason"]) == (reason is None, reason)
 
 
 def test_a_section_that_is_not_there_is_not_spoken_of(workspace: Workspace) -> None:
