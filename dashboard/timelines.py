@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from dashboard import formats
 from streams import selectors
@@ -10,9 +11,6 @@ from streams.models import Stream
 
 MOST_BARS = 72
 MOST_EVENTS = 50
-EVERYDAY = frozenset(
-    {"message.deleted", "group.terminated", "group.lost", "group.dead_lettered", "stream.expired"}
-)
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 STEPS_MS = (
     *(1, 2, 5, 10, 20, 50, 100, 200, 500),
@@ -122,16 +120,22 @@ def _of_groups(stream: Stream, bars: Sequence[Bar]) -> list[Mark]:
     return marks
 
 
+def turns_of(stream: Stream, *, since_ms: int | None, until_ms: int) -> list[tuple[int, str]]:
+    """What was done to a stream in a span: when (unix ms), and what by whom; the newest first."""
+    since = None if since_ms is None else datetime.fromtimestamp(since_ms / 1000, UTC)
+    until = datetime.fromtimestamp(until_ms / 1000, UTC)
+    found = selectors.stream_turns(stream, since=since, until=until, limit=MOST_EVENTS)
+    told = []
+    for event in found:
+        at_ms = int(event.time.timestamp() * 1000)
+        told.append((at_ms, f"{event.summary} {event.actor}, {formats.moment(at_ms)}"))
+    return told
+
+
 def _of_events(stream: Stream, times: Sequence[int]) -> list[Mark]:
     span = times[-1] - times[0]
-    marks = []
-    for event in selectors.events_latest(stream.workspace, stream=stream.name, limit=MOST_EVENTS):
-        at_ms = int(event.time.timestamp() * 1000)
-        # What clients do to single messages, and retention all the time, are no turns in a stream's life.
-        if times[0] <= at_ms <= times[-1] and event.kind not in EVERYDAY:
-            text = f"{event.summary} {event.actor}, {formats.moment(at_ms)}"
-            marks.append(Mark((at_ms - times[0]) / span, "event", text))
-    return marks
+    turns = turns_of(stream, since_ms=times[0], until_ms=times[-1] + 1)
+    return [Mark((at_ms - times[0]) / span, "event", text) for at_ms, text in turns]
 
 
 def retained_from_ms(stream: Stream) -> int | None:

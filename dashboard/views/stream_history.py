@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
-from dashboard import heat
+from dashboard import heat, timelines
 from dashboard.history_figures import told_of, top_keys_of
 from dashboard.history_ranges import MOST_BARS, STEPS, Asked, RangeForm, asked_for, floor
 from dashboard.replay_forms import ReplayForm
@@ -100,11 +100,16 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         first, last = asked.before
         before = selectors.history_points(stream, step=asked.step, since=first, until=last)
     context |= runs_context(caller, stream)
+    until_ms = int(asked.until.timestamp() * 1000)
+    seed = seed_of(points, step=asked.step, since=asked.since, until=asked.until, before=before)
+    first_ms = seed["times"][0] * 1000 if points else until_ms
+    turns = timelines.turns_of(stream, since_ms=first_ms, until_ms=until_ms)
     context |= {
         "form": form,
         "asked": asked,
         "points": points[::-1],
-        "seed": seed_of(points, step=asked.step, since=asked.since, until=asked.until, before=before),
+        "seed": seed | {"marks": [[at_ms / 1000, text] for at_ms, text in turns]},
+        "turns": turns,
         "gaps": selectors.history_gaps(stream, since=asked.since),
         "sums": sums_of(points, before),
         "top_keys": top_keys_of(points),
@@ -113,7 +118,7 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "past_groups": selectors.groups_past(stream, step=asked.step, since=asked.since),
         **told_of(stream, asked),
         "since_ms": asked.since and int(asked.since.timestamp() * 1000),
-        "until_ms": int(asked.until.timestamp() * 1000),
+        "until_ms": until_ms,
     }
     status = 422 if replay_form.errors else 200
     return render(request, "dashboard/stream/history.html", context, status=status)

@@ -5,7 +5,7 @@ from streams.selectors.back_tests import back_test
 from streams.selectors.baselines import UsualNow, usual_now
 from streams.selectors.erasures import erasures_latest
 from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove, first_fault
-from streams.selectors.events import EventsWanted, events_found, events_latest, events_page
+from streams.selectors.events import EventsWanted, events_found, events_latest, events_page, stream_turns
 from streams.selectors.forecasts import retention_outlook
 from streams.selectors.gone import Gone, gone_behind
 from streams.selectors.group_verdicts import (
@@ -185,6 +185,7 @@ __all__ = [
     "samples_read_on",
     "stream_figures",
     "stream_known",
+    "stream_turns",
     "stream_view",
     "stream_views",
     "streams_by_group",

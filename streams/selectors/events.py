@@ -9,14 +9,33 @@ from streams.access import Caller
 from streams.models import (
     DEFAULT_WORKSPACE,
     Event,
+    Stream,
     Workspace,
 )
 from streams.selectors.narrowing import inside
+
+EVERYDAY = ("message.deleted", "group.terminated", "group.lost", "group.dead_lettered", "stream.expired")
+"""What clients and retention do to single messages, all the time: no turns in a stream's life."""
+
+MOST_LOOKED_AT = 2_000
 
 
 def events_latest(workspace: Workspace, *, stream: str = "", kind: str = "", limit: int = 20) -> list[Event]:
     """The newest events of a workspace, newest first."""
     return list(_events(workspace, stream=stream, kind=kind).order_by("-id")[:limit])
+
+
+def stream_turns(stream: Stream, *, since: datetime | None, until: datetime, limit: int) -> list[Event]:
+    """What was done to a stream in a span of time, newest first; not what clients do to messages all the time.
+
+    Of more events than ``MOST_LOOKED_AT`` in the span, the newest are looked at.
+    """
+    wanted = _events(stream.workspace, stream=stream.name, kind="").filter(time__lt=until)
+    if since is not None:
+        wanted = wanted.filter(time__gte=since)
+    looked_at = wanted.order_by("-id").values("pk")[:MOST_LOOKED_AT]
+    found = Event.objects.filter(pk__in=looked_at).exclude(kind__in=EVERYDAY)
+    return list(found.order_by("-id")[:limit])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,9 @@ from django.utils import timezone
 from dashboard.heat import Cell, week_of
 from dashboard.history_ranges import asked_for
 from dashboard.views.stream_history import seed_of
+from streams.access import Actor
 from streams.models import Replay, Rollup, Run, Stream
+from streams.services.events import event_record
 from streams.services.history import history_missed
 from streams.services.replays import replay_counted
 from streams.upkeep import processes
@@ -343,3 +345,22 @@ def test_hours_are_means_over_the_weeks_of_a_range() -> None:
     days = week_of([(hour, 10), (hour + week, 20)], until=hour + 3 * week)
     assert days[hour.weekday()].cells[timezone.localtime(hour).hour].mean == 7.5
     assert week_of([], until=hour) == []
+
+
+def test_what_was_done_to_the_stream_stands_on_its_charts(owner: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders")
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    Rollup.objects.create(stream_id=stream.stream_id, step="hour", start=hour, messages=5, bytes=50)
+    for kind, summary in (("stream.changed", "It keeps 7 d."), ("message.deleted", "One message went.")):
+        event_record(stream.workspace, kind=kind, actor=Actor(name="ada"), stream="orders", summary=summary)
+    answer = owner.get("/streams/orders/history/?range=24h")
+    [(at_s, text)] = [(at, text) for at, text in answer.context["seed"]["marks"] if "7 d" in text]
+    assert text.startswith("It keeps 7 d. ada, 20")
+    assert abs(at_s - timezone.now().timestamp()) < 60
+    page = answer.content.decode()
+    assert text in page, "and in the table beside them"
+    assert "One message went" not in page
+    assert (
+        "It keeps 7 d."
+        not in owner.get("/streams/orders/history/?since=3+h+ago&until=2+h+ago").content.decode()
+    )

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { healthOf, said } from "../../dashboard/static/js/bind.js";
-import { appended, axisLabel } from "../../dashboard/static/js/charts.js";
+import { appended, axisLabel, marksNear, rangeAddress } from "../../dashboard/static/js/charts.js";
 import { sparkPoints } from "../../dashboard/static/js/spark.js";
 
 test("a sparkline ends at the right edge and peaks at the top", () => {
@@ -43,4 +43,17 @@ test("a stream is active for a minute after a write", () => {
   assert.equal(healthOf({ messages: 3, last_ms: 100_000 }, 159_000), "active");
   assert.equal(healthOf({ messages: 3, last_ms: 100_000 }, 161_000), "idle");
   assert.equal(healthOf({ messages: 0, last_ms: null }, 161_000), "empty");
+});
+
+test("a drag over a chart chooses whole steps and keeps what else is asked for", () => {
+  const minute = 60;
+  const from = Date.UTC(2026, 10, 21, 7, 5, 20) / 1000;
+  const wanted = "?compare=1&since=2026-11-21T07%3A05%3A00.000Z&until=2026-11-21T07%3A07%3A00.000Z";
+  assert.equal(rangeAddress("?range=1h&step=minute&compare=1", from, from + 70, minute), wanted);
+});
+
+test("the marks near the pointer are said", () => {
+  const marks = [[100, "Stream made."], [200, "Purged."]];
+  assert.deepEqual(marksNear(marks, 104, 5), ["Stream made."]);
+  assert.deepEqual(marksNear(marks, 150, 5), []);
 });

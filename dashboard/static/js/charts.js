@@ -1,6 +1,7 @@
 // Charts (uPlot). A live one is seeded from the page and goes on with the socket; a history one is drawn once.
 // <div data-chart="id of a JSON script" data-series="rate_in" data-format="rate" data-kind="live|bars">
 // A second line (data-line="rate_out") is said with its word (data-line-says), and the first with data-says.
+// With data-ranges, dragging over it chooses the range of the page. The seed's marks stand on it, and are said near them.
 
 import { FORMATS, onClock, pageZone } from "./format.js";
 
@@ -26,6 +27,19 @@ export function axisLabel(seconds, stepS) {
   return stepS < 60 ? text.slice(11, 19) : text.slice(11, 16);
 }
 
+/** The address of the page with a range of one's own: whole steps, from the first to the last that was dragged over. */
+export function rangeAddress(search, fromS, untilS, stepS) {
+  const query = new URLSearchParams(search);
+  for (const name of ["range", "step"]) query.delete(name);
+  const iso = (seconds) => new Date(seconds * 1000).toISOString();
+  query.set("since", iso(Math.floor(fromS / stepS) * stepS));
+  query.set("until", iso(Math.ceil(untilS / stepS) * stepS));
+  return `?${query}`;
+}
+
+/** What the marks say that stand within some seconds of a moment. */
+export const marksNear = (marks, atS, withinS) => marks.filter(([at]) => Math.abs(at - atS) <= withinS).map(([, text]) => text);
+
 /** A token's colour, resolved for the theme of the moment. */
 function colour(name) {
   const probe = document.createElement("i");
@@ -50,7 +64,29 @@ function paintBand(plot, [low, high], fill) {
   plot.ctx.restore();
 }
 
-function options(box, { format, bars, series, stepS, live, numbers, line, words, band }) {
+/** Paint a line at each mark. */
+function paintMarks(plot, marks, stroke) {
+  const { left, top, width, height } = plot.bbox;
+  plot.ctx.save();
+  plot.ctx.fillStyle = stroke;
+  for (const [at] of marks) {
+    const x = Math.round(plot.valToPos(at, "x", true));
+    if (x < left || x > left + width) continue;
+    plot.ctx.fillRect(x, top, devicePixelRatio, height);
+    plot.ctx.fillRect(x - 2 * devicePixelRatio, top, 5 * devicePixelRatio, 4 * devicePixelRatio);
+  }
+  plot.ctx.restore();
+}
+
+/** Go to the range that was dragged over; a click is none. */
+function choose(plot, stepS) {
+  const { left, width } = plot.select;
+  if (width < 5) return;
+  const [from, until] = [left, left + width].map((x) => plot.posToVal(x, "x"));
+  location.assign(rangeAddress(location.search, from, until, stepS));
+}
+
+function options(box, { format, bars, series, stepS, live, numbers, line, words, band, marks, ranges }) {
   const say = FORMATS[format];
   const faint = colour("--ink-faint");
   const grid = { stroke: colour("--line"), width: 1 };
@@ -64,7 +100,7 @@ function options(box, { format, bars, series, stepS, live, numbers, line, words,
     height: box.clientHeight,
     legend: { show: false },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), pageZone()),
-    cursor: { sync: { key: "okmq" }, drag: { x: false, y: false }, points: { size: 6 } },
+    cursor: { sync: { key: "okmq" }, drag: { x: ranges, y: false, setScale: false }, points: { size: 6 } },
     padding: [8, 20, 0, 0],
     scales: { x: { time: !numbers, range: (_, first, last) => (live ? [last - WINDOW_S, last] : [first, last + stepS]) }, y: { range: (_, __, top) => [0, Math.max(top ?? 0, band?.[1] ?? 0) * 1.1 || 1] } },
     axes: [
@@ -83,6 +119,8 @@ function options(box, { format, bars, series, stepS, live, numbers, line, words,
       ...(line ? [{ stroke: colour(bars ? "--ink" : "--series-2"), width: 1.5, dash: [4, 3], points: { show: false }, ...(bars && { paths: uPlot.paths.stepped({ align: 1 }) }) }] : []),
     ],
     hooks: {
+      draw: marks.length ? [(plot) => paintMarks(plot, marks, colour("--ink-faint"))] : [],
+      setSelect: ranges ? [(plot) => choose(plot, stepS)] : [],
       drawClear: band ? [(plot) => paintBand(plot, band, colour("--line"))] : [],
       setCursor: [
         (plot) => {
@@ -91,7 +129,7 @@ function options(box, { format, bars, series, stepS, live, numbers, line, words,
           readout.textContent =
             value === undefined || value === null
               ? (box.dataset.resting ?? resting)
-              : [numbers ? plot.data[0][at] : said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS ? 16 : 19), ...words.flatMap((word, row) => spoken(plot.data[row + 1][at], say, word))].join(" · ");
+              : [numbers ? plot.data[0][at] : said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS ? 16 : 19), ...words.flatMap((word, row) => spoken(plot.data[row + 1][at], say, word)), ...marksNear(marks, plot.posToVal(plot.cursor.left, "x"), (6 / plot.bbox.width) * devicePixelRatio * (plot.scales.x.max - plot.scales.x.min))].join(" · ");
         },
       ],
     },
@@ -103,7 +141,7 @@ function draw(box) {
   const { series: field, format, kind, liveChart: topic, x, line } = box.dataset;
   const fields = line ? [field, line] : [field];
   const words = [box.dataset.says ?? "", box.dataset.lineSays ?? ""].slice(0, fields.length);
-  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, live: kind === "live", numbers: x === "number", line, words, band: box.dataset.low === undefined ? null : [Number(box.dataset.low), Number(box.dataset.high)] };
+  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, live: kind === "live", numbers: x === "number", line, words, marks: seed.marks ?? [], ranges: box.dataset.ranges !== undefined, band: box.dataset.low === undefined ? null : [Number(box.dataset.low), Number(box.dataset.high)] };
   let data = [seed.times, ...fields.map((each) => seed[each])];
   let plot = new uPlot(options(box, look), data, box);
   const redraw = () => {
