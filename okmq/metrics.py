@@ -7,6 +7,7 @@ from django.conf import settings
 from django.http import HttpResponse
 from rest_framework.request import Request
 
+from okmq import resp
 from okmq.families import (
     group_families,
     process_families,
@@ -26,6 +27,9 @@ from streams.log.server import ServerState
 from streams.models import DEFAULT_WORKSPACE, Token, Workspace
 from streams.selectors.monitoring import groups_monitored, streams_monitored
 from streams.upkeep import processes
+
+SCRAPE_TIMEOUT_S = 2.0
+"""So long each store has to answer; Prometheus drops a scrape after ten seconds unless it is told otherwise."""
 
 
 class TokenSessionOrAnybody(TokenOrSession):
@@ -55,26 +59,37 @@ class MetricsView(ApiView):
 
 def _of_streams(caller: Caller) -> list[Family]:
     now_ms = int(time.time() * 1000)
+    url = settings.ENV.memory_redis_url
+    in_memory = url is not None and _answers(url)
     return [
-        *stream_families(streams_monitored(caller), now_ms=now_ms),
-        *group_families(groups_monitored(caller)),
+        *stream_families(streams_monitored(caller, in_memory=in_memory), now_ms=now_ms),
+        *group_families(groups_monitored(caller, in_memory=in_memory)),
     ]
 
 
 def _of_everything(caller: Caller) -> list[Family]:
     """While the store is away, what can be known without it: that it is away, and which processes run."""
     env = settings.ENV
-    stores = {"durable": _store(memory=False)}
+    stores = {"durable": _store(env.redis_url, memory=False)}
     if env.memory_redis_url is not None:
-        stores["memory"] = _store(memory=True)
+        stores["memory"] = _store(env.memory_redis_url, memory=True)
     known = [*store_families(stores), *process_families(processes.read(env.processes_file))]
     if stores["durable"] is None:
         return known
     return [*known, *traffic_families(store.log().run(traffic.total())), *_of_streams(caller)]
 
 
-def _store(*, memory: bool) -> ServerState | None:
+def _store(url: str, *, memory: bool) -> ServerState | None:
     try:
-        return store.log().run(server.inspect(memory=memory))
+        return store.log().run(server.inspect(memory=memory)) if _answers(url) else None
     except LogError:
         return None
+
+
+def _answers(url: str) -> bool:
+    """Whether a server answers soon: a scrape must not wait for one that hangs as long as a request may."""
+    try:
+        resp.ping(url, timeout_s=SCRAPE_TIMEOUT_S)
+    except resp.StoreError:
+        return False
+    return True

@@ -78,7 +78,8 @@ def too_deep() -> Refusal:
 
 def malformed(error: Exception) -> Refusal:
     """What msgspec cannot parse."""
-    return invalid_json(str(error).removeprefix("JSON is malformed: "))
+    reason = str(error).removeprefix("JSON is malformed: ")
+    return invalid_json("it is empty or ends too early" if reason == "Input data was truncated" else reason)
 
 
 def _out_of_range(data: bytes) -> Refusal:

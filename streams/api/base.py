@@ -57,11 +57,24 @@ class ApiView(APIView):
         if operation.scope is not None:
             self.caller.demand(operation.scope)
         self.asked = asked(request.query_params, operation.query, text=request.META["QUERY_STRING"])
-        if request.method == "DELETE" and not isinstance(request.data, NoBody):
+        if operation.body is None and request.method not in {"GET", "HEAD"}:
+            self._refuse_body()
+
+    def _refuse_body(self) -> None:
+        """Refuse a body where none is asked for: its sender takes it for read.
+
+        Raises:
+            Refusal, UnsupportedMediaType, ParseError.
+        """
+        data = self.request.data
+        if isinstance(data, NoBody) or (data == {} and self.request.method != "DELETE"):
+            return
+        if self.request.method == "DELETE":
             # Whoever names in a body what is to go would lose everything if it were not read.
-            raise Refusal(
-                "validation_error", "A DELETE takes no body: what is to go stands in its path.", fields=[]
-            )
+            sentence = "A DELETE takes no body: what is to go stands in its path."
+        else:
+            sentence = "This takes no body."
+        raise Refusal("validation_error", sentence, fields=sorted(data) if isinstance(data, dict) else [])
 
     def operation_of(self, request: Request) -> Operation:
         """Raises Refusal ``method_not_allowed``."""

@@ -137,7 +137,7 @@ def label_fault(name: str, value: Any) -> str | None:
     if _is_number(name):
         return "A label's name is no number."
     if not isinstance(value, str) or len(value) > LONGEST_LABEL_VALUE or "\x00" in value:
-        return f"A label's value is a string of at most {LONGEST_LABEL_VALUE} characters."
+        return f"A label's value is a string of at most {LONGEST_LABEL_VALUE} characters, none of them NUL."
     return None
 
 

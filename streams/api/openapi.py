@@ -19,7 +19,7 @@ from streams.api.authentication import TokenOrSession
 from streams.api.base import ApiView
 from streams.api.exampled import answers_exampled
 from streams.api.operation import Operation
-from streams.api.schema import ALWAYS, ERROR, refusals_of
+from streams.api.schema import ALWAYS, ERROR, TOO_LARGE, refusals_of
 from streams.errors import STATUS
 
 PREFIX = "/api/v1"
@@ -132,7 +132,7 @@ SERVICE_PATHS = {
         "How everything stands, as OpenMetrics",
         media="application/openmetrics-text",
         schema={"type": "string"},
-        codes=[*ALWAYS, "forbidden"],
+        codes=[*ALWAYS, "forbidden", *TOO_LARGE],
         token=True,
     ),
     f"{PREFIX}/schema": _shown_only(
@@ -140,7 +140,7 @@ SERVICE_PATHS = {
         "This document",
         media="application/json",
         schema={"type": "object"},
-        codes=[*ALWAYS, "forbidden"],
+        codes=[*ALWAYS, "forbidden", *TOO_LARGE],
         token=True,
     ),
     f"{PREFIX}/docs": _shown_only(
@@ -148,7 +148,7 @@ SERVICE_PATHS = {
         "This document, to browse",
         media="text/html",
         schema={"type": "string"},
-        codes=[*ALWAYS, "forbidden"],
+        codes=[*ALWAYS, "forbidden", *TOO_LARGE],
         token=True,
     ),
 }

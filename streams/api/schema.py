@@ -111,8 +111,8 @@ class OperationSchema(AutoSchema):
         codes = list(ALWAYS) + list(operation.refusals)
         if operation.scope:
             codes.append("forbidden")
-        # A body that nobody asked for is read, too; of a DELETE, which might mean what it says, it is refused.
-        codes += WITH_BODY if operation.body is not None or self.method == "DELETE" else TOO_LARGE
+        # A body that nobody asked for is read, too; where it might mean what it says, it is refused.
+        codes += TOO_LARGE if self.method == "GET" else WITH_BODY
         return {**success, **refusals_of(codes)}
 
     def _map_serializer_field(self, field: Any, direction: Direction, *args: Any) -> Any:

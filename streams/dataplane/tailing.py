@@ -16,7 +16,7 @@ from streams.errors import Refusal, refusal_of
 from streams.log import entries, read
 from streams.log.client import Op
 from streams.log.entries import Entry
-from streams.log.errors import LogError, StreamNotFound
+from streams.log.errors import LogError
 
 COMMENT_EVERY_S = 15.0
 LOOK_EVERY_S = 5.0
@@ -75,8 +75,8 @@ async def _events(
                 if time.monotonic() - commented >= COMMENT_EVERY_S:
                     commented = time.monotonic()
                     yield b":\n\n"
-    except (StreamNotFound, Refusal):
-        return  # the stream or the token is gone; who connects again is told so
+    except (LogError, Refusal):
+        return  # the stream, the token or the store is gone; who connects again is told so
     finally:
         gone.cancel()
 

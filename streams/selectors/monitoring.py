@@ -10,6 +10,7 @@ from streams.access import Caller
 from streams.log import stats
 from streams.log.stats import Counted
 from streams.models import Group, Stream
+from streams.models.stream import Storage
 from streams.selectors.groups import GroupView, reachable_views
 from streams.selectors.narrowing import inside
 
@@ -39,13 +40,19 @@ class MonitoredStream(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             yield "age", age_ms / (self.ttl * 1000)
 
 
-def streams_monitored(caller: Caller) -> list[MonitoredStream]:
-    """The streams that a caller may see, of all workspaces for who rules them all; those just deleted are left out."""
+def streams_monitored(caller: Caller, *, in_memory: bool = True) -> list[MonitoredStream]:
+    """The streams that a caller may see, of all workspaces for who rules them all; those just deleted are left out.
+
+    Args:
+        in_memory: also those in memory; False does not ask their server.
+    """
     found = Stream.objects.filter(internal=False).order_by("workspace__name", "name")
     if not caller.rules_all:
         found = found.filter(workspace=caller.workspace)
     if caller.streams:
         found = found.filter(inside(caller.streams, "name"))
+    if not in_memory:
+        found = found.filter(storage=Storage.DURABLE)
     groups = Counter(Group.objects.values_list("stream_id", flat=True))
     # Plain values: rows of 10,000 streams would take longer to make than all the rest.
     rows = list(
@@ -70,14 +77,16 @@ def streams_monitored(caller: Caller) -> list[MonitoredStream]:
     ]
 
 
-def groups_monitored(caller: Caller) -> list[GroupView]:
+def groups_monitored(caller: Caller, *, in_memory: bool = True) -> list[GroupView]:
     """The groups of the streams that a caller may see, of all workspaces for who rules them all.
 
-    Those of streams in memory are left out while their server is away.
+    Those of streams in memory are left out while their server is away, and where ``in_memory`` says so.
     """
     found = Group.objects.select_related("stream__workspace").filter(stream__internal=False)
     if not caller.rules_all:
         found = found.filter(stream__workspace=caller.workspace)
     if caller.streams:
         found = found.filter(inside(caller.streams, "stream__name"))
+    if not in_memory:
+        found = found.filter(stream__storage=Storage.DURABLE)
     return reachable_views(found.order_by("stream__workspace__name", "stream__name", "name"))

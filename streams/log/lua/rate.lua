@@ -12,12 +12,15 @@ redis.set_repl(redis.REPL_NONE)
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local whole = interval * burst
--- When everything will be let through again; never further off than a whole burst, whatever the clock did.
-local full_at = math.min(math.max(tonumber(redis.call('GET', rate) or 0), now), now + whole)
+-- When everything will be let through again; never further off than a whole burst, whatever the clock or the limit did.
+local held = tonumber(redis.call('GET', rate) or 0)
+local full_at = math.min(math.max(held, now), now + whole)
 
 local after = full_at + interval
 local early = after - whole - now
 if early > 0 then
+  -- Written down: who is refused is not to wait for more than the limit of now asks for.
+  if held > full_at then redis.call('SET', rate, string.format('%.3f', full_at), 'PX', math.ceil(whole / 1000) + 1) end
   return {0, 0, math.ceil(early), math.ceil(full_at - now)}
 end
 redis.call('SET', rate, string.format('%.3f', after), 'PX', math.ceil((after - now) / 1000) + 1)

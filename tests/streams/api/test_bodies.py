@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -170,6 +171,29 @@ def test_a_delete_with_a_body_deletes_nothing(
     assert code(answer) == refused
     assert str(answer.status_code) in document()["paths"][f"{PREFIX}/{described}"]["delete"]["responses"]
     assert owner.get("streams/x").json()["groups"] == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "refused"),
+    [
+        (b'{"password": "my-own-choice-1"}', "application/json", "validation_error"),
+        (b"[]", "application/json", "validation_error"),
+        (b"{bad", "application/json", "invalid_json"),
+        (b"x", "text/plain", "unsupported_media_type"),
+    ],
+    ids=["field", "array", "broken", "text"],
+)
+def test_what_takes_no_body_does_nothing_where_one_comes(
+    owner: Api, unique: str, body: bytes, content_type: str, refused: str
+) -> None:
+    owner.post("users/", {"name": unique, "role": "viewer"})
+    before = get_user_model().objects.get(username=unique).password
+    answer = owner.call("POST", f"users/{unique}/password", body, content_type=content_type)
+    assert code(answer) == refused
+    described = document()["paths"][f"{PREFIX}/users/{{name}}/password"]["post"]["responses"]
+    assert str(answer.status_code) in described
+    assert get_user_model().objects.get(username=unique).password == before
+    assert owner.call("POST", f"users/{unique}/password", b"{}").status_code == 200
 
 
 def test_an_encoded_body_is_refused(owner: Api) -> None:

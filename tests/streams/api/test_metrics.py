@@ -1,7 +1,10 @@
 """``/metrics``: valid OpenMetrics, true figures, and to each caller only what they may see."""
 
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +23,13 @@ from streams.log.client import AsyncLog, Log
 from streams.log.entries import NewMessage
 from streams.log.traffic import Durations, Kind
 from streams.models import Group, Membership, Stream, Workspace
+from tests import servers
 from tests.exchanges import ended
 from tests.streams.api.conftest import Api, caller, code
+from tests.waiting import Stopwatch
+
+SCRAPE_GIVEN_UP_S = 10.0
+"""What Prometheus waits unless it is told otherwise (``scrape_timeout``)."""
 
 
 def scraped(api: Api | None = None, client: Client | None = None) -> dict[str, Metric]:
@@ -206,6 +214,27 @@ def test_while_the_store_is_away_that_is_told(ruler: Api, request: pytest.Fixtur
     request.getfixturevalue("away")
     found = scraped(ruler)
     assert samples(found, "okmq_store_up", store="durable") == [0]
+
+
+def test_a_store_that_hangs_is_told_before_a_scrape_is_given_up(
+    ruler: Api, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with servers.store(tmp_path) as hanging:
+        held = Log(hanging.url)
+        monkeypatch.setattr(settings, "ENV", replace(settings.ENV, redis_url=hanging.url))
+        monkeypatch.setattr(store, "log", lambda: held)
+        pid = hanging.child.pid
+        assert pid
+        os.kill(pid, signal.SIGSTOP)
+        watch = Stopwatch()
+        try:
+            found = scraped(ruler)
+        finally:
+            took_s = watch.elapsed_s
+            os.kill(pid, signal.SIGCONT)
+            held.close()
+    assert samples(found, "okmq_store_up", store="durable") == [0]
+    assert took_s < SCRAPE_GIVEN_UP_S
 
 
 def test_without_the_memory_server_the_durable_streams_are_told(

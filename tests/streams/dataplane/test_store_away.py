@@ -1,7 +1,8 @@
 """Polls that are open while the message store goes away."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -10,7 +11,7 @@ import pytest
 from streams import bearer
 from streams.log import config, groups, keys
 from streams.log.client import Log
-from tests.servers import store
+from tests.servers import Store, store
 from tests.streams.dataplane.conftest import WORKSPACE_ID, Server, refusal
 from tests.waiting import Stopwatch
 
@@ -19,16 +20,10 @@ WAIT_S, GRACE_S = 1.5, 1.0
 Poll = Callable[[httpx.Client], httpx.Response]
 
 
-@pytest.mark.parametrize(
-    "poll",
-    [
-        lambda client: client.get(f"/orders/messages?wait={WAIT_S}"),
-        lambda client: client.post("/orders/groups/g/fetch", json={"wait": WAIT_S}),
-    ],
-    ids=["read", "fetch"],
-)
-def test_a_poll_ends_by_its_wait(tmp_path: Path, poll: Poll) -> None:
-    with store(tmp_path) as running:
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[Store, httpx.Client]]:
+    """A store of its own with the stream ``orders`` and its group ``g``, and a client of a process that serves them."""
+    with store(folder) as running:
         log = Log(running.url)
         stream = config.Registered(
             stream_id=keys.stream_id(),
@@ -50,13 +45,36 @@ def test_a_poll_ends_by_its_wait(tmp_path: Path, poll: Poll) -> None:
             headers={"authorization": f"Bearer {secret}"},
             timeout=35,
         )
+        yield running, client
+        client.close()
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    "poll",
+    [
+        lambda client: client.get(f"/orders/messages?wait={WAIT_S}"),
+        lambda client: client.post("/orders/groups/g/fetch", json={"wait": WAIT_S}),
+    ],
+    ids=["read", "fetch"],
+)
+def test_a_poll_ends_by_its_wait(tmp_path: Path, poll: Poll) -> None:
+    with served(tmp_path) as (running, client):
         killing = threading.Timer(WAIT_S / 3, running.kill)
         watch = Stopwatch()
         killing.start()
         answer = poll(client)
         took_s = watch.elapsed_s
         killing.join()
-        client.close()
-        server.stop()
     assert answer.content == b"[]" or refusal(answer) == (503, "store_unavailable")
     assert took_s < WAIT_S + GRACE_S
+
+
+def test_a_tail_ends_whole(tmp_path: Path) -> None:
+    with (
+        served(tmp_path) as (running, client),
+        client.stream("GET", "/orders/tail?offset=0") as answer,
+    ):
+        running.kill()
+        assert answer.status_code == 200
+        assert b"".join(answer.iter_raw()) == b""

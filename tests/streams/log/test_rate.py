@@ -75,6 +75,15 @@ def test_a_limit_that_was_lowered_holds_at_once(log: Log, token_id: int) -> None
     assert lowered.retry_s <= 0.2
 
 
+def test_a_limit_that_was_raised_lets_through_who_was_refused_a_moment_ago(log: Log, token_id: int) -> None:
+    for _ in range(61):
+        take(log, token_id, limit=1, burst=60)
+    refused = take(log, token_id, limit=1000, burst=10)
+    assert not refused.allowed
+    assert refused.retry_s <= 0.001
+    until(lambda: take(log, token_id, limit=1000, burst=10).allowed, within_s=5)
+
+
 def test_a_share_that_is_whole_again_is_forgotten(log: Log, token_id: int) -> None:
     take(log, token_id, limit=20, burst=1)
     assert log.client.execute_command("EXISTS", keys.rate(token_id))
