@@ -1,11 +1,14 @@
-"""Spark's processes come and go with the product: none stays behind, whoever is killed."""
+"""Spark in the running product: its processes come and go with it, and retention waits for what it archives."""
 
 import os
 import signal
 from pathlib import Path
 
+import httpx
 import pytest
 
+from streams.log import config, keys
+from streams.log.client import Log
 from tests.product import Product
 from tests.waiting import Stopwatch, until
 
@@ -60,3 +63,66 @@ def test_spark_ends_with_a_supervisor_that_is_killed(product: Product) -> None:
     product.supervisor.kill()
     product.supervisor.wait()
     until(lambda: not product.alive(), what="every process has ended with the supervisor")
+
+
+def published(client: httpx.Client, *, first: int) -> None:
+    """Three hundred messages into a stream that keeps ten."""
+    client.post("/streams/", json={"name": "brief", "max_messages": 10}).raise_for_status()
+    batch = [{"id": f"m{n}", "body": n} for n in range(first, first + 300)]
+    client.post("/streams/brief/messages", json=batch).raise_for_status()
+
+
+def stored(product: Product, client: httpx.Client) -> int:
+    """What the stream physically holds."""
+    log = Log(product.store_url)
+    workspace_id = next(each.workspace_id for each in log.run(config.streams()) if each.name == "brief")
+    stream_id = log.run(config.stream_id_of(workspace_id, "brief"))
+    assert stream_id is not None
+    length: int = log.client.execute_command("XLEN", keys.log(stream_id))
+    log.close()
+    return length
+
+
+def archived(client: httpx.Client) -> int:
+    """Run the jobs of the history to their end; how many messages the history of the stream counts."""
+    runs = client.post("/analytics/runs/", json={}).raise_for_status().json()
+    wanted = {each["id"] for each in client.get("/analytics/runs/").json() if each["state"] == "queued"}
+    assert runs["id"] in wanted
+
+    def ended() -> bool:
+        states = {each["id"]: each["state"] for each in client.get("/analytics/runs/").json()}
+        return {states[each] for each in wanted} <= {"succeeded", "failed"}
+
+    until(ended, within_s=300, what="the runs have ended")
+    answer = client.get("/streams/brief/history", params={"step": "day"}).raise_for_status().json()
+    return sum(point["messages"] for point in answer["points"])
+
+
+@pytest.mark.timeout(600)
+def test_retention_waits_for_the_running_archive_and_what_that_missed_is_an_event_and_a_gap(
+    product: Product,
+) -> None:
+    product.start()
+    with product.client() as client:
+        published(client, first=0)
+        assert client.get("/streams/brief").json()["messages"] == 10
+        assert stored(product, client) == 300
+        assert archived(client) == 300
+        until(lambda: stored(product, client) == 10, within_s=60, what="what was archived is free to go")
+        assert client.get("/events", params={"kind": "history.gap"}).json() == []
+    product.stop()
+    product.more = {"OKMQ_HISTORY_WAIT": "1"}
+    product.start()
+    with product.client() as client:
+        published(client, first=300)
+        (gap,) = until(
+            lambda: client.get("/events", params={"kind": "history.gap"}).json(),
+            within_s=60,
+            what="the limit has won",
+        )
+        assert (gap["stream"], gap["after"]) == ("brief", {"messages": 290})
+        assert stored(product, client) == 10
+        (told,) = client.get("/streams/brief/history").json()["gaps"]
+        assert (told["messages"], told["time"]) == (290, gap["time"])
+        sentence = "290 messages of brief were removed before the history had them."
+        assert sentence in product.page("/streams/brief/history/")
