@@ -17,6 +17,7 @@ from bench import (
     live_pages,
     pages,
     parked,
+    past,
     preview,
     purge,
     report,
@@ -53,6 +54,13 @@ def main() -> int:
         default=pages.MESSAGES,
         metavar="N",
         help="messages of the stream whose pages are asked for (default: a million)",
+    )
+    parser.add_argument(
+        "--remembered",
+        type=int,
+        default=past.MESSAGES,
+        metavar="N",
+        help="messages that Spark reads and archives (default: a million)",
     )
     parser.add_argument(
         "--live", type=float, default=2.0, metavar="MINUTES", help="how long pages stay open (default: 2)"
@@ -92,6 +100,7 @@ def _scenes(ours: Product, asked: argparse.Namespace) -> list[Scene]:
         Scene("many streams", partial(crowd.crowd, ours, seconds=seconds)),
         Scene("browsers", partial(browsers.browsers, ours)),
         Scene("live pages", partial(live_pages.live_pages, ours, minutes=asked.live)),
+        Scene("past", partial(past.past, ours, messages=asked.remembered)),
         Scene("console", partial(pages.pages, ours, messages=asked.browsed)),
     ]
 
