@@ -57,6 +57,11 @@ document.addEventListener("change", ({ target }) => {
   if (!target.matches("[data-all]")) return;
   for (const box of target.form.querySelectorAll(`[name=${target.dataset.all || "stream"}]`)) box.checked = target.checked;
 });
+// On a narrow screen menus are longer than it: where one is, is in sight.
+for (const here of document.querySelectorAll("nav [aria-current=page]")) {
+  const nav = here.parentElement;
+  nav.scrollLeft = here.offsetLeft - nav.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2;
+}
 startCopying(document);
 startKeys(document);
 startMessages(document);
