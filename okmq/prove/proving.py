@@ -27,7 +27,7 @@ SURGE_S = 0.3
 REST_S = 1.0
 ENOUGH_IN_FLIGHT = 1000
 RECOVERY_S_PER_MILLION = 5.0
-FOR_FAULTS, FOR_SCENES = 0.5, 0.85
+FOR_FAULTS, FOR_SCENES = 0.5, 0.75
 """Until this part of the time faults strike; until that one, scenes begin. The judgement and the cuts come last."""
 
 Say = Callable[[str], None]

@@ -214,6 +214,8 @@ NOT_PROMISED = """
   handed out again, with another time. `memory` may lose everything.
 - A replica that is promoted may lack what was acknowledged: replication does not wait.
 - Delivery to a group is at least once: an acknowledgement whose answer was lost is not known to its sender.
+- The clock that is set under load is the store's alone. Ages of messages follow it: where it is set further ahead than
+  a stream's `ttl`, its messages are over.
 - The cut file stands for a crash of the machine; a disk that says it has flushed and has not is not simulated.
 """
 
