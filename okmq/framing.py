@@ -12,7 +12,7 @@ from websockets.exceptions import InvalidHandshake
 from websockets.http11 import Request
 from websockets.server import ServerProtocol
 
-from okmq.asgi import record
+from okmq.asgi import data_plane, record
 from okmq.gate import socket_route
 from okmq.writes import JoinedWrites
 from streams.dataplane.request import MALFORMED
@@ -28,6 +28,11 @@ class FramedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to serve a connection."""
         super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, loop=self.loop)))
+
+    def shutdown(self) -> None:
+        """Take no more requests on this connection, as the process is to end; open polls are answered now."""
+        data_plane.finish_polls()
+        super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse and hang up: where the next request would begin is not known.

@@ -125,8 +125,13 @@ class DataPlane:
         self._telling = create_task(self._context.tell_worker())
         return self._context
 
+    def finish_polls(self) -> None:
+        """Have open polls answer now with what there is, and tails end; the process is to end, but serves on."""
+        if self._context is not None:
+            self._context.directory.parked.finish()
+
     async def stop(self) -> None:
-        """Disconnect; open polls are answered with what there is."""
+        """Disconnect."""
         if self._telling is not None:
             self._telling.cancel()
         if self._context is not None:

@@ -108,6 +108,7 @@ class Poll:
                         if (
                             fetched.deliveries
                             or time.monotonic() >= deadline
+                            or parking.is_over
                             or fetched.generation != opened_in
                         ):
                             return fetched

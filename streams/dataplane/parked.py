@@ -1,4 +1,7 @@
-"""Polls that are parked, by their token: ended when it is revoked or has expired, without a timer or a look-up each."""
+"""Polls that are parked, by their token: ended when it is revoked or has expired, without a timer or a look-up each.
+
+When the process is to end, all of them are over: each answers with what there is.
+"""
 
 import asyncio
 import time
@@ -12,12 +15,16 @@ RETRY_S = 0.5
 
 
 class Parking:
-    """One poll: ``refusal`` is there once its token is no longer good, and ``waiter``, if it waits, is then done."""
+    """One poll, which must end once its token is no longer good; ``is_over``: it is to answer with what there is.
 
-    __slots__ = ("_refusal", "expires_ms", "waiter")
+    Its ``waiter``, if it waits, is then done.
+    """
 
-    def __init__(self, expires_ms: int | None) -> None:
+    __slots__ = ("_refusal", "expires_ms", "is_over", "waiter")
+
+    def __init__(self, expires_ms: int | None, *, is_over: bool) -> None:
         self.expires_ms = expires_ms
+        self.is_over = is_over
         self.waiter: asyncio.Future[None] | None = None
         self._refusal: Refusal | None = None
 
@@ -29,6 +36,14 @@ class Parking:
     def end(self, refusal: Refusal) -> None:
         """Have the poll look at once, and see that it must end."""
         self._refusal = refusal
+        self._wake()
+
+    def finish(self) -> None:
+        """Have the poll look at once, and answer."""
+        self.is_over = True
+        self._wake()
+
+    def _wake(self) -> None:
         if self.waiter is not None and not self.waiter.done():
             self.waiter.set_result(None)
 
@@ -44,12 +59,12 @@ class ParkedPolls:
         self._look_up = look_up
         self._by_token: dict[bytes, set[Parking]] = {}
         self._looking: asyncio.Task[None] | None = None
-        self._again = False
+        self._again = self._are_over = False
 
     @contextmanager
     def park(self, header: bytes, *, expires_ms: int | None) -> Iterator[Parking]:
         """Keep a poll's place for as long as it is open."""
-        parking = Parking(expires_ms)
+        parking = Parking(expires_ms, is_over=self._are_over)
         self._by_token.setdefault(header, set()).add(parking)
         try:
             yield parking
@@ -72,6 +87,13 @@ class ParkedPolls:
             expires_ms = next((parking.expires_ms for parking in parked), None)
             if expires_ms is not None and expires_ms <= now_ms:
                 self._end(header, "This token has expired.")
+
+    def finish(self) -> None:
+        """Have all polls answer now, and none wait any more: the process is to end."""
+        self._are_over = True
+        for parked in self._by_token.values():
+            for parking in parked:
+                parking.finish()
 
     def close(self) -> None:
         """Look nothing up any more."""

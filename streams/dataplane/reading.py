@@ -195,7 +195,7 @@ async def _wait(context: Context, request: Request, grant: TokenGrant, name: str
                     found = await _selected(context, stream_id, found.rest)
                     parking.check()
                     left = deadline - time.monotonic()
-                    if not found.is_nothing_yet or left <= 0:
+                    if not found.is_nothing_yet or left <= 0 or parking.is_over:
                         return found
                     await asyncio.wait({waiter, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
                 finally:

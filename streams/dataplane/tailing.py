@@ -57,7 +57,7 @@ async def _events(
     try:
         with parked as parking:
             await context.directory.grant(request.authorization)  # may have gone just before it was parked
-            while not gone.done():
+            while not gone.done() and not parking.is_over:
                 waiter = parking.waiter = await context.wakener.watch(stream_id, within_s=LOOK_EVERY_S)
                 try:
                     found, start = await context.log.run(_next_page(stream_id, start, pattern))
