@@ -19,6 +19,9 @@ READ = 65_536
 LOST_EVERY = 20
 """Of so many answers of the store one is lost, and its connection with it."""
 
+LOST_AT_LEAST, LOOK_EVERY_S = 40, 0.5
+"""A scene in which fewer were lost says little."""
+
 DEAD_EVERY = 400
 """And after so many a connection stays open and says nothing any more."""
 
@@ -109,6 +112,8 @@ async def _pass_on(client: asyncio.StreamReader, store: asyncio.StreamWriter) ->
 def on_a_bad_line(folder: Path, *, seconds: float) -> Apart:
     """Put the load on a product whose store is behind a bad line for a while.
 
+    It loses answers until ``LOST_AT_LEAST`` are lost, which takes longer on a busy machine, four times as long at most.
+
     Raises:
         Broken, NotBack, Unfinished: it could not be carried out to its end.
     """
@@ -128,6 +133,10 @@ async def _bad_time(product: Instance, line: Line, seconds: float) -> Apart:
         began = monotonic()
         line.manner = "losing"
         await asyncio.sleep(seconds * 2 / 3)
+        for _ in range(round(3 * seconds / LOOK_EVERY_S)):
+            if line.lost >= LOST_AT_LEAST:
+                break
+            await asyncio.sleep(LOOK_EVERY_S)
         line.manner = "trickling"
         await asyncio.sleep(seconds / 3)
         line.manner = "whole"

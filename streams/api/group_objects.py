@@ -210,6 +210,8 @@ class Gone(serializers.Serializer):  # type: ignore[type-arg]
 class Sought(serializers.Serializer):  # type: ignore[type-arg]
     """What a seek did, or would do."""
 
+    may_lack = frozenset({"gone"})
+
     to = serializers.IntegerField(help_text="The offset that is delivered next now.")
     messages = serializers.IntegerField(help_text="How many are delivered again or skipped.")
     skipped = serializers.IntegerField(

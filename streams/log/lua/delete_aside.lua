@@ -47,8 +47,8 @@ for n = 6 + count, #ARGV do
     -- As wide as the widest, so that those of a removal stand in order.
     redis.call('ZADD', aside, number, string.format('%016.0f', offset))
     for _, group in ipairs(standing) do
-      if redis.call('ZSCORE', group.parked, offset) then redis.call('ZADD', group.aside, offset, offset)
-      else redis.call('ZREM', group.aside, offset) end
+      if redis.call('ZSCORE', group.parked, offset) then redis.call('ZADD', group.parked_aside, offset, offset)
+      else redis.call('ZREM', group.parked_aside, offset) end
     end
   end
 end

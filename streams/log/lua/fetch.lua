@@ -34,8 +34,8 @@
 local log, meta, gone, group_key, members = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[17]
 local fetch = {log = log, gone = gone, pending = KEYS[5], due = KEYS[6], leases = KEYS[7], dead = KEYS[8], replayed = KEYS[9],
   turns = KEYS[10], parked = KEYS[11], ready = KEYS[12], expiry = KEYS[13], went = KEYS[14],
-  last = KEYS[15], runs = KEYS[16], shelved = KEYS[18], aside = KEYS[19], consumer = ARGV[1], limit = tonumber(ARGV[2]),
-  max_bytes = tonumber(ARGV[3]), size = tonumber(ARGV[5]), steady = tonumber(ARGV[6]),
+  last = KEYS[15], runs = KEYS[16], shelved = KEYS[18], parked_aside = KEYS[19], consumer = ARGV[1],
+  limit = tonumber(ARGV[2]), max_bytes = tonumber(ARGV[3]), size = tonumber(ARGV[5]), steady = tonumber(ARGV[6]),
   due_by = tonumber(ARGV[7]),
   out = {}, range = {}, entries = {}, in_order = {}, by_time = {}, held_by = {}, at_last = {}, due_again = {}}
 local opened_in = tonumber(ARGV[4])

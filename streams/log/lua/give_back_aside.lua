@@ -22,7 +22,7 @@
 -- include: state, gone, floor, members, group, order, removal, aside, aside_groups
 local log, meta, gone, removals = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local reader = {key = KEYS[5], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], turns = KEYS[9], parked = KEYS[10],
-  ready = KEYS[11], aside = KEYS[12], shelved = KEYS[14]}
+  ready = KEYS[11], parked_aside = KEYS[12], shelved = KEYS[14]}
 local wake, field, name, slice = ARGV[1], 'back:' .. ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 local state = state_load(meta)

@@ -23,7 +23,7 @@ local log, group_key, pending, turns, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS
 local runs, due, leases, parked, ready = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local mode, waiting, from, slice = tonumber(ARGV[1]), ARGV[2] == '1', ARGV[3], tonumber(ARGV[4])
 local keys = {runs = runs, pending = pending, due = due, leases = leases, parked = parked, ready = ready,
-  aside = KEYS[11]}
+  parked_aside = KEYS[11]}
 
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end

@@ -50,7 +50,7 @@ for _, reader in ipairs(aside_readers(record, names, KEYS, 5)) do
     if group.delivered > missed then group.missed, group.delivered = group.missed - (group.delivered - missed), missed end
     missed = stop
   end
-  local from = redis.call('ZCOUNT', reader.aside, record.first, stop) > 0 and record.first or missed + 1
+  local from = redis.call('ZCOUNT', reader.parked_aside, record.first, stop) > 0 and record.first or missed + 1
   -- Until it has again what was out, it is given nothing: that holds places, and turns of keys.
   local has_out = redis.call('ZCOUNT', reader.shelved, record.first, stop) > 0
   if has_out then group.returning = group.returning + 1 end

@@ -42,7 +42,7 @@ local function aside_positions(groups, names, keys, at)
     local group = redis.call('SISMEMBER', groups, name) == 1 and group_load(keys[first])
     if not group then return nil end
     positions[n] = {name, string.format('%.0f', group.generation), string.format('%.0f', group.delivered), group.filter}
-    if group.ordered > 0 then standing[#standing + 1] = {parked = keys[first + 1], aside = keys[first + 2]} end
+    if group.ordered > 0 then standing[#standing + 1] = {parked = keys[first + 1], parked_aside = keys[first + 2]} end
   end
   return standing, #positions > 0 and cjson.encode(positions) or '[]'
 end
@@ -50,7 +50,7 @@ end
 -- Remembers what of a range a group has parked, beside what was parked there when an earlier removal took it.
 local function aside_keep_parked(group, first, stop, scratch)
   redis.call('ZRANGESTORE', scratch, group.parked, first, stop, 'BYSCORE')
-  redis.call('ZUNIONSTORE', group.aside, 2, group.aside, scratch, 'AGGREGATE', 'MAX')
+  redis.call('ZUNIONSTORE', group.parked_aside, 2, group.parked_aside, scratch, 'AGGREGATE', 'MAX')
   redis.call('DEL', scratch)
 end
 

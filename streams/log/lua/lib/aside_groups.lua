@@ -51,8 +51,8 @@ local function aside_give_back(reader, group, delivered, entries)
     local offset = string.match(entry[1], '^(%d+)')
     if redis.call('HEXISTS', reader.leases, offset) == 1 then
       aside_again(reader, group, offset, entry[2][7] == 'k' and entry[2][8])
-    elseif redis.call('ZSCORE', reader.aside, offset) then
-      redis.call('ZREM', reader.aside, offset)
+    elseif redis.call('ZSCORE', reader.parked_aside, offset) then
+      redis.call('ZREM', reader.parked_aside, offset)
       -- A filter that came meanwhile holds for it, too.
       local is_wanted, is_parked = group_wants(group, entry), redis.call('ZSCORE', reader.parked, offset)
       if not is_parked then group.missed = group.missed - 1 end
@@ -94,8 +94,8 @@ local function aside_readers(record, names, keys, at)
     local group = position and group_load(keys[first], keys[first + 8])
     if group and string.format('%.0f', group.generation) == position[2] then
       readers[#readers + 1] = {name = name, key = keys[first], pending = keys[first + 1], due = keys[first + 2],
-        leases = keys[first + 3], turns = keys[first + 4], parked = keys[first + 5], ready = keys[first + 6], aside = keys[first + 7],
-        shelved = keys[first + 9], group = group, delivered = tonumber(position[3]),
+        leases = keys[first + 3], turns = keys[first + 4], parked = keys[first + 5], ready = keys[first + 6],
+        parked_aside = keys[first + 7], shelved = keys[first + 9], group = group, delivered = tonumber(position[3]),
         was = position[4] or group.filter}
     end
   end

@@ -183,7 +183,7 @@ local function deliver_ready(fetch)
       redis.call('ZREM', fetch.ready, unpack(left))
       redis.call('ZREM', fetch.parked, unpack(left))
       -- An undo that is under way need not give it back any more.
-      if #there > 0 then redis.call('ZREM', fetch.aside, unpack(there)) end
+      if #there > 0 then redis.call('ZREM', fetch.parked_aside, unpack(there)) end
       order_pass(fetch.turns, fetch.ready, passed)
     end
     if full or room <= 0 then return false, full end

@@ -52,7 +52,7 @@ local function order_restore(order, reader, offset, key, is_out)
   -- What waits, or would if it came back, stands behind what is out, was out when it went, or is to be passed over.
   local function precedes(other)
     return (not is_out and tonumber(other) < tonumber(offset))
-      or not (redis.call('ZSCORE', reader.parked, other) or redis.call('ZSCORE', reader.aside, other))
+      or not (redis.call('ZSCORE', reader.parked, other) or redis.call('ZSCORE', reader.parked_aside, other))
   end
   while behind ~= '' and precedes(behind) do
     before, behind = behind, order_next(order, behind)
