@@ -53,35 +53,37 @@ class MetricsView(ApiView):
     operations: ClassVar = {"GET": Operation(id="metrics", summary="How everything stands", scope="read")}
 
     def get(self, request: Request) -> HttpResponse:
-        families = _of_everything(self.caller) if self.caller.rules_all else _of_streams(self.caller)
+        memory_url = settings.ENV.memory_redis_url
+        has_memory = memory_url is not None and _answers(memory_url)
+        of_caller = _of_everything if self.caller.rules_all else _of_streams
+        families = of_caller(self.caller, has_memory=has_memory)
         return HttpResponse(text_of(families), content_type=CONTENT_TYPE)
 
 
-def _of_streams(caller: Caller) -> list[Family]:
+def _of_streams(caller: Caller, *, has_memory: bool) -> list[Family]:
     now_ms = int(time.time() * 1000)
-    url = settings.ENV.memory_redis_url
-    in_memory = url is not None and _answers(url)
     return [
-        *stream_families(streams_monitored(caller, in_memory=in_memory), now_ms=now_ms),
-        *group_families(groups_monitored(caller, in_memory=in_memory)),
+        *stream_families(streams_monitored(caller, in_memory=has_memory), now_ms=now_ms),
+        *group_families(groups_monitored(caller, in_memory=has_memory)),
     ]
 
 
-def _of_everything(caller: Caller) -> list[Family]:
+def _of_everything(caller: Caller, *, has_memory: bool) -> list[Family]:
     """While the store is away, what can be known without it: that it is away, and which processes run."""
     env = settings.ENV
-    stores = {"durable": _store(env.redis_url, memory=False)}
+    stores = {"durable": _store(memory=False) if _answers(env.redis_url) else None}
     if env.memory_redis_url is not None:
-        stores["memory"] = _store(env.memory_redis_url, memory=True)
+        stores["memory"] = _store(memory=True) if has_memory else None
     known = [*store_families(stores), *process_families(processes.read(env.processes_file))]
     if stores["durable"] is None:
         return known
-    return [*known, *traffic_families(store.log().run(traffic.total())), *_of_streams(caller)]
+    of_streams = _of_streams(caller, has_memory=has_memory)
+    return [*known, *traffic_families(store.log().run(traffic.total())), *of_streams]
 
 
-def _store(url: str, *, memory: bool) -> ServerState | None:
+def _store(*, memory: bool) -> ServerState | None:
     try:
-        return store.log().run(server.inspect(memory=memory)) if _answers(url) else None
+        return store.log().run(server.inspect(memory=memory))
     except LogError:
         return None
 

@@ -89,7 +89,9 @@ class ParkedPolls:
                 self._end(header, "This token has expired.")
 
     def finish(self) -> None:
-        """Have all polls answer now, and none wait any more: the process is to end."""
+        """Have all polls answer now, and none wait any more: the process is to end. Each of its connections says so."""
+        if self._are_over:
+            return
         self._are_over = True
         for parked in self._by_token.values():
             for parking in parked:
