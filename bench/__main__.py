@@ -15,6 +15,7 @@ from bench import (
     expiry,
     group_load,
     live_pages,
+    long_past,
     pages,
     parked,
     past,
@@ -63,6 +64,13 @@ def main() -> int:
         help="messages that Spark reads and archives (default: a million)",
     )
     parser.add_argument(
+        "--history",
+        type=int,
+        default=long_past.MESSAGES,
+        metavar="N",
+        help="messages of history that are counted, shown and asked (default: ten million)",
+    )
+    parser.add_argument(
         "--live", type=float, default=2.0, metavar="MINUTES", help="how long pages stay open (default: 2)"
     )
     parser.add_argument("--list", action="store_true", help="tell their names and end")
@@ -95,12 +103,14 @@ def _scenes(ours: Product, asked: argparse.Namespace) -> list[Scene]:
         Scene("groups", partial(group_load.many_groups, ours, seconds=seconds)),
         Scene("purge", partial(purge.purge, ours)),
         Scene("expiry", partial(expiry.expiry, ours)),
+        Scene("thinning", partial(expiry.thinning, ours)),
         Scene("preview", partial(preview.preview, ours, messages=asked.previewed)),
         Scene("parked polls", partial(parked.parked_polls, ours)),
         Scene("many streams", partial(crowd.crowd, ours, seconds=seconds)),
         Scene("browsers", partial(browsers.browsers, ours)),
         Scene("live pages", partial(live_pages.live_pages, ours, minutes=asked.live)),
         Scene("past", partial(past.past, ours, messages=asked.remembered)),
+        Scene("long history", partial(long_past.long_past, messages=asked.history)),
         Scene("console", partial(pages.pages, ours, messages=asked.browsed)),
     ]
 

@@ -7,19 +7,15 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-import msgspec
-
 from dashboard.exports import csv_line
 from streams.models import Query
+from streams.services.answers import rows_of, text_of
 
 PAGE_ROWS = 200
 LONGEST_CELL = 400
 MOST_SERIES = 4
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _TIMES = ("timestamp", "date")
-
-_rows_of = msgspec.json.Decoder(list[list[msgspec.Raw]]).decode
-_text_of = msgspec.json.Decoder(str).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +38,14 @@ def headings(query: Query) -> list[tuple[str, str, bool]]:
 
 def rows(query: Query) -> list[list[Cell]]:
     """All rows; numbers with the digits that Spark wrote."""
-    return [[_cell(bytes(value)) for value in row] for row in _rows_of(query.rows)]
+    return [[_cell(bytes(value)) for value in row] for row in rows_of(query.rows)]
 
 
 def _cell(raw: bytes) -> Cell:
     if raw == b"null":
         return Cell("null", "null")
     if raw.startswith(b'"'):
-        return Cell(_text_of(raw), "text")
+        return Cell(text_of(raw), "text")
     return Cell(raw.decode(), "json" if raw[:1] in b"{[" else "number")
 
 

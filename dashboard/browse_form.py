@@ -7,7 +7,8 @@ from django import forms
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from dashboard import filters, quantities
+from dashboard import chosen_fields, filters, quantities
+from dashboard.chosen_fields import ChosenField
 from dashboard.forms import BootstrapMixin
 from streams import naming
 from streams.log.read import Wanted
@@ -45,11 +46,23 @@ class BrowseForm(BootstrapMixin, forms.Form):
         max_length=naming.LONGEST_KEY,
         widget=forms.TextInput(attrs={"placeholder": _("orders.*  ·  orders.>")}),
     )
+    header = forms.CharField(
+        label=_("Header"),
+        required=False,
+        max_length=MOST_FILTER_CHARACTERS,
+        widget=forms.TextInput(attrs={"placeholder": _("trace = 4bf9  ·  trace ~ 4b")}),
+    )
     match = forms.CharField(
         label=_("Body"),
         required=False,
         max_length=MOST_FILTER_CHARACTERS,
         widget=forms.TextInput(attrs={"placeholder": _("text  ·  .customer.id = 42")}),
+    )
+    cols = forms.CharField(
+        label=_("Columns"),
+        required=False,
+        max_length=chosen_fields.MOST_CHARACTERS,
+        widget=forms.TextInput(attrs={"placeholder": _(".customer.id, .total")}),
     )
     before = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
     after = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
@@ -90,6 +103,15 @@ class BrowseForm(BootstrapMixin, forms.Form):
             raise forms.ValidationError(fault)
         return key
 
+    def clean_header(self) -> str:
+        header: str = self.cleaned_data["header"]
+        try:
+            if header:
+                filters.header_test(header)
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+        return header
+
     def clean_match(self) -> str:
         match: str = self.cleaned_data["match"]
         try:
@@ -97,6 +119,17 @@ class BrowseForm(BootstrapMixin, forms.Form):
         except ValueError as error:
             raise forms.ValidationError(str(error)) from None
         return match
+
+    def clean_cols(self) -> list[ChosenField]:
+        try:
+            return chosen_fields.chosen(self.cleaned_data["cols"])
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+
+    @property
+    def columns(self) -> list[ChosenField]:
+        """The fields of bodies that have a column."""
+        return self.cleaned_data.get("cols") or [] if self.is_bound else []
 
     @property
     def range(self) -> tuple[datetime, datetime] | None:
@@ -109,12 +142,14 @@ class BrowseForm(BootstrapMixin, forms.Form):
     @property
     def is_filtered(self) -> bool:
         """Whether messages are left out by what they are."""
-        return bool(not self.errors and (self.cleaned_data["key"] or self.cleaned_data["match"]))
+        return not self.errors and any(self.cleaned_data[name] for name in ("key", "header", "match"))
 
     def wanted(self, *, message_id: str = "") -> Wanted | None:
         """The filters as a test of an entry; None where there are none."""
         asked = self.cleaned_data
-        return filters.entry_test(key=asked["key"], body=asked["match"], message_id=message_id)
+        return filters.entry_test(
+            key=asked["key"], body=asked["match"], message_id=message_id, header=asked["header"]
+        )
 
 
 def _offset(text: str) -> int:

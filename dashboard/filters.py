@@ -30,6 +30,7 @@ Step = str | int | None
 
 _STEP = re.compile(r'\.([^\s.\[\]=!<>~"]+)|\.?\[(?:([0-9]{1,9})|(\*)|("(?:[^"\\]|\\.)*"))\]')
 _TEST = re.compile(r"\s*(==|=|!=|<=|>=|<|>|~)\s*(.*)", re.DOTALL)
+_HEADER = re.compile(r'(?:("(?:[^"\\]|\\.)*")|([^\s=!~"]+))\s*(?:(==|=|!=|~)(.*))?', re.DOTALL)
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -46,7 +47,7 @@ def body_test(text: str) -> BodyTest:
     """
     if not text.startswith((".", '["', "$.", "$[")):
         return _contains(text)
-    steps, rest = _path(text.removeprefix("$"))
+    steps, rest = path_of(text.removeprefix("$"))
     if not rest.strip():
         return _at_path(steps, lambda value: True)
     match = _TEST.fullmatch(rest)
@@ -55,13 +56,48 @@ def body_test(text: str) -> BodyTest:
     return _at_path(steps, _value_test(match[1], match[2].strip()))
 
 
-def entry_test(*, key: str = "", body: str = "", message_id: str = "") -> Wanted | None:
+def header_test(text: str) -> BodyTest:
+    """The test of headers (JSON) that a filter asks for: ``trace``, ``trace = 4bf9``, ``"two words" ~ part``.
+
+    Raises:
+        ValueError: a sentence for the form.
+    """
+    match = _HEADER.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("Write the name of a header, or a name and a value: trace = 4bf9, trace ~ part.")
+    name = json.loads(match[1]) if match[1] else match[2]
+    operation, wanted = match[3] or "", (match[4] or "").strip()
+    if operation and not wanted:
+        raise ValueError(f"Write what the header {name} is compared with.")
+    if wanted.startswith('"'):
+        try:
+            wanted = json.loads(wanted)
+        except ValueError:
+            raise ValueError(f"{wanted} is not a text in quotes.") from None
+
+    def passes(headers: bytes) -> bool:
+        value = json.loads(headers).get(name)
+        match operation:
+            case "":
+                return value is not None
+            case "~":
+                return value is not None and wanted in value
+            case "!=":
+                return value is not None and value != wanted
+            case _:
+                return bool(value == wanted)
+
+    return passes
+
+
+def entry_test(*, key: str = "", body: str = "", message_id: str = "", header: str = "") -> Wanted | None:
     """The test of an entry that passes all that is given; None when nothing is.
 
     Args:
         key: a checked key pattern.
         body: a body filter.
         message_id: a whole id.
+        header: a filter of headers.
     """
     tests: list[Wanted] = []
     if message_id:
@@ -69,6 +105,9 @@ def entry_test(*, key: str = "", body: str = "", message_id: str = "") -> Wanted
         tests.append(lambda entry: bool(entry[1][1] == wanted_id))
     if key:
         tests.append(_key_test(key))
+    if header:
+        has_header = header_test(header)
+        tests.append(lambda entry: (held := entries.headers(entry)) is not None and has_header(held))
     if body:
         passes = body_test(body)
         tests.append(lambda entry: passes(entry[1][3]))
@@ -97,7 +136,7 @@ def _contains(text: str) -> BodyTest:
     return lambda body: any(needle in body for needle in needles)
 
 
-def _path(text: str) -> tuple[list[Step], str]:
+def path_of(text: str) -> tuple[list[Step], str]:
     """The steps at the beginning of a filter, and what follows them; a dot alone is the body itself."""
     if re.match(r"\.(?:\s|[=!<>~]|\Z)", text):
         return [], text[1:]

@@ -95,6 +95,13 @@ def duration(seconds: float | None) -> str:
     raise AssertionError("a minute or more has a unit")
 
 
+def latency(seconds: float | None) -> str:
+    """``12 ms`` or ``1.75 s`` from seconds: what is over in a moment; from a minute on as ``duration``."""
+    if seconds is None or seconds >= _MINUTE:
+        return duration(seconds)
+    return f"{seconds * 1000:.0f} ms" if seconds < 0.9995 else f"{_three_digits(seconds)} s"
+
+
 def age(seconds: float | None) -> str:
     """``4 min ago`` from seconds: one unit is enough for "when"."""
     if seconds is None:
@@ -155,6 +162,7 @@ FORMATS: dict[str, Callable[..., str]] = {
     "size_rate": size_rate,
     "percent": percent,
     "duration": duration,
+    "latency": latency,
     "age": age,
     "moment": moment,
 }

@@ -73,6 +73,15 @@ def group_query_of(given: QueryDict) -> GroupQuery:
     )
 
 
+def arranged(
+    groups: "QuerySet[Group]", query: GroupQuery, *, judged: Sequence[JudgedGroup] | None = None
+) -> list[JudgedGroup]:
+    """Those of some groups that match, in the order that is asked for; ``judged`` as in ``group_page_of``."""
+    if judged is None or query.name:
+        judged = selectors.groups_judged(groups.filter(name__contains=query.name))
+    return query.arranged([each for each in judged if query.status in {"", each.verdict.status}])
+
+
 def group_page_of(
     groups: "QuerySet[Group]", query: GroupQuery, *, judged: Sequence[JudgedGroup] | None = None
 ) -> GroupPage:
@@ -85,10 +94,7 @@ def group_page_of(
     if query.sort == "name" and not query.status:
         pks = list(found.order_by("name", "stream__name").values_list("pk", flat=True))
     else:
-        if judged is None or query.name:
-            judged = selectors.groups_judged(found)
-        wanted = [each for each in judged if query.status in {"", each.verdict.status}]
-        pks = [each.pk for each in query.arranged(wanted)]
+        pks = [each.pk for each in arranged(groups, query, judged=judged)]
     number = min(query.number, max(1, -(-len(pks) // PAGE_SIZE)))
     begin = (number - 1) * PAGE_SIZE
     place = {pk: at for at, pk in enumerate(pks[begin : begin + PAGE_SIZE])}

@@ -2,10 +2,12 @@
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dashboard import bodies, formats, trees
 from dashboard.bodies import Layout
+from dashboard.chosen_fields import Cell, ChosenField, cell_of
 from dashboard.trees import Tree
 from streams.log.entries import Message
 
@@ -15,6 +17,12 @@ class MessageRow:
     """One message: a row of a table, and what opens under it."""
 
     message: Message
+    fields: Sequence[ChosenField] = ()
+
+    @property
+    def cells(self) -> list[Cell | None]:
+        """What stands at the chosen fields."""
+        return [cell_of(self.message.body, field) for field in self.fields]
 
     @property
     def size(self) -> int:

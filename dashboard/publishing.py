@@ -1,5 +1,6 @@
-"""One message from a form into a stream, through the same checks as the API's publish."""
+"""Messages from a form into a stream, through the same checks as the API's publish."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -8,7 +9,8 @@ from streams import store
 from streams.dataplane.messages import read_publication
 from streams.errors import Refusal, refusal_of
 from streams.log import stats
-from streams.log.append import append
+from streams.log.append import Appended, append
+from streams.log.entries import NewMessage
 from streams.log.errors import LogError
 from streams.models import Stream
 from streams.naming import matches_any
@@ -37,12 +39,27 @@ def publish_one(stream: Stream, *, id: str, key: str, headers: str, body: str) -
         fields["headers"] = msgspec.Raw(headers.encode())
     request = msgspec.json.encode({**fields, "body": msgspec.Raw(body.encode())})
     publication = read_publication(request)
+    demand_key(stream, key)
+    (stored,) = append_all(stream, publication.messages)
+    return Outcome(stored.offset, stored.duplicate)
+
+
+def demand_key(stream: Stream, key: str | None) -> None:
+    """Refuse a message with a key that the stream does not accept."""
     if stream.keys and not (key and matches_any(key, stream.keys)):
         message = f"The stream accepts {', '.join(stream.keys)}."
         raise Refusal("validation_error", message, errors=[{"index": 0, "field": "key", "message": message}])
+
+
+def append_all(stream: Stream, messages: Sequence[NewMessage]) -> list[Appended]:
+    """Store some messages, all or none, and let the live numbers know.
+
+    Raises:
+        Refusal: what the API would answer.
+    """
     try:
-        (stored,) = store.log().run(append(stream.stream_id, publication.messages))
+        stored = store.log().run(append(stream.stream_id, messages))
         store.log().run(stats.touch([stream.stream_id]))
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
-    return Outcome(stored.offset, stored.duplicate)
+    return stored

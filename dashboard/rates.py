@@ -14,6 +14,7 @@ from dashboard.stream_rows import UNKNOWN, Rates, StreamRow
 from streams import selectors
 from streams.access import Caller
 from streams.log.flow import Flow
+from streams.log.stats import Figures
 from streams.models import Stream, Workspace
 from streams.selectors import METRICS_STREAM
 
@@ -170,9 +171,13 @@ def moving_of(workspace: Workspace) -> Flow | Moved:
     return newest[0] if newest and time.time() - newest[0].at_ms / 1000 <= CARRY_S else AT_REST
 
 
-def totals(caller: Caller) -> Totals:
-    """The sums over a workspace's streams, now."""
-    overview = selectors.overview(caller)
+def totals(caller: Caller, *, counted: Sequence[Figures] | None = None) -> Totals:
+    """The sums over a workspace's streams, now.
+
+    Args:
+        counted: of all of them, where that has just been read.
+    """
+    overview = selectors.overview(caller, counted=counted)
     now_s = time.time()
     moving = moving_of(caller.workspace)
     return Totals(

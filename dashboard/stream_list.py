@@ -18,7 +18,7 @@ from streams.access import Caller
 from streams.api.fields import label_fault
 from streams.log.stats import Figures
 from streams.models import Stream
-from streams.selectors import StreamName
+from streams.selectors import JudgedGroup, StreamName
 
 PAGE_SIZES = (25, 50, 100)
 PAGE_SIZE = 50
@@ -34,10 +34,16 @@ COLUMNS = (
     ("keeps", _("Keeps")),
     ("groups", _("Groups")),
     ("status", _("Worst group")),
+    ("oldest", _("Oldest message")),
+    ("pending", _("In flight")),
+    ("dead", _("Dead letters")),
     ("created", _("Created")),
 )
 SHOWN_AT_FIRST = frozenset({"messages", "bytes", "rate", "last", "keeps", "groups", "status"})
-SORTS = ("name", *(column for column, _label in COLUMNS))
+UNSORTED = {"oldest", "pending", "dead"}
+"""Columns that are known of the streams of a page only: of all, it would be a closer look at each."""
+
+SORTS = ("name", *(column for column, _label in COLUMNS if column not in UNSORTED))
 BY_ROW = {"name": "name", "created": "created_at", "groups": "group_count"}
 """Orders that the database knows; the others are of what the log counts."""
 
@@ -108,6 +114,8 @@ class Page:
     total: int
     number: int
     size: int
+    counted: Sequence[Figures] | None = None
+    """Of all streams that match, where the order is of what is counted of them."""
 
     @property
     def first(self) -> int:
@@ -135,17 +143,23 @@ def page_of(caller: Caller, query: ListQuery) -> Page:
         number = _within(query, total)
         begin = (number - 1) * query.size
         return Page(_rows(list(ordered[begin : begin + query.size])), total, number, query.size)
-    order = _counted_order(found, query)
+    order, counted = _counted_order(found, query)
     number = _within(query, len(order))
     begin = (number - 1) * query.size
     there = found.in_bulk(order[begin : begin + query.size])
     streams = [there[pk] for pk in order[begin : begin + query.size] if pk in there]
-    return Page(_rows(streams), len(order), number, query.size)
+    return Page(_rows(streams), len(order), number, query.size, counted)
 
 
 def _rows(streams: Sequence[Stream]) -> list[StreamRow]:
-    worst = selectors.worst_groups(streams)
-    return [replace(row, worst=worst.get(row.stream.pk)) for row in rates.rows(streams)]
+    groups = selectors.groups_by_stream(streams)
+    return [_with_groups(row, groups.get(row.stream.pk, [])) for row in rates.rows(streams)]
+
+
+def _with_groups(row: StreamRow, groups: Sequence[JudgedGroup]) -> StreamRow:
+    if not groups:
+        return row
+    return replace(row, worst=selectors.worst_of(groups), sums=selectors.sums_of(groups))
 
 
 def _ordered(found: QuerySet[Stream], query: ListQuery) -> QuerySet[Stream]:
@@ -154,13 +168,20 @@ def _ordered(found: QuerySet[Stream], query: ListQuery) -> QuerySet[Stream]:
     return found.order_by(f"{'-' if query.falls else ''}{BY_ROW[query.column]}", "name")
 
 
-def _counted_order(found: QuerySet[Stream], query: ListQuery) -> list[int]:
-    """The keys of all streams that match, by what is counted of them; equal ones by name."""
+def totals_of(caller: Caller, query: ListQuery, page: Page) -> rates.Totals:
+    """The sums over the workspace, from what the page has read where that is all of it."""
+    is_all = not query.is_narrowed and not query.internal
+    return rates.totals(caller, counted=page.counted if is_all else None)
+
+
+def _counted_order(found: QuerySet[Stream], query: ListQuery) -> tuple[list[int], Sequence[Figures] | None]:
+    """The keys of all streams that match, by what is counted of them, equal ones by name; and that, where it is."""
     if query.column == "status":
-        return _status_order(found, falls=query.falls)
+        return _status_order(found, falls=query.falls), None
     by_name = selectors.stream_figures(found)
     value = _value_of(found, query.column)
-    return [each.pk for each, _ in sorted(by_name, key=lambda each: value(*each), reverse=query.falls)]
+    ordered = sorted(by_name, key=lambda each: value(*each), reverse=query.falls)
+    return [each.pk for each, _ in ordered], [figures for _, figures in by_name]
 
 
 def _status_order(found: QuerySet[Stream], *, falls: bool) -> list[int]:

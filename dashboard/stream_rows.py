@@ -12,7 +12,7 @@ from dashboard.group_rows import DOTS
 from streams.log.stats import State
 from streams.models import Stream
 from streams.models.stream import Discard, Storage
-from streams.selectors import JudgedGroup, StreamView
+from streams.selectors import GroupSums, JudgedGroup, StreamView
 
 ACTIVE_WITHIN_MS = 60_000
 FULL_FROM = 0.9
@@ -57,6 +57,7 @@ class StreamRow:
     view: StreamView
     rates: Rates
     worst: JudgedGroup | None = None
+    sums: GroupSums | None = None
 
     @property
     def stream(self) -> Stream:

@@ -120,11 +120,17 @@ def _of_groups(stream: Stream, bars: Sequence[Bar]) -> list[Mark]:
     return marks
 
 
-def turns_of(stream: Stream, *, since_ms: int | None, until_ms: int) -> list[tuple[int, str]]:
-    """What was done to a stream in a span: when (unix ms), and what by whom; the newest first."""
+def turns_of(
+    stream: Stream, *, since_ms: int | None, until_ms: int, group: str | None = None
+) -> list[tuple[int, str]]:
+    """What was done to a stream in a span: when (unix ms), and what by whom; the newest first.
+
+    Args:
+        group: only what concerns this group, or the stream as a whole.
+    """
     since = None if since_ms is None else datetime.fromtimestamp(since_ms / 1000, UTC)
     until = datetime.fromtimestamp(until_ms / 1000, UTC)
-    found = selectors.stream_turns(stream, since=since, until=until, limit=MOST_EVENTS)
+    found = selectors.stream_turns(stream, since=since, until=until, limit=MOST_EVENTS, group=group)
     told = []
     for event in found:
         at_ms = int(event.time.timestamp() * 1000)

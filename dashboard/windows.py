@@ -107,7 +107,7 @@ def window_of(stream: Stream, form: BrowseForm, *, search_s: float = SLICE_S) ->
     lowest, highest = sorted((shown[0].offset, shown[-1].offset))
     has_older = bool(selectors.messages_before(stream, offset=lowest, limit=1))
     has_newer = bool(selectors.messages_from(stream, offset=highest + 1, limit=1))
-    rows = [MessageRow(message) for message in shown]
+    rows = [MessageRow(message, form.columns) for message in shown]
     return Window(rows, lowest if has_older else None, highest if has_newer else None)
 
 
@@ -143,4 +143,4 @@ def _searched(stream: Stream, form: BrowseForm, span: Span, seconds: float) -> W
     if resume:
         resume |= {"scanned": scanned, "matched": matched, "took": took_ms}
     search = Search(scanned, scanned + left, matched, took_ms, resume, message_id=span.message_id)
-    return Window([MessageRow(message) for message in found.messages], search=search)
+    return Window([MessageRow(message, form.columns) for message in found.messages], search=search)

@@ -23,6 +23,7 @@ from okmq.env import Env
 from okmq.queries import Queries
 from okmq.replays import Replays
 from okmq.rollups import Rollups
+from okmq.run_watch import RunWatch
 from okmq.shared_spark import SharedSpark
 from spark.positions import archive_backlog
 from streams import store
@@ -69,6 +70,7 @@ class Analytics:
         self.replays = Replays(env, spark=self.spark, stop=stop)
         self.rollups = Rollups(spark=self.spark, stop=stop)
         self.next_schedule = time.monotonic()
+        self._watch: RunWatch | None = None
 
     def serve(self) -> None:
         """Work until told to stop; a database or a store that does not answer is waited for."""
@@ -131,6 +133,9 @@ class Analytics:
         except Exception as error:
             if self.stop.is_set():
                 return  # it was cut off: the next start says so and does it again
+            if self.spark.was_broken_off(since=started):
+                service.runs_interrupted(why=service.BROKEN_OFF)
+                return
             log.exception("The %s run %s failed.", run.job, run.pk)
             service.run_finish(run, counts=run.counts, error=readable(error))
             self.spark.end_if_dead()
@@ -144,6 +149,7 @@ class Analytics:
         """Do one erasure and note how it ended; what is cut off is done again."""
         from spark.jobs.rewrite import erase
 
+        started = time.monotonic()
         try:
             done = erase(
                 self._session(),
@@ -155,6 +161,9 @@ class Analytics:
         except Exception as error:
             if self.stop.is_set():
                 return
+            if self.spark.was_broken_off(since=started):
+                erasures_service.erasures_interrupted()
+                return
             log.exception("Erasure %s failed.", erasure.pk)
             erasures_service.erasure_failed(erasure, error=readable(error))
             self.spark.end_if_dead()
@@ -162,14 +171,19 @@ class Analytics:
         erasures_service.erasure_done(erasure, messages=done.messages, through=done.through)
 
     def _counts_of(self, run: Run) -> dict[str, int]:
-        """Do a run's job; what it counted."""
-        match run.job:
-            case Job.ARCHIVE:
-                return self._archive(run)
-            case Job.COMPACT:
-                return self._compact(run)
-            case _:
-                return self.rollups.do(run, session=self._session)
+        """Do a run's job, watched; what it counted."""
+        self._watch = RunWatch(run)
+        try:
+            match run.job:
+                case Job.ARCHIVE:
+                    return self._archive(run)
+                case Job.COMPACT:
+                    return self._compact(run)
+                case _:
+                    return self.rollups.do(run, session=self._session)
+        finally:
+            self._watch.end()
+            self._watch = None
 
     def _compact(self, run: Run) -> dict[str, int]:
         from spark.jobs.rewrite import Compacted, compact
@@ -210,6 +224,8 @@ class Analytics:
         """The session, for a run: its jobs share Spark with the queries."""
         session = self.spark.session()
         session.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
+        if self._watch is not None:
+            self._watch.takes(session)
         return session
 
 

@@ -23,7 +23,9 @@ from streams.selectors import METRICS_STREAM
 from streams.services import queries as service
 
 if TYPE_CHECKING:
-    from spark.query import Answer
+    from pyspark.sql import SparkSession
+
+    from spark.query import Answer, Course
     from spark.tables import Seen
 
 AT_ONCE = 2
@@ -33,8 +35,8 @@ RETRY_S = 5.0
 TIME_LIMIT_S = 300.0
 """How long a query may take, the start of Spark not counted."""
 
-ENDING_S = 10.0
-"""How long the tasks of a query may go on after they were told to end; then Spark is ended with them."""
+ENDING_S = 5.0
+"""How long Spark may go on with a query that was told to end; then it is ended with it."""
 
 MOST_ROLLUPS = 1_000_000
 """Points that are handed to Spark; they come from the SQL database, through this process's memory."""
@@ -50,7 +52,8 @@ logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
 class _Asked:
     """What became of a query in the thread that asked Spark."""
 
-    has_session: bool = False
+    course: "Course"
+    session: "SparkSession | None" = None
     answer: "Answer | None" = None
     state: QueryState = QueryState.FAILED
     error: str = ""
@@ -112,7 +115,9 @@ class Queries:
         return True
 
     def _answer(self, query: Query) -> None:
-        asked = _Asked()
+        from spark.query import Course
+
+        asked = _Asked(Course())
         asking = threading.Thread(target=self._ask, args=(query, asked), daemon=True)
         asking.start()
         is_wanted, is_late = self._watch(query, asking, asked)
@@ -131,35 +136,32 @@ class Queries:
         else:
             service.query_end(query, asked.state, error=asked.error)
         if not is_wanted or is_late:
-            self._see_the_end(query)
+            self._see_the_end(query, asking, asked)
 
     def _watch(self, query: Query, asking: threading.Thread, asked: _Asked) -> tuple[bool, bool]:
-        """Wait for the end of a query, or bring it about; whether it was wanted to the end, and whether it was late."""
+        """Wait for the answer as long as there is a use in it; whether it is wanted, and whether it is late."""
         began: float | None = None
         is_wanted, is_late = True, False
-        while asking.is_alive() and not self.stop.is_set():
+        while is_wanted and not is_late and asking.is_alive() and not self.stop.is_set():
             asking.join(POLL_S)
             self.spark.touch()
-            if began is None and asked.has_session:
+            if began is None and asked.session is not None:
                 began = time.monotonic()
                 service.query_runs(query)
-            is_wanted = is_wanted and service.query_progress(
-                query, self._progress(query) if asked.has_session else 0.0
-            )
-            is_late = is_late or (began is not None and time.monotonic() - began > self.time_limit_s)
-            if (not is_wanted or is_late) and asked.has_session:
-                self._cancel(query)  # and again: its next job may only just be beginning
+            is_wanted = service.query_progress(query, self._progress(query) if began is not None else 0.0)
+            is_late = began is not None and time.monotonic() - began > self.time_limit_s
         return is_wanted, is_late
 
     def _ask(self, query: Query, asked: _Asked) -> None:
         """Let Spark answer; runs in a thread of its own, whose jobs can be cancelled."""
         from spark import query as asking
         from spark.plans import QueryRefused
-        from spark.query import QueryFailed
+        from spark.query import QueryFailed, QueryStopped
 
+        began = time.monotonic()
         try:
             session = self.spark.session()
-            asked.has_session = True
+            asked.session = session
             context = session.sparkContext
             context.setJobGroup(group_of(query), f"query {query.pk}", interruptOnCancel=True)
             context.setLocalProperty("spark.scheduler.pool", POOL)
@@ -170,7 +172,10 @@ class Queries:
                 seen=self._seen(query),
                 known=self.spark.batches(),
                 limit=query.limit,
+                course=asked.course,
             )
+        except QueryStopped:
+            pass
         except QueryRefused as error:
             asked.state, asked.error = QueryState.REFUSED, str(error)
         except QueryFailed as error:
@@ -178,10 +183,14 @@ class Queries:
         except (DatabaseError, LogError) as error:
             log.warning("Query %s could not be answered: %s", query.pk, error)
             asked.state, asked.error = QueryState.LOST, "A store does not answer; ask again."
-        except Exception as error:
-            if self.spark.lives:
-                if "SPARK_JOB_CANCELLED" not in str(error):
-                    log.exception("Query %s failed.", query.pk)
+        except Exception:
+            if asked.course.is_over:
+                return
+            if self.spark.was_broken_off(since=began):
+                asked.state = QueryState.LOST
+                asked.error = "Spark was ended, because another query did not stop; ask again."
+            elif self.spark.lives:
+                log.exception("Query %s failed.", query.pk)
                 asked.error = "Spark could not carry it out; its log says why."
             else:
                 asked.state = QueryState.LOST
@@ -222,15 +231,25 @@ class Queries:
 
         watching.cancel(group_of(query))
 
-    def _see_the_end(self, query: Query) -> None:
-        """End Spark where a task does not end: some code, such as a regular expression, hears nothing."""
+    def _see_the_end(self, query: Query, asking: threading.Thread, asked: _Asked) -> None:
+        """Have Spark stop, or end it: some code, such as a regular expression, hears nothing.
+
+        That may be a task, or Spark's own planning, which computes what is constant before there is any job.
+        """
         from spark import watching
 
+        asked.course.is_over = True
         deadline = time.monotonic() + ENDING_S
-        while self.spark.lives and watching.tasks_left(group_of(query)):
-            if time.monotonic() > deadline:
+        while asked.session is not None and self.spark.lives and not self.stop.is_set():
+            self._cancel(query)  # and again: its next job may only just be beginning
+            is_in_spark = asked.course.is_in_spark or watching.tasks_left(group_of(query))
+            if not is_in_spark and not asking.is_alive():
+                return
+            if not is_in_spark:  # it reads what the tables are made of; there is no next step
+                deadline = time.monotonic() + ENDING_S
+            elif time.monotonic() > deadline:
                 log.warning("Query %s does not end, so Spark is ended.", query.pk)
-                self.spark.end()
+                self.spark.break_off(asked.session)
                 return
             self.stop.wait(POLL_S)
 

@@ -114,6 +114,7 @@ class Replays:
         Raises:
             DatabaseError, StoreUnavailable: it is to be taken up again later.
         """
+        started = time.monotonic()
         try:
             if replay.state == ReplayState.COUNTING:
                 self._count(replay)
@@ -127,8 +128,8 @@ class Replays:
         except CannotReplay as error:
             service.replay_failed(replay, error=str(error))
         except Exception as error:
-            if self.stop.is_set():
-                return
+            if self.stop.is_set() or self.spark.was_broken_off(since=started):
+                return  # it is taken up again
             log.exception("Replay %s failed.", replay.pk)
             service.replay_failed(replay, error=readable(error))
             self.spark.end_if_dead()

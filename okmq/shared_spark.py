@@ -29,6 +29,7 @@ class SharedSpark:
         self._known: KnownBatches | None = None
         self._knowing = threading.Lock()
         self._in_use = 0
+        self._broken_off_at = float("-inf")
 
     def session(self) -> "SparkSession":
         """The session; started where there is none, which takes some seconds."""
@@ -102,6 +103,22 @@ class SharedSpark:
         """Forget a session whose JVM has gone."""
         if was_started() and not self.lives:
             self.end()
+
+    def break_off(self, held: "SparkSession") -> None:
+        """End the session that somebody works with at once, because something in it does not stop.
+
+        Where it is not the one that runs any more, nothing happens: others work with a new one.
+        """
+        from spark import session
+
+        with self._starting:
+            if session.runs(held):
+                self._broken_off_at = time.monotonic()
+                session.end()
+
+    def was_broken_off(self, *, since: float) -> bool:
+        """Whether what failed since a monotonic time was cut off for something else, and is to be done again."""
+        return self._broken_off_at >= since
 
     def end(self) -> None:
         """End the session and its JVM at once, whatever it does."""

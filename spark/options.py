@@ -26,6 +26,7 @@ KNOWN = (
     "minPartitions",
     "rowsPerPartition",
     "failOnDataLoss",
+    "pushFilters",
     "view",
 )
 KNOWN_OF_WRITER = ("url", "memoryUrl", "workspace", "stream")
@@ -62,6 +63,7 @@ class Options:
         min_partitions: fewest tasks that a read is split into, while there are rows enough.
         rows_per_partition: most offsets in one task.
         fail_on_data_loss: whether offsets asked for but no longer there end the read with an error.
+        push_filters: whether the source does a query's comparisons itself.
         archive: the history's own view (see ``OkmqDataSource``).
     """
 
@@ -78,6 +80,7 @@ class Options:
     min_partitions: int
     rows_per_partition: int
     fail_on_data_loss: bool
+    push_filters: bool
     archive: bool
 
 
@@ -127,6 +130,7 @@ def parse(given: Mapping[str, str], *, environ: Mapping[str, str] | None = None)
         min_partitions=read("minPartitions", _whole, 1),
         rows_per_partition=read("rowsPerPartition", _whole, DEFAULT_ROWS_PER_PARTITION),
         fail_on_data_loss=read("failOnDataLoss", _switch, True),
+        push_filters=read("pushFilters", _switch, False),
         archive=archive,
     )
 

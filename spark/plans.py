@@ -12,9 +12,10 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from spark import functions
+from spark.session import activate
 
 MOST_NODES = 5_000
 """Nodes of a parsed plan: its walk is a few calls into the JVM each."""
@@ -60,6 +61,15 @@ VALUES = (
 )
 """What nodes are made of beside nodes: values and types, which do nothing."""
 
+LEAVES = frozenset({"OneRowRelation", "LocalRelation", "Range", "CTERelationRef"})
+"""Where the rows of an analyzed plan may come from beside the tables."""
+
+_OF_NOW = """
+CurrentDate CurrentTime CurrentTimestamp LocalTimestamp Now ScalarSubquery Exists ListQuery LateralSubquery
+"""
+OF_NOW = frozenset(_OF_NOW.split())
+"""What an analyzed plan may take from its surroundings: the time; the queries within it are nodes of their own."""
+
 
 class QueryRefused(ValueError):
     """A query is not understood, or does more than read what it may; the message is a sentence for a person."""
@@ -89,9 +99,9 @@ def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checke
     """
     if not sql.strip():
         raise QueryRefused("The query is empty.")
-    inner: Any = session._jsparkSession
+    parser = _parser(session)
     try:
-        plan = inner.sessionState().sqlParser().parsePlan(sql)
+        plan = parser.parsePlan(sql)
     except ParseException as error:
         raise QueryRefused(sentence(error)) from None
     except Py4JJavaError:  # the parser's stack has an end
@@ -104,36 +114,47 @@ def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checke
     return Checked(plan, walk.named & walk.tables)
 
 
-def check_condition(session: SparkSession, text: str) -> None:
-    """Check that a text is one condition on a message, which only looks at it; ``DataFrame.where`` then takes it.
+def condition(session: SparkSession, text: str) -> Column:
+    """A text that is one condition on a message, and only looks at it.
 
     Raises:
         QueryRefused: with what is wrong.
     """
-    inner: Any = session._jsparkSession
+    parser = _parser(session)
     try:
-        condition = inner.sessionState().sqlParser().parseExpression(text)
+        expression = parser.parseExpression(text)
     except ParseException as error:
         raise QueryRefused(sentence(error)) from None
     except Py4JJavaError:
         raise QueryRefused("The condition is nested too deeply.") from None
     walk = _Walk(tables=frozenset())
-    walk.node(condition)
+    walk.node(expression)
     if walk.has_plan:
         raise QueryRefused("A condition looks at one message; it holds no query of its own.")
+    jvm: Any = session._jvm
+    return Column(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
 
 
-def refuse_chance(frame: DataFrame) -> None:
-    """Refuse what would choose other rows the next time.
+def chosen(frame: DataFrame, wanted: Column) -> DataFrame:
+    """The rows of a frame that meet a checked condition.
 
     Raises:
-        QueryRefused: it calls a function such as ``rand``.
+        QueryRefused: a name or a type does not fit, it tells of the machine, or it would choose other rows the next
+            time, as with ``rand`` and ``now``.
     """
-    inner: Any = frame._jdf
-    if not inner.queryExecution().analyzed().deterministic():
+    try:
+        found = frame.where(wanted)
+    except AnalysisException as error:
+        raise QueryRefused(sentence(error)) from None
+    inner: Any = found._jdf
+    plan = inner.queryExecution().analyzed()
+    current = _current(found.sparkSession)
+    _refuse_what_tells_of_the_machine(plan, current)
+    if not plan.deterministic() or plan.containsPattern(current):
         raise QueryRefused(
-            "A condition has to choose the same messages each time; rand() and the like do not."
+            "A condition has to choose the same messages each time; rand(), now() and the like do not."
         )
+    return found
 
 
 def analyzed(session: SparkSession, checked: Checked) -> DataFrame:
@@ -150,10 +171,43 @@ def analyzed(session: SparkSession, checked: Checked) -> DataFrame:
     except AnalysisException as error:
         raise QueryRefused(sentence(error)) from None
     plan: Any = frame._jdf.queryExecution().analyzed()
-    for leaf in _leaves(plan, frozenset(checked.tables)):
-        if leaf not in {"OneRowRelation", "LocalRelation", "Range", "CTERelationRef"}:
+    for node in _nodes(plan, frozenset(checked.tables)):
+        leaf = str(node.getClass().getSimpleName())
+        if node.children().isEmpty() and leaf not in LEAVES:
             raise QueryRefused(f"{leaf} is not one of the tables that can be asked.")
+    _refuse_what_tells_of_the_machine(plan, _current(session))
     return frame
+
+
+def _parser(session: SparkSession) -> Any:
+    """The parser, following this session on whatever thread asks."""
+    activate(session)
+    jvm: Any = session._jvm
+    if jvm.org.apache.spark.sql.internal.SQLConf.get().variableSubstituteEnabled():
+        raise RuntimeError("Spark would put this process's environment into the text of a query.")
+    inner: Any = session._jsparkSession
+    return inner.sessionState().sqlParser()
+
+
+def _current(session: SparkSession) -> Any:
+    """Spark's mark of what is written without parentheses, or with them, and is computed from the surroundings."""
+    jvm: Any = session._jvm
+    return jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
+
+
+def _refuse_what_tells_of_the_machine(plan: Any, current: Any) -> None:
+    """Refuse ``current_user`` and its like, which mean their functions where no column has their name."""
+    if not plan.containsPattern(current):
+        return
+    for node in _nodes(plan):
+        waiting = list(_elements(node.expressions()))
+        while waiting:
+            found = waiting.pop()
+            if found.containsPattern(current):
+                inner = list(_elements(found.children()))
+                if not inner and str(found.getClass().getSimpleName()) not in OF_NOW:
+                    raise QueryRefused(f"{found.sql()} cannot be used here.")
+                waiting += inner
 
 
 def sentence(error: PySparkException) -> str:
@@ -282,12 +336,11 @@ def _texts(found: Any) -> list[str]:
     return texts
 
 
-def _leaves(plan: Any, views: frozenset[str]) -> Iterator[str]:
-    """The kinds of the leaves of an analyzed plan, without looking into the views that were made for it."""
+def _nodes(plan: Any, views: frozenset[str] = frozenset()) -> Iterator[Any]:
+    """The nodes of an analyzed plan, without the views that were made for it."""
     if plan.nodeName() == "View" and plan.isTempView() and plan.desc().identifier().table() in views:
         return
-    children = list(_elements(plan.children()))
-    if not children:
-        yield str(plan.getClass().getSimpleName())
-    for each in [*children, *_elements(plan.subqueries()), *_elements(plan.innerChildren())]:
-        yield from _leaves(each, views)
+    yield plan
+    for held in (plan.children(), plan.subqueries(), plan.innerChildren()):
+        for each in _elements(held):
+            yield from _nodes(each, views)

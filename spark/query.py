@@ -1,6 +1,7 @@
 """One query from its text to its answer: checked, run with limits on rows and bytes, cancelled when told to."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import msgspec
@@ -34,6 +35,38 @@ class QueryFailed(RuntimeError):
     """A query was understood but could not be carried out; the message is a sentence for a person."""
 
 
+class QueryStopped(Exception):
+    """Nobody waits for the answer any more."""
+
+
+class Course:
+    """How a query goes, between the thread that asks and one that watches it.
+
+    Attributes:
+        is_over: set by who watches; no further step is begun.
+        is_in_spark: whether Spark works on what the query itself says, which may take it any time, and hear nothing.
+    """
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.is_in_spark = False
+
+    @contextmanager
+    def in_spark(self) -> Iterator[None]:
+        """A step of Spark's.
+
+        Raises:
+            QueryStopped: it is over.
+        """
+        if self.is_over:
+            raise QueryStopped
+        self.is_in_spark = True
+        try:
+            yield
+        finally:
+            self.is_in_spark = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a query found.
@@ -50,29 +83,41 @@ class Answer:
 
 
 def ask(
-    session: SparkSession, settings: JobSettings, sql: str, *, seen: Seen, known: KnownBatches, limit: int
+    session: SparkSession,
+    settings: JobSettings,
+    sql: str,
+    *,
+    seen: Seen,
+    known: KnownBatches,
+    limit: int,
+    course: Course | None = None,
 ) -> Answer:
     """Answer a query in the calling thread, whose job group and pool it runs in.
 
     Args:
         session: the process's session; the query gets one of its own, with nothing but its tables.
         limit: most rows.
+        course: for who watches it from another thread.
 
     Raises:
+        QueryStopped: whoever watches said that it is over.
         QueryRefused: it does not only read, or is not understood.
         QueryFailed: Spark could not carry it out, and says why.
         Py4JJavaError: something else went wrong in the JVM, such as a job that was cancelled.
         LogError: a store does not answer.
     """
+    course = course or Course()
     own = session.newSession()
-    checked = plans.parse(own, sql, tables=tables.COLUMNS)
+    with course.in_spark():
+        checked = plans.parse(own, sql, tables=tables.COLUMNS)
     rows_in_heap = max(1, SORT_BYTES // max(1, tables.widest_body(settings, seen.streams)))
     own.conf.set("spark.sql.execution.topKSortFallbackThreshold", rows_in_heap)
     own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 1000)
     for attempt in range(1, ATTEMPTS + 1):
         try:
             tables.offer(own, settings, checked.tables, seen=seen, known=known)
-            return _collected(plans.analyzed(own, checked), limit=limit)
+            with course.in_spark():
+                return _collected(plans.analyzed(own, checked), limit=limit)
         except (PySparkException, Py4JJavaError) as error:
             if moved_on(error):
                 if attempt == ATTEMPTS:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -13,6 +12,7 @@ from spark import plans, ranges, reading, tables
 from spark.history import moved_on
 from spark.jobs.settings import JobSettings
 from spark.positions import positions
+from spark.session import activate
 from spark.tables import Bounds, KnownBatches
 from streams import naming
 from streams.log import entries
@@ -93,8 +93,8 @@ class PastRange:
         self.settings = settings
         self.wanted = wanted
         self.known = known
-        if wanted.where is not None:
-            plans.check_condition(self.session, wanted.where)
+        activate(self.session)
+        self.condition = None if wanted.where is None else plans.condition(self.session, wanted.where)
         self.look = CHUNK_ROWS
         rows = CHUNK_BYTES // max(1, tables.widest_body(settings, [wanted.stream]))
         self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", max(1, min(10_000, rows)))
@@ -139,14 +139,7 @@ class PastRange:
         found = tables.messages(self.session, self.settings, [wanted.stream], self.known, bounds=bounds)
         for condition in _conditions(wanted, first, last):
             found = found.where(condition)
-        if wanted.where is None:
-            return found
-        try:
-            chosen = found.where(wanted.where)
-        except AnalysisException as error:
-            raise plans.QueryRefused(plans.sentence(error)) from None
-        plans.refuse_chance(chosen)
-        return chosen
+        return found if self.condition is None else plans.chosen(found, self.condition)
 
 
 def _conditions(wanted: Wanted, first: int | None, last: int | None) -> Iterator[Column]:

@@ -49,6 +49,7 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
         [
             f"-Djava.io.tmpdir={temporary}",
             f"-Dderby.system.home={temporary}",
+            "-Duser.timezone=UTC",  # what a thread takes that no session was activated on
             "-XX:+UseSerialGC",  # two heaps' worth of parallel collectors are not for a background process
             "-XX:MaxMetaspaceSize=384m",
             "-XX:ReservedCodeCacheSize=128m",
@@ -89,14 +90,31 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    activate(session)
     register(session)
     return session
+
+
+def activate(session: SparkSession) -> None:
+    """Have what this thread asks Spark for follow the session's settings.
+
+    Spark's parser, and some expressions, look for settings at the session that is active on the thread. Where none is,
+    as on every thread that did not start Spark, they take Spark's defaults: the variables of ``${env:…}`` are put into
+    the text, and times are in the time zone of the machine.
+    """
+    jvm: Any = session._jvm
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
 
 
 def lives() -> bool:
     """Whether this process has a JVM that runs."""
     process = _jvm_process()
     return process is not None and process.poll() is None
+
+
+def runs(session: SparkSession) -> bool:
+    """Whether this session is the one whose JVM runs."""
+    return lives() and session.sparkContext is SparkContext._active_spark_context
 
 
 def end() -> None:

@@ -97,6 +97,11 @@ class OkmqDataSource(DataSource):
         error; ``false`` reads on behind the gap, and a warning in Spark's log names it. A deleted stream ends a
         batch in the same way; a streaming query just closes it. A stream in memory whose server does not answer
         ends a batch with an error, or is left out of it; in a streaming query it waits where it was.
+    ``pushFilters``
+        batch only: ``true`` has comparisons of ``offset``, ``timestamp`` and ``key`` with constants done here: offsets
+        and times bound what is read of the log, and of messages with other keys no column is built. For a frame that
+        is loaded for one query: Spark keeps what a Python source planned with the loaded table, so any other query
+        of the same ``load()`` would be answered from what the first one wanted. Default ``false``.
     ``view``
         ``visible`` (default): what any reader sees. ``archive``: what the history takes: only streams whose
         ``archive`` setting is on, from each one's archived offset on, with what a limit has hidden but what is
@@ -106,9 +111,6 @@ class OkmqDataSource(DataSource):
     millisecond), ``id string, key string, headers map<string,string>, body string`` (the JSON text as sent),
     ``bytes long`` (UTF-8 bytes of the body). Give ``.schema("offset long, body string")`` to read only some: Spark
     does not tell a Python source which columns a query needs.
-
-    In a batch, comparisons of ``offset``, ``timestamp`` and ``key`` with constants are done here: offsets and times
-    bound what is read of the log, and of messages with other keys no column is built.
 
     Raises:
         OptionError: an option cannot be used.
@@ -124,13 +126,17 @@ class OkmqDataSource(DataSource):
         return schemas.MESSAGES
 
     def reader(self, schema: StructType) -> "OkmqReader":
-        return OkmqReader(parse(self.options), columns(schema))
+        options = parse(self.options)
+        kind = PushedReader if options.push_filters else OkmqReader
+        return kind(options, columns(schema))
 
     def streamReader(self, schema: StructType) -> "OkmqStreamReader":  # noqa: N802
         options = parse(self.options)
         for name, given in (("endingOffsets", options.ending), ("endingTimestamp", options.ending_ms)):
             if given is not None:
                 raise OptionError(f"Option {name} is for batch reads; a streaming query has no end.")
+        if options.push_filters:
+            raise OptionError("Option pushFilters is for batch reads.")
         return OkmqStreamReader(options, columns(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -221,11 +227,6 @@ class _Reading:
 class OkmqReader(_Reading, DataSourceReader):
     """A batch read: a fixed range of offsets of every stream meant."""
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
-        # What a limit has hidden is not found by its time.
-        self.pushed, left = pushed.take(filters, by_time=not self.options.archive)
-        return left
-
     def partitions(self) -> Sequence[InputPartition]:
         return self.pack(self.run(self._plan()))
 
@@ -244,6 +245,15 @@ class OkmqReader(_Reading, DataSourceReader):
             whole = bounds.span(stream, first[stream_id], below[stream_id] - 1)
             found.append((yield from bounds.narrowed(whole, at[stream_id], stream, self.pushed)))
         return found
+
+
+class PushedReader(OkmqReader):
+    """A batch read for one query, which does the comparisons that it can itself."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+        # What a limit has hidden is not found by its time.
+        self.pushed, left = pushed.take(filters, by_time=not self.options.archive)
+        return left
 
 
 class OkmqStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):

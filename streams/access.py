@@ -113,6 +113,11 @@ class Caller:
         """Whether this is an admin of the default workspace, who rules the others too."""
         return self.workspace.name == DEFAULT_WORKSPACE and self.may("admin") and not self.streams
 
+    @property
+    def sees_inside_runs(self) -> bool:
+        """A run is the whole installation's: what it met is no other workspace's to see, nor a narrowed token's."""
+        return self.workspace.name == DEFAULT_WORKSPACE and not self.streams
+
     def demand_rule(self) -> None:
         """Raises Refusal ``forbidden`` unless the caller rules all workspaces."""
         if not self.rules_all:

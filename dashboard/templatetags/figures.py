@@ -7,7 +7,7 @@ from typing import Any
 from django import template
 from django.utils.html import escape
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
 from dashboard import formats
 from streams.models import Run
@@ -44,6 +44,19 @@ def exact_size(value: float, style: str) -> str:
     """What a rounded size is exactly."""
     text = "%(count)s bytes/s" if style == "size_rate" else "%(count)s bytes"
     return gettext(text) % {"count": formats.count(round(value))}
+
+
+LIMITS = {
+    "ttl": gettext_noop("the limit of age"),
+    "max_messages": gettext_noop("the limit of messages"),
+    "max_bytes": gettext_noop("the limit of bytes"),
+}
+
+
+@register.filter
+def limit_words(name: str) -> str:
+    """A limit of a stream, in a sentence."""
+    return gettext(LIMITS.get(name, name))
 
 
 @register.filter

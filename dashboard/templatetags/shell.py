@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from dashboard import words, zones
+from dashboard.live_ranges import LiveRange
 from streams import selectors
 from streams.access import Caller, role_for
 
@@ -125,6 +126,13 @@ def publish_command(base_url: str, name: str) -> str:
 
 
 @register.simple_tag
+def publish_many_command(base_url: str, name: str) -> str:
+    """Publish several messages, all or none."""
+    body = '[{"id": "order-1", "body": {"total": 12}}, {"id": "order-2", "body": {"total": 7}}]'
+    return call(f"{base_url}/api/v1/streams/{name}/messages", body=body)
+
+
+@register.simple_tag
 def browse_command(base_url: str, name: str, window: Any, start: str, form: Any) -> str:
     """What the page of messages shows, from the API; the API knows keys, it does not search bodies."""
     path = f"{base_url}/api/v1/streams/{name}/messages"
@@ -200,6 +208,13 @@ def rule_command(base_url: str, name: str) -> str:
 def stream_history_command(base_url: str, name: str) -> str:
     """What a stream's history holds, from the API."""
     return call(f"{base_url}/api/v1/streams/{name}/history?step=hour")
+
+
+@register.simple_tag
+def stream_rates_command(base_url: str, name: str, asked: LiveRange) -> str:
+    """How a stream moved in the last hours, from the API."""
+    wanted = asked.id if asked.is_live else "6h"
+    return call(f"{base_url}/api/v1/streams/{name}/metrics?range={wanted}")
 
 
 @register.simple_tag

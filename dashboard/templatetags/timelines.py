@@ -14,8 +14,8 @@ from dashboard.timelines import Bar, Timeline
 register = template.Library()
 
 WIDTH, HEIGHT = 720, 56
-KEPT = ("key", "match")
-"""What of the page's query goes with a chosen span: the filters."""
+KEPT = ("key", "header", "match", "cols")
+"""What of the page's query goes with a chosen span: the filters, and the columns."""
 
 
 def _address(request: Any, query: dict[str, str]) -> str:

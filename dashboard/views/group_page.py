@@ -6,12 +6,15 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard import formats
 from dashboard.group_forms import LIKE, SHIFT, PauseForm, SeekForm, SeekNowForm
 from dashboard.group_rows import DeadLetterRow, GroupRow, LastSeek, SeekPreview, last_seek, skips_more
+from dashboard.lag_chart import lag_chart_of
+from dashboard.live_ranges import live_range_of
 from dashboard.message_rows import MessageRow
 from dashboard.views.door import console_page, is_part, number_of
 from dashboard.views.stream_page import stream_context
@@ -99,7 +102,7 @@ def group_page(request: HttpRequest, caller: Caller, name: str, group: str) -> H
     return answer
 
 
-def standing(group: Group) -> dict[str, Any]:
+def standing(group: Group) -> dict[str, GroupRow]:
     """How a group stands: what the part that moves needs."""
     return {"shown": GroupRow(selectors.group_view(group))}
 
@@ -109,11 +112,14 @@ def page_context(request: HttpRequest, caller: Caller, group: Group) -> dict[str
     after = number_of(request.GET.get("after"), default=0, low=0, high=2**63 - 2)
     reason = request.GET.get("reason", "").strip()
     letters = selectors.dead_letters(group, start=after + 1, limit=LETTERS_SHOWN + 1, reason=reason)
+    stands, now = standing(group), timezone.now()
+    asked = live_range_of(request.GET, now=now)
     return (
         stream_context(request, caller, group.stream.name, tab="groups")
-        | standing(group)
+        | stands
         | {
             "group": group,
+            "lag_chart": lag_chart_of(stands["shown"].view, asked, now=now),
             "letters": [DeadLetterRow(letter) for letter in letters[:LETTERS_SHOWN]],
             "letters_after": letters[LETTERS_SHOWN - 1].offset if len(letters) > LETTERS_SHOWN else None,
             "after": after,

@@ -16,14 +16,17 @@ from streams import selectors
 from streams.access import Caller, group_for
 from streams.errors import Refusal
 from streams.models import Group
+from streams.models.stream import Retention
 from streams.services.groups import group_change, group_delete
 
 PAGE = "dashboard/stream/group_settings.html"
 
 
 def _context(request: HttpRequest, caller: Caller, group: Group) -> dict[str, Any]:
+    by_interest = group.stream.retention == Retention.INTEREST
     return stream_context(request, caller, group.stream.name, tab="groups") | {
         "group": group,
+        "going": selectors.retention_preview(group.stream, {}, without=group) if by_interest else None,
         "shown": GroupRow(selectors.group_view(group)),
         "form": GroupSettingsForm(initial=GroupSettingsForm.initial_of(group)),
         "delete_form": GroupDeleteForm(group=group),

@@ -15,10 +15,11 @@ from dashboard.sql_forms import QueryForm
 from dashboard.views.door import base_url, console_page, is_part, number_of
 from dashboard.views.stream_history import obstacle
 from streams import selectors
-from streams.access import Caller, query_for
+from streams.access import Caller, query_for, stream_for
 from streams.errors import Refusal
 from streams.models import Query, QueryState
 from streams.services import queries as service
+from streams.services.answers import answer_publish
 
 TABLES = {
     "messages": "stream, offset, timestamp, id, key, headers, body, bytes",
@@ -95,6 +96,24 @@ def download(request: HttpRequest, caller: Caller, query_id: int) -> StreamingHt
 
 @require_POST
 @console_page
+def publish(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse:
+    """Publish the answer into a stream; what is wrong is said above it."""
+    caller.demand("publish")
+    query = query_for(caller, query_id)
+    name = request.POST.get("stream", "").strip()
+    try:
+        stream = stream_for(caller, name, may="publish")
+        done = answer_publish(query, stream, key=request.POST.get("key") or None)
+    except Refusal as refusal:
+        messages.error(request, refusal.message)
+        return redirect("dashboard:sql_answer", query.pk)
+    told = _("%(stored)s messages were published into %(name)s, %(known)s rows it had already.")
+    messages.success(request, told % {"stored": done.stored, "name": name, "known": done.known})
+    return redirect("dashboard:sql_answer", query.pk)
+
+
+@require_POST
+@console_page
 def forget(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Let go of a saved query."""
     name = request.POST.get("name", "")
@@ -142,6 +161,7 @@ def _page(request: HttpRequest, caller: Caller, form: QueryForm, **more: Any) ->
         "saved": selectors.queries_saved(caller),
         "latest": selectors.queries_latest(caller, limit=LATEST_SHOWN),
         "may_save": caller.may("manage"),
+        "may_publish": caller.may("publish"),
         "obstacle": obstacle(),
         "base_url": base_url(request),
         **more,

@@ -145,6 +145,7 @@ def runs_context(caller: Caller, stream: Stream) -> dict[str, Any]:
         "runs": newest,
         "is_running": any(run.state in (RunState.QUEUED, RunState.RUNNING) for run in newest),
         "may_run": caller.may("manage"),
+        "sees_inside": caller.sees_inside_runs,
         "obstacle": obstacle(),
     }
 

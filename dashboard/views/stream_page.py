@@ -15,6 +15,7 @@ TABS = (
     ("messages", "dashboard:stream_messages", _("Messages")),
     ("groups", "dashboard:stream_groups", _("Groups")),
     ("publish", "dashboard:stream_publish", _("Publish")),
+    ("rates", "dashboard:stream_rates", _("Rates")),
     ("retention", "dashboard:stream_retention", _("Retention")),
     ("history", "dashboard:stream_history", _("History")),
     ("activity", "dashboard:stream_activity", _("Activity")),

@@ -36,8 +36,9 @@ def tail(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         left_out = selectors.messages_between(stream, found.rest)[0] if found.rest else 0
         context = {
             "stream": stream,
-            "rows": [MessageRow(message) for message in found.messages],
+            "rows": [MessageRow(message, form.columns) for message in found.messages],
             "left_out": left_out,
+            "width": 5 + len(form.columns),
         }
         return render(request, "dashboard/parts/tail_rows.html", context)
     context = stream_context(request, caller, name, tab="messages")

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from dashboard import exports, formats
 from dashboard.forms import StreamForm
-from dashboard.stream_list import COLUMNS, PAGE_SIZES, columns_of, page_of, query_of
+from dashboard.stream_list import COLUMNS, PAGE_SIZES, columns_of, page_of, query_of, totals_of
 from dashboard.views.door import base_url, console_page, is_part, safe_next
 from streams import selectors
 from streams.access import Caller
@@ -41,8 +41,12 @@ def streams(request: HttpRequest, caller: Caller) -> HttpResponse:
         ),
         "base_url": base_url(request),
     }
-    template = "dashboard/parts/stream_table.html" if is_part(request) else "dashboard/streams.html"
-    answer = render(request, template, context)
+    if is_part(request):
+        answer = render(request, "dashboard/parts/stream_table.html", context)
+    else:
+        answer = render(
+            request, "dashboard/streams.html", context | {"totals": totals_of(caller, query, page)}
+        )
     answer["Vary"] = "HX-Request"
     return answer
 

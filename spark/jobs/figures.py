@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from spark.history import History, HistoryFile
 from spark.transforms import figures as transforms
@@ -70,24 +71,28 @@ def look(
         return [Figures(number=each.number) for each in windows]
     frame = transforms.in_windows(history.read(wanted), windows=window_frame(session, windows)).persist()
     try:
-        keys = {row.window: row for row in transforms.keys(frame).collect()}
-        found = {row.window: row for row in transforms.figures(frame).collect()}
+        keys, found, sizes = [
+            {row.window: row.asDict() for row in of(frame).collect()}
+            for of in (transforms.keys, transforms.figures, transforms.sizes)
+        ]
     finally:
         frame.unpersist()
-    return [_figures(each.number, found.get(each.number), keys.get(each.number)) for each in windows]
+    return [
+        _figures(each.number, found[each.number] | sizes[each.number], keys.get(each.number, {}))
+        if each.number in found
+        else Figures(number=each.number)
+        for each in windows
+    ]
 
 
-def _figures(number: int, found: Row | None, keys: Row | None) -> Figures:
-    if found is None:
-        return Figures(number=number)
-    row, of_keys = found.asDict(), {} if keys is None else keys.asDict()
+def _figures(number: int, found: dict[str, Any], keys: dict[str, Any]) -> Figures:
     return Figures(
         number=number,
-        messages=row["found"],
-        keys=of_keys.get("keys", 0),
-        top_keys=[(each.key, each.messages) for each in of_keys.get("top", ())],
+        messages=found["found"],
+        keys=keys.get("keys", 0),
+        top_keys=[(each.key, each.messages) for each in keys.get("top", ())],
         **{
-            name: row[name]
+            name: found[name]
             for name in ("first", "last", "ids", "size_p50", "size_p90", "size_p99", "size_max")
         },
     )

@@ -49,12 +49,10 @@ def profiles(
     found = {each.number: Profile(number=each.number) for each in days}
     if not wanted:
         return found
-    bodies = transforms.bodies(history.read(wanted), windows=window_frame(session, days)).persist()
-    try:
-        counted = {row.window: row for row in transforms.objects(bodies).collect()}
-        fields = {row.window: row.fields for row in transforms.fields(session, bodies).collect()}
-    finally:
-        bodies.unpersist()
+    # To take the bodies apart a second time is quicker than to keep what the first time found.
+    bodies = transforms.bodies(history.read(wanted), windows=window_frame(session, days))
+    counted = {row.window: row for row in transforms.objects(bodies).collect()}
+    fields = {row.window: row.fields for row in transforms.fields(session, bodies).collect()}
     return found | {
         number: Profile(
             number=number,

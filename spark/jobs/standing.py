@@ -24,6 +24,8 @@ class Stood:
         samples: how many there are.
         last_ms: unix ms of the last one.
         counters: ever, as the last sample has them; what it does not have is left out.
+        ack_ms: ms from publish to acknowledgement → how many messages, ever, as the last sample that says it has them;
+            None without one.
         highest: measure → its highest value.
         seen: measure → value → in how many samples; values as ``spark.transforms.standing.bucket`` counts them.
     """
@@ -35,6 +37,7 @@ class Stood:
     samples: int
     last_ms: int
     counters: dict[str, int]
+    ack_ms: dict[int, int] | None
     highest: dict[str, int]
     seen: dict[str, dict[int, int]]
 
@@ -97,6 +100,9 @@ def _stood(row: Row) -> Stood:
         samples=known["samples"],
         last_ms=known["last_ms"],
         counters={name: known[name] for name in transforms.COUNTERS if known[name] is not None},
+        ack_ms=None
+        if known["ack_ms"] is None
+        else {int(place): count for place, count in known["ack_ms"].items()},
         highest={
             name: known[f"{name}_max"] for name in transforms.MEASURES if known[f"{name}_max"] is not None
         },

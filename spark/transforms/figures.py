@@ -3,7 +3,7 @@
 Unlike sums these figures do not add up from smaller windows, so each window is looked at as a whole.
 """
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from spark.transforms.rollups import STEPS
@@ -37,22 +37,57 @@ def in_windows(messages: DataFrame, *, windows: DataFrame) -> DataFrame:
 
 
 def figures(messages: DataFrame) -> DataFrame:
-    """The figures of each window.
+    """How many messages each window has, from where to where, and how many ids.
 
     Args:
         messages: what ``in_windows`` gives.
 
     Returns:
-        ``window, found`` (messages), ``first, last`` (offsets), ``ids`` (distinct, by a hash of 64 bits),
-        ``size_p50, size_p90, size_p99, size_max``.
+        ``window, found`` (messages), ``first, last`` (offsets), ``ids`` (distinct, by a hash of 64 bits).
     """
-    return messages.groupBy("window").agg(
-        sf.count(sf.lit(1)).alias("found"),
-        sf.min("offset").alias("first"),
-        sf.max("offset").alias("last"),
-        sf.count_distinct("id_hash").alias("ids"),
-        *[_percentile(share).alias(name) for name, share in SIZES.items()],
-        sf.max("bytes").alias("size_max"),
+    return (
+        messages.groupBy("window", "id_hash")
+        .agg(
+            sf.count(sf.lit(1)).alias("found"),
+            sf.min("offset").alias("first"),
+            sf.max("offset").alias("last"),
+        )
+        .groupBy("window")
+        .agg(
+            sf.sum("found").alias("found"),
+            sf.min("first").alias("first"),
+            sf.max("last").alias("last"),
+            sf.count(sf.lit(1)).alias("ids"),
+        )
+    )
+
+
+def sizes(messages: DataFrame) -> DataFrame:
+    """How large the messages of each window are.
+
+    Counted size by size: Spark's own percentiles carry a table of values for every group, and beside a count of
+    distinct ids one for every id.
+
+    Args:
+        messages: what ``in_windows`` gives.
+
+    Returns:
+        ``window, size_p50, size_p90, size_p99, size_max``.
+    """
+    of_window = Window.partitionBy("window")
+    up_to = sf.sum("messages").over(of_window.orderBy("bytes")) / sf.sum("messages").over(of_window)
+    return (
+        messages.groupBy("window", "bytes")
+        .agg(sf.count(sf.lit(1)).alias("messages"))
+        .select("window", "bytes", up_to.alias("share"))
+        .groupBy("window")
+        .agg(
+            *[
+                sf.min(sf.when(sf.col("share") >= share, sf.col("bytes"))).alias(name)
+                for name, share in SIZES.items()
+            ],
+            sf.max("bytes").alias("size_max"),
+        )
     )
 
 
@@ -81,7 +116,3 @@ def keys(messages: DataFrame) -> DataFrame:
             ).alias("top"),
         )
     )
-
-
-def _percentile(share: float) -> Column:
-    return sf.expr(f"percentile_disc({share}D) WITHIN GROUP (ORDER BY bytes)")

@@ -6,8 +6,8 @@ from pyspark.sql import functions as sf
 MOST_FIELDS = 200
 """Fields kept of a day, the most frequent ones."""
 
-TYPES = {"OBJECT": "object", "ARRAY": "array", "STRING": "string", "BOOLEAN": "boolean", "VOID": "null"}
-"""How a variant's type begins → what JSON calls it; all others are numbers."""
+TYPES = {"OBJ": "object", "ARR": "array", "STR": "string", "BOO": "boolean", "VOI": "null"}
+"""The three letters that a variant's type begins with → what JSON calls it; all others are numbers."""
 
 
 def bodies(messages: DataFrame, *, windows: DataFrame) -> DataFrame:
@@ -59,12 +59,16 @@ def fields(session: SparkSession, found: DataFrame) -> DataFrame:
     each = values.lateralJoin(
         session.tvf.variant_explode(sf.col("value").outer()).toDF("pos", "name", "held")
     )
-    kind = sf.regexp_extract(sf.expr("schema_of_variant(held)"), "^[A-Z]+", 0)
-    named = sf.coalesce(*[sf.when(kind == begins, name) for begins, name in TYPES.items()], sf.lit("number"))
+    begins = sf.expr(f"substring(schema_of_variant(held), 1, {len(next(iter(TYPES)))})").alias("begins")
+    json_type = sf.coalesce(
+        *[sf.when(sf.col("begins") == each, name) for each, name in TYPES.items()], sf.lit("number")
+    )
     by_rank = Window.partitionBy("window").orderBy(sf.desc("present"), "name")
     return (
-        each.groupBy("window", "name", named.alias("type"))
+        each.groupBy("window", "name", begins)
         .agg(sf.count(sf.lit(1)).alias("times"))
+        .groupBy("window", "name", json_type.alias("type"))
+        .agg(sf.sum("times").alias("times"))
         .groupBy("window", "name")
         .agg(
             sf.sum("times").alias("present"),

@@ -18,7 +18,7 @@ _RECORD = """
     at bigint,
     streams map<string, struct<lag: bigint, duplicates: bigint>>,
     groups map<string, map<string, struct<lag: bigint, lag_seconds: double, deliveries: bigint, acked: bigint,
-        redelivered: bigint, dead_lettered: bigint, lost: bigint>>>
+        redelivered: bigint, dead_lettered: bigint, lost: bigint, ack_ms: map<string, bigint>>>>
 """
 
 
@@ -29,7 +29,8 @@ def samples(records: DataFrame) -> DataFrame:
         records: has ``body``, as the worker writes it.
 
     Returns:
-        ``stream_id, group, at`` (unix ms), ``COUNTERS`` and ``MEASURES``; null where there is no such thing.
+        ``stream_id, group, at`` (unix ms), ``COUNTERS``, ``MEASURES`` and ``ack_ms`` (ms from publish to
+        acknowledgement, as text → how many messages, ever); null where there is no such thing.
     """
     parsed = records.select(sf.from_json("body", _RECORD).alias("record")).select("record.*")
     of_streams = parsed.select("at", sf.explode("streams").alias("stream_id", "is")).withColumn(
@@ -46,6 +47,7 @@ def samples(records: DataFrame) -> DataFrame:
         "is.duplicates",
         "is.lag",
         sf.lit(None).cast("bigint").alias("lag_ms"),
+        sf.lit(None).cast("map<string, bigint>").alias("ack_ms"),
     ).union(
         of_groups.select(
             *named,
@@ -53,6 +55,7 @@ def samples(records: DataFrame) -> DataFrame:
             sf.lit(None).cast("bigint").alias("duplicates"),
             "is.lag",
             sf.round(sf.col("is.lag_seconds") * 1000).cast("bigint").alias("lag_ms"),
+            "is.ack_ms",
         )
     )
 
@@ -65,8 +68,8 @@ def standing(sampled: DataFrame) -> DataFrame:
 
     Returns:
         ``stream_id, group, step, start_s`` (unix seconds), ``samples, last_ms``, the ``COUNTERS`` as the last sample
-        has them, and for each of ``MEASURES`` its highest value (``lag_max``) and a map of how often each was seen
-        (``lag_seen``).
+        has them, ``ack_ms`` as the last one that says it, and for each of ``MEASURES`` its highest value (``lag_max``)
+        and a map of how often each was seen (``lag_seen``).
     """
     steps = sf.explode(sf.array(*[sf.lit(step) for step in STEPS])).alias("step")
     tagged = sampled.select("*", steps).withColumn(
@@ -77,6 +80,7 @@ def standing(sampled: DataFrame) -> DataFrame:
         sf.count(sf.lit(1)).alias("samples"),
         sf.max("at").alias("last_ms"),
         *[sf.max_by(name, "at").alias(name) for name in COUNTERS],
+        sf.max_by("ack_ms", sf.when(sf.col("ack_ms").isNotNull(), sf.col("at"))).alias("ack_ms"),
         *[sf.max(name).alias(f"{name}_max") for name in MEASURES],
     )
     for name in MEASURES:

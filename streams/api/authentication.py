@@ -1,7 +1,10 @@
 """Who is calling: a token in the ``Authorization`` header. Cookies mean nothing here, so nothing can be forged."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 
+from django.db import OperationalError, connection
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
@@ -51,7 +54,23 @@ def address_of(request: Request) -> str:
 
 
 def _note_use(token: Token) -> None:
-    """Once a minute at most: a write for every read would be dear."""
+    """Once a minute at most: a write for every read would be dear. Nobody waits for it: a later use is noted, too."""
     now = timezone.now()
     if token.last_used_at is None or now - token.last_used_at > USE_NOTED_EVERY:
-        Token.objects.filter(pk=token.pk).update(last_used_at=now)
+        with suppress(OperationalError), _at_once():
+            Token.objects.filter(pk=token.pk).update(last_used_at=now)
+
+
+@contextmanager
+def _at_once() -> Iterator[None]:
+    """Refuse to wait for another writer of SQLite; what reads only would fail when that one takes too long."""
+    if connection.vendor != "sqlite":
+        yield
+        return
+    with connection.cursor() as cursor:
+        (waits_ms,) = cursor.execute("PRAGMA busy_timeout").fetchone()
+        cursor.execute("PRAGMA busy_timeout = 0")
+        try:
+            yield
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {waits_ms:d}")

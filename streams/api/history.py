@@ -129,6 +129,9 @@ class MetricsPoint(serializers.Serializer):  # type: ignore[type-arg]
 MetricsPoint._declared_fields["in"] = serializers.FloatField(
     source="messages_in", help_text="Messages a second."
 )
+MetricsPoint._declared_fields["out"] = serializers.FloatField(
+    source="messages_out", help_text="Messages that readers committed or groups acknowledged, a second."
+)
 
 
 class UsualObject(serializers.Serializer):  # type: ignore[type-arg]

@@ -8,7 +8,7 @@ from streams.api.fields import Moment
 
 
 class Lags(serializers.Serializer):  # type: ignore[type-arg]
-    """Percentiles over the samples, at most 1/64 too low, and the highest."""
+    """Percentiles, at most 1/64 too low, and the highest."""
 
     p50 = serializers.FloatField(allow_null=True)
     p90 = serializers.FloatField(allow_null=True)
@@ -19,6 +19,10 @@ class Lags(serializers.Serializer):  # type: ignore[type-arg]
 class _Stood(serializers.Serializer):  # type: ignore[type-arg]
     lag = Lags(help_text="Of messages not delivered yet.")
     lag_seconds = Lags(help_text="Of the age of the oldest message not acknowledged.")
+    ack_seconds = Lags(
+        help_text="From the publish of a message to its acknowledgement, over the messages that were acknowledged; "
+        "at most 1/16 too low, the highest, too. Null where none was, and for `ack: none`."
+    )
     deliveries = serializers.IntegerField()
     acked = serializers.IntegerField()
     redelivered = serializers.IntegerField()

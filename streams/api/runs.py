@@ -13,7 +13,7 @@ from streams.api.fields import Moment, OneOf, Strict
 from streams.api.operation import Operation
 from streams.api.queries import RunsAsked
 from streams.errors import Refusal
-from streams.models import DEFAULT_WORKSPACE, Run
+from streams.models import Run
 from streams.models.history import Job, RunState
 from streams.services.history import run_request
 
@@ -36,6 +36,10 @@ class RunObject(serializers.Serializer):  # type: ignore[type-arg]
     job = serializers.ChoiceField(choices=Job.values)
     state = serializers.ChoiceField(choices=RunState.values)
     progress = serializers.FloatField(help_text="0 to 1.")
+    stages = serializers.IntegerField(help_text="Stages that Spark has planned for it so far.")
+    stages_done = serializers.IntegerField()
+    tasks = serializers.IntegerField(help_text="Tasks of these stages.")
+    tasks_done = serializers.IntegerField()
     created_at = Moment()
     started_at = Moment(allow_null=True)
     finished_at = Moment(allow_null=True)
@@ -59,9 +63,7 @@ class RunObject(serializers.Serializer):  # type: ignore[type-arg]
 
     @property
     def _sees_inside(self) -> bool:
-        """A run is the whole installation's: what it met is no other workspace's to see, nor a narrowed token's."""
-        caller = self.context["request"].user
-        return caller.workspace.name == DEFAULT_WORKSPACE and not caller.streams
+        return bool(self.context["request"].user.sees_inside_runs)
 
 
 class RunsRequested(RunObject):

@@ -12,15 +12,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from streams import selectors
-from streams.access import query_for
+from streams.access import query_for, stream_for
 from streams.api.base import ApiView
-from streams.api.fields import Moment, Strict, Text, WholeNumber
+from streams.api.fields import Moment, Name, Strict, Text, WholeNumber
 from streams.api.operation import Operation
 from streams.errors import Refusal
 from streams.models import UNFINISHED, Query, QueryState
 from streams.services import queries as service
+from streams.services.answers import answer_publish
 
 PATH = "/api/v1/analytics/query"
+
+LONGEST_COLUMN = 1000
 
 WAIT_S = 10.0
 """How long a question waits for its answer before it is told where to ask for it."""
@@ -178,6 +181,53 @@ class SqlQueryView(ApiView):
     def delete(self, request: Request, query_id: str) -> Response:
         service.query_cancel(query_for(self.caller, number_of(query_id)))
         return Response(status=204)
+
+
+class PublishWanted(Strict):
+    """Where the rows of an answer are to go."""
+
+    stream = Name(help_text="The stream that they are published into.")
+    key = Text(
+        max_length=LONGEST_COLUMN,
+        required=False,
+        help_text="The column whose values, as text, are the messages' keys; null is none.",
+    )
+
+
+class PublishedObject(serializers.Serializer):  # type: ignore[type-arg]
+    """What became of the rows."""
+
+    stored = serializers.IntegerField(help_text="Messages stored now.")
+    known = serializers.IntegerField(help_text="Rows that the stream had from an earlier time.")
+    first_offset = serializers.IntegerField(allow_null=True)
+    last_offset = serializers.IntegerField(allow_null=True)
+
+
+class SqlQueryPublishView(ApiView):
+    """``/analytics/query/{id}/publish``"""
+
+    operations: ClassVar = {
+        "POST": Operation(
+            id="query_publish",
+            summary="Publish the answer to a query into a stream",
+            scope="publish",
+            body=PublishWanted,
+            answer=PublishedObject,
+            refusals=("query_not_found", "stream_not_found", "message_too_large", "stream_full"),
+            description=(
+                "A row is a message: an object of its values, digits as Spark wrote them, with the id "
+                "`query-{id}-{row}`. Where it broke off it may be asked again: nothing is stored twice. Rows that make "
+                "no message are refused before anything is stored."
+            ),
+            examples={"totals": {"stream": "totals", "key": "stream"}},
+        ),
+    }
+
+    def post(self, request: Request, query_id: str) -> Response:
+        query = query_for(self.caller, number_of(query_id))
+        wanted = self.sent(PublishWanted)
+        stream = stream_for(self.caller, wanted["stream"], may="publish")
+        return Response(PublishedObject(answer_publish(query, stream, key=wanted.get("key"))).data)
 
 
 def answered(query: Query, request: Request) -> HttpResponse | Response:

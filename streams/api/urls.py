@@ -27,7 +27,7 @@ from streams.api.replays import ReplayPauseView, ReplayStartView, ReplaysView, R
 from streams.api.retention import RetentionForecastView, RetentionPreviewView
 from streams.api.runs import RunsView, RunView
 from streams.api.service import healthz, readyz
-from streams.api.sql import SqlQueriesView, SqlQueryView
+from streams.api.sql import SqlQueriesView, SqlQueryPublishView, SqlQueryView
 from streams.api.streams import StreamsFindView, StreamsView, StreamView
 from streams.api.tokens import TokensView, TokenView
 from streams.api.users import UserPasswordView, UsersView, UserView
@@ -92,6 +92,7 @@ urlpatterns = [
     at("analytics/erasures/<erasure_id>", ErasureView.as_view(), "erasure"),
     at("analytics/query", SqlQueriesView.as_view(), "queries"),
     at("analytics/query/<query_id>", SqlQueryView.as_view(), "query"),
+    at("analytics/query/<query_id>/publish", SqlQueryPublishView.as_view(), "query-publish"),
     at("schema", SchemaView.as_view(), "schema"),
     at("docs", csrf_exempt(docs), "docs"),
     re_path("", csrf_exempt(not_found), name="not-found"),

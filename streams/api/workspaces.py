@@ -99,8 +99,8 @@ class Usage(serializers.Serializer):  # type: ignore[type-arg]
     """What the streams hold that the token may see."""
 
     streams = serializers.IntegerField()
-    messages = serializers.IntegerField()
-    bytes = serializers.IntegerField()
+    messages = serializers.IntegerField(help_text="What has just expired may be counted for another 20 s.")
+    bytes = serializers.IntegerField(help_text="Of their bodies; what has just expired as above.")
 
 
 class AccountObject(serializers.Serializer):  # type: ignore[type-arg]

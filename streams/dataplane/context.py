@@ -62,6 +62,7 @@ class Context:
         group: str = "",
         messages: int = 0,
         size: int = 0,
+        deed: str = "",
     ) -> None:
         """Leave a note of what was done, which the worker makes an event of."""
         note = Note(
@@ -74,6 +75,7 @@ class Context:
             group=group,
             messages=messages,
             bytes=size,
+            deed=deed,
             after=after,
         )
         await self.log.run(notes.put(note))

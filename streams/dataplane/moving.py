@@ -1,5 +1,6 @@
 """Committing a position, deleting messages."""
 
+import secrets
 from collections.abc import Mapping
 
 import msgspec
@@ -13,10 +14,14 @@ from streams.dataplane.response import Response
 from streams.errors import Refusal, refusal_of
 from streams.log import commit as committing
 from streams.log import entries, read, removals, trim
+from streams.log.client import Op
 from streams.log.config import TokenGrant
 from streams.log.entries import Entry
 from streams.log.errors import LogError, MessageNotFound, StreamNotFound
 from streams.log.trim import Removed
+
+NOTED = 1000
+"""Messages of a purge by key that go before they are noted: whatever ends it, who took the rest is on record."""
 
 
 async def commit(context: Context, request: Request, name: str) -> Response:
@@ -97,27 +102,22 @@ async def purge(context: Context, request: Request, name: str) -> Response:
         return pattern is not None and key is not None and pattern.fullmatch(key.decode()) is not None
 
     number: int | None = None
+    deed = secrets.token_hex(8)
 
-    async def act(known: Known) -> Removed:
+    def operation(stream_id: str, found: trim.Matching | None) -> Op[tuple[Removed, int | None]]:
+        if keep_ms:
+            facts = {"kind": "stream.purged", "token_id": grant.id, "asked": given}
+            if found is None:
+                return removals.purge(stream_id, keep_ms=keep_ms, facts=facts, below=below, keep=keep)
+            return removals.purge_found(stream_id, found, keep_ms=keep_ms, facts=facts, number=number)
+        if found is None:
+            return _for_good(trim.purge(stream_id, below=below, keep=keep))
+        return _for_good(trim.purge_found(stream_id, found))
+
+    async def take(known: Known, found: trim.Matching | None) -> Removed:
         nonlocal number
         try:
-            if keep_ms:
-                facts = {"kind": "stream.purged", "token_id": grant.id, "asked": given}
-                if pattern is not None:
-                    aside = removals.purge_matching(
-                        known.stream_id, matches, keep_ms=keep_ms, facts=facts, below=below, keep=keep
-                    )
-                else:
-                    aside = removals.purge(
-                        known.stream_id, keep_ms=keep_ms, facts=facts, below=below, keep=keep
-                    )
-                removed, number = await context.log.run(aside)
-            elif pattern is not None:
-                removed = await context.log.run(
-                    trim.purge_matching(known.stream_id, matches, below=below, keep=keep)
-                )
-            else:
-                removed = await context.log.run(trim.purge(known.stream_id, below=below, keep=keep))
+            removed, number = await context.log.run(operation(known.stream_id, found))
         finally:
             context.touched.add(known.stream_id)
         await context.note(
@@ -128,8 +128,20 @@ async def purge(context: Context, request: Request, name: str) -> Response:
             | _told(number, removed),
             messages=removed.messages,
             size=removed.bytes,
+            deed=deed,
         )
         return removed
+
+    async def act(known: Known) -> Removed:
+        if pattern is None:
+            return await take(known, None)
+        found = await context.log.run(trim.matching(known.stream_id, matches, below=below, keep=keep))
+        taken = [await take(known, part) for part in found.parts(NOTED)]
+        return Removed(
+            sum(each.messages for each in taken),
+            sum(each.bytes for each in taken),
+            next((each.ended for each in taken if each.ended), 0),
+        )
 
     try:
         removed = await context.directory.with_stream(grant, name, act, may="manage")
@@ -158,6 +170,10 @@ def _keep_ms(context: Context, grant: TokenGrant, given: Mapping[str, str]) -> i
         scope = context.purge_for_good
         raise Refusal("forbidden", f"To remove messages for good needs the scope {scope!r}.", scope=scope)
     return 0
+
+
+def _for_good(operation: Op[Removed]) -> Op[tuple[Removed, int | None]]:
+    return (yield from operation), None
 
 
 def _told(number: int | None, removed: Removed) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import transaction
@@ -16,7 +16,9 @@ from streams.declared.reading import Faulty, Path
 from streams.declared.state import State, default_of, model_default, state_of
 from streams.errors import Refusal
 from streams.models import POLICY_LIMITS, Event, Group, Policy, Stream, Workspace
+from streams.models.stream import Retention
 from streams.services import groups, policies, streams
+from streams.services.events import events_append
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Change:
     Attributes:
         path: as in ``State``.
         before, after: of a change the settings that change; None where there is no object.
-        messages: stored messages of the stream that go at once.
+        messages: stored messages of the stream that go at once, also because its groups want less.
         reason: why not all were looked at and more may go, as of ``Preview.reason``; None where they were.
     """
 
@@ -75,7 +77,9 @@ def apply(
         making = _Making(declared, workspace, actor=actor)
         making.policies()
         making.streams()
+        making.tell(by_interest=False)
         making.groups()
+        making.tell(by_interest=True)
         undeclared = [path for path in before if making.is_undeclared(path)]
         lost = losses_of(undeclared, workspace) if prune else {}
         if prune:
@@ -98,6 +102,7 @@ class _Making:
         self._declared, self._workspace, self._actor = declared, workspace, actor
         self.faults: list[Any] = []
         self._new: AbstractSet[str] = set()
+        self._touched: set[int] = set()
 
     def policies(self) -> None:
         held = {each.name: each for each in Policy.objects.filter(workspace=self._workspace)}
@@ -105,7 +110,8 @@ class _Making:
             wanted = self._whole(("policy", name), policies.SETTINGS, settings)
             with self._refused_at(("policies", name)):
                 if name in held:
-                    policies.policy_change(held[name], changes=wanted, actor=self._actor)
+                    _, rows = policies.policy_rows_change(held[name], changes=wanted, actor=self._actor)
+                    self._touched |= {row.pk for row in rows}
                 else:
                     policies.policy_create(self._workspace, name=name, settings=settings, actor=self._actor)
 
@@ -114,15 +120,31 @@ class _Making:
         declared = self._declared.streams or {}
         self._new = declared.keys() - held.keys()
         self._make([(name, declared[name].settings) for name in declared if name in self._new])
-        rows: list[Stream] = []
         events: list[Event] = []
         for name in declared.keys() - self._new:
             with self._refused_at(("streams", name)):
                 changes = self._stream_changes(held[name], declared[name])
                 row, made = streams.stream_row_change(held[name], changes=changes, actor=self._actor)
-                rows.append(row)
+                self._touched.add(row.pk)
                 events += made
-        streams.streams_changed(rows, sorted(events, key=lambda event: event.stream))
+        events_append(sorted(events, key=lambda event: event.stream))
+
+    def tell(self, *, by_interest: bool) -> None:
+        """After the commit, tell the log of the streams that policies or the file changed: each once, as it is then.
+
+        Args:
+            by_interest: of those that keep messages by interest, which hear of it after their groups; the others hear
+                of it before. So nothing goes that what the file says in the end would keep.
+        """
+        transaction.on_commit(
+            lambda: streams.streams_publish(
+                [
+                    each
+                    for each in Stream.objects.select_related("workspace").filter(workspace=self._workspace)
+                    if each.pk in self._touched and (each.retention == Retention.INTEREST) is by_interest
+                ]
+            )
+        )
 
     def _make(self, wanted: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         """Make streams in one go; where one is refused one by one, so that every refusal has its place."""
@@ -255,22 +277,40 @@ def _changes(before: State, after: State, rows: Mapping[str, Stream]) -> list[Ch
             found.append(
                 Change(path, {name: old[name] for name in differs}, {name: new[name] for name in differs})
             )
-    limited = [
-        (rows[change.path[1]], {name: value for name, value in change.after.items() if name in POLICY_LIMITS})
-        for change in found
-        if change.path[0] == "stream" and change.before is not None and change.after is not None
-    ]
-    going = {effect.stream.name: effect for effect in selectors.effects_of(limited)}
+    going = {
+        where: selectors.effect_of(rows[name], limits) for name, where, limits in _asked(found, after, rows)
+    }
     return [
-        _with_effect(change, going[change.path[1]])
-        if change.path[0] == "stream" and change.path[1] in going
+        replace(change, messages=going[change.path].messages, reason=going[change.path].reason)
+        if change.path in going
         else change
         for change in found
     ]
 
 
-def _with_effect(change: Change, effect: selectors.Effect) -> Change:
-    return Change(change.path, change.before, change.after, effect.messages, effect.reason)
+def _asked(
+    changes: Sequence[Change], after: State, rows: Mapping[str, Stream]
+) -> Iterator[tuple[str, tuple[str, ...], dict[str, Any]]]:
+    """Streams of which messages may go though they stay, with their limits that change, and where that is told.
+
+    What a stream loses is told with its own change or, where only its groups change, with the last of them.
+    """
+    of_streams: dict[str, list[Change]] = {}
+    for change in changes:
+        if change.path[0] != "policy" and change.path[1] in rows and ("stream", change.path[1]) in after:
+            of_streams.setdefault(change.path[1], []).append(change)
+    for name, those in of_streams.items():
+        own = next((change.after for change in those if change.path[0] == "stream"), None) or {}
+        limits = {setting: value for setting, value in own.items() if setting in POLICY_LIMITS}
+        by_interest = after["stream", name]["retention"] == Retention.INTEREST
+        of_groups = [change for change in those if change.path[0] == "group" and _moves_interest(change)]
+        if limits or (by_interest and of_groups):
+            yield name, those[0].path if own else of_groups[-1].path, limits
+
+
+def _moves_interest(change: Change) -> bool:
+    """Whether a group is made or deleted, or wants other messages."""
+    return change.before is None or change.after is None or "filter_keys" in change.after
 
 
 def _order(path: tuple[str, ...]) -> tuple[bool, tuple[str, ...]]:

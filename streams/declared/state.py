@@ -43,8 +43,10 @@ def exported(workspace: Workspace) -> str:
             case ("policy", name):
                 document["policies"][name] = short
             case ("stream", name):
-                if settings["policy"] and not settings["sealed"]:
+                if settings["policy"]:
                     short = {field: value for field, value in short.items() if field not in POLICY_LIMITS}
+                    if settings["sealed"]:  # it keeps the limits that its policy had then
+                        short |= {field: settings[field] for field in POLICY_LIMITS}
                 document["streams"][name] = short
             case (_, stream, name):
                 document["streams"][stream].setdefault("groups", {})[name] = short

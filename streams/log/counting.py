@@ -13,13 +13,18 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Reader:
-    """How far a group has come: what it wants, has been given, and has not answered from the new floor on, in order."""
+    """How far a group has come: what it wants, has been given, and has not answered from the new floor on, in order.
+
+    Attributes:
+        is_new: whether the log does not know it yet, so that what it has not been given is counted here.
+    """
 
     name: str
     patterns: Sequence[str]
     delivered: int = 0
     flying: Sequence[int] = ()
     unread: int = 0
+    is_new: bool = False
 
 
 @dataclass(slots=True)
@@ -65,7 +70,7 @@ class Count:
         """Count; what groups have not read is added to their readers."""
         stop = self._census.last + 1
         for reader in self._readers:
-            if reader.patterns:
+            if reader.patterns or reader.is_new:
                 for first, upto in _passes(max(self._floor, reader.delivered + 1), min(self._next, stop)):
                     reader.unread += self._ahead(reader, first, upto)
         if self._limits is not None or self._by_interest:
@@ -75,7 +80,9 @@ class Count:
 
     def _ahead(self, reader: Reader, first: int, stop: int) -> int:
         here = self._census.column("gone", first, stop) == 0
-        return _number(here & _of(self._wanted[reader.name], self._census.column("keys", first, stop)))
+        if reader.patterns:
+            here &= _of(self._wanted[reader.name], self._census.column("keys", first, stop))
+        return _number(here)
 
     def _pass(self, first: int, stop: int) -> None:
         census, found = self._census, self._found

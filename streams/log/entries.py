@@ -102,6 +102,12 @@ def key(entry: Entry) -> bytes | None:
     return fields[7] if len(fields) > 6 and fields[6] == b"k" else None
 
 
+def headers(entry: Entry) -> bytes | None:
+    """The headers of a raw entry as JSON, or None."""
+    fields = entry[1]
+    return next((fields[n + 1] for n in range(6, len(fields), 2) if fields[n] == b"h"), None)
+
+
 def answer_bytes(entry: Entry) -> int:
     """At most so many bytes does a message take in an answer: what was sent, escaped, and the names of its fields."""
     fields = entry[1]

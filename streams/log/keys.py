@@ -250,6 +250,16 @@ def health(stream_id: str, group: str) -> str:
     return f"okmq:{{{stream_id}}}:health:{group}"
 
 
+def lags(stream_id: str, group: str) -> str:
+    """List, expires: JSON of how the group stood at each look of the last hour (``trails``)."""
+    return f"okmq:{{{stream_id}}}:lags:{group}"
+
+
+def lags_by_minute(stream_id: str, group: str) -> str:
+    """List, expires: as ``lags``, the highest of each of the last 360 minutes."""
+    return f"okmq:{{{stream_id}}}:lags-by-minute:{group}"
+
+
 OF_GROUP: Mapping[str, Callable[[str, str], str]] = {
     make.__name__: make
     for make in (
@@ -269,6 +279,8 @@ OF_GROUP: Mapping[str, Callable[[str, str], str]] = {
         last,
         counted,
         health,
+        lags,
+        lags_by_minute,
     )
 }
 """Every key that a group may own, by the name that the scripts know it by."""

@@ -40,7 +40,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         indexed_for: the limit that the index was begun for.
         removals: counted up by each message that goes from between others, and by each undo.
         passed: where messages are kept by interest, everything up to it has been looked at; 0: nothing yet.
-        turn: the last kept message that was looked at again.
+        turn: the last kept message that was looked at again; -1: all were, and what is new comes next.
         kept: from here on something that was set aside may come back; 0: nothing was.
         crowded: 1 while count and size wait for messages to go that are over by their own time, else 0.
         ids_widened: when (unix ms) ids were last to be remembered for longer than before; 0: never.
@@ -48,6 +48,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         returns: messages that ever came back to between others.
         keyed: 0 while no message with a key ever came; 1, too, where an older version did not note it.
         owed: what is stored below it and is not in the history yet was taken by a limit, and waits for the history.
+        by_hand, by_hand_bytes: messages that people took away and did not bring back, bytes of their bodies.
     """
 
     last: int = 0
@@ -80,6 +81,8 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
     returns: int = 0
     keyed: int = 1
     owed: int = 0
+    by_hand: int = 0
+    by_hand_bytes: int = 0
 
 
 _counters = msgspec.msgpack.Decoder(Counters).decode

@@ -19,6 +19,7 @@ class Note:
         kind: of the event that it becomes.
         token_id, address: who did it, and from where.
         messages, bytes: how many were taken away by it.
+        deed: notes with the same one belong together; "" stands alone, or with its like.
         after: what else is to be told.
     """
 
@@ -31,6 +32,7 @@ class Note:
     group: str = ""
     messages: int = 0
     bytes: int = 0
+    deed: str = ""
     after: Mapping[str, Any]
 
 
@@ -41,20 +43,7 @@ def put(note: Note) -> Op[None]:
 
 def take() -> Op[list[tuple[str, Note]]]:
     """The oldest notes, with their ids, which ascend; they stay until ``forget``."""
-    return (yield from _page("-"))
-
-
-def after(note_id: str) -> Op[list[Note]]:
-    """All notes that were left after one; they stay."""
-    left: list[Note] = []
-    while page := (yield from _page(f"({note_id}")):
-        left += [note for _, note in page]
-        note_id = page[-1][0]
-    return left
-
-
-def _page(start: str) -> Op[list[tuple[str, Note]]]:
-    found = yield ("XRANGE", keys.NOTES, start, "+", "COUNT", AT_ONCE)
+    found = yield ("XRANGE", keys.NOTES, "-", "+", "COUNT", AT_ONCE)
     return [(note_id.decode(), Note(**json.loads(fields[1]))) for note_id, fields in found]
 
 

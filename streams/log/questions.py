@@ -15,7 +15,7 @@ from streams.log import keys
 from streams.log.censuses import Censuses
 from streams.log.client import Log, named
 from streams.log.errors import LogError
-from streams.log.preview import ALWAYS, WITHIN_S, Preview, preview
+from streams.log.preview import ALWAYS, EMPTY, WITHIN_S, Preview, preview
 
 PATIENCE_S = 1.0
 """How much longer than it may take an answer is waited for."""
@@ -33,6 +33,7 @@ class Question(msgspec.Struct, frozen=True):
     limits: dict[str, Any]
     groups: dict[str, list[str]]
     within_s: float
+    begins: dict[str, int] = {}
 
 
 def ask(
@@ -41,6 +42,7 @@ def ask(
     limits: Mapping[str, Any],
     groups: Mapping[str, Sequence[str]],
     *,
+    begins: Mapping[str, int] = EMPTY,
     within_s: float,
 ) -> Preview:
     """What would go if these limits held, told by the process that counts or, where it does not answer, by this one.
@@ -49,13 +51,16 @@ def ask(
         LogError: as of ``preview``.
     """
     until_s = time.monotonic() + within_s
-    if limits.get("max_messages_per_key") is None and not any(groups.values()):
+    if limits.get("max_messages_per_key") is None and not any(groups.values()) and not begins:
         return log.run(preview(stream_id, limits, groups, within_s=within_s))
     while True:
         left_s = until_s - time.monotonic()
-        told = _answer(log, stream_id, limits, groups, within_s=min(ANSWERED_WITHIN_S, left_s))
+        told = _answer(log, stream_id, limits, groups, begins=begins, within_s=min(ANSWERED_WITHIN_S, left_s))
         if told is None:
-            return log.run(preview(stream_id, limits, groups, within_s=max(0.0, left_s), always=ALWAYS))
+            within_s = max(0.0, left_s)
+            return log.run(
+                preview(stream_id, limits, groups, begins=begins, within_s=within_s, always=ALWAYS)
+            )
         if told.is_complete or time.monotonic() >= until_s:
             return told
 
@@ -66,6 +71,7 @@ def _answer(
     limits: Mapping[str, Any],
     groups: Mapping[str, Sequence[str]],
     *,
+    begins: Mapping[str, int] = EMPTY,
     within_s: float,
 ) -> Preview | None:
     question = Question(
@@ -75,6 +81,7 @@ def _answer(
         limits=dict(limits),
         groups={name: list(patterns) for name, patterns in groups.items()},
         within_s=within_s,
+        begins=dict(begins),
     )
     try:
         with log.client.pubsub() as channel:
@@ -130,6 +137,7 @@ class Answers:
                     question.stream_id,
                     question.limits,
                     question.groups,
+                    begins=question.begins,
                     held=self._censuses.of(question.stream_id),
                     # What is far behind is counted beside the questions, unless somebody waits for it.
                     within_s=question.within_s if question.within_s > WITHIN_S else 0.0,

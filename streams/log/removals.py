@@ -12,7 +12,7 @@ from typing import Any
 
 from streams.log import keys, read, spent, trim
 from streams.log.client import Op, Script
-from streams.log.errors import RemovalNotFound
+from streams.log.errors import RemovalNotFound, RemovalTaken
 from streams.log.group_scripts import group_script
 from streams.log.trim import Removed
 
@@ -87,14 +87,18 @@ def delete(
     facts: Mapping[str, Any],
     denied_by: str = "deny_delete",
     at_once: int = DELETE_SLICE,
+    number: int | None = None,
 ) -> Op[tuple[Removed, int | None]]:
     """``trim.delete``, for ``keep_ms`` only; answers also the number of the removal, None where nothing went.
+
+    Args:
+        number: of the removal that it is a further part of.
 
     Raises:
         StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
     """
     yield from spent.retire_before_removal(stream_id)
-    messages = size = number = ended = 0
+    messages = size = ended = 0
     at_once, at = min(at_once, DELETE_SLICE), 0
     while at < len(offsets):
         names = yield from _groups(stream_id)
@@ -111,7 +115,15 @@ def delete(
                 keys.went(stream_id),
                 *_of_groups(stream_id, names, *_OF_STANDING),
             ],
-            [denied_by, number, keep_ms, json.dumps(facts), len(names), *names, *offsets[at : at + at_once]],
+            [
+                denied_by,
+                number or 0,
+                keep_ms,
+                json.dumps(facts),
+                len(names),
+                *names,
+                *offsets[at : at + at_once],
+            ],
         )
         if done:
             messages, size = messages + went, size + went_bytes
@@ -120,17 +132,10 @@ def delete(
     return Removed(messages, size, ended), number or None
 
 
-def purge_matching(
-    stream_id: str,
-    wanted: read.Wanted,
-    *,
-    keep_ms: int,
-    facts: Mapping[str, Any],
-    below: int | None = None,
-    keep: int | None = None,
+def purge_found(
+    stream_id: str, found: trim.Matching, *, keep_ms: int, facts: Mapping[str, Any], number: int | None = None
 ) -> Op[tuple[Removed, int | None]]:
-    """``trim.purge_matching``, for ``keep_ms`` only."""
-    found = yield from trim.matching(stream_id, wanted, below=below, keep=keep)
+    """``trim.purge_found``, for ``keep_ms`` only; ``number`` as of ``delete``."""
     return (
         yield from delete(
             stream_id,
@@ -139,6 +144,7 @@ def purge_matching(
             facts=facts,
             denied_by="deny_purge",
             at_once=found.at_once,
+            number=number,
         )
     )
 
@@ -196,25 +202,39 @@ def undo(stream_id: str, number: int, *, partial: bool = False) -> Op[Removed]:
             [keys.wake(stream_id), number, int(partial), *names],
         )
     else:
+        stay = yield from _look(stream_id, number, partial=partial)
         messages = size = done = 0
         while not done:
             came, came_bytes, done = yield Script(
                 "undo_delete",
-                [
-                    keys.log(stream_id),
-                    keys.meta(stream_id),
-                    keys.gone(stream_id),
-                    keys.aside(stream_id),
-                    keys.removals(stream_id),
-                    *of_groups,
-                ],
-                [keys.wake(stream_id), number, int(partial), SLICE, *names],
+                [*_of_undo(stream_id), *of_groups],
+                [keys.wake(stream_id), number, stay, SLICE, *names],
             )
             messages, size = messages + came, size + came_bytes
-            partial = True  # what was checked at the first slice holds for the others
     yield from give_back(stream_id)
     yield from trim.keep_newest_of_keys(stream_id, until_s=time.monotonic() + trim.AT_ONCE_S)
     return Removed(messages, size)
+
+
+def _look(stream_id: str, number: int, *, partial: bool) -> Op[int]:
+    """How many of the oldest of a removal's single messages have to stay away.
+
+    Raises:
+        RemovalTaken: these, or others, cannot come back, and ``partial`` does not say to go on; or nothing can.
+    """
+    can = size = seen = done = took = 0
+    while not done:
+        can, size, seen, done, took = yield Script(
+            "undo_look", _of_undo(stream_id), [number, SLICE, seen, can, size]
+        )
+    if not can or (can < took and not partial):
+        raise RemovalTaken(can, took)
+    waiting: int = yield ("ZCOUNT", keys.aside(stream_id), number, number)
+    return max(0, waiting - seen)
+
+
+def _of_undo(stream_id: str) -> list[str]:
+    return [make(stream_id) for make in (keys.log, keys.meta, keys.gone, keys.aside, keys.removals)]
 
 
 def give_back(stream_id: str) -> Op[None]:

@@ -12,9 +12,9 @@ from streams.log import keys, meta, trim
 from streams.log.client import Op, Pipeline, Script, Scripts
 from streams.log.errors import StoreUnavailable, StreamLost, StreamNotFound, StreamSealed
 
-EXACT_WITHIN_S, MANY_WITHIN_S = 2.0, 0.05
-"""How long a look at one stream, or at many, takes away what is over by its own time, so that its counts leave all of
-it out."""
+EXACT_WITHIN_S, GLANCE_WITHIN_S = 2.0, 0.05
+"""How long a look takes away what is over by its own time, so that its counts leave all of it out: one whose counts are
+told, and one of the worker's many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,7 @@ class State:
         duplicates: publishes refused as already known.
         archived_offset: everything up to it is in the history.
         appended_bytes: bytes of everything ever appended.
+        by_hand_messages, by_hand_bytes: what people took away and did not bring back.
     """
 
     offset: int
@@ -46,6 +47,8 @@ class State:
     duplicates: int
     archived_offset: int
     appended_bytes: int
+    by_hand_messages: int
+    by_hand_bytes: int
 
 
 EMPTY = State(
@@ -61,6 +64,8 @@ EMPTY = State(
     duplicates=0,
     archived_offset=0,
     appended_bytes=0,
+    by_hand_messages=0,
+    by_hand_bytes=0,
 )
 
 
@@ -75,10 +80,13 @@ def inspect(stream_id: str) -> Op[State]:
     return _state(found[stream_id])
 
 
-def inspect_many(stream_ids: Sequence[str]) -> Op[dict[str, State]]:
+def inspect_many(stream_ids: Sequence[str], *, within_s: float = GLANCE_WITHIN_S) -> Op[dict[str, State]]:
     """How several streams stand, in one round trip; those that are gone are left out.
 
     So are those in memory while their server does not answer or has lost them.
+
+    Args:
+        within_s: how long what is over by its own time may be taken away first, in all, where much is.
     """
     if not stream_ids:
         return {}
@@ -89,7 +97,7 @@ def inspect_many(stream_ids: Sequence[str]) -> Op[dict[str, State]]:
             raise reply
         if not isinstance(reply, StreamNotFound | StoreUnavailable):
             found[stream_id] = reply
-    yield from _note_expired(found, within_s=MANY_WITHIN_S)
+    yield from _note_expired(found, within_s=within_s)
     return {stream_id: _state(reply) for stream_id, reply in found.items()}
 
 
@@ -267,6 +275,7 @@ def _state(reply: list[int]) -> State:
     last, last_ms, first, first_ms, messages, size, committed, lag, count, duplicates, archived, cum = reply[
         :12
     ]
+    by_hand, by_hand_size = reply[15:17]
     return State(
         offset=last,
         first_offset=first,
@@ -280,6 +289,8 @@ def _state(reply: list[int]) -> State:
         duplicates=duplicates,
         archived_offset=archived,
         appended_bytes=cum,
+        by_hand_messages=by_hand,
+        by_hand_bytes=by_hand_size,
     )
 
 

@@ -242,16 +242,17 @@ class Matching:
     offsets: list[int]
     at_once: int
 
+    def parts(self, size: int) -> "list[Matching]":
+        """The same in parts of at most ``size`` messages; one where there are none."""
+        return [Matching(list(part), self.at_once) for part in _slices(self.offsets, size)] or [self]
 
-def purge_matching(
-    stream_id: str,
-    wanted: read.Wanted,
-    *,
-    below: int | None = None,
-    keep: int | None = None,
-) -> Op[Removed]:
-    """Remove by hand the messages that are wanted: those below an offset, or all but the newest ``keep`` of them."""
-    found = yield from matching(stream_id, wanted, below=below, keep=keep)
+
+def purge_found(stream_id: str, found: Matching) -> Op[Removed]:
+    """Remove by hand what ``matching`` found.
+
+    Raises:
+        StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
+    """
     return (yield from delete(stream_id, found.offsets, denied_by="deny_purge", at_once=found.at_once))
 
 
@@ -262,7 +263,9 @@ def matching(
     below: int | None = None,
     keep: int | None = None,
 ) -> Op[Matching]:
-    """What ``purge_matching`` would remove; nobody waits longer for a look than for a small batch.
+    """The messages that are wanted: those below an offset, or all but the newest ``keep`` of them; for a purge of them.
+
+    Nobody waits longer for a look than for a small batch.
 
     Raises:
         StreamNotFound, StreamSealed, OperationDenied: before the search.

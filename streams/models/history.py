@@ -20,12 +20,22 @@ class Job(models.TextChoices):
 
 
 class Run(models.Model):
-    """One run of one job. ``progress`` goes from 0 to 1; ``counts`` is what the job counted."""
+    """One run of one job.
+
+    Attributes:
+        progress: from 0 to 1.
+        counts: what the job counted.
+        stages, stages_done, tasks, tasks_done: of Spark's, as far as it has planned them.
+    """
 
     job = models.CharField(max_length=20, choices=Job.choices)
     state = models.CharField(max_length=20, choices=RunState.choices, default=RunState.QUEUED, db_index=True)
     progress = models.FloatField(default=0.0)
     counts = models.JSONField(default=dict)
+    stages = models.PositiveIntegerField(default=0)
+    stages_done = models.PositiveIntegerField(default=0)
+    tasks = models.PositiveIntegerField(default=0)
+    tasks_done = models.PositiveIntegerField(default=0)
     error = models.TextField(blank=True, default="")
     requested_by = models.CharField(max_length=200, default="schedule")
     created_at = models.DateTimeField(auto_now_add=True)

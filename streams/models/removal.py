@@ -8,12 +8,11 @@ from streams.models.stream import Stream
 class RemovalCount(models.Model):
     """Messages and bytes of a stream that are gone, as far as events tell of them.
 
-    Everything that is gone is what was appended less what is there; what people took away is known from their notes;
+    Everything that is gone is what was appended less what is there; what people took away the log counts as it goes;
     so what retention removed is arithmetic, whichever limit it was and whenever it acted.
 
     Attributes:
-        messages, bytes: gone in all when retention was recorded last.
-        by_hand_messages, by_hand_bytes: of what went since then, what people took away.
+        messages, bytes: that retention had removed when it was recorded last.
         appended_bytes: ever appended at that time; fewer now means that the stream began anew.
         first_offset: at that time.
         told_at: when that was, None if never.
@@ -22,8 +21,6 @@ class RemovalCount(models.Model):
     stream = models.OneToOneField(Stream, on_delete=models.CASCADE, related_name="removal_count")
     messages = models.BigIntegerField(default=0)
     bytes = models.BigIntegerField(default=0)
-    by_hand_messages = models.BigIntegerField(default=0)
-    by_hand_bytes = models.BigIntegerField(default=0)
     appended_bytes = models.BigIntegerField(default=0)
     first_offset = models.BigIntegerField(default=1)
     told_at = models.DateTimeField(null=True)

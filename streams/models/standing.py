@@ -18,6 +18,9 @@ class StandingRollup(models.Model):
             group or a stream has no such thing. A group made again begins at nought.
         lag_max, lag_ms_max: highest values: messages not delivered yet, age of the oldest not acknowledged.
         lag_seen, lag_ms_seen: value → in how many samples it was seen (see ``spark.transforms.standing.bucket``).
+        ack_ms_seen: ms from publish to acknowledgement → of how many messages acknowledged in this window (see
+            ``streams.log.latency.place_of``).
+        ack_ms_ever: the same of all messages that the group ever acknowledged, as the last sample has it; of days only.
     """
 
     stream_id = models.CharField(max_length=12)
@@ -36,6 +39,8 @@ class StandingRollup(models.Model):
     lag_ms_max = models.PositiveBigIntegerField(null=True)
     lag_seen = models.JSONField(default=dict)
     lag_ms_seen = models.JSONField(default=dict)
+    ack_ms_seen = models.JSONField(default=dict)
+    ack_ms_ever = models.JSONField(null=True)
 
     class Meta:
         ordering: ClassVar = ["start"]

@@ -9,14 +9,18 @@ from streams.selectors.events import EventsWanted, events_found, events_latest, 
 from streams.selectors.forecasts import retention_outlook
 from streams.selectors.gone import Gone, gone_behind
 from streams.selectors.group_verdicts import (
+    GroupSums,
     GroupTotals,
     JudgedGroup,
     by_status,
     group_totals,
+    groups_by_stream,
     groups_judged,
     groups_of,
     streams_by_group,
+    sums_of,
     worst_groups,
+    worst_of,
 )
 from streams.selectors.groups import (
     GroupView,
@@ -40,6 +44,7 @@ from streams.selectors.history import (
     runs_latest,
     runs_page,
 )
+from streams.selectors.lag_trails import LagPoint, lag_trail
 from streams.selectors.messages import (
     Found,
     entries_page,
@@ -59,13 +64,15 @@ from streams.selectors.queries import queries_latest, queries_saved
 from streams.selectors.removals import RemovalView, removals_of
 from streams.selectors.replays import replays_latest
 from streams.selectors.retention import retention_preview
-from streams.selectors.retention_effects import Effect, effects_of
+from streams.selectors.retention_effects import Effect, effect_of, effects_of
 from streams.selectors.samples import (
     METRICS_STREAM,
     Sample,
     SamplesRead,
+    by_step,
     flow_of,
     metrics_points,
+    newest_samples,
     recent_samples,
     samples_read_on,
 )
@@ -104,9 +111,11 @@ __all__ = [
     "Gone",
     "GroupPast",
     "GroupStep",
+    "GroupSums",
     "GroupTotals",
     "GroupView",
     "JudgedGroup",
+    "LagPoint",
     "Member",
     "Overview",
     "PersonView",
@@ -123,11 +132,13 @@ __all__ = [
     "alerts_latest",
     "back_test",
     "by_status",
+    "by_step",
     "dead_letters",
     "dead_letters_chosen",
     "dead_letters_matching",
     "demo_of",
     "duplicates_by_step",
+    "effect_of",
     "effects_of",
     "entries_page",
     "erasures_latest",
@@ -143,6 +154,7 @@ __all__ = [
     "group_totals",
     "group_view",
     "group_views",
+    "groups_by_stream",
     "groups_judged",
     "groups_of",
     "groups_past",
@@ -153,6 +165,7 @@ __all__ = [
     "history_totals",
     "hours_published",
     "in_flight",
+    "lag_trail",
     "logins_of",
     "message_at",
     "messages_before",
@@ -161,6 +174,7 @@ __all__ = [
     "messages_from",
     "metrics_points",
     "moment",
+    "newest_samples",
     "offset_at",
     "offset_of_id",
     "offsets_at",
@@ -193,6 +207,7 @@ __all__ = [
     "streams_matching",
     "streams_of",
     "streams_page",
+    "sums_of",
     "tokens_page",
     "usual_now",
     "workspace_named",
@@ -200,4 +215,5 @@ __all__ = [
     "workspaces_of_person",
     "workspaces_page",
     "worst_groups",
+    "worst_of",
 ]

@@ -25,14 +25,21 @@ def events_latest(workspace: Workspace, *, stream: str = "", kind: str = "", lim
     return list(_events(workspace, stream=stream, kind=kind).order_by("-id")[:limit])
 
 
-def stream_turns(stream: Stream, *, since: datetime | None, until: datetime, limit: int) -> list[Event]:
+def stream_turns(
+    stream: Stream, *, since: datetime | None, until: datetime, limit: int, group: str | None = None
+) -> list[Event]:
     """What was done to a stream in a span of time, newest first; not what clients do to messages all the time.
 
     Of more events than ``MOST_LOOKED_AT`` in the span, the newest are looked at.
+
+    Args:
+        group: only what concerns this group, or the stream as a whole.
     """
     wanted = _events(stream.workspace, stream=stream.name, kind="").filter(time__lt=until)
     if since is not None:
         wanted = wanted.filter(time__gte=since)
+    if group is not None:
+        wanted = wanted.filter(group__in=("", group))
     looked_at = wanted.order_by("-id").values("pk")[:MOST_LOOKED_AT]
     found = Event.objects.filter(pk__in=looked_at).exclude(kind__in=EVERYDAY)
     return list(found.order_by("-id")[:limit])

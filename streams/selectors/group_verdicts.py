@@ -33,15 +33,31 @@ MOST = 1000
 
 @dataclass(frozen=True, slots=True)
 class JudgedGroup:
-    """A group's row and name, its stream's, the verdict on it, and the age of its oldest message not acknowledged
-    (None: not known).
+    """A group's row and name, its stream's, the verdict on it, and what the worker saw last (None: not known).
+
+    Attributes:
+        lag_seconds: age of its oldest message not acknowledged.
+        lag, pending, dead_letters: messages not delivered, out and not acknowledged, and dead.
     """
 
     pk: int
     name: str
     stream: str
     verdict: Verdict
-    lag_seconds: float | None
+    lag_seconds: float | None = None
+    lag: int | None = None
+    pending: int | None = None
+    dead_letters: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSums:
+    """What some groups come to together, as far as it is known; the oldest message that any of them has to do."""
+
+    lag: int = 0
+    pending: int = 0
+    dead_letters: int = 0
+    lag_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +77,31 @@ class GroupTotals:
 
 def worst_groups(streams: Sequence[Stream]) -> dict[int, JudgedGroup]:
     """By the stream's key; streams without a group are left out. A group that was never watched is unknown."""
-    found: dict[int, JudgedGroup] = {}
+    return {pk: worst_of(groups) for pk, groups in groups_by_stream(streams).items()}
+
+
+def groups_by_stream(streams: Sequence[Stream]) -> dict[int, list[JudgedGroup]]:
+    """The groups of some streams, by the stream's key; streams without a group are left out."""
+    found: dict[int, list[JudgedGroup]] = {}
     for pk, group in _judged(Group.objects.filter(stream__in=[stream.pk for stream in streams])):
-        if pk not in found or _badness(group) < _badness(found[pk]):
-            found[pk] = group
+        found.setdefault(pk, []).append(group)
     return found
+
+
+def worst_of(groups: Iterable[JudgedGroup]) -> JudgedGroup:
+    """The one that is doing worst, of one at least."""
+    return min(groups, key=_badness)
+
+
+def sums_of(groups: Iterable[JudgedGroup]) -> GroupSums:
+    """Groups together."""
+    known = list(groups)
+    return GroupSums(
+        lag=sum(each.lag or 0 for each in known),
+        pending=sum(each.pending or 0 for each in known),
+        dead_letters=sum(each.dead_letters or 0 for each in known),
+        lag_seconds=max((each.lag_seconds or 0.0 for each in known), default=0.0),
+    )
 
 
 def groups_of(caller: Caller) -> "QuerySet[Group]":
@@ -134,13 +170,22 @@ def _judged(groups: "QuerySet[Group]", *, most: int | None = MOST) -> list[tuple
 def _told(pk: int, name: str, stream: str, held: bytes | None, *, now_ms: int) -> JudgedGroup:
     watched = health.read_brief(held)
     if watched is None:
-        return JudgedGroup(pk, name, stream, Verdict("unknown", "Not watched for long enough to tell."), None)
+        return JudgedGroup(pk, name, stream, Verdict("unknown", "Not watched for long enough to tell."))
     verdict, last = watched
     if not last.is_at_rest and now_ms - last.at_ms > STALE_MS:
         return JudgedGroup(
-            pk, name, stream, Verdict("unknown", "The worker has not looked at this group lately."), None
+            pk, name, stream, Verdict("unknown", "The worker has not looked at this group lately.")
         )
-    return JudgedGroup(pk, name, stream, verdict, last.lag_ms / 1000)
+    return JudgedGroup(
+        pk,
+        name,
+        stream,
+        verdict,
+        last.lag_ms / 1000,
+        lag=last.lag,
+        pending=last.pending,
+        dead_letters=last.dead,
+    )
 
 
 def _badness(group: JudgedGroup) -> tuple[int, float]:

@@ -34,14 +34,16 @@ class Effect:
 
 def effects_of(wanted: Sequence[tuple[Stream, Mapping[str, Any]]]) -> list[Effect]:
     """The effects of giving each stream these settings; streams that would stay as they are are left out."""
-    changed = []
-    for stream, settings in wanted:
-        after = {name: value for name, value in settings.items() if getattr(stream, name) != value}
-        if after:
-            changed.append((stream, {name: getattr(stream, name) for name in after}, after))
-    return [_effect(stream, before, after) for stream, before, after in changed]
+    return [effect_of(stream, settings) for stream, settings in wanted if _differs(stream, settings)]
 
 
-def _effect(stream: Stream, before: dict[str, Any], after: dict[str, Any]) -> Effect:
+def effect_of(stream: Stream, settings: Mapping[str, Any]) -> Effect:
+    """The effect of giving a stream these settings, with its groups as the database holds them."""
+    after = _differs(stream, settings)
+    before = {name: getattr(stream, name) for name in after}
     told = retention_preview(stream, after, within_s=LOOK_S)
     return Effect(stream, before, after, told.messages, told.reason)
+
+
+def _differs(stream: Stream, settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if getattr(stream, name) != value}

@@ -1,5 +1,6 @@
 """What the worker sampled, for the live charts."""
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,13 +12,17 @@ from streams.log.client import Op
 from streams.log.entries import Message
 from streams.log.flow import Flow
 from streams.models import Stream, Workspace
-from streams.selectors.messages import messages_from
+from streams.selectors.messages import messages_before, messages_from
 
 METRICS_STREAM = "_metrics"
 """The internal stream that the worker appends a sample of all streams to, every second."""
 
 RECORDS_ABOUT = 5
 """The worker makes a record a second, more where thousands of streams move."""
+
+
+BACK_AT_ONCE = 300
+"""Records in one round trip of a look back: five minutes of them, some megabytes where hundreds of streams move."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +40,7 @@ class Sample:
     lag: int
     messages_in: float
     bytes_in: float
+    messages_out: float = 0.0
     appended: int | None = None
 
 
@@ -58,6 +64,7 @@ class _SampledStream(msgspec.Struct):
     lag: int
     messages_in: float = msgspec.field(name="in", default=0.0)
     bytes_in: float = 0.0
+    messages_out: float = msgspec.field(name="out", default=0.0)
     appended: int | None = None
 
 
@@ -84,6 +91,33 @@ def recent_samples(stream: Stream, since_ms: int) -> list[Sample]:
         offset = page[-1].offset + 1
         samples += _samples_in(page, stream)
     return samples
+
+
+def newest_samples(stream: Stream, *, since_ms: int, seconds: float) -> tuple[list[Sample], int | None]:
+    """As ``recent_samples``, read from the newest back, for so many seconds at most.
+
+    Where thousands of streams move, an hour of samples is gigabytes, and nobody waits for that before a chart.
+
+    Returns:
+        The samples, oldest first, and from when on (unix ms) they are complete where that is later than was asked for.
+    """
+    held = _metrics()
+    if held is None:
+        return [], None
+    first = store.log().run(read.offset_at(held.stream_id, since_ms))
+    pages: list[list[Sample]] = []
+    below: int | None = None
+    reached_ms: int | None = None
+    began = time.monotonic()
+    while page := messages_before(held, offset=below, limit=BACK_AT_ONCE):
+        below = page[0].offset
+        pages.append(_samples_in((message for message in page if message.offset >= first), stream))
+        if below <= first:
+            break
+        if time.monotonic() - began > seconds:
+            reached_ms = page[0].timestamp_ms
+            break
+    return [sample for page in reversed(pages) for sample in page], reached_ms
 
 
 def flow_of(workspace: Workspace, *, most: int = flow.MOST) -> list[Flow]:
@@ -150,9 +184,14 @@ def metrics_points(stream: Stream, *, since_ms: int, now_ms: int, step_s: int) -
 
     A step in which nothing moved has no sample of its own: the stream stood as before, at rest.
     """
+    return by_step(recent_samples(stream, since_ms), now_ms=now_ms, step_s=step_s)
+
+
+def by_step(samples: Iterable[Sample], *, now_ms: int, step_s: int) -> list[Sample]:
+    """Samples, oldest first, as ``metrics_points`` has them."""
     step_ms = step_s * 1000
     steps: dict[int, list[Sample]] = {}
-    for sample in recent_samples(stream, since_ms):
+    for sample in samples:
         steps.setdefault(sample.at_ms // step_ms, []).append(sample)
     points: list[Sample] = []
     for number in range(min(steps, default=0), now_ms // step_ms + 1) if steps else ():
@@ -160,12 +199,14 @@ def metrics_points(stream: Stream, *, since_ms: int, now_ms: int, step_s: int) -
         last = inside[-1] if inside else points[-1]
         in_messages = sum(sample.messages_in for sample in inside) / step_s
         in_bytes = sum(sample.bytes_in for sample in inside) / step_s
+        out_messages = sum(sample.messages_out for sample in inside) / step_s
         points.append(
             replace(
                 last,
                 at_ms=number * step_ms,
                 messages_in=round(in_messages, 3),
                 bytes_in=round(in_bytes, 3),
+                messages_out=round(out_messages, 3),
             )
         )
     return points

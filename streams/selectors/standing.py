@@ -1,7 +1,7 @@
 """How groups stood over time: percentiles of their lag, and what was counted in each step."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,7 +15,7 @@ SHARES = (0.5, 0.9, 0.99)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lags:
-    """Percentiles of what samples saw, at most 1/64 too low, and the highest; None without a sample."""
+    """Percentiles of what was seen, at most 1/64 too low, and the highest; None where nothing was."""
 
     p50: float | None
     p90: float | None
@@ -31,6 +31,8 @@ class GroupStep:
         samples: how many this is known from.
         lag: of messages not delivered yet.
         lag_seconds: of the age of the oldest message not acknowledged.
+        ack_seconds: from the publish of a message to its acknowledgement, of those acknowledged in this step; at most
+            1/16 too low, the highest, too.
         deliveries, acked, redelivered, dead_lettered, lost: in this step, since the sample before it.
     """
 
@@ -38,6 +40,7 @@ class GroupStep:
     samples: int
     lag: Lags
     lag_seconds: Lags
+    ack_seconds: Lags
     deliveries: int
     acked: int
     redelivered: int
@@ -53,6 +56,7 @@ class GroupPast:
     steps: list[GroupStep]
     lag: Lags
     lag_seconds: Lags
+    ack_seconds: Lags
     deliveries: int
     acked: int
     redelivered: int
@@ -122,6 +126,7 @@ def _past(group: str, rows: list[StandingRollup], *, before: StandingRollup | No
             samples=row.samples,
             lag=_lags([row], "lag", 1),
             lag_seconds=_lags([row], "lag_ms", 1000),
+            ack_seconds=_acknowledged([row]),
             **{name: grown[name].get(row.start, 0) for name in COUNTED},
         )
         for row in rows
@@ -131,23 +136,34 @@ def _past(group: str, rows: list[StandingRollup], *, before: StandingRollup | No
         steps=steps,
         lag=_lags(rows, "lag", 1),
         lag_seconds=_lags(rows, "lag_ms", 1000),
+        ack_seconds=_acknowledged(rows),
         **{name: sum(grown[name].values()) for name in COUNTED},
     )
 
 
-def _lags(rows: Iterable[StandingRollup], name: str, unit: int) -> Lags:
+def _lags(rows: Sequence[StandingRollup], name: str, unit: int) -> Lags:
+    known = [value for row in rows if (value := getattr(row, f"{name}_max")) is not None]
+    return _percentiles(_seen(rows, name), unit=unit, highest=max(known, default=None))
+
+
+def _acknowledged(rows: Sequence[StandingRollup]) -> Lags:
+    seen = _seen(rows, "ack_ms")
+    return _percentiles(seen, unit=1000, highest=max(seen, default=None))
+
+
+def _seen(rows: Iterable[StandingRollup], name: str) -> Counter[int]:
     seen: Counter[int] = Counter()
-    highest: int | None = None
     for row in rows:
         seen.update({int(value): times for value, times in getattr(row, f"{name}_seen").items()})
-        value = getattr(row, f"{name}_max")
-        highest = value if highest is None else max(highest, value or 0)
-    found = {share: percentile(seen, share) for share in SHARES}
+    return seen
 
+
+def _percentiles(seen: Mapping[int, int], *, unit: int, highest: int | None) -> Lags:
     def scaled(value: int | None) -> float | None:
         return None if value is None else value / unit if unit > 1 else value
 
-    return Lags(p50=scaled(found[0.5]), p90=scaled(found[0.9]), p99=scaled(found[0.99]), max=scaled(highest))
+    p50, p90, p99 = (scaled(percentile(seen, share)) for share in SHARES)
+    return Lags(p50=p50, p90=p90, p99=p99, max=scaled(highest))
 
 
 def percentile(seen: Mapping[int, int], share: float) -> int | None:

@@ -86,7 +86,9 @@ def stream_known(stream: Stream) -> StreamView:
 
 def stream_views(streams: Sequence[Stream]) -> list[StreamView]:
     """Streams with their states, in one round trip."""
-    states = store.log().run(stats.inspect_many([stream.stream_id for stream in streams]))
+    states = store.log().run(
+        stats.inspect_many([stream.stream_id for stream in streams], within_s=stats.EXACT_WITHIN_S)
+    )
     groups_of = Counter(Group.objects.filter(stream__in=streams).values_list("stream_id", flat=True))
     return [
         StreamView(
@@ -151,10 +153,12 @@ def streams_matching(caller: Caller, key: str) -> list[StreamView]:
     return stream_views(sorted(rows, key=lambda stream: stream.name))
 
 
-def overview(caller: Caller) -> Overview:
-    """Totals over the streams that a caller may see."""
-    stream_ids = list(streams_of(caller).order_by().values_list("stream_id", flat=True))
-    found = store.log().run(stats.figures(stream_ids))
+def overview(caller: Caller, *, counted: Sequence[Figures] | None = None) -> Overview:
+    """Totals over the streams that a caller may see; ``counted`` of all of them, where that has just been read."""
+    found = counted
+    if found is None:
+        stream_ids = list(streams_of(caller).order_by().values_list("stream_id", flat=True))
+        found = store.log().run(stats.figures(stream_ids))
     return Overview(
         streams=len(found),
         messages=sum(figures.messages for figures in found),

@@ -94,7 +94,7 @@ def rule_create(workspace: Workspace, *, name: str, settings: Mapping[str, Any],
 
 @transaction.atomic
 def rule_change(rule: AlertRule, *, changes: Mapping[str, Any], actor: Actor) -> AlertRule:
-    """Change a rule; what fires by it ends, and is judged anew. A first webhook gets its secret now."""
+    """Change a rule; what fires by it ends, which is told, and is judged anew. A first webhook gets its secret now."""
     rule = AlertRule.objects.select_for_update().select_related("workspace").get(pk=rule.pk)
     before = _plain(rule)
     if "muted_until" in changes:
@@ -116,14 +116,15 @@ def rule_change(rule: AlertRule, *, changes: Mapping[str, Any], actor: Actor) ->
             after={field: after[field] for field in changed},
         )
     if set(changed) - {"muted_until", "mute_reason", "webhook_url", "email"}:
-        rule.alerts.filter(ended_at=None).update(ended_at=timezone.now())
+        _end_all(rule, why="its rule was changed")
     return rule
 
 
 @transaction.atomic
 def rule_delete(rule: AlertRule, *, actor: Actor) -> None:
-    """Delete a rule with its alerts; the events stay."""
+    """Delete a rule with its alerts; the events stay, and say that what fired by it is over."""
     before = _plain(rule)
+    _end_all(rule, why="its rule was deleted")
     rule.delete()
     _recorded(rule, "deleted", actor=actor, before=before)
 
@@ -148,13 +149,25 @@ def alert_begin(rule: AlertRule, *, stream: str, group: str, value: float, sente
     return alert
 
 
+def _end_all(rule: AlertRule, *, why: str) -> None:
+    for alert in rule.alerts.filter(ended_at=None):
+        alert_end(alert, why=why)
+
+
 @transaction.atomic
-def alert_end(alert: Alert) -> None:
-    """Record that it is over, and tell those who were told that it began, once the rule is not muted."""
-    alert.ended_at = timezone.now()
-    alert.save(update_fields=["ended_at"])
+def alert_end(alert: Alert, *, why: str = "") -> None:
+    """Record that it is over, and tell those who were told that it began, once the rule is not muted.
+
+    Args:
+        why: what ended it, where that is not what is watched.
+    """
+    now = timezone.now()
+    if not Alert.objects.filter(pk=alert.pk, ended_at=None).update(ended_at=now):
+        return  # somebody else ended it meanwhile, and told that
+    alert.ended_at = now
     rule = alert.rule
-    lasted = round((alert.ended_at - alert.began_at).total_seconds())
+    lasted = round((now - alert.began_at).total_seconds())
+    over = f"is over after {lasted:,} s" + (f", since {why}" if why else "")
     event_record(
         rule.workspace,
         kind="alert.ended",
@@ -162,7 +175,7 @@ def alert_end(alert: Alert) -> None:
         stream=alert.stream,
         group=alert.group,
         after={"rule": rule.name, "seconds": lasted},
-        summary=f"Alert {rule.name} is over after {lasted:,} s: {alert.sentence}",
+        summary=f"Alert {rule.name} {over}: {alert.sentence}",
     )
     if rule.is_muted:
         alert.notifications.filter(delivered_at=None).delete()  # nobody needs to hear of what came and went

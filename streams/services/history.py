@@ -14,6 +14,7 @@ from streams.models.history import Job, RunState
 from streams.services.events import event_record
 
 INTERRUPTED = "The analytics process ended while this ran; it is run again."
+BROKEN_OFF = "Spark was ended while this ran, because a query did not stop; it is run again."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +80,13 @@ def run_progress(run: Run, *, progress: float, counts: Mapping[str, Any]) -> Non
     run.save(update_fields=["progress", "counts"])
 
 
+def run_works(run_id: int, *, stages: int, stages_done: int, tasks: int, tasks_done: int) -> None:
+    """Note what Spark has done of a run that is under way, and has to do."""
+    Run.objects.filter(pk=run_id, state=RunState.RUNNING).update(
+        stages=stages, stages_done=stages_done, tasks=tasks, tasks_done=tasks_done
+    )
+
+
 def run_finish(run: Run, *, counts: Mapping[str, Any], error: str = "") -> None:
     """End a run: failed with an error, else succeeded."""
     run.state = RunState.FAILED if error else RunState.SUCCEEDED
@@ -96,11 +104,11 @@ def runs_refuse(*, reason: str) -> int:
     return len(queued)
 
 
-def runs_interrupted() -> list[Run]:
-    """Close the runs that a dead process left running, and queue the same jobs again."""
+def runs_interrupted(*, why: str = INTERRUPTED) -> list[Run]:
+    """Close the runs that were cut off while they were running, and queue the same jobs again."""
     left = list(Run.objects.filter(state=RunState.RUNNING))
     for run in left:
-        run_finish(run, counts=run.counts, error=INTERRUPTED)
+        run_finish(run, counts=run.counts, error=why)
     if left:
         run_request(jobs=sorted({run.job for run in left}), requested_by="schedule")
     return left

@@ -9,10 +9,16 @@ from streams.services.plans import within_plan
 
 
 def settled(workspace: Workspace, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """A new stream's settings under its policy and the workspace's plan."""
+    """A new stream's settings under its policy and the workspace's plan.
+
+    One that is made sealed may have limits of its own: its policy may have had them when it was sealed elsewhere.
+    """
     if not settings.get("policy"):
         return within_plan(workspace, settings)
-    return within_plan(workspace, {**settings, **_limits_of_policy(workspace, settings["policy"], settings)})
+    own = settings if settings.get("sealed") else {}
+    asked = {name: value for name, value in settings.items() if name not in own}
+    limits = _limits_of_policy(workspace, settings["policy"], asked)
+    return within_plan(workspace, {**settings, **limits, **own})
 
 
 def resettled(stream: Stream, changes: Mapping[str, Any]) -> dict[str, Any]:

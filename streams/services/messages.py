@@ -8,7 +8,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
 
 from streams import store
 from streams.access import Actor
@@ -16,7 +15,7 @@ from streams.errors import refusal_of
 from streams.log import read, removals, stats, trim
 from streams.log.errors import LogError
 from streams.log.trim import Removed
-from streams.models import RemovalCount, Stream
+from streams.models import Stream
 from streams.services.events import event_record
 
 
@@ -90,11 +89,6 @@ def _ended(removed: Removed) -> dict[str, int]:
 def _recorded(
     stream: Stream, removed: Removed, *, kind: str, actor: Actor, after: Mapping[str, Any], summary: str
 ) -> None:
-    """The event, and the count of what went by hand, without which retention would be taken for the cause."""
-    RemovalCount.objects.filter(stream=stream).update(
-        by_hand_messages=F("by_hand_messages") + removed.messages,
-        by_hand_bytes=F("by_hand_bytes") + removed.bytes,
-    )
     event_record(
         stream.workspace, kind=kind, actor=actor, stream=stream.name, after=dict(after), summary=summary
     )

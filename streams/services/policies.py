@@ -8,10 +8,10 @@ from django.db import transaction
 from streams import selectors
 from streams.access import Actor
 from streams.errors import Refusal, policy_not_found
-from streams.models import POLICY_LIMITS, Policy, Stream, Workspace
+from streams.models import POLICY_LIMITS, Event, Policy, Stream, Workspace
 from streams.services.events import event_of, event_record, events_append
 from streams.services.plans import within_plan
-from streams.services.streams import streams_publish
+from streams.services.streams import streams_publish, workspace_held
 
 SETTINGS = (*POLICY_LIMITS, "description")
 
@@ -33,6 +33,7 @@ def policy_create(
     Raises:
         Refusal: ``policy_exists`` with other settings, ``quota_exceeded`` above the plan's cap.
     """
+    workspace = workspace_held(workspace)
     fresh = Policy(workspace=workspace, name=name, **settings)
     within_plan(workspace, fresh.limits)
     held = Policy.objects.filter(workspace=workspace, name=name).first()
@@ -59,6 +60,22 @@ def policy_change(policy: Policy, *, changes: Mapping[str, Any], actor: Actor) -
     """Change a policy and every stream that uses it; sealed ones keep what they have.
 
     Raises:
+        Refusal: as ``policy_rows_change``.
+    """
+    policy, touched = policy_rows_change(policy, changes=changes, actor=actor)
+    transaction.on_commit(lambda: streams_publish(touched))
+    return policy
+
+
+def policy_rows_change(
+    policy: Policy, *, changes: Mapping[str, Any], actor: Actor
+) -> tuple[Policy, list[Stream]]:
+    """Change the rows alone, within a transaction; the caller tells the log of the streams after the commit.
+
+    Returns:
+        The policy, and the streams whose settings are others now.
+
+    Raises:
         Refusal: ``quota_exceeded`` above the plan's cap, ``policy_not_found`` when it has been deleted meanwhile.
     """
     policy = _locked(policy)
@@ -68,10 +85,10 @@ def policy_change(policy: Policy, *, changes: Mapping[str, Any], actor: Actor) -
         setattr(policy, field, value)
     within_plan(policy.workspace, policy.limits)
     if not changed:
-        return policy
+        return policy, []
     policy.save()
     streams = _users(policy).filter(sealed=False).select_for_update(of=("self",))
-    events = _give(policy, list(streams), actor=actor)
+    touched, events = _give(policy, list(streams), actor=actor)
     event = event_of(
         policy.workspace,
         kind="policy.changed",
@@ -81,7 +98,7 @@ def policy_change(policy: Policy, *, changes: Mapping[str, Any], actor: Actor) -
         summary=f"Policy {policy.name}: {', '.join(sorted(changed))} changed, for {len(events)} streams.",
     )
     events_append([event, *events])
-    return policy
+    return policy, touched
 
 
 @transaction.atomic
@@ -97,7 +114,9 @@ def policy_apply(policy: Policy, *, streams: Sequence[Stream], actor: Actor) -> 
         .filter(pk__in=ids[first : first + 500], sealed=False)
         .order_by("name")
     ]
-    events_append(_give(policy, held, actor=actor))
+    touched, events = _give(policy, held, actor=actor)
+    events_append(events)
+    transaction.on_commit(lambda: streams_publish(touched))
 
 
 @transaction.atomic
@@ -142,6 +161,8 @@ def apply_effects(policy: Policy, *, streams: Sequence[Stream]) -> list[selector
 
 
 def _locked(policy: Policy) -> Policy:
+    """The policy as it is now, held with its workspace's plan until the transaction ends."""
+    workspace_held(policy.workspace)  # first, as whoever changes the plan does
     held = (
         Policy.objects.select_for_update(of=("self",))
         .select_related("workspace")
@@ -158,10 +179,11 @@ def _users(policy: Policy) -> Any:
     return found.select_related("workspace").order_by("name")
 
 
-def _give(policy: Policy, streams: Sequence[Stream], *, actor: Actor) -> list[Any]:
-    """Write the policy and its limits into streams, tell the log after the commit; returns their events."""
+def _give(policy: Policy, streams: Sequence[Stream], *, actor: Actor) -> tuple[list[Stream], list[Event]]:
+    """Write the policy and its limits into streams; returns those that were others, and their events."""
     settings = {"policy": policy.name, **within_plan(policy.workspace, policy.limits)}
-    touched, events = [], []
+    touched: list[Stream] = []
+    events: list[Event] = []
     for stream in streams:
         after = {field: value for field, value in settings.items() if getattr(stream, field) != value}
         if not after:
@@ -183,5 +205,4 @@ def _give(policy: Policy, streams: Sequence[Stream], *, actor: Actor) -> list[An
                 summary=f"Stream {stream.name}: {', '.join(sorted(after))} changed by policy {policy.name}.",
             )
         )
-    transaction.on_commit(lambda: streams_publish(touched))
-    return events
+    return touched, events

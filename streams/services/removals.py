@@ -1,16 +1,15 @@
 """Recording what went of streams: by hand, from the data plane's notes, and by retention, in summary."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
 from streams import store
 from streams.access import SYSTEM, Actor
-from streams.log import notes, stats
+from streams.log import stats
 from streams.log.notes import Note, is_later
 from streams.log.stats import State
 from streams.models import Event, EventHead, RemovalCount, Retention, Stream, Token, Workspace
@@ -25,8 +24,6 @@ MOST_OFFSETS = 100
 COUNTED = (
     "messages",
     "bytes",
-    "by_hand_messages",
-    "by_hand_bytes",
     "appended_bytes",
     "first_offset",
     "told_at",
@@ -44,7 +41,7 @@ def notes_record(left: Sequence[tuple[str, Note]]) -> int:
     fresh = [note for note_id, note in left if is_later(note_id, head.noted)]
     together: dict[tuple[Any, ...], list[Note]] = {}
     for note in fresh:
-        single = id(note) if note.kind == "stream.purged" else 0
+        single = note.deed or id(note) if note.kind == "stream.purged" else ""
         reason = note.after.get("reason")
         key = (note.kind, note.stream_id, note.group, note.token_id, note.address, reason, single)
         together.setdefault(key, []).append(note)
@@ -54,19 +51,9 @@ def notes_record(left: Sequence[tuple[str, Note]]) -> int:
         _event(some, actor=actors[some[0].token_id], workspace=workspaces.get(some[0].workspace_id))
         for some in together.values()
     ]
-    for some in together.values():
-        _count_by_hand(some)
     events_append(events)
     EventHead.objects.update(noted=left[-1][0])
     return len(events)
-
-
-def _count_by_hand(some: Sequence[Note]) -> None:
-    """Count what notes of one stream tell of as no doing of retention's."""
-    RemovalCount.objects.filter(stream__stream_id=some[0].stream_id).update(
-        by_hand_messages=F("by_hand_messages") + sum(note.messages for note in some),
-        by_hand_bytes=F("by_hand_bytes") + sum(note.bytes for note in some),
-    )
 
 
 def _actors(token_ids: Iterable[int]) -> dict[int, str]:
@@ -82,7 +69,12 @@ def _event(some: Sequence[Note], *, actor: str, workspace: Workspace | None) -> 
         after |= {"offsets": offsets[:MOST_OFFSETS], "count": sum(note.after["count"] for note in some)}
     match first.kind:
         case "stream.purged":
-            summary = f"{_messages(first.messages)} of {first.stream} purged."
+            messages = sum(note.messages for note in some)
+            if len(some) > 1:
+                for note in some:
+                    after |= note.after
+                after |= {"messages": messages, "bytes": sum(note.bytes for note in some)}
+            summary = f"{_messages(messages)} of {first.stream} purged."
         case "message.deleted":
             summary = f"{_messages(after['count'])} of {first.stream} deleted."
         case _:
@@ -103,8 +95,7 @@ def removals_record(states: Mapping[str, State]) -> set[str]:
     """Record what retention removed of streams, at most once a ``PERIOD`` each; returns those that are up to date.
 
     Args:
-        states: internal id → how the stream stands, read before the notes that ``notes_record`` had last, so that
-            nothing that a person took away is taken for retention's.
+        states: internal id → how the stream stands.
     """
     held = _held(states)
     head_locked()
@@ -119,11 +110,8 @@ def removals_close(stream_ids: Sequence[str]) -> dict[str, State]:
         How those stand that the log knows.
     """
     held = _held(stream_ids)
-    head = head_locked()  # from here on the worker makes no events of notes
+    head_locked()
     states = store.log().run(stats.inspect_many(stream_ids))
-    for note in store.log().run(notes.after(head.noted)):
-        if note.stream_id in states:
-            _count_by_hand([note])
     _record(held, states, period=timedelta())
     return states
 
@@ -146,15 +134,15 @@ def _record(streams: Sequence[Stream], states: Mapping[str, State], *, period: t
             # Its past is not known: it was there before this was counted, or it has lost everything and began anew.
             removals_begin_anew(stream, state)
             continue
-        messages = state.offset - state.messages - count.messages - count.by_hand_messages
-        size = state.appended_bytes - state.bytes - count.bytes - count.by_hand_bytes
+        standing = _standing(state)
+        messages, size = standing["messages"] - count.messages, standing["bytes"] - count.bytes
         if messages <= 0:
             continue
         if count.told_at is not None and now < count.told_at + period:
             settled.discard(stream.stream_id)
             continue
         events.append(_expired(stream, count, state, messages=messages, size=size))
-        for field, value in _standing(state, told_at=now).items():
+        for field, value in (standing | {"told_at": now}).items():
             setattr(count, field, value)
         changed.append(count)
     RemovalCount.objects.bulk_update(changed, COUNTED)
@@ -167,16 +155,13 @@ def removals_begin_anew(stream: Stream, state: State) -> None:
     RemovalCount.objects.update_or_create(stream=stream, defaults=_standing(state))
 
 
-def _standing(state: State, *, told_at: datetime | None = None) -> dict[str, Any]:
-    """A count that begins at this state."""
+def _standing(state: State) -> dict[str, Any]:
+    """A count as of this state: what is gone in all, less what people took away, retention removed."""
     return {
-        "messages": state.offset - state.messages,
-        "bytes": state.appended_bytes - state.bytes,
-        "by_hand_messages": 0,
-        "by_hand_bytes": 0,
+        "messages": state.offset - state.messages - state.by_hand_messages,
+        "bytes": state.appended_bytes - state.bytes - state.by_hand_bytes,
         "appended_bytes": state.appended_bytes,
         "first_offset": state.first_offset,
-        **({"told_at": told_at} if told_at else {}),
     }
 
 

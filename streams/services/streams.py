@@ -12,6 +12,7 @@ from streams.errors import Refusal, stream_not_found
 from streams.log import config, keys, stats, trim
 from streams.models import (
     DEFAULT_WORKSPACE,
+    POLICY_LIMITS,
     Event,
     Group,
     RemovalCount,
@@ -191,20 +192,16 @@ def stream_change(stream: Stream, *, changes: Mapping[str, Any], actor: Actor) -
         Refusal: as ``stream_row_change``.
     """
     stream, events = stream_row_change(stream, changes=changes, actor=actor)
-    streams_changed([stream], events)
-    return stream
-
-
-def streams_changed(streams: Sequence[Stream], events: Sequence[Event]) -> None:
-    """Record what ``stream_row_change`` did to streams, and tell the log of all of them after the commit."""
     events_append(events)
-    transaction.on_commit(lambda: streams_publish(streams))
+    transaction.on_commit(lambda: streams_publish([stream]))
+    return stream
 
 
 def stream_row_change(
     stream: Stream, *, changes: Mapping[str, Any], actor: Actor
 ) -> tuple[Stream, list[Event]]:
-    """Change a stream's row alone, within a transaction; the caller passes the answer on to ``streams_changed``.
+    """Change a stream's row alone, within a transaction; the caller records the events, and after the commit tells
+    the log of the stream.
 
     Raises:
         Refusal: ``operation_denied`` for switching a one-way switch off or changing a sealed stream,
@@ -212,6 +209,8 @@ def stream_row_change(
             when it has been deleted meanwhile.
     """
     name = stream.name
+    if {"policy", *POLICY_LIMITS}.intersection(changes):
+        workspace_held(stream.workspace)  # first, as whoever changes the plan does
     held = (
         Stream.objects.select_for_update(of=("self",))
         .select_related("workspace")

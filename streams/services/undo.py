@@ -1,15 +1,12 @@
 """Undoing what was removed for a while, or ending the wait."""
 
-from django.db import transaction
-from django.db.models import F
-
 from streams import store
 from streams.access import Actor
 from streams.errors import refusal_of
 from streams.log import removals, stats
 from streams.log.errors import LogError
 from streams.log.trim import Removed
-from streams.models import RemovalCount, Stream
+from streams.models import Stream
 from streams.services.events import event_record
 
 
@@ -28,19 +25,14 @@ def removal_undo(stream: Stream, number: int, *, partial: bool = False, actor: A
         log.run(stats.touch([stream.stream_id]))
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
-    with transaction.atomic():
-        event_record(
-            stream.workspace,
-            kind="stream.removal_undone",
-            actor=actor,
-            stream=stream.name,
-            after={"removal": number, "messages": back.messages, "bytes": back.bytes},
-            summary=f"{_messages(back.messages)} of {stream.name} brought back.",
-        )
-        RemovalCount.objects.filter(stream=stream).update(
-            by_hand_messages=F("by_hand_messages") - back.messages,
-            by_hand_bytes=F("by_hand_bytes") - back.bytes,
-        )
+    event_record(
+        stream.workspace,
+        kind="stream.removal_undone",
+        actor=actor,
+        stream=stream.name,
+        after={"removal": number, "messages": back.messages, "bytes": back.bytes},
+        summary=f"{_messages(back.messages)} of {stream.name} brought back.",
+    )
     return back
 
 

@@ -102,12 +102,29 @@ def windows_due(*, now: datetime, limit: int = AT_ONCE) -> list[DueWindow]:
 
 @transaction.atomic
 def windows_store(found: Iterable[WindowFigures]) -> int:
-    """Put figures in the place of those of an earlier look; those of rows that have gone are passed over."""
-    rows = [
-        Rollup(pk=each.pk, looked_at=each.looked_at, **{name: getattr(each, name) for name in FIGURES})
-        for each in found
-    ]
-    return Rollup.objects.bulk_update(rows, ["looked_at", *FIGURES], batch_size=200)
+    """Put figures in the place of those of an earlier look; those of rows that have gone are passed over.
+
+    Whole rows in a few statements: Django's ``bulk_update``, a choice of rows for each column, kept the database
+    for five seconds a day of minutes.
+
+    Returns:
+        How many rows were there.
+    """
+    looks = {each.pk: each for each in found}
+    rows = list(Rollup.objects.select_for_update().filter(pk__in=looks)) if looks else []
+    for row in rows:
+        look = looks[row.pk]
+        row.looked_at = look.looked_at
+        for name in FIGURES:
+            setattr(row, name, getattr(look, name))
+    Rollup.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["pk"],
+        update_fields=["looked_at", *FIGURES],
+        batch_size=500,
+    )
+    return len(rows)
 
 
 def windows_forget(stream_id: str, *, offset: int | None, key: str) -> int:

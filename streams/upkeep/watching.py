@@ -6,31 +6,38 @@ A group at rest costs nothing: it is looked at again when its stream changes.
 import asyncio
 import json
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from streams import health
 from streams.health import Health, Sample
-from streams.log import healths, open_polls, pending, spent, standing
+from streams.log import healths, latency, open_polls, pending, spent, standing, trails
 from streams.log.append import append
 from streams.log.client import AsyncLog
 from streams.log.entries import NewMessage
-from streams.log.errors import GroupNotFound, StoreFull, StreamNotFound
+from streams.log.errors import GroupNotFound, StoreFull, StoreUnavailable, StreamNotFound
 from streams.log.group_meta import Counters
 from streams.log.keys import GroupName
 from streams.log.standing import GroupState
+from streams.log.trails import Looked, Point
 
 AT_ONCE = 100
+MINUTE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A group after a look at it."""
+    """A group after a look at it.
+
+    Attributes:
+        ack_ms: ms from publish to acknowledgement → how many messages it ever acknowledged after so long.
+    """
 
     stream_id: str
     name: str
     state: GroupState
     health: Health
+    ack_ms: Mapping[int, int] = field(default_factory=dict)
 
 
 class Watch:
@@ -114,6 +121,7 @@ class Watch:
             )
             await self._log.run(pending.members(stream_id, name))  # who is gone is forgotten
             held = await self._log.run(pending.held(stream_id, name, after_ms=state.steady_ms))
+            ack_ms = await self._log.run(latency.acknowledged(stream_id, name))
         except (GroupNotFound, StreamNotFound):
             return None
         kept = await self._log.run(healths.one(stream_id, name))
@@ -121,7 +129,7 @@ class Watch:
             health.read(kept), sample_of(state, held=held, polls=polls, is_overdue=is_overdue)
         )
         await self._log.run(healths.put(stream_id, name, health.written(fresh)))
-        return Watched(stream_id, name, state, fresh)
+        return Watched(stream_id, name, state, fresh, ack_ms)
 
 
 def sample_of(state: GroupState, *, held: int, polls: int, is_overdue: bool = False) -> Sample:
@@ -156,8 +164,9 @@ def sample_of(state: GroupState, *, held: int, polls: int, is_overdue: bool = Fa
     )
 
 
-async def record(log: AsyncLog, metrics_stream_id: str, watched: Iterable[Watched], *, at_ms: int) -> None:
-    """Append the samples to the system's own stream, beside those of the streams; a full store takes none."""
+async def record(log: AsyncLog, metrics_stream_id: str, watched: Sequence[Watched], *, at_ms: int) -> None:
+    """Append the samples to the trail of each group, and to the system's own stream; a full store takes none."""
+    await _note_trails(log, watched)
     of_streams: dict[str, dict[str, Mapping[str, object]]] = {}
     for each in watched:
         if each.stream_id != metrics_stream_id:
@@ -171,6 +180,25 @@ async def record(log: AsyncLog, metrics_stream_id: str, watched: Iterable[Watche
         return
 
 
+async def _note_trails(log: AsyncLog, watched: Sequence[Watched]) -> None:
+    try:
+        await log.run(trails.note({(each.stream_id, each.name): _trail(each.health) for each in watched}))
+    except (StoreFull, StoreUnavailable):
+        return
+
+
+def _trail(watched: Health) -> Looked:
+    """What the newest look adds to a group's trail: itself, and the highest of the minute that ended before it."""
+    *before, last = watched.samples
+    point = Point(last.at_ms, last.lag, last.lag_ms)
+    if not before or before[-1].at_ms // MINUTE_MS == last.at_ms // MINUTE_MS:
+        return Looked(point)
+    ended = before[-1].at_ms // MINUTE_MS
+    inside = [each for each in before if each.at_ms // MINUTE_MS == ended]
+    highest = Point(before[-1].at_ms, max(each.lag for each in inside), max(each.lag_ms for each in inside))
+    return Looked(point, highest)
+
+
 def _figures(watched: Watched) -> Mapping[str, object]:
     state, sample = watched.state, watched.health.samples[-1]
     edge_ms = health.nearest_ms(sample, watched.health.samples)
@@ -178,6 +206,7 @@ def _figures(watched: Watched) -> Mapping[str, object]:
         "delivered": state.delivered_offset,
         "deliveries": state.deliveries,
         "acked": state.acked,
+        "ack_ms": watched.ack_ms,
         "lag": state.lag,
         "lag_seconds": round(sample.lag_ms / 1000, 3),
         "pending": state.ack_pending,

@@ -70,6 +70,7 @@ RIGHTS = {
     "analytics/erasures/{erasure_id}": "GET erase",
     "analytics/query": "GET read, POST read",
     "analytics/query/{query_id}": "GET read, DELETE read",
+    "analytics/query/{query_id}/publish": "POST publish",
     "schema": "GET read",
     "docs": "GET read",
     "/metrics": "GET read",
@@ -121,6 +122,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "analytics/replays"): {"source": STREAM, "target": STREAM},
     ("POST", "analytics/erasures"): {"stream": STREAM, "offset": 1},
     ("POST", "analytics/query"): {"sql": "SELECT 1"},
+    ("POST", "analytics/query/{query_id}/publish"): {"stream": STREAM},
 }
 
 LISTS = {

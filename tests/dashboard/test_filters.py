@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.filters import body_test, entry_test
+from dashboard.filters import body_test, entry_test, header_test
 
 BODY = (
     b'{"id": 9007199254740993, "total": 1.0, "big": 123456789012345678901234567890, "paid": true, "note": null,'
@@ -85,6 +85,39 @@ def test_an_id_must_be_the_whole_id() -> None:
     assert test is not None
     assert test(entry(message_id="é".encode()))
     assert not test(entry(message_id="éé".encode()))
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("trace", True),
+        ("other", False),
+        ("trace = 4bf9", True),
+        ("trace == 4bf9", True),
+        ("trace=4bf9", True),
+        ("trace = 4bf", False),
+        ("trace ~ bf", True),
+        ("trace ~ xx", False),
+        ("trace != 4bf9", False),
+        ("trace != 5", True),
+        ("other != 5", False),
+        ('"two words" = "a b"', True),
+        ("two-words ~ =", False),
+    ],
+)
+def test_headers_are_filtered_by_name_and_value(text: str, passes: bool) -> None:
+    headers = b'{"trace":"4bf9","two words":"a b"}'
+    assert header_test(text)(headers) is passes
+    test = entry_test(header=text)
+    assert test is not None
+    assert test([b"1-1", [b"i", b"a", b"b", b"1", b"c", b"1", b"k", b"eu", b"h", headers]]) is passes
+    assert not test(entry(key=b"eu"))
+
+
+@pytest.mark.parametrize("text", ["= 1", "trace =", "two words", '"trace', 'trace = "x', "trace < 5"])
+def test_a_filter_of_headers_that_cannot_be_read_is_said(text: str) -> None:
+    with pytest.raises(ValueError, match=r"\.$"):
+        header_test(text)
 
 
 def test_no_filter_is_no_test() -> None:

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from streams import selectors, store
-from streams.log import groups
+from streams.log import groups, stats, trim
 from streams.models import Event, Group
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.test_groups import BODIES, PAGE, fetched, letters, make_group
@@ -204,3 +204,32 @@ def test_the_settings_that_stand_are_what_the_form_shows(owner: Client, billing:
     shown = {name: form[name].value() for name in form.fields if form[name].value() is not None}
     owner.post(f"{PAGE}settings/", {name: value for name, value in shown.items() if value is not False})
     assert not Event.objects.filter(kind="group.changed").exists()
+
+
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [
+        (3, "by interest: 3 messages that no other group wants go."),
+        (1, "by interest: 1 message that no other group wants goes."),
+        (0, "by interest: 0 messages that no other group wants go."),
+    ],
+)
+def test_what_goes_by_interest_with_a_group_is_said_where_it_is_deleted(
+    owner: Client, make_stream: MakeStream, done: int, said: str
+) -> None:
+    stream = make_stream("orders", retention="interest", bodies=BODIES[:3])
+    make_group(stream)
+    other = make_group(stream, name="other")
+    fetched(other, limit=3)
+    store.log().run(groups.ack(stream.stream_id, "other", "up_to", [done]))
+    assert said in owner.get(f"{PAGE}settings/").content.decode()
+    owner.post(f"{PAGE}delete/", {"confirm": "billing"})
+    assert not Group.objects.filter(name="billing").exists()
+    store.log().run(trim.release(stream.stream_id))
+    assert store.log().run(stats.inspect(stream.stream_id)).messages == 3 - done
+
+
+def test_a_stream_that_keeps_by_limits_keeps_its_messages_without_a_group(
+    owner: Client, billing: Group
+) -> None:
+    assert "The stream keeps its messages." in owner.get(f"{PAGE}settings/").content.decode()

@@ -112,3 +112,38 @@ def test_only_the_groups_on_the_page_are_looked_at_closely(viewer: Client, make_
     assert (
         many.commands - few.commands <= 2 * PAGE_SIZE
     )  # one plain read each, for the order and for the counts
+
+
+def test_the_totals_of_all_groups_stand_above_them(viewer: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders")
+    for name, lag_ms in (("billing", 125_000), ("mail", 5_000)):
+        make_group(stream, name)
+        judged(stream, name, "slow", lag_ms=lag_ms, lag=1_100, pending=30, dead=2)
+    make_group(stream, "unseen")
+    page = viewer.get("/groups/").content.decode()
+    (strip,) = re.findall(r'<dl class="panel figures strip".*?</dl>', page, re.DOTALL)
+    assert re.findall(r'<dd class="figure">(.*?)</dd>', strip) == ["2,200", "2 min 5 s", "60", "4"]
+
+
+def test_the_list_of_groups_is_exported_as_it_is_narrowed_and_ordered(
+    viewer: Client, stranger: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders")
+    for name, lag_ms in (("billing", 125_000), ("mail", 5_000)):
+        make_group(stream, name)
+        judged(stream, name, "slow", lag_ms=lag_ms, lag=1_100, pending=30, dead=2)
+    make_group(stream, "unseen")
+    answer = viewer.get("/groups/_export/?sort=-time")
+    head, *lines = answer.content.decode().splitlines()
+    assert head == "stream,group,status,reason,lag,lag_seconds,in_flight,dead_letters,done_in_seconds"
+    assert [line.split(",")[:3] for line in lines] == [
+        ["orders", "billing", "slow"],
+        ["orders", "mail", "slow"],
+        ["orders", "unseen", "unknown"],
+    ]
+    assert lines[0].endswith("1100,125.0,30,2,")
+    assert lines[2].endswith(",,,,,")
+    assert answer["Content-Disposition"] == 'attachment; filename="groups.csv"'
+    narrowed = viewer.get("/groups/_export/?status=unknown").content.decode().splitlines()
+    assert [line.split(",")[1] for line in narrowed[1:]] == ["unseen"]
+    assert len(stranger.get("/groups/_export/").content.decode().splitlines()) == 1

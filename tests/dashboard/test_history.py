@@ -11,7 +11,7 @@ from dashboard.heat import Cell, week_of
 from dashboard.history_ranges import asked_for
 from dashboard.views.stream_history import seed_of
 from streams.access import Actor
-from streams.models import Replay, Rollup, Run, Stream
+from streams.models import Replay, Rollup, Run, Stream, Workspace
 from streams.services.events import event_record
 from streams.services.history import history_missed
 from streams.services.replays import replay_counted
@@ -164,6 +164,22 @@ def test_a_viewer_may_not_ask_for_a_run(viewer: Client, make_stream: MakeStream)
     make_stream("orders")
     assert viewer.post("/streams/orders/history/runs/").status_code == 403
     assert not Run.objects.exists()
+
+
+def test_what_runs_counted_and_met_is_not_told_to_other_workspaces(
+    viewer: Client, stranger: Client, make_stream: MakeStream
+) -> None:
+    make_stream("orders")
+    make_stream("mine", within=Workspace.objects.get(name="elsewhere"))
+    Run.objects.create(job="archive", state="succeeded", requested_by="ann", counts={"messages": 10732})
+    Run.objects.create(job="rollup", state="failed", requested_by="ann", error="NoSuchFile: orders.parquet")
+    for client, name, sees in ((viewer, "orders", True), (stranger, "mine", False)):
+        whole = client.get(f"/streams/{name}/history/").content.decode()
+        part = client.get(f"/streams/{name}/history/runs/", headers={"HX-Request": "true"}).content.decode()
+        for shown in (whole, part):
+            assert "succeeded" in shown
+            assert [said in shown for said in ("10,732", "orders.parquet", "<bdi>ann</bdi>")] == [sees] * 3
+            assert ("can read why" in shown) != sees
 
 
 def test_where_java_is_missing_the_page_says_what_to_install(owner: Client, make_stream: MakeStream) -> None:

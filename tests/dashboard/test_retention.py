@@ -63,8 +63,8 @@ def test_where_the_stream_and_its_groups_are_going_is_said_beside_the_effect(
     for query in ({}, {**OPEN, "max_messages": "100000"}):
         assert "At the rate of the last" in owner.get(PAGE, query).content.decode()
     text = owner.get(PAGE, {**OPEN, "max_messages": "100000"}).content.decode()
-    assert "It comes to max_messages in" in text
-    assert "Group billing falls off the edge (max_messages) in" in text
+    assert "It comes to the limit of messages in" in text
+    assert "Group billing falls off the edge of the limit of messages in" in text
 
 
 def test_a_small_loss_is_saved_by_its_button(owner: Client, stream: Stream) -> None:

@@ -8,8 +8,12 @@ from django.test import Client
 
 from dashboard.views.sql import TABLES
 from spark.tables import COLUMNS
+from streams import selectors, store
+from streams.access import SYSTEM
+from streams.log import stats
 from streams.models import Event, Query, QueryState, SavedQuery, Workspace
 from streams.services import queries as service
+from streams.services.streams import stream_create
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 
@@ -78,6 +82,23 @@ def test_an_answer_is_a_table_with_its_digits_and_a_file(owner: Client) -> None:
     file = owner.get(f"{path}csv/")
     assert file.headers["Content-Disposition"] == f'attachment; filename="query-{Query.objects.get().pk}.csv"'
     assert file.getvalue().decode() == 'big,text,n,m\r\n9007199254740993,\'=1+1,,"{""a"": 1}"\r\n'
+
+
+def test_an_answer_goes_into_a_stream_of_those_who_may_publish(
+    owner: Client, viewer: Client, workspace: Workspace
+) -> None:
+    stream, _ = stream_create(workspace, name="totals", settings={}, actor=SYSTEM)
+    path = answered(asked(owner), [("stream", "string"), ("n", "bigint")], [["orders", 2], ["bills", 3]])
+    assert f'action="{path}publish/"' in text(owner, path)
+    assert "This needs the right to publish." in text(viewer, path)
+    told = owner.post(f"{path}publish/", {"stream": "totals", "key": "stream"}, follow=True)
+    assert "2 messages were published into totals, 0 rows it had already." in told.content.decode()
+    assert selectors.message_at(stream, 2).key == "bills"
+    wrong = owner.post(f"{path}publish/", {"stream": HOSTILE, "key": ""}, follow=True).content.decode()
+    assert HOSTILE not in wrong
+    assert 'role="alert"' in wrong
+    viewer.post(f"{path}publish/", {"stream": "totals"})
+    assert store.log().run(stats.inspect(stream.stream_id)).messages == 2
 
 
 def test_hostile_text_is_text_everywhere(owner: Client) -> None:

@@ -17,6 +17,7 @@ from streams.models import Group, Stream
 from streams.services.streams import internal_stream
 from streams.services.undo import removal_undo
 from tests.dashboard.conftest import MakeStream
+from tests.dashboard.test_groups import make_group
 from tests.dashboard.verdicts import judged
 
 
@@ -262,3 +263,31 @@ def test_a_viewer_may_do_none_of_it(viewer: Client, three: list[Stream]) -> None
 def test_streams_of_another_workspace_are_not_touched(stranger: Client, three: list[Stream]) -> None:
     assert stranger.post("/streams/_bulk/?do=delete&stream=a", {"seen": 0}).status_code == 302
     assert Stream.objects.filter(name="a").exists()
+
+
+def test_columns_tell_the_oldest_message_and_what_is_in_flight_and_dead_over_all_groups(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders", bodies=[b"1"])
+    make_stream("alone")
+    for name in ("billing", "mail"):
+        make_group(stream, name)
+        judged(stream, name, "slow", lag_ms=5_000, lag=3, pending=30, dead=2)
+    viewer.post("/streams/_columns/", {"column": ["oldest", "pending", "dead"]})
+    page = viewer.get("/streams/").content.decode()
+    cells = re.findall(r'data-label="(In flight|Dead letters|Oldest message)">(.*?)</td>', page, re.DOTALL)
+    said = [(label, strip_tags(cell).strip()) for label, cell in cells]
+    assert said[:3] == [("Oldest message", "–"), ("In flight", ""), ("Dead letters", "")], (
+        "no group, no message"
+    )
+    assert said[3][1].endswith(("now", "s ago"))
+    assert said[4:] == [("In flight", "60"), ("Dead letters", "4")]
+
+
+def test_the_totals_of_the_workspace_stand_above_the_list(viewer: Client, make_stream: MakeStream) -> None:
+    make_stream("orders", bodies=[b"1", b"22"])
+    make_stream("mail", bodies=[b"3"])
+    page = viewer.get("/streams/?name=mail").content.decode()
+    (strip,) = re.findall(r'<dl class="panel figures strip">.*?</dl>', page, re.DOTALL)
+    assert 'data-live="overview" data-field="messages" data-format="count">3</span>' in strip
+    assert ">4 B</span>" in strip

@@ -8,21 +8,30 @@ from streams.log.commands import Steady
 from streams.models import Stream
 
 
-def judged(stream: Stream, group: str, status: Status, *, lag_ms: int = 0) -> None:
+def judged(
+    stream: Stream,
+    group: str,
+    status: Status,
+    *,
+    lag_ms: int = 0,
+    lag: int = 5,
+    pending: int = 0,
+    dead: int = 0,
+) -> None:
     """As if the worker had found this of a group a moment ago."""
 
     def op() -> Op[None]:
         now_ms: int = yield Steady()
         sample = Sample(
             at_ms=now_ms,
-            lag=5,
-            pending=0,
+            lag=lag,
+            pending=pending,
             held=0,
             floor=0,
             deliveries=0,
             acked=0,
             redelivered=0,
-            dead=0,
+            dead=dead,
             removed=0,
             polls=0,
             fetched_ms=now_ms,

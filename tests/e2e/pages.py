@@ -50,6 +50,12 @@ def do_to_letters(page: Page) -> None:
     expect(page.get_by_role("button", name="Replay 1")).to_be_visible()
 
 
+def publish_a_wrong_line(page: Page) -> None:
+    page.get_by_label("Lines", exact=True).fill("nonsense")
+    page.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_text("Line 1 was not stored")).to_be_visible()
+
+
 def try_a_rule(page: Page) -> None:
     page.get_by_label("Name", exact=True).fill("lags")
     page.get_by_role("button", name="Try").click()
@@ -119,6 +125,11 @@ PAGES: dict[str, tuple[State, ...]] = {
     "message_delete": (State(STREAM + "messages/3/delete/"),),
     "stream_tail": (State(STREAM + "tail/"),),
     "stream_publish": (State(STREAM + "publish/"), State(STREAM + "publish/?like=3", name="again")),
+    "stream_publish_many": (
+        State(STREAM + "publish/many/"),
+        State(STREAM + "publish/many/", publish_a_wrong_line, "refused"),
+    ),
+    "stream_rates": (State(STREAM + "rates/"), State("/streams/{empty}/rates/?range=6h", name="at rest")),
     "stream_groups": (State(STREAM + "groups/"), State("/streams/{empty}/groups/", name="none")),
     "group": (
         State(GROUP),
@@ -158,7 +169,16 @@ NO_PAGES = {
     *("person_change", "person_password", "person_remove", "workspace_delete", "stream_replays"),
     "stream_replay",
     # numbers, files and bodies as they came
-    *("favicon", "live_now", "events_export", "sql_csv", "streams_export", "message_raw", "stream_export"),
+    *(
+        "favicon",
+        "live_now",
+        "events_export",
+        "sql_csv",
+        "streams_export",
+        "groups_export",
+        "message_raw",
+        "stream_export",
+    ),
     "dead_letter_raw",
 }
 

@@ -192,3 +192,31 @@ def test_what_is_open_is_in_the_address_and_comes_back(page: Page, filled: str) 
     page.locator("[data-open]").nth(2).click()
     expect(page.locator(".detail")).to_have_count(0)
     expect(page).to_have_url(re.compile(r"\?start=oldest$"))
+
+
+def test_columns_of_fields_and_a_filter_on_headers_stand_in_the_address(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    messages = [
+        {
+            "id": f"m{n}",
+            "body": {"order": 9007199254740993 + n, "at": {"city": "Kraków"}},
+            "headers": {"trace": f"t{n}"},
+        }
+        for n in (0, 1)
+    ]
+    api.post(f"/streams/{stream}/messages", json=messages).raise_for_status()
+    page.goto(f"/streams/{stream}/")
+    page.get_by_label("Columns").fill(".order, .at.city")
+    page.get_by_label("Header").fill("trace = t1")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"cols=\.order"))
+    expect(page.get_by_role("columnheader", name=".at.city")).to_be_visible()
+    expect(page.locator(ROWS)).to_have_count(1)
+    expect(page.locator(f"{ROWS} td.chosen")).to_have_text(["9007199254740994", "Kraków"])
+    page.locator("a[data-open]").first.click()
+    expect(page.locator(".detail")).to_be_visible()
+    page.get_by_role("link", name="Tail").click()
+    expect(page.get_by_role("columnheader", name=".order")).to_be_visible()
+    api.post(f"/streams/{stream}/messages", json={**messages[1], "id": "m9"}).raise_for_status()
+    expect(page.locator(f"{ROWS} td.chosen").first).to_have_text("9007199254740994")

@@ -5,10 +5,12 @@ import re
 import subprocess
 import sys
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
 from okmq import env
+from tests.e2e.conftest import publish
 from tests.product import Product
 from tests.waiting import LONG_ENOUGH_S, until
 
@@ -76,3 +78,65 @@ def test_what_was_done_is_said_where_its_mark_is_pointed_at(page: Page, counted:
         return f"Stream {counted} was created" in (readout.text_content() or "")
 
     until(is_said, within_s=LONG_ENOUGH_S, what="the chart says what was done")
+
+
+def lines_of(page: Page, chart: str) -> int:
+    """How many points a chart began with."""
+    return len(json.loads(page.locator(f"#{chart}").text_content() or "")["times"])
+
+
+def test_the_rates_of_a_stream_are_drawn_live_and_a_drag_holds_them_still(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    page.goto(f"/streams/{stream}/rates/")
+    expect(page.locator("[data-live-word]")).to_have_text("Live")
+    count = 0
+
+    def is_told() -> bool:  # the worker samples once a second what moved
+        nonlocal count
+        count += 1
+        publish(api, stream, {"n": count}, start=count)
+        page.reload()
+        return lines_of(page, "rates") > 2
+
+    until(is_told, within_s=LONG_ENOUGH_S, what="samples of the stream")
+    page.get_by_text("The charts as a table").click()
+    expect(page.get_by_role("cell", name="/s").first).to_be_visible()
+    drag_over(page, 0.5, 1.0)
+    expect(page).to_have_url(re.compile(r"/rates/\?since=.*&until="))
+    expect(page.locator("[data-chart]").first).to_have_attribute("data-kind", "line")
+    page.get_by_role("link", name="1 h", exact=True).click()
+    expect(page.locator("[data-chart]").first).to_have_attribute("data-kind", "live")
+    expect(page).to_have_url(re.compile(r"/rates/\?range=1h$"))
+
+
+def test_the_lag_of_a_group_moves_on_its_chart(page: Page, api: httpx.Client, stream: str) -> None:
+    publish(api, stream, *range(1, 6))
+    api.post(f"/streams/{stream}/groups/", json={"name": "g"}).raise_for_status()
+    page.goto(f"/streams/{stream}/groups/g/")
+    expect(page.locator("[data-live-word]")).to_have_text("Live")
+    assert json.loads(page.locator("#lag-series").text_content() or "")["lag"][-1] == 5
+    page.evaluate(
+        """() => { window.drawn = []; document.addEventListener("okmq:live", ({ detail: { event } }) => {
+             if (event.kind === "group_sampled") window.drawn.push(event.lag); }); }"""
+    )
+    publish(api, stream, 6, 7, start=6)
+    until(
+        lambda: page.evaluate("() => window.drawn.includes(7)"),
+        within_s=LONG_ENOUGH_S,
+        what="the page is told of the new lag",
+    )
+    box = page.locator("#lag .chart .u-over").first.bounding_box()
+    assert box is not None
+    readout = page.locator("#lag [data-readout]").first
+
+    def is_said() -> bool:  # the newest point stands at the right edge
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+        page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 20)
+        return (readout.text_content() or "").split(" · ")[-1] == "7"
+
+    until(is_said, within_s=LONG_ENOUGH_S, what="the chart shows the newest lag")
+    page.get_by_text("The charts as a table").click()
+    expect(page.get_by_role("columnheader", name="Highest lag in time")).to_be_visible()
+    page.locator("#lag").get_by_role("link", name="6 h").click()
+    expect(page).to_have_url(re.compile(r"range=6h"))

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import signal
 from collections.abc import Callable
 
@@ -192,3 +193,19 @@ def test_a_browser_without_a_socket_polls(
     expect(page.locator("[data-live-word]")).to_have_text("Live, polling", timeout=20_000)
     publish(api, stream, 1, 2)
     becomes(page, f"stream:{stream}", "messages", "2", within_s=5)
+
+
+def test_one_pause_holds_every_number_still_and_says_how_much_is_new(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    page.goto(f"/streams/{stream}/publish/")
+    is_live(page)
+    page.keyboard.press("p")
+    expect(page.locator("[data-live-word]")).to_have_text("Paused")
+    publish(api, stream, {"n": 1}, {"n": 2})
+    expect(page.locator("[data-live-age]")).to_have_text(re.compile(r"^\d+ new$"))
+    assert value(page, f"stream:{stream}", "messages") == "0"
+    page.get_by_role("button", name="Resume").click()
+    becomes(page, f"stream:{stream}", "messages", "2")
+    expect(page.locator("[data-live-word]")).to_have_text("Live")
+    not_reloaded(page)

@@ -54,6 +54,9 @@ for (const [given, state, word, age] of [
   [{ connection: "polling", hidden: false, silentMs: 900 }, "live", "Live, polling", ""],
   [{ connection: "open", hidden: false, silentMs: 14_300 }, "stale", "Stale", "14 s"],
   [{ connection: "open", hidden: true, silentMs: 0 }, "paused", "Paused", ""],
+  [{ connection: "open", hidden: false, silentMs: 9_000, waiting: 0 }, "paused", "Paused", ""],
+  [{ connection: "open", hidden: false, silentMs: 0, waiting: 1212 }, "paused", "Paused", "1,212 new"],
+  [{ connection: "closed", hidden: false, silentMs: 0, waiting: 3 }, "reconnecting", "Reconnecting", ""],
   [{ connection: "closed", hidden: false, silentMs: 0 }, "reconnecting", "Reconnecting", ""],
   [{ connection: "gone", hidden: false, silentMs: 0 }, "gone", "Logged out", ""],
 ]) {

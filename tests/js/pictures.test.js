@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { healthOf, said } from "../../dashboard/static/js/bind.js";
-import { appended, axisLabel, marksNear, rangeAddress } from "../../dashboard/static/js/charts.js";
+import { appended, axisLabel, isAtRest, marksNear, rangeAddress } from "../../dashboard/static/js/charts.js";
 import { sparkPoints } from "../../dashboard/static/js/spark.js";
 
 test("a sparkline ends at the right edge and peaks at the top", () => {
@@ -19,6 +19,17 @@ test("a live chart drops what is older than its window", () => {
 
 test("a gap stays a gap", () => {
   assert.deepEqual(appended([[0], [5]], 60, [8], 900), [[0, 1, 60], [5, null, 8]]);
+});
+
+test("how long a silence is a gap is the chart's to say", () => {
+  assert.deepEqual(appended([[0], [5]], 20, [8], 900, 25), [[0, 20], [5, 8]]);
+});
+
+test("what is at rest goes on at rest, what nobody looked at does not", () => {
+  assert.equal(isAtRest([[1, 2], [5, 0], [1, 0]]), true);
+  assert.equal(isAtRest([[1, 2], [5, 0], [1, 3]]), false);
+  assert.equal(isAtRest([[1, 2], [0, null]]), false);
+  assert.equal(isAtRest([[], []]), false);
 });
 
 test("two lines of a chart grow together", () => {

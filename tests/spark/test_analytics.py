@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import connections
 from django.db.models import Sum
 from django.utils import timezone
 from pyspark.sql import SparkSession
@@ -22,7 +23,7 @@ from okmq.causes import readable
 from spark import schemas, tables
 from spark.files import Files
 from spark.history import History
-from spark.jobs import rewrite
+from spark.jobs import archive, rewrite
 from streams import selectors, store
 from streams.log import config, keys, trim
 from streams.log.client import AsyncLog
@@ -292,6 +293,50 @@ def metrics(published: Published) -> Stream:
     return Stream.objects.create(
         workspace=workspace, name="_metrics", stream_id=stream_id, internal=True, archive=False
     )
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_run_says_live_how_many_of_sparks_stages_and_tasks_are_done(
+    analytics: Analytics, published: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "MAX_OFFSETS", 200)  # ten micro-batches, each with stages of its own
+    published.numbered(published.stream("a"), 2000)
+    (run,) = service.run_request(jobs=["archive"], requested_by="somebody")
+    analytics.next_schedule = float("inf")
+    seen: list[tuple[int, int, int, int]] = []
+    stop = threading.Event()
+    watching = threading.Thread(target=look_at, args=(run.pk, seen, stop))
+    watching.start()
+    try:
+        analytics.tick()
+    finally:
+        stop.set()
+        watching.join()
+    run.refresh_from_db()
+    assert run.state == "succeeded"
+    assert run.stages_done == run.stages > 10
+    assert run.tasks_done == run.tasks >= run.stages
+    under_way = [each for each in seen if 0 < each[0] < run.stages]
+    assert under_way, "told while it ran"
+    assert all(done <= stages and tasks_done <= tasks for stages, done, tasks, tasks_done in seen)
+    assert seen == sorted(seen), "only ever more"
+    # What comes after it is none of its work.
+    service.run_request(jobs=["rollup"], requested_by="somebody")
+    analytics.tick()
+    first, second = Run.objects.order_by("id").values_list("stages", flat=True)
+    assert first == run.stages
+    assert second > 0
+
+
+def look_at(run_id: int, seen: list[tuple[int, int, int, int]], stop: threading.Event) -> None:
+    """Read what is told of a run that is under way, again and again."""
+    figures = ("stages", "stages_done", "tasks", "tasks_done")
+    try:
+        while not stop.wait(0.05):
+            seen += Run.objects.filter(pk=run_id, state="running").values_list(*figures)
+    finally:
+        connections.close_all()
 
 
 def sampled(published: Published, metrics: Stream, *, at_ms: int, redelivered: int) -> None:

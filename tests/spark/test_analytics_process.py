@@ -1,5 +1,6 @@
 """The process as the supervisor starts it: its JVM comes when needed, goes when idle, and never outlives it."""
 
+import os
 import signal
 import sqlite3
 import subprocess
@@ -71,6 +72,39 @@ class AnalyticsProcess:
         database.close()
         return found
 
+    def busy(self, *, cpu_s: float) -> int:
+        """How many threads of the JVM that somebody asks it on have computed for so long."""
+        found = 0
+        for stat in (each for pid in self.others() for each in Path(f"/proc/{pid}/task").glob("*/stat")):
+            try:
+                name, _, fields = stat.read_text().partition("(")[2].rpartition(")")
+            except OSError:
+                continue
+            used = int(fields.split()[11]) / os.sysconf("SC_CLK_TCK")
+            found += name.startswith("Thread-") and used >= cpu_s
+        return found
+
+    def put(self, *queries: str) -> None:
+        """Queue queries of a workspace of their own, as a web process does."""
+        script = (
+            "from streams.models import Query, Workspace\n"
+            "workspace = Workspace.objects.create(name='asking')\n"
+            f"for sql in {queries!r}:\n"
+            "    Query.objects.create(workspace=workspace, sql=sql, limit=10, streams=[], asked_by='somebody')\n"
+        )
+        manage = [sys.executable, "manage.py", "shell", "--verbosity=0", "-c", script]
+        subprocess.run(manage, cwd=PROJECT, env=self.environ, check=True)
+
+    def cancel(self, sql: str) -> None:
+        """Say that queries are not wanted any more, as a web process does."""
+        with sqlite3.connect(self.data_dir / "okmq.sqlite3", timeout=10) as database:
+            database.execute("update streams_query set cancel = 1 where sql = ?", [sql])
+        database.close()
+
+    def states(self) -> list[str]:
+        """Those of the queries, oldest first."""
+        return [str(state) for (state,) in self.ask("select state from streams_query order by id")]
+
     def counted(self, step: str) -> int:
         ((total,),) = self.ask(f"select coalesce(sum(messages), 0) from streams_rollup where step = '{step}'")
         assert isinstance(total, int)
@@ -108,3 +142,31 @@ def test_killed_restarted_idle_and_ended(process: AnalyticsProcess, published: P
     until(process.others, within_s=120, what="Spark lives")
     assert process.send(signal.SIGTERM, within_s=5) == 0
     until(lambda: not process.others(), within_s=2, what="nothing is left")
+
+
+# Constant, so that Spark computes it while it plans: there is no job and no task, and nothing hears of a cancelling.
+DEAF = f"SELECT '{'a' * 60}c' RLIKE '^(a|aa)+(b)\\\\2?$'"
+
+
+def test_queries_that_hear_nothing_are_ended_with_spark_and_others_go_on(
+    process: AnalyticsProcess, published: Published
+) -> None:
+    process.put(DEAF, DEAF, "SELECT 2")
+    process.start()
+    until(
+        lambda: process.states() == ["running", "running", "queued"],
+        within_s=120,
+        what="there is no room for a third",
+    )
+    until(lambda: process.busy(cpu_s=10) >= 2, within_s=200, what="Spark is at work on both")
+    published.numbered(published.stream("a"), 3000)
+    until(lambda: process.ask("select 1 from streams_run"), within_s=30, what="a run is begun meanwhile")
+    process.cancel(DEAF)
+    until(
+        lambda: process.states()[:2] == ["cancelled", "cancelled"],
+        within_s=5,
+        what="they are cancelled at once",
+    )
+    until(lambda: process.states()[2] == "succeeded", within_s=90, what="the third is answered")
+    until(lambda: process.counted("day") == 3000, within_s=200, what="the run is done, or done again")
+    assert "does not end, so Spark is ended" in (process.data_dir / "log").read_text()

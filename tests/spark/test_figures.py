@@ -1,7 +1,5 @@
 """Windows of the history against a look at them in plain Python."""
 
-import math
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,64 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark.history import History, HistoryFile
-from spark.jobs.figures import LENGTHS, Figures, Window, look
+from spark.jobs.figures import Figures, look
 from spark.transforms.figures import TOP_KEYS
-from tests.spark.past import BYTES, ID, KEY, OFFSET, STREAM, TIMESTAMP, Row, past, remember
+from tests.spark.by_hand import looked_at_by_hand, windows_of
+from tests.spark.past import past, remember
 
 pytestmark = pytest.mark.spark
-
-ALL = 10**12
-
-
-def start_of(at: datetime, step: str) -> datetime:
-    seconds = LENGTHS[step].total_seconds()
-    return datetime.fromtimestamp(at.timestamp() // seconds * seconds, UTC)
-
-
-def windows_of(rows: Iterable[Row], *, counted: int = ALL) -> list[Window]:
-    """All windows that have a message."""
-    named = sorted({(row[STREAM], step, start_of(row[TIMESTAMP], step)) for row in rows for step in LENGTHS})
-    return [
-        Window(number=n, stream_id=stream_id, step=step, start=start, counted=counted)
-        for n, (stream_id, step, start) in enumerate(named)
-    ]
-
-
-def looked_at_by_hand(windows: list[Window], rows: Iterable[Row]) -> list[Figures]:
-    of_window: dict[tuple[str, str, datetime], list[Row]] = {}
-    for row in rows:
-        for step in LENGTHS:
-            of_window.setdefault((row[STREAM], step, start_of(row[TIMESTAMP], step)), []).append(row)
-    found = []
-    for window in windows:
-        inside = [
-            row
-            for row in of_window.get((window.stream_id, window.step, window.start), [])
-            if row[OFFSET] <= window.counted
-        ]
-        sizes = sorted(row[BYTES] for row in inside)
-        keys = Counter(row[KEY] for row in inside if row[KEY] is not None)
-        top = sorted(keys.items(), key=lambda each: (-each[1], each[0]))[: TOP_KEYS[window.step]]
-
-        def rank(share: float, sizes: list[int] = sizes) -> int | None:
-            return sizes[max(0, math.ceil(share * len(sizes)) - 1)] if sizes else None
-
-        found.append(
-            Figures(
-                number=window.number,
-                messages=len(inside),
-                first=min((row[OFFSET] for row in inside), default=None),
-                last=max((row[OFFSET] for row in inside), default=None),
-                ids=len({row[ID] for row in inside}),
-                keys=len(keys),
-                size_p50=rank(0.5),
-                size_p90=rank(0.9),
-                size_p99=rank(0.99),
-                size_max=rank(1.0),
-                top_keys=top,
-            )
-        )
-    return found
 
 
 def test_every_minute_hour_and_day_is_as_counted_by_hand_and_so_again(

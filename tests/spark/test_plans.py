@@ -1,7 +1,12 @@
 """Only reading, and only the tables that are there: decided on what Spark makes of the text."""
 
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from spark import plans
 from spark.functions import ALLOWED
@@ -10,6 +15,7 @@ from spark.plans import QueryRefused
 pytestmark = pytest.mark.spark
 
 TABLES = ("messages", "metrics", "rollups")
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +28,21 @@ def asking(spark: SparkSession) -> SparkSession:
         )
         rows.createOrReplaceTempView(table)
     return own
+
+
+def elsewhere(ask: Callable[[], T]) -> T:
+    """What a function gives in a new thread, as each query has one; Spark knows no session of that."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(ask).result()
+
+
+def asked(session: SparkSession, sql: str) -> DataFrame:
+    return elsewhere(lambda: plans.analyzed(session, plans.parse(session, sql, tables=TABLES)))
+
+
+def only_row(session: SparkSession, sql: str) -> Row:
+    (row,) = asked(session, sql).collect()
+    return row
 
 
 @pytest.mark.parametrize(
@@ -45,10 +66,12 @@ def asking(spark: SparkSession) -> SparkSession:
         "SELECT * EXCEPT (body) FROM messages TABLESAMPLE (10 PERCENT)",
         "SELECT a FROM VALUES (1), (2) t(a)",
         "TABLE messages",
+        "SELECT now(), current_date, current_timestamp, localtimestamp() FROM messages WHERE timestamp(body) < now()",
+        "SELECT user, m.user FROM (SELECT key AS user FROM messages) m WHERE user IN (SELECT 'a' WHERE now() IS NULL)",
     ],
 )
 def test_reading_is_possible(asking: SparkSession, sql: str) -> None:
-    plans.analyzed(asking, plans.parse(asking, sql, tables=TABLES))
+    asked(asking, sql)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +117,15 @@ def test_reading_is_possible(asking: SparkSession, sql: str) -> None:
         ("SELECT filter(array(1), x -> java_method('a', 'b')) FROM messages", "'java_method'"),
         ("SELECT * FROM messages ORDER BY reflect('a', 'b')", "'reflect'"),
         ("SELECT current_user()", "current_user|CurrentUser"),
+        ("SELECT current_user", "current_user"),
+        ("SELECT max(session_user) FROM messages", "current_user"),
+        (
+            "SELECT 1 WHERE EXISTS (SELECT 1 FROM messages WHERE lower(user) = 'a' AND now() IS NULL)",
+            "current_user",
+        ),
+        ("SELECT filter(array('a'), x -> x = current_user)", "current_user"),
+        ("SELECT current_timezone()", "'current_timezone'"),
+        ("SELECT ${env:PATH}", "Syntax error"),
         ("SELECT repeat('x', 1000000000)", "'repeat'"),
         ("SELECT TRANSFORM (body) USING 'cat' FROM messages", "ScriptTransformation"),
         ("SELECT /*+ REPARTITION(100000) */ * FROM messages", "Hint"),
@@ -105,13 +137,36 @@ def test_reading_is_possible(asking: SparkSession, sql: str) -> None:
 )
 def test_anything_else_is_refused(asking: SparkSession, sql: str, said: str) -> None:
     with pytest.raises(QueryRefused, match=said) as refused:
-        plans.analyzed(asking, plans.parse(asking, sql, tables=TABLES))
+        asked(asking, sql)
     assert "\n" not in str(refused.value)
 
 
-def test_nothing_of_the_process_is_put_into_the_text(asking: SparkSession) -> None:
-    found = plans.analyzed(asking, plans.parse(asking, "SELECT '${env:HOME}' AS x", tables=TABLES))
-    assert found.collect()[0].x == "${env:HOME}"
+PUT_IN = ["${env:PATH}", "${system:user.dir}", "${spark.app.id}", "${hiveconf:x}", "${x}", "$${env:PATH}"]
+
+
+@pytest.mark.parametrize("text", PUT_IN)
+def test_nothing_of_the_process_is_put_into_the_text_of_a_query(asking: SparkSession, text: str) -> None:
+    assert os.environ["PATH"]
+    assert only_row(asking, f"SELECT '{text}', concat('-- {text}', '')") == (text, f"-- {text}")
+
+
+@pytest.mark.parametrize("text", PUT_IN)
+def test_nothing_of_the_process_is_put_into_a_condition(asking: SparkSession, text: str) -> None:
+    one = asking.createDataFrame([(text,)], "body string")
+    chosen = elsewhere(lambda: plans.chosen(one, plans.condition(asking, f"body = '{text}'")))
+    assert chosen.count() == 1
+
+
+def test_a_condition_tells_nothing_of_the_machine(asking: SparkSession) -> None:
+    one = asking.createDataFrame([("a",)], "body string")
+    with pytest.raises(QueryRefused, match="current_user"):
+        elsewhere(lambda: plans.chosen(one, plans.condition(asking, "body <> current_user")))
+
+
+def test_times_in_a_text_are_in_the_time_zone_of_the_session(spark: SparkSession) -> None:
+    own = spark.newSession()
+    own.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    assert only_row(own, "SELECT unix_seconds(TIMESTAMP '1970-01-01 09:00:00')") == (0,)
 
 
 def test_every_function_on_the_list_is_one_of_sparks_own(spark: SparkSession) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,8 +10,9 @@ from pyspark.sql import SparkSession
 
 from spark.history import History
 from spark.jobs.figures import Window
-from spark.jobs.profiles import FieldProfile, Profile, profiles
+from spark.jobs.profiles import Profile, profiles
 from spark.transforms.profiles import MOST_FIELDS
+from tests.spark.by_hand import profile_by_hand
 from tests.spark.past import Row, remember
 
 pytestmark = pytest.mark.spark
@@ -35,15 +35,6 @@ VALUES: tuple[Any, ...] = (
     [],
     "2026-03-01",
 )
-NAMES = {
-    str: "string",
-    bool: "boolean",
-    int: "number",
-    float: "number",
-    type(None): "null",
-    dict: "object",
-    list: "array",
-}
 
 
 def bodies(chance: random.Random) -> list[str]:
@@ -59,36 +50,6 @@ def bodies(chance: random.Random) -> list[str]:
         ' \n\t{"a": 1}',
         '{"a": 1, "a": 2}',
     ]
-
-
-def has_a_name_twice(text: str) -> bool:
-    names: list[list[str]] = []
-
-    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names.append([name for name, _ in pairs])
-        return dict(pairs)
-
-    json.loads(text, object_pairs_hook=note)
-    return any(len(set(each)) < len(each) for each in names)
-
-
-def profile_by_hand(number: int, rows: list[str]) -> Profile:
-    found: dict[str, Counter[str]] = {}
-    objects = unreadable = 0
-    for text in rows:
-        value = json.loads(text)
-        if isinstance(value, dict):
-            objects += 1
-            if has_a_name_twice(text):
-                unreadable += 1
-                continue
-            for name, held in value.items():
-                found.setdefault(name, Counter())[NAMES[type(held)]] += 1
-    fields = [
-        FieldProfile(name=name, present=types.total(), types=dict(types)) for name, types in found.items()
-    ]
-    fields.sort(key=lambda each: (-each.present, each.name))
-    return Profile(number=number, objects=objects, unreadable=unreadable, fields=fields[:MOST_FIELDS])
 
 
 def test_every_day_is_as_told_by_hand_and_so_again(

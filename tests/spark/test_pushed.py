@@ -1,5 +1,6 @@
 """What the source takes over of a query's filters, without a session and with one."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,7 +25,7 @@ from pyspark.sql.datasource import (
 
 from spark import pushed, schemas
 from spark.options import parse
-from spark.source import OkmqReader
+from spark.source import PushedReader
 from tests.spark.published import Published, Row, moment, rows
 from tests.spark.test_source_batch import read
 from tests.waiting import until
@@ -143,14 +144,14 @@ def test_bounds_narrow_what_a_read_asks_of_the_log(two: Two) -> None:
         ([GreaterThan(OFFSET, 300)], []),
     ]
     for filters, expected in cases:
-        reader = OkmqReader(parse(two.published.options()), schemas.arrow(schemas.MESSAGES))
+        reader = PushedReader(parse(two.published.options()), schemas.arrow(schemas.MESSAGES))
         assert list(reader.pushFilters(filters)) == []
         ranges = [each for part in reader.partitions() for each in part.ranges]  # type: ignore[attr-defined]
         assert [(each.stream, each.first, each.last) for each in ranges] == expected, filters
 
 
 def test_of_messages_with_other_keys_nothing_is_built(two: Two) -> None:
-    reader = OkmqReader(parse(two.published.options()), schemas.arrow(schemas.MESSAGES))
+    reader = PushedReader(parse(two.published.options()), schemas.arrow(schemas.MESSAGES))
     reader.pushFilters([EqualTo(KEY, "us.1")])
     built = [
         row
@@ -164,7 +165,6 @@ def test_of_messages_with_other_keys_nothing_is_built(two: Two) -> None:
 @pytest.mark.spark
 def test_a_query_finds_what_it_would_without(spark: SparkSession, two: Two) -> None:
     cut = two.cut
-    whole = read(spark, two.published)
     cases: list[tuple[Column, Any]] = [
         (sf.col("offset").between(140, 160), lambda row: 140 <= row[1] <= 160),
         (sf.col("timestamp") >= moment(cut), lambda row: row[2] >= cut),
@@ -177,9 +177,28 @@ def test_a_query_finds_what_it_would_without(spark: SparkSession, two: Two) -> N
         (sf.col("key").isNull(), lambda row: row[4] is None),
     ]
     for condition, holds in cases:
-        found = whole.where(condition)
+        found = read(spark, two.published, pushFilters="true").where(condition)
         assert rows(found) == [row for row in two.stored if holds(row)], condition
-        assert "PushedFilters: []" not in planned(found), condition
+        assert filtered_by_spark(found) == set(), condition
+        assert filtered_by_spark(read(spark, two.published).where(condition)), condition
+
+
+@pytest.mark.spark
+def test_one_loaded_frame_answers_any_number_of_queries(spark: SparkSession, two: Two) -> None:
+    whole = read(spark, two.published)
+    planned(whole.where("offset BETWEEN 10 AND 20 AND key = 'eu.1'"))
+    assert rows(whole.where("offset <= 5")) == [row for row in two.stored if row[1] <= 5]
+    assert rows(whole) == two.stored
+    late, early = whole.where("offset > 290"), whole.where("offset <= 5")
+    assert rows(late.union(early)) == [row for row in two.stored if row[1] > 290 or row[1] <= 5]
+    joined = early.alias("e").join(late.alias("l"), sf.col("e.offset") + 290 == sf.col("l.offset"))
+    assert joined.count() == sum(1 for row in two.stored if row[1] <= 5 and row[1] + 290 <= 300)
+
+
+def filtered_by_spark(frame: DataFrame) -> set[str]:
+    """The columns that the source could compare but Spark does, in the filters of its plan."""
+    filters = [line for line in planned(frame).splitlines() if re.search(r"\bFilter\b", line)]
+    return set(re.findall(r"\b(offset|timestamp|key)#", "".join(filters)))
 
 
 def planned(frame: DataFrame) -> str:

@@ -243,7 +243,11 @@ def test_what_the_target_does_not_take_stops_it_with_a_sentence_and_it_goes_on_l
         ("offset IN (SELECT 1)", "holds no query of its own"),
         ("EXISTS (SELECT 1 FROM parquet.`/etc`)", "no table here"),
         ("reflect('java.lang.System', 'exit', 1) IS NULL", "'reflect' cannot be used"),
+        ("key <> current_user", "current_user"),
         ("rand() < 0.5", "choose the same messages each time"),
+        ("timestamp > now() - INTERVAL 1 HOUR", "choose the same messages each time"),
+        ("timestamp < current_date", "choose the same messages each time"),
+        ("unix_seconds(timestamp) < unix_timestamp()", "choose the same messages each time"),
         ("1 = 1) OR (1 = 1", "Syntax error"),
     ],
 )

@@ -29,6 +29,7 @@ def made(count: int) -> list[dict[str, Any]]:
     """Records as the worker writes them: of streams each second, of groups every ten; one of an earlier version."""
     chance = random.Random(7)
     ever: dict[str, int] = defaultdict(int)
+    ack_ms: dict[str, dict[str, int]] = {"g": {}, "h": {"7": 1}}
     records: list[dict[str, Any]] = []
     for n in range(count):
         ever["duplicates"] += chance.randrange(3)
@@ -49,7 +50,9 @@ def made(count: int) -> list[dict[str, Any]]:
                     "lag_seconds": round(chance.paretovariate(0.5) % 10_000, 3),
                     "status": "ok",
                     **{name: ever[group + name] for name in COUNTERS[:5]},
+                    **({"ack_ms": ack_ms[group]} if n % 70 else {}),
                 }
+                ack_ms[group] = {**ack_ms[group], str(chance.randrange(200)): chance.randrange(1, 10**6)}
             records.append({"at": BEGIN_MS + n * 1000 + 3, "streams": {}, "groups": {"s": groups}})
     records.append({"at": BEGIN_MS, "streams": {"s": {"name": "a", "lag": 1}}})
     return records
@@ -71,10 +74,18 @@ def stood_by_hand(records: list[dict[str, Any]]) -> Stood:
     for stream_id, group, at_ms, figures in sorted(samples, key=lambda each: each[2]):
         for step, length_s in LENGTHS_S.items():
             start_s = at_ms // 1000 // length_s * length_s
-            empty = {"samples": 0, "counters": {}, "highest": {}, "seen": {"lag": {}, "lag_ms": {}}}
+            empty = {
+                "samples": 0,
+                "counters": {},
+                "ack_ms": None,
+                "highest": {},
+                "seen": {"lag": {}, "lag_ms": {}},
+            }
             held = found.setdefault((stream_id, group, step, start_s), empty)
             held["samples"] += 1
             held["counters"] |= {name: figures[name] for name in COUNTERS if name in figures}
+            if "ack_ms" in figures:
+                held["ack_ms"] = {int(place): count for place, count in figures["ack_ms"].items()}
             values = {"lag": figures["lag"]}
             if group:
                 values["lag_ms"] = round(figures["lag_seconds"] * 1000)
@@ -90,6 +101,7 @@ def stood_by_spark(stood: list[job.Stood]) -> Stood:
         (each.stream_id, each.group, each.step, int(each.start.timestamp())): {
             "samples": each.samples,
             "counters": each.counters,
+            "ack_ms": each.ack_ms,
             "highest": each.highest,
             "seen": each.seen,
         }

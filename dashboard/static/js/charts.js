@@ -2,23 +2,30 @@
 // <div data-chart="id of a JSON script" data-series="rate_in" data-format="rate" data-kind="live|bars">
 // A second line (data-line="rate_out") is said with its word (data-line-says), and the first with data-says.
 // With data-ranges, dragging over it chooses the range of the page. The seed's marks stand on it, and are said near them.
+// The seed says how long a live one is (window_s) and which silence is a gap (gap_s), and of one that stands still from when
+// to when it is (span).
 
 import { FORMATS, onClock, pageZone } from "./format.js";
 
 const WINDOW_S = 15 * 60;
 const GAP_S = 5;
+const REST_MS = 3000; // what a subject at rest did so long ago is known: nothing
+const DURATIONS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000]; // steps of an axis of time
 const BINARY = Array.from({ length: 60 }, (_, power) => 2 ** power); // steps of an axis of bytes
 const said = (seconds) => onClock(seconds * 1000)[0];
 
 /** Add a sample to [times, values of each line…]: what is older than the window goes, a gap stays a gap. */
-export function appended([times, ...lines], time, values, windowS = WINDOW_S) {
+export function appended([times, ...lines], time, values, windowS = WINDOW_S, gapS = GAP_S) {
   const last = times.at(-1);
   if (last !== undefined && time <= last) return [times, ...lines];
-  const gap = last !== undefined && time - last > GAP_S;
+  const gap = last !== undefined && time - last > gapS;
   const from = [...times, ...(gap ? [last + 1] : []), time].findIndex((at) => at >= time - windowS);
   const grown = (row, value, between) => [...row, ...(gap ? [between] : []), value].slice(from);
   return [grown(times, time, last + 1), ...lines.map((line, at) => grown(line, values[at], null))];
 }
+
+/** Whether all lines ended at nought: nothing tells of what is at rest, and it goes on so. */
+export const isAtRest = ([, ...lines]) => lines.every((line) => line.at(-1) === 0);
 
 /** How a moment is said under a chart: the clock within a day, the date beyond. */
 export function axisLabel(seconds, stepS) {
@@ -78,15 +85,16 @@ function paintMarks(plot, marks, stroke) {
   plot.ctx.restore();
 }
 
-/** Go to the range that was dragged over; a click is none. */
-function choose(plot, stepS) {
+/** Go to the range that was dragged over, and back to the charts; a click is none. */
+function choose(box, plot, stepS) {
   const { left, width } = plot.select;
   if (width < 5) return;
   const [from, until] = [left, left + width].map((x) => plot.posToVal(x, "x"));
-  location.assign(rangeAddress(location.search, from, until, stepS));
+  const place = box.closest("section[id]")?.id;
+  location.assign(rangeAddress(location.search, from, until, stepS) + (place ? `#${place}` : ""));
 }
 
-function options(box, { format, bars, series, stepS, live, numbers, line, words, band, marks, ranges }) {
+function options(box, { format, bars, series, stepS, windowS, span, live, numbers, line, words, band, marks, ranges }) {
   const say = FORMATS[format];
   const faint = colour("--ink-faint");
   const grid = { stroke: colour("--line"), width: 1 };
@@ -102,10 +110,10 @@ function options(box, { format, bars, series, stepS, live, numbers, line, words,
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), pageZone()),
     cursor: { sync: { key: "okmq" }, drag: { x: ranges, y: false, setScale: false }, points: { size: 6 } },
     padding: [8, 20, 0, 0],
-    scales: { x: { time: !numbers, range: (_, first, last) => (live ? [last - WINDOW_S, last] : [first, last + stepS]) }, y: { range: (_, __, top) => [0, Math.max(top ?? 0, band?.[1] ?? 0) * 1.1 || 1] } },
+    scales: { x: { time: !numbers, range: (_, first, last) => span ?? (live ? [last - windowS, last] : [first, last + stepS]) }, y: { range: (_, __, top) => [0, Math.max(top ?? 0, band?.[1] ?? 0) * 1.1 || 1] } },
     axes: [
       { ...axis, grid: { show: false }, values: (_, splits, __, ___, step) => splits.map((at) => (numbers ? String(at) : axisLabel(at, step))), space: 70, size: 26 },
-      { ...axis, values: (_, splits) => splits.map(short), size: 66, space: 36, gap: 6, ...(format.startsWith("size") && { incrs: BINARY }) },
+      { ...axis, values: (_, splits) => splits.map(short), size: 66, space: 36, gap: 6, ...(format.startsWith("size") && { incrs: BINARY }), ...(format === "duration" && { incrs: DURATIONS }) },
     ],
     series: [
       {},
@@ -120,7 +128,7 @@ function options(box, { format, bars, series, stepS, live, numbers, line, words,
     ],
     hooks: {
       draw: marks.length ? [(plot) => paintMarks(plot, marks, colour("--ink-faint"))] : [],
-      setSelect: ranges ? [(plot) => choose(plot, stepS)] : [],
+      setSelect: ranges ? [(plot) => choose(box, plot, stepS)] : [],
       drawClear: band ? [(plot) => paintBand(plot, band, colour("--line"))] : [],
       setCursor: [
         (plot) => {
@@ -129,7 +137,7 @@ function options(box, { format, bars, series, stepS, live, numbers, line, words,
           readout.textContent =
             value === undefined || value === null
               ? (box.dataset.resting ?? resting)
-              : [numbers ? plot.data[0][at] : said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS ? 16 : 19), ...words.flatMap((word, row) => spoken(plot.data[row + 1][at], say, word)), ...marksNear(marks, plot.posToVal(plot.cursor.left, "x"), (6 / plot.bbox.width) * devicePixelRatio * (plot.scales.x.max - plot.scales.x.min))].join(" · ");
+              : [numbers ? plot.data[0][at] : said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS >= 60 ? 16 : 19), ...words.flatMap((word, row) => spoken(plot.data[row + 1][at], say, word)), ...marksNear(marks, plot.posToVal(plot.cursor.left, "x"), (6 / plot.bbox.width) * devicePixelRatio * (plot.scales.x.max - plot.scales.x.min))].join(" · ");
         },
       ],
     },
@@ -141,7 +149,7 @@ function draw(box) {
   const { series: field, format, kind, liveChart: topic, x, line } = box.dataset;
   const fields = line ? [field, line] : [field];
   const words = [box.dataset.says ?? "", box.dataset.lineSays ?? ""].slice(0, fields.length);
-  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, live: kind === "live", numbers: x === "number", line, words, marks: seed.marks ?? [], ranges: box.dataset.ranges !== undefined, band: box.dataset.low === undefined ? null : [Number(box.dataset.low), Number(box.dataset.high)] };
+  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, windowS: seed.window_s ?? WINDOW_S, span: seed.span, live: kind === "live", numbers: x === "number", line, words, marks: seed.marks ?? [], ranges: box.dataset.ranges !== undefined, band: box.dataset.low === undefined ? null : [Number(box.dataset.low), Number(box.dataset.high)] };
   let data = [seed.times, ...fields.map((each) => seed[each])];
   let plot = new uPlot(options(box, look), data, box);
   const redraw = () => {
@@ -150,11 +158,14 @@ function draw(box) {
   };
   new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: box.clientHeight })).observe(box);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  if (!topic) return;
-  document.addEventListener("okmq:live", ({ detail }) => {
-    if (detail.topic !== topic || detail.event[field] === undefined) return;
-    data = appended(data, Math.round(detail.event.at_ms / 1000), fields.map((each) => detail.event[each]));
+  if (!topic || kind !== "live") return;
+  const take = (atMs, values) => {
+    data = appended(data, Math.round(atMs / 1000), values, look.windowS, seed.gap_s);
     plot.setData(data);
+  };
+  document.addEventListener("okmq:live", ({ detail }) => {
+    if (detail.topic === topic && detail.event[field] !== undefined) take(detail.event.at_ms, fields.map((each) => detail.event[each]));
+    else if (detail.event.kind === "overview_sampled" && topic !== detail.topic && isAtRest(data)) take(detail.event.at_ms - REST_MS, fields.map(() => 0));
   });
 }
 

@@ -33,17 +33,24 @@ function paintAll(events) {
   }
 }
 
-if (status) {
-  const live = new Live({ paint: paintAll, showStatus });
+const live = status && new Live({ paint: paintAll, showStatus });
+if (live) {
   live.subscribe(topicsOf(document));
   live.start();
   document.addEventListener("htmx:afterSettle", () => live.subscribe(topicsOf(document)));
+  const pause = status.querySelector("[data-live-pause]");
+  const names = [pause.textContent, pause.dataset.resume];
+  pause.hidden = false;
+  pause.addEventListener("click", () => {
+    live.hold(!live.isHeld);
+    pause.textContent = names[Number(live.isHeld)];
+  });
 }
 
 // What pages do now and then, they do on these beats; a hidden page has none.
 let beats = 0;
 setInterval(() => {
-  if (document.hidden) return;
+  if (document.hidden || live?.isHeld) return;
   beats += 1;
   growOlder(document);
   document.dispatchEvent(new Event("okmq:second"));

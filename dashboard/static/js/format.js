@@ -72,6 +72,11 @@ export function duration(seconds) {
   return `${Math.floor(whole / unit)} ${name}${rest ? ` ${rest} ${partName}` : ""}`;
 }
 
+export function latency(seconds) {
+  if (unknown(seconds) || seconds >= MINUTE) return duration(seconds);
+  return seconds < 0.9995 ? `${(seconds * 1000).toFixed(0)} ms` : `${threeDigits(seconds)} s`;
+}
+
 export function age(seconds) {
   if (unknown(seconds)) return UNKNOWN;
   const whole = Math.trunc(seconds);
@@ -104,4 +109,4 @@ export function moment(ms, zone) {
   return `${clock}.${String(((ms % 1000) + 1000) % 1000).padStart(3, "0")} ${offset}`;
 }
 
-export const FORMATS = { count, short_count, size, rate, size_rate, percent, duration, age, moment };
+export const FORMATS = { count, short_count, size, rate, size_rate, percent, duration, latency, age, moment };

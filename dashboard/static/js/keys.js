@@ -1,5 +1,5 @@
 // Keys: "/" goes to the search field, "g" then "o", "s", "e" or "g" to the overview, streams, events or groups, "j" and "k" to the next and
-// the previous row (Enter opens it, as it does every link), "p" pauses a live tail.
+// the previous row (Enter opens it, as it does every link), "p" pauses a live tail, or everything that moves.
 
 const GO = { o: "/", s: "/streams/", e: "/events/" };
 
@@ -18,7 +18,7 @@ export function startKeys(root) {
       const place = rows.indexOf(root.activeElement) + (event.key === "j" ? 1 : -1);
       rows[Math.max(0, Math.min(place, rows.length - 1))]?.focus();
     } else if (event.key === "p") {
-      root.querySelector("[data-tail-pause]")?.click();
+      (root.querySelector("[data-tail-pause]") ?? root.querySelector("[data-live-pause]"))?.click();
     } else if (event.key === "g" && event.timeStamp - going < 1000) {
       location.assign(root.querySelector("[data-groups]")?.href ?? "/groups/?sort=-status");
     } else if (event.key === "g") {

@@ -2,7 +2,7 @@
 // value of a topic wins. The socket comes back by itself, rests while the page is hidden, and is replaced by
 // polling while it cannot be had. Whoever looks at the page always sees how fresh it is.
 
-import { duration } from "./format.js";
+import { count, duration } from "./format.js";
 import { say } from "./words.js";
 
 const SHORTEST_RETRY_MS = 500;
@@ -21,11 +21,12 @@ export function retryDelay(attempt, random = Math.random) {
 }
 
 /** The dot, the word and the age that say how fresh the page is. */
-export function statusOf({ connection, hidden, silentMs }) {
+export function statusOf({ connection, hidden, silentMs, waiting = null }) {
   const polling = connection === "polling";
   if (connection === "gone") return { state: "gone", word: say("Logged out"), age: "" };
   if (hidden) return { state: "paused", word: say("Paused"), age: "" };
   if (connection === "closed") return { state: "reconnecting", word: say("Reconnecting"), age: "" };
+  if (waiting !== null) return { state: "paused", word: say("Paused"), age: waiting ? say("%(count)s new", { count: count(waiting) }) : "" };
   if (silentMs > STALE_AFTER_MS) return { state: "stale", word: say("Stale"), age: duration(silentMs / 1000) };
   return { state: "live", word: polling ? say("Live, polling") : say("Live"), age: "" };
 }
@@ -78,6 +79,7 @@ export class Live {
   #frame = 0;
   #retry = 0;
   #poll = 0;
+  #waiting = null; // how many events wait while somebody holds the page still
 
   constructor({ paint, showStatus }) {
     this.paint = paint;
@@ -97,6 +99,17 @@ export class Live {
     this.#topics = wanted;
     this.#inbox.keep(wanted);
     this.#ask();
+  }
+
+  get isHeld() {
+    return this.#waiting !== null;
+  }
+
+  /** Hold every number still, or let what came meanwhile be painted. */
+  hold(on) {
+    this.#waiting = on ? 0 : null;
+    if (!on) this.#paintSoon();
+    this.#status();
   }
 
   #ask() {
@@ -160,9 +173,16 @@ export class Live {
 
   #take(topic, event) {
     if (topic === BEAT && event.kind === "overview_sampled" && event.at_ms) this.#heardAt = performance.now();
-    if (!this.#inbox.put(`${topic} ${event.kind}`, event) || this.#frame) return;
-    this.#frame = requestAnimationFrame(() => {
+    if (!this.#inbox.put(`${topic} ${event.kind}`, event)) return;
+    if (!this.isHeld) return this.#paintSoon();
+    if (topic !== BEAT) this.#waiting += 1;
+    this.#status();
+  }
+
+  #paintSoon() {
+    this.#frame ||= requestAnimationFrame(() => {
       this.#frame = 0;
+      if (this.isHeld) return;
       this.paint(this.#inbox.drain().map(([key, value]) => [key.split(" ")[0], value]));
       this.#status();
     });
@@ -203,6 +223,7 @@ export class Live {
         connection: this.#connection,
         hidden: document.hidden,
         silentMs: performance.now() - this.#heardAt,
+        waiting: this.#waiting,
       }),
     );
   }

@@ -21,7 +21,7 @@
 -- returns: how many were settled now; mode and values with which to go on, or nothing
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP OKMQ_LEASE_LOST
 -- flags: allow-oom
--- include: state, gone, floor, members, group, runs, order, out, answers
+-- include: state, gone, floor, members, group, runs, order, out, answers, latency
 local meta, log, group_key, members = KEYS[1], KEYS[2], KEYS[5], KEYS[13]
 local keys = {gone = KEYS[3], expiry = KEYS[4], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], replayed = KEYS[9],
   turns = KEYS[10], ready = KEYS[11], runs = KEYS[12], shelved = KEYS[14]}
@@ -56,6 +56,7 @@ settled = taken + settled + #offsets
 if settled > 0 then
   group.answered_ms = state_now(state)
   group.acked, group.acked_ms = group.acked + settled, tonumber(steady)
+  latency_count(log, group_key, state, group.settled or {}, offsets)
 end
 group_save(group_key, group)
 if came > 0 or (was_full and not group_is_full(group, keys.pending)) then redis.call('PUBLISH', wake, 'room') end

@@ -36,5 +36,6 @@ end
 removal_end(stream, state, over, true)
 removal_end(stream, state, removal, true)
 if #taken > 0 then redis.call('ZREM', stream.expiry, unpack(taken)) end
+state_by_hand(state, removal.messages, removal.bytes)
 state_save(meta, state)
 return {removal.messages, removal.bytes}

@@ -60,5 +60,6 @@ if removal.messages > 0 then
   redis.call('HINCRBY', removals, number .. ':bytes', removal.bytes)
 end
 removal_end(stream, state, removal)
+state_by_hand(state, removal.messages, removal.bytes)
 state_save(meta, state)
 return {removal.messages, removal.bytes, number, ended, 1}

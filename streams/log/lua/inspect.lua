@@ -5,8 +5,8 @@
 -- KEYS[4] by_key
 -- KEYS[5] expiry
 -- returns: last, last_ms, first, first_ms, messages, bytes, committed, lag, keys, duplicates, archived, cum, floor,
---   widest, now, 1 when what limits took is still to be noted (trim: limits), 2 when more is over by its own time than was
---   looked at (expire)
+--   widest, now, by_hand and its bytes (what people took away), 1 when what limits took is still to be noted (trim: limits),
+--   2 when more is over by its own time than was looked at (expire)
 -- errors: OKMQ_NO_STREAM
 -- flags: no-writes
 -- include: state, gone, floor
@@ -16,11 +16,11 @@ local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local now = state_now(state)
 -- Messages whose own time is over and that nobody has taken away yet; so many are looked at. They count for no limit.
-local INSPECT_MOST = 1000
+local INSPECT_MOST = 200
 local due, over = redis.call('ZRANGEBYSCORE', expiry, '-inf', now, 'LIMIT', 0, INSPECT_MOST), {}
 for _, offset in ipairs(due) do
   offset = tonumber(offset)
-  local held = offset >= state.floor and gone_between(gone, offset, offset) == 0
+  local held = offset >= state.floor and not gone_has(gone, offset)
     and redis.call('XRANGE', log, offset, offset)[1]
   if held then
     over[offset] = #held[2][4]
@@ -43,4 +43,4 @@ local lag = state.last - after - gone_between(gone, after + 1, state.last)
 for offset in pairs(over) do if offset > after then lag = lag - 1 end end
 return {state.last, state.last_ms, state.floor, first_ms, state.messages, state.bytes, state.committed, lag,
   redis.call('HLEN', by_key), state.duplicates, state.archived, state.cum, state.floor, state.widest, now,
-  #due == INSPECT_MOST and 2 or raised and 1 or 0}
+  state.by_hand, state.by_hand_bytes, #due == INSPECT_MOST and 2 or raised and 1 or 0}

@@ -32,6 +32,7 @@ local target = mode == 'below' and value or floor_keeping(gone, state, value)
 local messages, bytes = raise_floor(log, gone, state, target)
 local number, ended = 0, 0
 if messages > 0 then
+  state_by_hand(state, messages, bytes)
   state.kept = kept > 0 and math.min(kept, first) or first
   number, ended = aside_begin(removals, state, keep_ms, facts, positions)
   for _, group in ipairs(standing) do aside_keep_parked(group, first, state.floor - 1, scratch) end

@@ -34,6 +34,7 @@ else target = floor_by_limits(log, gone, state, now) end
 
 local messages, bytes = raise_floor(log, gone, state, target)
 if by_hand then
+  state_by_hand(state, messages, bytes)
   floor_purged(state, first, state.floor)
   -- What is set aside below goes for good, too; not where fewer were there than are to be kept.
   local reaches = mode == 'below' or held >= tonumber(value)

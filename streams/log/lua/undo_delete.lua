@@ -1,4 +1,4 @@
--- Brings back a slice of single messages that were set aside.
+-- Brings back a slice of single messages that were set aside; undo_look says before whether all can come back.
 -- KEYS[1] log
 -- KEYS[2] meta
 -- KEYS[3] gone
@@ -7,15 +7,15 @@
 -- KEYS[6...] of_groups: of each group its hash, pending, due, leases, turns, parked, ready, parked_aside, members and shelved
 -- ARGV[1] wake: channel
 -- ARGV[2] number: of the removal
--- ARGV[3] partial: 1 takes what the limits leave of it
+-- ARGV[3] stay: so many of the oldest stay away, for which there is no room
 -- ARGV[4] slice: most messages in one call
 -- ARGV[5...] names: of the groups, in the order of their keys
 -- returns: messages and bytes that came back, 1 when done
--- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_NO_REMOVAL OKMQ_UNDO_LATER OKMQ_UNDO_PART
+-- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_NO_REMOVAL OKMQ_UNDO_LATER
 -- include: state, gone, floor, members, group, order, removal, aside, aside_groups
 local meta, aside, removals = KEYS[2], KEYS[4], KEYS[5]
 local stream = {log = KEYS[1], gone = KEYS[3]}
-local wake, number, partial, slice, names = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4]), {}
+local wake, number, stay, slice, names = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), {}
 for n = 5, #ARGV do names[n - 4] = ARGV[n] end
 
 local state = state_load(meta)
@@ -26,26 +26,17 @@ raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.g
 local record, later = aside_open(held, state, number)
 if not record and later > 0 then return redis.error_reply('OKMQ_UNDO_LATER ' .. later) end
 if not record then return redis.error_reply('OKMQ_NO_REMOVAL') end
+-- What was published since it was looked at may have taken room: it is not taken away for this.
 local waiting = redis.call('ZCOUNT', aside, number, number)
-if not partial then
-  local taken = state.max_messages and math.max(0, state.messages + waiting - state.max_messages) or 0
-  if state.max_bytes and state.bytes + record.bytes > state.max_bytes then taken = math.max(taken, 1) end
-  local first = redis.call('XRANGE', stream.log, record.first, record.first)[1]
-  local is_old = not first or (state.ttl and entry_ms(first) <= now - state.ttl * 1000)
-  if not aside_stays(state, record.first) or is_old then taken = math.max(taken, 1) end
-  if taken > 0 or waiting < record.messages then
-    return redis.error_reply(string.format('OKMQ_UNDO_PART %.0f %.0f', math.max(0, waiting - taken), record.messages))
-  end
-end
+local room = state.max_messages and math.max(0, state.max_messages - state.messages) or waiting
+stay = math.min(waiting, math.max(stay, waiting - room))
 
 local readers, entries, sums = aside_readers(record, names, KEYS, 6), {}, {}
-local offsets = redis.call('ZRANGEBYSCORE', aside, number, number, 'LIMIT', 0, slice)
+local offsets = redis.call('ZRANGEBYSCORE', aside, number, number, 'LIMIT', stay, slice)
 local messages, bytes = state.messages, state.bytes
 for _, member in ipairs(offsets) do
-  local offset = tonumber(member)
-  local entry = aside_stays(state, offset) and redis.call('XRANGE', stream.log, offset, offset)[1]
-  local fields = entry and entry[2]
-  if entry and not (fields[#fields - 1] == 'x' and tonumber(fields[#fields]) <= now) then
+  local entry = aside_entry(stream, state, now, tonumber(member))
+  if entry then
     aside_bring_back(stream, state, sums, entry)
     entries[#entries + 1] = entry
   end
@@ -64,14 +55,17 @@ aside_return(others, entries)
 gone_settle(stream.gone, sums)
 if #offsets > 0 then redis.call('ZREM', aside, unpack(offsets)) end
 aside_look_again(state, record.first)
-local done = #offsets < slice or waiting == slice
-if done then
+local done = stay + #offsets == waiting
+if done and stay == 0 then
   aside_forget(removals, number)
   held[number] = nil
   state.kept = aside_lowest(held, state)
+elseif done then
+  redis.call('HSET', removals, number .. ':until', 0) -- what stays away goes for good
 end
 raise_floor(stream.log, stream.gone, state, gone_next(stream.gone, state.floor))
 raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state, now))
+state_by_hand(state, messages - state.messages, bytes - state.bytes)
 state_save(meta, state)
 redis.call('PUBLISH', wake, 'due')
 return {state.messages - messages, state.bytes - bytes, done and 1 or 0}

@@ -63,6 +63,7 @@ aside_forget(removals, number)
 held[number] = nil
 state.kept = aside_lowest(held, state)
 aside_look_again(state, record.first)
+state_by_hand(state, -left, -size)
 state_save(meta, state)
 redis.call('PUBLISH', wake, 'due')
 return {left, size}

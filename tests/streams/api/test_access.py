@@ -1,15 +1,18 @@
 """Who gets in, and how far: tokens in the header, scopes, patterns, foreign workspaces."""
 
+import sqlite3
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.db import connection
 from django.utils import timezone
 
 from streams import bearer
 from streams.models import Membership, Role, Token
 from tests.streams.api.conftest import Api, caller, code
+from tests.waiting import Stopwatch
 
 CALLS = [
     ("GET", "streams/", None, "read"),
@@ -164,3 +167,21 @@ def test_use_is_noted_once_a_minute(owner: Api) -> None:
     assert first is not None
     owner.get("account")
     assert Token.objects.get(workspace=owner.workspace).last_used_at == first
+
+
+def test_what_only_reads_does_not_wait_for_who_writes(owner: Api) -> None:
+    """A read notes when its token was used; while somebody else writes for long, it does so another time."""
+    writer = sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    try:
+        watch = Stopwatch()
+        assert owner.get("analytics/runs/").status_code == 200
+        assert watch.elapsed_s < 5, "who writes waits for twenty"
+        assert Token.objects.get(workspace=owner.workspace).last_used_at is None
+    finally:
+        writer.execute("ROLLBACK")
+        writer.close()
+    owner.get("analytics/runs/")
+    assert Token.objects.get(workspace=owner.workspace).last_used_at is not None
+    with connection.cursor() as cursor:
+        assert cursor.execute("PRAGMA busy_timeout").fetchone() == (20_000,), "who writes waits as before"

@@ -321,6 +321,36 @@ def test_a_change_of_what_is_watched_ends_what_fires_and_a_mute_does_not(owner: 
     assert len(firing()) == 1
     owner.patch("alerts/rules/lags", {"limit": 100})
     assert firing() == []
+    [ended] = owner.get("events?kind=alert.ended").json()
+    assert ended["summary"].startswith(
+        "Alert lags is over after 0 s, since its rule was changed: Group billing"
+    )
+    assert (ended["stream"], ended["group"]) == ("orders", "billing")
+
+
+def test_who_was_told_that_it_fires_is_told_that_a_change_of_the_rule_ended_it(
+    owner: Api, orders: Stream
+) -> None:
+    owner.post("alerts/rules/", RULE | {"for_seconds": 0, "email": "ops@example.org"})
+    publish(orders, 1, 2, 3)
+    Alerting().look(now_s=0)
+    alerts.notifications_deliver()
+    owner.patch("alerts/rules/lags", {"enabled": False})
+    alerts.notifications_deliver()
+    assert [message.subject.split("] ")[1] for message in mail.outbox] == ["lags fires", "lags is over"]
+    Alerting().look(now_s=10)
+    alerts.notifications_deliver()
+    assert len(mail.outbox) == 2
+    assert len(owner.get("events?kind=alert.ended").json()) == 1
+
+
+def test_deleting_a_rule_leaves_an_event_that_what_fired_is_over(owner: Api, orders: Stream) -> None:
+    owner.post("alerts/rules/", RULE | {"for_seconds": 0})
+    publish(orders, 1, 2, 3)
+    Alerting().look(now_s=0)
+    owner.delete("alerts/rules/lags")
+    [ended] = owner.get("events?kind=alert.ended").json()
+    assert "since its rule was deleted" in ended["summary"]
 
 
 def test_a_rule_is_tried_on_the_samples_that_are_kept(owner: Api, orders: Stream) -> None:

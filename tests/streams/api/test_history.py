@@ -152,6 +152,7 @@ def test_how_groups_stood_what_came_twice_and_what_went(owner: Api, stream: Stre
             samples=2,
             last_ms=hour,
             counters=counters,
+            ack_ms=None,
             highest={name: max(values) for name, values in seen.items()},
             seen=seen,
         )
@@ -171,7 +172,9 @@ def test_how_groups_stood_what_came_twice_and_what_went(owner: Api, stream: Stre
     found = owner.get(f"streams/orders/history?step=hour&from={second}").json()
     lags = {"p50": 2.0, "p90": 8.0, "p99": 8.0, "max": 8.0}
     counted = {"deliveries": 3, "acked": 0, "redelivered": 0, "dead_lettered": 0, "lost": 0}
-    known = {"lag": lags, "lag_seconds": {"p50": 0.5, "p90": 1.5, "p99": 1.5, "max": 1.5}, **counted}
+    none = dict.fromkeys(("p50", "p90", "p99", "max"))
+    in_time = {"p50": 0.5, "p90": 1.5, "p99": 1.5, "max": 1.5}
+    known = {"lag": lags, "lag_seconds": in_time, "ack_seconds": none, **counted}
     point = {"start": "2026-11-21T07:00:00.000Z", "samples": 2, **known}
     assert found["groups"] == [{"name": "g", **known, "points": [point]}]
     assert found["duplicates"] == [{"start": "2026-11-21T07:00:00.000Z", "messages": 4}]
@@ -276,7 +279,11 @@ def test_live_samples_by_steps_rest_included(owner: Api, stream: Stream, metrics
     figures = {"name": "orders", "offset": 9, "messages": 8, "bytes": 80, "lag": 7, "committed": 1, "out": 0}
     sample(metrics, now_ms - 20_000, **{stream.stream_id: {**figures, "in": 10, "bytes_in": 100}})
     sample(metrics, now_ms - 19_000, other={**figures, "in": 1, "bytes_in": 1})
-    sample(metrics, now_ms - 18_000, **{stream.stream_id: {**figures, "offset": 10, "in": 5, "bytes_in": 50}})
+    sample(
+        metrics,
+        now_ms - 18_000,
+        **{stream.stream_id: {**figures, "offset": 10, "in": 5, "bytes_in": 50, "out": 20}},
+    )
     answer = owner.get("streams/orders/metrics?range=1h").json()
     assert answer["step"] == 5
     first, second, *_ = answer["points"]
@@ -287,6 +294,7 @@ def test_live_samples_by_steps_rest_included(owner: Api, stream: Stream, metrics
         "bytes": 80,
         "lag": 7,
         "in": 3.0,
+        "out": 4.0,
         "bytes_in": 30.0,
     }.items() <= first.items()
     assert (second["offset"], second["in"]) == (10, 0.0)

@@ -1,15 +1,21 @@
 """Plans: what they bound, and what lowering one does, said first."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from streams import store
 from streams.access import SYSTEM
+from streams.errors import Refusal
 from streams.log import config
 from streams.log.append import append
-from streams.models import CAPS, Cap, Event, Stream, Workspace
+from streams.models import CAPS, Cap, Event, Policy, Stream, Workspace
 from streams.selectors import events_prove
+from streams.services.policies import policy_create
 from streams.services.streams import stream_create
 from tests.streams.api.conftest import Api, code, fields
 from tests.streams.log.messages import message
@@ -111,6 +117,47 @@ def test_a_stream_is_bound_by_the_plan_of_its_moment(ruler: Api, owner: Api) -> 
     plan(ruler, owner, "free")
     made, _ = stream_create(stale, name="late", settings={}, actor=SYSTEM)
     assert made.ttl == DAY_S
+
+
+def test_a_policy_is_bound_by_the_plan_of_its_moment(ruler: Api, owner: Api) -> None:
+    stale = Workspace.objects.get(pk=owner.workspace.pk)
+    plan(ruler, owner, "free")
+    with pytest.raises(Refusal) as refused:
+        policy_create(stale, name="late", settings={"ttl": 300 * DAY_S}, actor=SYSTEM)
+    assert refused.value.code == "quota_exceeded"
+    assert not Policy.objects.filter(workspace=stale).exists()
+
+
+def test_no_policy_and_no_stream_stays_above_a_plan_that_is_lowered_meanwhile(ruler: Api, owner: Api) -> None:
+    owner.post("policies/", {"name": "held"})
+    owner.post("streams/", {"name": "held"})
+    begin = Barrier(4)
+
+    def at_once(act: Callable[[Api], Any]) -> None:
+        begin.wait()
+        try:
+            act(Api(owner.secret, owner.workspace))
+        finally:
+            connection.close()
+
+    def lower(_: Api) -> None:
+        assert plan(Api(ruler.secret, ruler.workspace), owner, "free").status_code == 200
+
+    long = {"ttl": 300 * DAY_S}
+    for round_ in range(6):
+        plan(ruler, owner, "unlimited")
+        acts: list[Callable[[Api], Any]] = [
+            lower,
+            lambda api, name=f"p{round_}": api.post("policies/", {"name": name, **long}),  # type: ignore[misc]
+            lambda api: api.patch("policies/held", long),
+            lambda api: api.patch("streams/held", long),
+        ]
+        with ThreadPoolExecutor(len(acts)) as pool:
+            list(pool.map(at_once, acts))
+        most = CAPS["free"].bounds["ttl"].most
+        assert most is not None
+        for model in (Policy, Stream):
+            assert not model.objects.filter(workspace=owner.workspace, ttl__gt=most).exists()
 
 
 @pytest.mark.parametrize("body", [{}, {"plan": "gold"}, {"plan": None}, {"plan": "free", "x": 1}])

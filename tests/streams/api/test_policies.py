@@ -100,6 +100,15 @@ def test_what_the_policy_decides_a_stream_cannot(owner: Api, limit: dict[str, An
     assert limits(owner, "a") == {**WEEK, "policy": None, **limit}
 
 
+def test_a_stream_that_is_made_sealed_may_have_other_limits_than_its_policy(owner: Api) -> None:
+    week(owner)
+    wanted = {"name": "a", "policy": "week", "sealed": True, "ttl": 5}
+    assert owner.post("streams/", wanted).status_code == 201
+    assert limits(owner, "a") == {**WEEK, "ttl": 5}
+    assert owner.post("streams/", wanted).status_code == 200
+    assert fields(owner.post("streams/", {**wanted, "sealed": False})) == ["ttl"]
+
+
 def test_a_policy_says_that_messages_go_by_interest(owner: Api) -> None:
     week(owner)
     owner.post("streams/", [{"name": "a", "policy": "week"}, {"name": "b"}])

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from streams import store
-from streams.log import census, groups, trim
+from streams.log import census, groups, keys, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Stream, Workspace
 from streams.selectors import METRICS_STREAM
 from streams.services.streams import internal_stream
 from tests.streams.api.conftest import Api, caller, code, fields
+from tests.waiting import until
 
 PATH = "streams/orders/retention/preview"
 
@@ -194,3 +195,24 @@ def test_nothing_is_foreseen_of_an_empty_stream(owner: Api) -> None:
 def test_a_forecast_refuses_what_saving_refuses(owner: Api, stranger: Api, stream: Stream) -> None:
     assert fields(owner.post(FORECAST, {"max_bytes": 0})) == ["max_bytes"]
     assert code(stranger.post(FORECAST)) == "stream_not_found"
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_counts_leave_out_all_that_is_over_however_many_are(owner: Api, stream: Stream, listed: bool) -> None:
+    def counted() -> tuple[int, int]:
+        told = owner.get("streams/?name=orders").json()[0] if listed else owner.get("streams/orders").json()
+        return told["messages"], told["bytes"]
+
+    over, left_ms = 6000, 4000
+    began = time.monotonic()
+    for first in range(0, over, 1000):
+        left_s = max(1, round(left_ms / 1000 - (time.monotonic() - began)))
+        batch = [NewMessage(id=f"t{n}", body=b"123", ttl_s=left_s) for n in range(first, first + 1000)]
+        store.log().run(append(stream.stream_id, batch))
+    end = f"({int(time.time() * 1000) + 4000}"
+    until(lambda: store.log().client.zcount(keys.expiry(stream.stream_id), _now_ms(), end) == 0, within_s=10)
+    assert counted() == (10, 20)
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

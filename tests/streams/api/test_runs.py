@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from streams.models import Run
-from streams.services.history import run_finish, run_take
+from streams.services.history import run_finish, run_take, run_works
 from tests.streams.api.conftest import Api, code, fields
 
 
@@ -39,10 +39,15 @@ def test_a_run_is_seen_through(ruler: Api) -> None:
     assert (
         ruler.client.get(asked["url"], headers={"authorization": ruler.secret}).json()["state"] == "running"
     )
+    run_works(run.pk, stages=3, stages_done=1, tasks=12, tasks_done=5)
+    under_way = ruler.get(f"analytics/runs/{asked['id']}").json()
+    assert [under_way[name] for name in ("stages", "stages_done", "tasks", "tasks_done")] == [3, 1, 12, 5]
     run_finish(run, counts={"messages": 3})
+    run_works(run.pk, stages=9, stages_done=9, tasks=9, tasks_done=9)
     seen = ruler.get(f"analytics/runs/{asked['id']}/").json()
     assert (seen["state"], seen["progress"], seen["counts"]) == ("succeeded", 1.0, {"messages": 3})
     assert seen["finished_at"].endswith("Z")
+    assert (seen["stages"], seen["tasks_done"]) == (3, 5), "what is over is told no more"
 
 
 def test_a_list_is_newest_first_page_by_page(owner: Api) -> None:

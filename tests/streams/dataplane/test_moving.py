@@ -3,6 +3,9 @@ from collections.abc import Callable
 import httpx
 import pytest
 
+from streams.dataplane.moving import NOTED
+from streams.log import notes, stats
+from streams.log.client import Log
 from tests.streams.dataplane.conftest import Server, Stream, refusal
 from tests.streams.dataplane.test_reading import fill, offsets
 
@@ -134,6 +137,26 @@ def test_a_purge_for_a_while_says_its_number_and_one_for_good_does_not(
         "removal": 2,
     }
     assert client.delete(stream.messages).json() == {"deleted": 2}
+
+
+@pytest.mark.parametrize("undo", ["true", "false"])
+def test_a_long_purge_by_key_is_noted_as_it_goes(
+    client: httpx.Client, log: Log, stream: Stream, undo: str
+) -> None:
+    fill(client, stream, 1000)
+    fill(client, stream, 1000, first=1001)
+    fill(client, stream, 300, first=2001)
+    told = client.delete(stream.messages, params={"key": "k.1", "undo": undo}).json()
+    assert told == {"deleted": 1150} | ({"removal": 1} if undo == "true" else {})
+    noted = [note for _, note in log.run(notes.take()) if note.stream_id == stream.stream_id]
+    assert [note.messages for note in noted] == [NOTED, 150]
+    assert len({note.deed for note in noted}) == 1
+    assert {note.after.get("removal") for note in noted} == {told.get("removal")}
+    standing = log.run(stats.inspect(stream.stream_id))
+    assert (standing.by_hand_messages, standing.by_hand_bytes) == (
+        1150,
+        sum(note.bytes for note in noted),
+    )
 
 
 def test_a_removal_says_which_one_it_has_made_final_before_its_time(

@@ -107,6 +107,23 @@ def test_what_the_services_make_is_exported_whole(workspace: Workspace, unique: 
     assert state_of(other) == state_of(workspace)
 
 
+def test_a_sealed_stream_is_exported_with_the_limits_that_its_policy_had(
+    workspace: Workspace, unique: str
+) -> None:
+    limits = "{max_messages: 1000, max_bytes: 5, discard: new}"
+    sealed = "s: {policy: p, sealed: true}"
+    applied(workspace, f"okmq: 1\npolicies:\n  p: {limits}\nstreams:\n  {sealed}\n  t: {{policy: p}}")
+    applied(workspace, "okmq: 1\npolicies:\n  p: {ttl: 60, max_messages: 5}")
+    text = exported(workspace)
+    assert applied(workspace, text).changes == []
+    other = Workspace.objects.create(name=f"{unique}-other")
+    applied(other, text)
+    assert state_of(other) == state_of(workspace)
+    stream = Stream.objects.get(workspace=other, name="s")
+    assert (stream.max_messages, stream.max_bytes, stream.ttl) == (1000, 5, None)
+    assert applied(other, text).changes == []
+
+
 def test_the_defaults_of_a_plan_are_not_written(unique: str) -> None:
     workspace = Workspace.objects.create(name=unique, plan="free")
     applied(workspace, "okmq: 1\nstreams: {orders: }")

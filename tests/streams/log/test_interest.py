@@ -1,12 +1,13 @@
 """Kept by interest: a message goes once every group is done with it, and not before."""
 
 import random
+from typing import Any
 
 import pytest
 
 from streams.log import config, groups, standing, stats, trim
 from streams.log.append import append
-from streams.log.client import Log
+from streams.log.client import Log, Script
 from streams.log.entries import position
 from streams.log.groups import Settings
 from streams.log.preview import preview
@@ -142,6 +143,31 @@ def test_no_sequence_of_answers_tells_it_from_a_model(log: Log, make_stream: Mak
                     flying[name] -= done
                     want[name] -= done
             assert left(log, stream) == sorted(set().union(*want.values()) & keys_.keys())
+
+
+class Counting(Log):
+    """Counts the calls that look for what no group wants any more."""
+
+    calls = 0
+
+    def _send(self, command: Any) -> Any:
+        self.calls += isinstance(command, Script) and command.name == "release"
+        return super()._send(command)
+
+
+def test_what_stays_is_looked_at_once_a_turn_however_much_is_new(
+    redis_url: str, log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream(retention="interest", archive=False)
+    group(log, stream, "g", filter_keys=("a",))
+    pages, counting = 100, Counting(redis_url)
+    for first in range(0, pages * trim.PAGE, 1000):
+        log.run(append(stream, [message(n, key="ab"[n % 2]) for n in range(first, first + 1000)]))
+    removed, _ = counting.run(trim.release(stream))
+    assert (removed.messages, counting.calls) == (pages * trim.PAGE // 2, pages + 1)
+    again, _ = counting.run(trim.release(stream))
+    counting.close()
+    assert (again.messages, counting.calls) == (0, pages + 1 + pages // 2 + 1)
 
 
 def test_a_preview_of_interest_says_what_then_goes(log: Log, stream: str, publish_settings: Publish) -> None:

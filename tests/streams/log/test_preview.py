@@ -260,6 +260,20 @@ def test_a_group_that_the_log_does_not_know_is_left_out(log: Log, stream: str) -
 
 
 @pytest.mark.parametrize(
+    ("patterns", "begins", "went", "unread"),
+    [((), 0, 0, 6), ((), 7, 7, 0), (("a",), 0, 5, 3), (("a",), 7, 9, 0)],
+)
+def test_a_group_that_the_log_is_yet_to_hear_of_counts_from_where_it_begins(
+    log: Log, stream: str, patterns: tuple[str, ...], begins: int, went: int, unread: int
+) -> None:
+    log.run(append(stream, [message(n, key="ab"[n % 2]) for n in range(10)]))
+    groups_, held = {"new": patterns}, {"new": begins}
+    told = log.run(preview(stream, {"retention": "interest"}, groups_, begins=held))
+    assert (told.messages, told.unread, told.is_complete) == (went, {"new": 0}, True)
+    assert log.run(preview(stream, {"max_messages": 4}, groups_, begins=held)).unread == {"new": unread}
+
+
+@pytest.mark.parametrize(
     "limits",
     [
         {"max_messages": 50},

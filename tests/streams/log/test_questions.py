@@ -100,6 +100,14 @@ def test_who_asks_is_answered_by_who_counts(log: Log, stream: str, counts: None,
     assert "numpy" not in loaded_by(redis_url, stream), "who asks counts nothing itself"
 
 
+@pytest.mark.usefixtures("counts")
+def test_who_counts_is_told_of_groups_that_the_log_does_not_know(log: Log, stream: str) -> None:
+    keyed(log, stream)
+    of, begins = {"new": ("k.1",), "late": ()}, {"new": 0, "late": MESSAGES - 5}
+    told = questions.ask(log, stream, {"retention": "interest"}, of, begins=begins, within_s=30)
+    assert (told.messages, told.is_complete) == (MESSAGES - 5 - MESSAGES // 10, True)
+
+
 def loaded_by(url: str, stream: str) -> str:
     """The modules of a process that asks."""
     code = (

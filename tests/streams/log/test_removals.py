@@ -147,11 +147,10 @@ def test_deletions_that_were_not_undone_are_counted_like_others(log: Log, stream
 def test_a_key_that_was_purged_comes_back(log: Log, stream: str) -> None:
     log.run(append(stream, [message(n, key=f"k.{n % 2}") for n in range(1, 1001)]))
     before = state(log, stream)
-    _, number = log.run(
-        removals.purge_matching(
-            stream, lambda entry: entries.key(entry) == b"k.1", keep_ms=HOUR_MS, facts={}, keep=10
-        )
-    )
+    found = log.run(trim.matching(stream, lambda entry: entries.key(entry) == b"k.1", keep=10))
+    number = None
+    for part in found.parts(200):
+        _, number = log.run(removals.purge_found(stream, part, keep_ms=HOUR_MS, facts={}, number=number))
     assert number
     assert state(log, stream).messages == 510
     log.run(removals.undo(stream, number))
@@ -196,6 +195,72 @@ def test_of_single_messages_those_that_nothing_has_reached_come_back_later_too(l
     assert offsets(log, stream) == [4, 5, 6, 7, 8, 9, 10]
 
 
+@pytest.mark.parametrize("full", [{"discard": "new"}, {"discard": "old"}])
+def test_what_comes_back_takes_the_place_of_nothing(
+    log: Log, make_stream: MakeStream, full: dict[str, str]
+) -> None:
+    stream = make_stream(max_messages=5, **full)
+    fill(log, stream, 5)
+    number = delete(log, stream, 5)
+    fill(log, stream, 1, first=6)
+    for partial in (False, True):
+        with pytest.raises(errors.RemovalTaken) as refusal:
+            log.run(removals.undo(stream, number, partial=partial))
+        assert (refusal.value.left, refusal.value.messages) == (0, 1)
+    assert offsets(log, stream) == [1, 2, 3, 4, 6]
+
+
+@pytest.mark.parametrize("limit", [{"max_messages": 120}, {"max_bytes": 249}])
+def test_of_single_messages_the_newest_for_which_there_is_room_come_back(
+    log: Log, make_stream: MakeStream, limit: dict[str, int]
+) -> None:
+    stream = make_stream(**limit)
+    for first in range(1, 301, 10):
+        log.run(append(stream, [message(n, body=b"12") for n in range(first, first + 10)]))
+    number = delete(log, stream, *range(190, 301))
+    log.run(append(stream, [message(n, body=b"12") for n in range(301, 319)]))
+    left = log.run(stats.inspect(stream))
+    room = 120 - left.messages if "max_messages" in limit else (249 - left.bytes) // 2
+    with pytest.raises(errors.RemovalTaken) as refusal:
+        log.run(removals.undo(stream, number))
+    assert (refusal.value.left, refusal.value.messages) == (room, 111)
+    assert 80 < room < 111, "more than go in one call"
+    before = offsets(log, stream)
+    assert log.run(removals.undo(stream, number, partial=True)) == trim.Removed(room, 2 * room)
+    assert offsets(log, stream) == sorted([*range(301 - room, 301), *before])
+    assert log.run(removals.removals(stream)) == []
+    log.run(removals.end(stream))
+    log.run(trim.drop(stream))
+    after = state(log, stream)
+    assert (stored(log, stream), after.messages, after.by_hand_messages) == (
+        len(before) + room,
+        len(before) + room,
+        111 - room,
+    )
+
+
+def test_what_people_took_and_brought_back_is_counted_apart_from_what_limits_took(
+    log: Log, make_stream: MakeStream
+) -> None:
+    def by_hand() -> tuple[int, int]:
+        now = state(log, stream)
+        return now.by_hand_messages, now.by_hand_bytes
+
+    stream = make_stream(max_messages=50)
+    for n in range(1, 61):
+        log.run(append(stream, [message(n, body=b"123")]))
+    assert by_hand() == (0, 0)
+    log.run(trim.purge(stream, below=16))
+    single = delete(log, stream, 20, 30)
+    log.run(trim.delete(stream, [31]))
+    whole = purge(log, stream, keep=10)
+    assert by_hand() == (50 - 10, 3 * 40)
+    log.run(removals.undo(stream, whole))
+    log.run(removals.undo(stream, single))
+    assert by_hand() == (5 + 1, 3 * 6)
+    assert state(log, stream).messages == 50 - 6
+
+
 def test_a_purge_that_takes_nothing_ends_no_removal(log: Log, stream: str) -> None:
     fill(log, stream, 5)
     number = purge(log, stream, below=4)
@@ -224,6 +289,17 @@ def test_messages_whose_own_time_is_over_meanwhile_stay_away(log: Log, stream: s
     assert (refusal.value.left, refusal.value.messages) == (2, 3)
     log.run(removals.undo(stream, number, partial=True))
     assert (offsets(log, stream), state(log, stream).messages) == ([1, 3, 4], 3)
+
+
+def test_single_messages_whose_own_time_is_over_meanwhile_stay_away_too(log: Log, stream: str) -> None:
+    log.run(append(stream, [message(1), message(2, ttl_s=1), message(3)]))
+    number = delete(log, stream, 1, 2, 3)
+    until(lambda: log.run(trim.expire(stream)) >= 0 and _expired(log, stream), within_s=5)
+    with pytest.raises(errors.RemovalTaken) as refusal:
+        log.run(removals.undo(stream, number))
+    assert (refusal.value.left, refusal.value.messages) == (2, 3)
+    assert log.run(removals.undo(stream, number, partial=True)).messages == 2
+    assert (offsets(log, stream), state(log, stream).messages) == ([1, 3], 2)
 
 
 def _expired(log: Log, stream: str) -> bool:

@@ -91,7 +91,8 @@ def test_a_key_pattern_purges_what_matches(log: Log, stream: str) -> None:
     def odd(entry: object) -> bool:
         return b"odd" in entry[1]  # type: ignore[index]
 
-    assert log.run(trim.purge_matching(stream, odd, keep=1)).messages == 3
+    found = log.run(trim.matching(stream, odd, keep=1))
+    assert log.run(trim.purge_found(stream, found)).messages == 3
     assert offsets(log, stream) == [2, 4, 6, 7]
 
 
@@ -123,10 +124,11 @@ def test_a_purge_by_key_looks_at_and_deletes_no_more_at_once_than_others_can_wai
     def is_a(entry: Entry) -> bool:
         return entries.key(entry) == b"a"
 
+    found = watched.run(trim.matching(stream, is_a, keep=2))
     if aside:
-        removed, _ = watched.run(removals.purge_matching(stream, is_a, keep_ms=60_000, facts={}, keep=2))
+        removed, _ = watched.run(removals.purge_found(stream, found, keep_ms=60_000, facts={}))
     else:
-        removed = watched.run(trim.purge_matching(stream, is_a, keep=2))
+        removed = watched.run(trim.purge_found(stream, found))
     watched.close()
     assert (removed.messages, offsets(log, stream)) == (18, [*range(3, 28, 3), 28, 29, 30])
     assert max(watched.answered_bytes) <= trim.LOOK_BYTES
@@ -143,7 +145,7 @@ def test_a_purge_by_key_comes_through_many_that_are_not_wanted(log: Log, stream:
 
     assert log.run(trim.matching(stream, seldom, below=1402)).offsets == [1, 2, 701, 702, 1401]
     assert log.run(trim.matching(stream, seldom, keep=1)).offsets == [1, 2, 701, 702, 1401]
-    assert log.run(trim.purge_matching(stream, seldom)).messages == 6
+    assert log.run(trim.purge_found(stream, log.run(trim.matching(stream, seldom)))).messages == 6
 
 
 @pytest.mark.parametrize("switch", ["deny_purge", "sealed"])

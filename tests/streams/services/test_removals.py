@@ -112,6 +112,33 @@ def test_what_a_person_took_away_is_not_told_as_retentions(stream: Stream) -> No
     assert expired() == [{"messages": 2, "bytes": 10, "first_offset": 6}]
 
 
+def test_nor_is_what_a_person_is_taking_away_and_no_note_tells_of_yet(stream: Stream) -> None:
+    publish(stream, 10)
+    store.log().run(trim.delete(stream.stream_id, [2, 5, 9]))
+    keep(stream, 5)
+    removals_record(state(stream))
+    assert expired() == [{"messages": 2, "bytes": 10, "first_offset": 4}]
+
+
+def test_a_purge_that_is_noted_in_parts_is_one_event(stream: Stream) -> None:
+    parts = [
+        note(
+            stream,
+            messages=count,
+            bytes=5 * count,
+            deed="a",
+            after={"messages": count, "bytes": 5 * count, "asked": {"key": "k"}, **ended},
+        )
+        for count, ended in ((1000, {}), (1000, {"ended": 3}), (17, {}))
+    ]
+    other = note(stream, messages=1, bytes=5, deed="b", after={"messages": 1, "bytes": 5, "asked": {}})
+    assert notes_record([(f"7-{n}", each) for n, each in enumerate([*parts, other])]) == 2
+    assert after("stream.purged") == [
+        {"messages": 2017, "bytes": 10085, "asked": {"key": "k"}, "ended": 3},
+        {"messages": 1, "bytes": 5, "asked": {}},
+    ]
+
+
 def test_nothing_gone_nothing_told(stream: Stream) -> None:
     publish(stream, 3)
     assert removals_record(state(stream)) == {stream.stream_id}
@@ -206,7 +233,6 @@ def test_a_note_becomes_an_event_of_its_caller_once(stream: Stream) -> None:
     event = Event.objects.get(kind="stream.purged")
     assert (event.actor, event.address, event.stream) == ("token ops", "10.0.0.1", "orders")
     assert event.after == {"messages": 3, "asked": {"keep": "0"}}
-    assert RemovalCount.objects.get(stream=stream).by_hand_messages == 3
     assert events_prove().faults == []
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from streams import selectors
 from streams.models import RollupPosition, StandingRollup, Stream, Workspace
+from streams.models.history import Step
 from streams.selectors.standing import percentile
 from streams.services.history import Progressed
 from streams.services.standing import StoodPoint, standing_add
@@ -27,11 +28,12 @@ def stood(hour: int = 0, *, group: str = "g", stream_id: str = "stood", **more: 
         "samples": 2,
         "last_ms": 1,
         "counters": {"redelivered": 4},
+        "ack_ms": None,
         "highest": {"lag": 9, "lag_ms": 2_500},
         "seen": {"lag": {3: 1, 9: 1}, "lag_ms": {2_496: 2}},
     }
-    start = NOON + timedelta(hours=hour)
-    return StoodPoint(stream_id=stream_id, group=group, step="hour", start=start, **{**known, **more})
+    known |= {"step": "hour", "start": NOON + timedelta(hours=hour)}
+    return StoodPoint(stream_id=stream_id, group=group, **{**known, **more})
 
 
 def moved(start: int, end: int) -> Progressed:
@@ -73,6 +75,39 @@ def test_what_grew_is_told_by_step_also_from_before_the_range_and_of_a_group_mad
     assert (past.lag_seconds.p99, past.lag_seconds.max) == (2.496, 2.5)
     assert selectors.duplicates_by_step(stream, step="hour") == {NOON + timedelta(hours=4): 5}
     assert selectors.groups_past(stream, step="hour", until=NOON) == []
+
+
+def acknowledged(moment: datetime, ack_ms: dict[int, int] | None, **more: Any) -> list[StoodPoint]:
+    """A sample at a minute as Spark tells it: of the minute, of its hour and of its day."""
+    return [stood(step=step, start=Step(step).floor(moment), ack_ms=ack_ms, **more) for step in Step.values]
+
+
+def test_what_was_acknowledged_is_by_how_much_it_grew_also_over_runs_and_days(stream: Stream) -> None:
+    late = NOON.replace(hour=23, minute=58)
+    minute = timedelta(minutes=1)
+    # One run: two minutes of a day, of which the hour and the day are told as the last one has them.
+    first = [*acknowledged(late, {5: 2}), *acknowledged(late + minute, {5: 2, 96: 3})]
+    standing_add([each for each in first if each.step == "minute"] + first[-2:], position=moved(0, 1))
+    standing_add(acknowledged(late + 2 * minute, {5: 4, 96: 3}), position=moved(1, 2))
+    standing_add(acknowledged(late + 3 * minute, None), position=moved(2, 3))
+    standing_add(acknowledged(late + 4 * minute, {5: 4, 96: 4}), position=moved(3, 4))
+    standing_add(acknowledged(late + 5 * minute, {5: 1}), position=moved(4, 5))  # made again
+    grown = [{"5": 2}, {"96": 3}, {"5": 2}, {}, {"96": 1}, {"5": 1}]
+    rows = StandingRollup.objects.filter(stream_id="stood").order_by("start")
+    assert list(rows.filter(step="minute").values_list("ack_ms_seen", flat=True)) == grown
+    assert list(rows.filter(step="minute").values_list("ack_ms_ever", flat=True)) == [None] * 6
+    assert list(rows.filter(step="hour").values_list("ack_ms_seen", flat=True)) == [
+        {"5": 2, "96": 3},
+        {"5": 3, "96": 1},
+    ]
+    assert list(rows.filter(step="day").values_list("ack_ms_seen", "ack_ms_ever")) == [
+        ({"5": 2, "96": 3}, {"5": 2, "96": 3}),
+        ({"5": 3, "96": 1}, {"5": 1}),
+    ]
+    (past,) = selectors.groups_past(stream, step="day")
+    assert (past.ack_seconds.p50, past.ack_seconds.p99, past.ack_seconds.max) == (0.005, 0.096, 0.096)
+    (since,) = selectors.groups_past(stream, step="minute", since=late + 5 * minute)
+    assert (since.ack_seconds.p50, since.ack_seconds.max) == (0.005, 0.005)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from streams import health
 from streams.health import KNOWN_FROM
-from streams.log import dead_letters, groups, healths, pending, standing
+from streams.log import dead_letters, groups, healths, pending, standing, trails
 from streams.log.client import AsyncLog, Log
 from streams.log.groups import Settings
 from streams.upkeep import watching
@@ -115,6 +115,73 @@ def test_samples_go_into_the_streams_of_samples(
     assert (told["at"], told["streams"]) == (7, {})
     assert told["groups"][stream]["g"]["lag"] == 1
     assert told["groups"][stream]["g"]["status"] == "unknown"
+    assert told["groups"][stream]["g"]["ack_ms"] == {}
+
+
+def test_a_sample_says_how_long_acknowledgements_took(valkey: str, log: Log, stream: str) -> None:
+    log.run(groups.fetch(stream, "g", limit=1))
+    log.run(groups.ack(stream, "g", "offsets", [1]))
+
+    async def act(store: AsyncLog) -> None:
+        (found,) = await Watch(store, every_s=0).look([stream])
+        assert list(found.ack_ms.values()) == [1]
+        assert found.ack_ms.keys() <= set(range(60_000))
+
+    run(valkey, act)
+
+
+def sampled(at_ms: int, lag: int) -> health.Sample:
+    return health.Sample(
+        at_ms=at_ms,
+        lag=lag,
+        lag_ms=lag * 1000,
+        pending=0,
+        held=0,
+        floor=0,
+        deliveries=0,
+        acked=0,
+        redelivered=0,
+        dead=0,
+        removed=0,
+        polls=0,
+        fetched_ms=0,
+        acked_ms=0,
+    )
+
+
+def test_each_look_is_a_point_of_the_groups_trail_and_each_minute_its_highest(
+    valkey: str, log: Log, stream: str
+) -> None:
+    state = log.run(standing.inspect(stream, "g"))
+    known: health.Health | None = None
+    moments = [(60_000, 3), (100_000, 9), (110_000, 4), (120_000, 2), (130_000, 1)]
+
+    async def act(store: AsyncLog) -> None:
+        nonlocal known
+        for at_ms, lag in moments:
+            known = health.looked(known, sampled(at_ms, lag))
+            await watching.record(store, "none", [Watched(stream, "g", state, known)], at_ms=at_ms)
+
+    run(valkey, act)
+    looks = log.run(trails.lately(stream, "g"))
+    assert [(each.at_ms, each.lag, each.lag_ms) for each in looks] == [
+        (at_ms, lag, lag * 1000) for at_ms, lag in moments
+    ]
+    (minute,) = log.run(trails.lately(stream, "g", by_minute=True))
+    assert (minute.at_ms, minute.lag, minute.lag_ms) == (110_000, 9, 9000)
+
+
+def test_a_trail_ends_with_its_group(valkey: str, log: Log, stream: str, make_stream: MakeStream) -> None:
+    metrics = make_stream()
+
+    async def act(store: AsyncLog) -> None:
+        found = await Watch(store, every_s=0).look([stream])
+        await watching.record(store, metrics, found, at_ms=7)
+
+    run(valkey, act)
+    assert len(log.run(trails.lately(stream, "g"))) == 1
+    log.run(groups.group_remove(stream, "g"))
+    assert log.run(trails.lately(stream, "g")) == []
 
 
 def test_between_two_looks_what_is_spent_becomes_a_dead_letter(valkey: str, log: Log, stream: str) -> None:

@@ -23,6 +23,21 @@ end
 -- Whether what lies from an offset on may still come back. One that something else has ended stays until aside_end comes by.
 local function aside_stays(state, first) return state.kept > 0 and first >= state.kept end
 
+-- A single message that may still come back: it is there, and neither its own time nor the stream's is over.
+local function aside_entry(stream, state, now, offset)
+  local entry = aside_stays(state, offset) and redis.call('XRANGE', stream.log, offset, offset)[1]
+  local fields = entry and entry[2]
+  if not entry or (fields[#fields - 1] == 'x' and tonumber(fields[#fields]) <= now) then return nil end
+  if state.ttl and entry_ms(entry) <= now - state.ttl * 1000 then return nil end
+  return entry
+end
+
+-- Whether the limits of count and bytes have room for so much more: nothing else goes for what comes back.
+local function aside_fits(state, messages, bytes)
+  return not (state.max_messages and state.messages + messages > state.max_messages)
+    and not (state.max_bytes and state.bytes + bytes > state.max_bytes)
+end
+
 -- From where on something may still come back.
 local function aside_lowest(held, state)
   local lowest

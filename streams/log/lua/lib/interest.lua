@@ -16,8 +16,13 @@ local function interest_is_over(readers, entry)
   return true
 end
 
+-- What a turn has come to once it has looked at all that was kept: what is new comes next, whole, or each page of it would
+-- look at all that is kept.
+local INTEREST_NEW = -1
+
 -- Looks again at a page of what was kept, from where the last page ended; true at the end.
 local function interest_of_kept(stream, state, removal, readers, kept, page)
+  if state.turn == INTEREST_NEW then return true end
   local found = redis.call('ZRANGEBYSCORE', kept, string.format('(%.0f', state.turn), '+inf', 'LIMIT', 0, page)
   for _, offset in ipairs(found) do
     local entry = tonumber(offset) >= state.floor and redis.call('XRANGE', stream.log, offset, offset)[1]
@@ -28,18 +33,21 @@ local function interest_of_kept(stream, state, removal, readers, kept, page)
     state.turn = tonumber(offset)
   end
   if #found == page then return false end
-  state.turn = 0
+  state.turn = INTEREST_NEW
   return true
 end
 
--- Looks at a page of what every group without a filter has been given since; true at the end.
+-- Looks at a page of what every group without a filter has been given since; true at the end, and of the turn.
 local function interest_of_new(stream, state, removal, readers, kept, page)
   local stop = state.last
   for _, reader in ipairs(readers) do
     if #reader.group.filter == 0 then stop = math.min(stop, reader.group.delivered) end
   end
   state.passed = math.max(state.passed, state.floor - 1)
-  if state.passed >= stop then return true end
+  if state.passed >= stop then
+    state.turn = 0
+    return true
+  end
   local found = redis.call('XRANGE', stream.log, state.passed + 1, stop, 'COUNT', page)
   for _, entry in ipairs(found) do
     local offset = entry_offset(entry)
@@ -50,6 +58,6 @@ local function interest_of_new(stream, state, removal, readers, kept, page)
     state.passed = offset
   end
   if #found == page then return false end
-  state.passed = stop
+  state.passed, state.turn = stop, 0
   return true
 end

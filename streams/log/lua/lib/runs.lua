@@ -146,9 +146,10 @@ end
 
 -- Settles what is in runs from one offset up to another, at most so many runs: what is all there at once; what is not is
 -- opened. Runs of others than the holder, where one is given, are passed by. Returns how many messages, and where to go on if
--- there may be more.
+-- there may be more; group.settled collects the stretches.
 local function runs_settle(keys, state, group, from, upto, most, holder)
-  local count, opened = 0, 0
+  local count, opened, settled = 0, 0, group.settled or {}
+  group.settled = settled
   for _ = 1, most do
     local run = group.runs > 0 and runs_from(keys, from)
     if not run or run.first > upto then return count, nil end
@@ -158,7 +159,7 @@ local function runs_settle(keys, state, group, from, upto, most, holder)
     elseif runs_are_there(keys, state, first, last) then
       runs_cut(keys, group, run, first, last)
       members_tell(group, run.consumer, first - last - 1)
-      count = count + last - first + 1
+      count, settled[#settled + 1] = count + last - first + 1, {first, last}
     else
       runs_open(keys, group, run, first, last)
       opened = opened + last - first + 1

@@ -27,7 +27,8 @@ local function state_load(meta)
     ceiling = held[17] or 0, hidden = held[18] or 0, indexed = held[19] or 0,
     indexed_for = held[20] or 0, removals = held[21] or 0, passed = held[22] or 0, turn = held[23] or 0,
     kept = held[24] or 0, crowded = held[25] or 0, ids_widened = held[26] or 0, ids_before = held[27] or 1,
-    returns = held[28] or 0, keyed = held[29] or (packed[2] and 1 or 0), owed = held[30] or 0}
+    returns = held[28] or 0, keyed = held[29] or (packed[2] and 1 or 0), owed = held[30] or 0,
+    by_hand = held[31] or 0, by_hand_bytes = held[32] or 0}
   state.packed = packed[2]
   setmetatable(state, settings_read(packed[1]))
   -- From here on the index of messages by key would no longer be kept up.
@@ -42,9 +43,15 @@ local function state_save(meta, state)
     state.floor, state.floor_cum, state.committed, state.archived, state.purged, state.held_since, state.duplicates,
     state.widest, state.ids_now, state.ids_since, state.ceiling, state.hidden, state.indexed,
     state.indexed_for, state.removals, state.passed, state.turn, state.kept,
-    state.crowded, state.ids_widened, state.ids_before, state.returns, state.keyed, state.owed})
+    state.crowded, state.ids_widened, state.ids_before, state.returns, state.keyed, state.owed,
+    state.by_hand, state.by_hand_bytes})
   if packed ~= state.packed then redis.call('HSET', meta, 'counters', packed) end
   state.packed = packed
+end
+
+-- Counts what a person took away, or, below zero, brought back: what else is gone, retention removed.
+local function state_by_hand(state, messages, bytes)
+  state.by_hand, state.by_hand_bytes = state.by_hand + messages, state.by_hand_bytes + bytes
 end
 
 -- The server's time in unix ms.

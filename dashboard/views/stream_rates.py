@@ -1,0 +1,23 @@
+"""How fast a stream moved in the last hours, live."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from dashboard.live_ranges import live_range_of
+from dashboard.stream_rates import rate_chart_of
+from dashboard.views.door import console_page
+from dashboard.views.stream_page import stream_context
+from streams.access import Caller
+
+
+@require_GET
+@console_page
+def rates(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """Messages in and out and bytes in, over a range that is in the address."""
+    context = stream_context(request, caller, name, tab="rates")
+    now = timezone.now()
+    asked = live_range_of(request.GET, now=now)
+    context |= {"asked": asked, "chart": rate_chart_of(context["stream"], asked, now=now)}
+    return render(request, "dashboard/stream/rates.html", context)

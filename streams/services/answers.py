@@ -1,0 +1,104 @@
+"""Publishing the answer to a query into a stream: a row is a message, its body an object of the row's values."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from streams import naming, store
+from streams.errors import Refusal, refusal_of
+from streams.log import stats
+from streams.log.append import append
+from streams.log.entries import NewMessage
+from streams.log.errors import LogError
+from streams.models import Query, Stream
+
+BATCH_ROWS, BATCH_BYTES = 1000, 4 << 20
+"""Rows, and bytes of bodies, that are stored together."""
+
+rows_of = msgspec.json.Decoder(list[list[msgspec.Raw]]).decode
+"""The rows of an answer, each value as Spark wrote it."""
+
+text_of = msgspec.json.Decoder(str).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What became of the rows: stored now, or known to the stream from an earlier time; and where they stand."""
+
+    stored: int
+    known: int
+    first_offset: int | None
+    last_offset: int | None
+
+
+def answer_publish(query: Query, stream: Stream, *, key: str | None = None) -> Published:
+    """Publish every row; each has an id of its own, so doing it again within ``dedup_window`` stores nothing twice.
+
+    Args:
+        key: the column whose value, as text, is the message's key; a null is none.
+
+    Raises:
+        Refusal: ``query_not_found`` without an answer; ``validation_error`` where a row makes no message (nothing was
+            stored then); what the stream refuses, after the batches before it.
+    """
+    if not query.columns:
+        raise Refusal("query_not_found", "There is no answer to this query, or it is no longer kept.")
+    messages = list(_messages(query, stream, key))
+    offsets, known = [], 0
+    for batch in _batches(messages):
+        try:
+            stored = store.log().run(append(stream.stream_id, batch))
+        except LogError as error:
+            raise refusal_of(error, stream=stream.name) from None
+        offsets += [each.offset for each in stored]
+        known += sum(each.duplicate for each in stored)
+    store.log().run(stats.touch([stream.stream_id]))
+    return Published(
+        stored=len(offsets) - known,
+        known=known,
+        first_offset=min(offsets, default=None),
+        last_offset=max(offsets, default=None),
+    )
+
+
+def _messages(query: Query, stream: Stream, key: str | None) -> Iterator[NewMessage]:
+    names = [name for name, _ in query.columns]
+    if len(set(names)) < len(names):
+        raise Refusal("validation_error", "Two columns have one name; give each its own with AS.", fields=[])
+    if key is not None and key not in names:
+        raise Refusal("validation_error", f"There is no column {naming.shortened(key)!r}.", fields=["key"])
+    fields = [json.dumps(name, ensure_ascii=False).encode() for name in names]
+    for number, row in enumerate(rows_of(query.rows), start=1):
+        body = (
+            b"{"
+            + b",".join(field + b":" + bytes(value) for field, value in zip(fields, row, strict=True))
+            + b"}"
+        )
+        its_key = None if key is None else _key_of(bytes(row[names.index(key)]))
+        fault = None if its_key is None else naming.key_fault(its_key)
+        if not fault and stream.keys and not (its_key and naming.matches_any(its_key, stream.keys)):
+            fault = f"The stream accepts {', '.join(stream.keys)}."
+        if fault:
+            raise Refusal("validation_error", f"Row {number}: {fault}", fields=["key"])
+        yield NewMessage(id=f"query-{query.pk}-{number}", body=body, key=its_key)
+
+
+def _key_of(raw: bytes) -> str | None:
+    if raw == b"null":
+        return None
+    return text_of(raw) if raw.startswith(b'"') else raw.decode()
+
+
+def _batches(messages: Sequence[NewMessage]) -> Iterator[list[NewMessage]]:
+    batch: list[NewMessage] = []
+    size = 0
+    for message in messages:
+        if batch and (len(batch) == BATCH_ROWS or size + len(message.body) > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(message)
+        size += len(message.body)
+    if batch:
+        yield batch
