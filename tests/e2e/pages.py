@@ -162,6 +162,7 @@ PAGES: dict[str, tuple[State, ...]] = {
 NO_PAGES = {
     # what is done by a form, and answered by a page above
     *("logout", "workspace_choose", "logins_end", "zone", "theme", "demo_start", "demo_stop", "sql_forget"),
+    "sql_publish",
     *("sql_cancel", "alert_rule_switch", "alert_rule_delete", "stream_columns", "group_seek", "group_pause"),
     "alert_rule_mute",
     *("group_resume", "group_delete", "group_settle", "dead_letters_replay", "dead_letters_bulk"),

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from dashboard.urls import urlpatterns
 from tests.e2e.conftest import Watched, publish
-from tests.e2e.pages import NO_PAGES, PAGES, State, states
+from tests.e2e.pages import State, states
 from tests.product import Product
 from tests.waiting import until
 
@@ -85,12 +84,6 @@ def found_in_both_lights(page: Page) -> list[str]:
         *light,
         *(f"dark: {wrong}" for wrong in found(page, rules=["color-contrast", "link-in-text-block"])),
     ]
-
-
-def test_every_address_is_a_page_with_a_row_or_said_to_be_none() -> None:
-    addresses = {pattern.name for pattern in urlpatterns}
-    assert set(PAGES) | NO_PAGES == addresses
-    assert set(PAGES) & NO_PAGES == set()
 
 
 @pytest.mark.parametrize(
