@@ -64,16 +64,16 @@ def test_a_drag_over_a_chart_chooses_the_range(page: Page, counted: str) -> None
 def test_what_was_done_is_said_where_its_mark_is_pointed_at(page: Page, counted: str) -> None:
     page.goto(f"/streams/{counted}/history/?range=1h")
     chart = page.locator(".chart .u-over").first
-    box = chart.bounding_box()
-    assert box is not None
     seed = json.loads(page.locator("#history").text_content() or "")
     [[made_s, _]] = seed["marks"]
     first, last = seed["times"][0], seed["times"][-1] + seed["step_s"]
-    x = box["x"] + box["width"] * (made_s - first) / (last - first)
     readout = page.locator("[data-readout]").first
 
-    def is_said() -> bool:  # a chart that is just being laid out lets go of the pointer
+    def is_said() -> bool:  # a chart that is just being laid out moves, and lets go of the pointer
+        box = chart.bounding_box()
+        assert box is not None
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+        x = box["x"] + box["width"] * (made_s - first) / (last - first)
         page.mouse.move(x, box["y"] + 22)
         return f"Stream {counted} was created" in (readout.text_content() or "")
 
