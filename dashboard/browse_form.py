@@ -32,7 +32,9 @@ class BrowseForm(BootstrapMixin, forms.Form):
         required=False,
         max_length=60,
         strip=False,
-        widget=forms.TextInput(attrs={"placeholder": _("1200 · 15 min ago · 2026-11-21 07:05")}),
+        widget=forms.TextInput(
+            attrs={"placeholder": _("1200 · 15 min ago"), "title": _("1200 · 15 min ago · 2026-11-21 07:05")}
+        ),
     )
     until = forms.CharField(
         label=_("Until (time)"),
@@ -50,7 +52,9 @@ class BrowseForm(BootstrapMixin, forms.Form):
         label=_("Header"),
         required=False,
         max_length=MOST_FILTER_CHARACTERS,
-        widget=forms.TextInput(attrs={"placeholder": _("trace = 4bf9  ·  trace ~ 4b")}),
+        widget=forms.TextInput(
+            attrs={"placeholder": _("trace = 4bf9"), "title": _("trace · trace = 4bf9 · trace ~ 4b")}
+        ),
     )
     match = forms.CharField(
         label=_("Body"),

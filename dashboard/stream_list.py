@@ -1,9 +1,10 @@
 """The list of streams: what is asked of it, in which order it stands, and a page of it."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from operator import attrgetter
 from typing import Any
 
 from django.db.models import Count, QuerySet
@@ -40,12 +41,15 @@ COLUMNS = (
     ("created", _("Created")),
 )
 SHOWN_AT_FIRST = frozenset({"messages", "bytes", "rate", "last", "keeps", "groups", "status"})
-UNSORTED = {"oldest", "pending", "dead"}
-"""Columns that are known of the streams of a page only: of all, it would be a closer look at each."""
+UNSORTED = {"oldest"}
+"""What is known of the streams of a page only: of all, it would be a closer look at each."""
 
 SORTS = ("name", *(column for column, _label in COLUMNS if column not in UNSORTED))
 BY_ROW = {"name": "name", "created": "created_at", "groups": "group_count"}
 """Orders that the database knows; the others are of what the log counts."""
+
+BY_SUMS = {"pending": attrgetter("pending"), "dead": attrgetter("dead_letters")}
+"""Orders of what a stream's groups come to; as by status, streams without a group come last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,21 +142,42 @@ def page_of(caller: Caller, query: ListQuery) -> Page:
     """A page of the streams that match; only the page's own streams are asked closely how they stand."""
     found = query.streams(caller)
     if query.column in BY_ROW:
-        ordered = _ordered(found, query)
+        rows = _ordered(found, query)
         total = found.count()
         number = _within(query, total)
         begin = (number - 1) * query.size
-        return Page(_rows(list(ordered[begin : begin + query.size])), total, number, query.size)
-    order, counted = _counted_order(found, query)
+        return Page(_rows(list(rows[begin : begin + query.size])), total, number, query.size)
+    if query.column in {"status", *BY_SUMS}:
+        groups = selectors.groups_of_streams(found)
+        return _page_in(_group_order(found, groups, query), found, query, groups=groups)
+    by_name = selectors.stream_figures(found)
+    value = _value_of(found, query.column)
+    ordered = sorted(by_name, key=lambda each: value(*each), reverse=query.falls)
+    page = _page_in([each.pk for each, _ in ordered], found, query)
+    return replace(page, counted=[figures for _, figures in by_name])
+
+
+def _page_in(
+    order: Sequence[int],
+    found: QuerySet[Stream],
+    query: ListQuery,
+    *,
+    groups: Mapping[int, Sequence[JudgedGroup]] | None = None,
+) -> Page:
+    """A page of streams whose keys stand in an order; ``groups`` as in ``_rows``."""
     number = _within(query, len(order))
     begin = (number - 1) * query.size
     there = found.in_bulk(order[begin : begin + query.size])
     streams = [there[pk] for pk in order[begin : begin + query.size] if pk in there]
-    return Page(_rows(streams), len(order), number, query.size, counted)
+    return Page(_rows(streams, groups), len(order), number, query.size)
 
 
-def _rows(streams: Sequence[Stream]) -> list[StreamRow]:
-    groups = selectors.groups_by_stream(streams)
+def _rows(
+    streams: Sequence[Stream], groups: Mapping[int, Sequence[JudgedGroup]] | None = None
+) -> list[StreamRow]:
+    """``groups`` by the stream's key, where they have been read."""
+    if groups is None:
+        groups = selectors.groups_by_stream(streams)
     return [_with_groups(row, groups.get(row.stream.pk, [])) for row in rates.rows(streams)]
 
 
@@ -174,23 +199,18 @@ def totals_of(caller: Caller, query: ListQuery, page: Page) -> rates.Totals:
     return rates.totals(caller, counted=page.counted if is_all else None)
 
 
-def _counted_order(found: QuerySet[Stream], query: ListQuery) -> tuple[list[int], Sequence[Figures] | None]:
-    """The keys of all streams that match, by what is counted of them, equal ones by name; and that, where it is."""
+def _group_order(
+    found: QuerySet[Stream], groups: Mapping[int, Sequence[JudgedGroup]], query: ListQuery
+) -> list[int]:
+    """The keys of all streams that match: by their groups, the worst first with ``-``; equal ones by name."""
+    by_name = list(found.order_by("name").values_list("pk", flat=True))
     if query.column == "status":
-        return _status_order(found, falls=query.falls), None
-    by_name = selectors.stream_figures(found)
-    value = _value_of(found, query.column)
-    ordered = sorted(by_name, key=lambda each: value(*each), reverse=query.falls)
-    return [each.pk for each, _ in ordered], [figures for _, figures in by_name]
-
-
-def _status_order(found: QuerySet[Stream], *, falls: bool) -> list[int]:
-    """Those whose worst group is the worst first, or with ``falls`` off the best; without a group last."""
-    worst_first = selectors.streams_by_group(found)
-    with_groups = worst_first if falls else worst_first[::-1]
-    known = set(with_groups)
-    by_name = found.order_by("name").values_list("pk", flat=True)
-    return [*with_groups, *(pk for pk in by_name if pk not in known)]
+        with_groups = list(groups) if query.falls else list(groups)[::-1]
+    else:
+        counted = BY_SUMS[query.column]
+        sums = {pk: counted(selectors.sums_of(groups[pk])) for pk in by_name if pk in groups}
+        with_groups = sorted(sums, key=sums.__getitem__, reverse=query.falls)
+    return [*with_groups, *(pk for pk in by_name if pk not in groups)]
 
 
 def _value_of(found: QuerySet[Stream], column: str) -> Callable[[StreamName, Figures], Any]:

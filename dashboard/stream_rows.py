@@ -25,9 +25,13 @@ class Retention:
     A stream that evicts is full for most of its life; only one that refuses when it is full is worth a warning.
     """
 
-    text: str
+    parts: Sequence[str]
     used: float | None
     refuses: bool
+
+    @property
+    def text(self) -> str:
+        return " · ".join(self.parts)
 
     @property
     def will_refuse(self) -> bool:
@@ -181,6 +185,4 @@ def retention_of(stream: Stream, *, messages: int | None, size_bytes: int | None
         used += [] if messages is None else [messages / stream.max_messages]
     if stream.max_messages_per_key is not None:
         parts.append(f"{formats.short_count(stream.max_messages_per_key)} a key")
-    return Retention(
-        " · ".join(parts) or "no limit", max(used, default=None), refuses=stream.discard == Discard.NEW
-    )
+    return Retention(parts or ["no limit"], max(used, default=None), refuses=stream.discard == Discard.NEW)

@@ -140,7 +140,7 @@ def start_memory(supervisor: Supervisor, *, env: environment.Env) -> None:
 def start_analytics(supervisor: Supervisor, *, env: environment.Env) -> None:
     """Start the Spark process, or note why it is not there."""
     if not env.history:
-        supervisor.leave_out("analytics", state="stopped", note="Switched off by OKMQ_HISTORY=off.")
+        supervisor.leave_out("analytics", state="off", note="Switched off by OKMQ_HISTORY=off.")
         return
     home = java.home(os.environ)
     if home is None:

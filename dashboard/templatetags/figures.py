@@ -1,11 +1,12 @@
 """Numbers in templates: painted by the server, then kept fresh by ``static/js/bind.js`` under the same names."""
 
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from django import template
-from django.utils.html import escape
+from django.utils.html import escape, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
@@ -57,6 +58,12 @@ LIMITS = {
 def limit_words(name: str) -> str:
     """A limit of a stream, in a sentence."""
     return gettext(LIMITS.get(name, name))
+
+
+@register.filter
+def parted(parts: Sequence[str]) -> SafeString:
+    """``7 d · 10.0 GiB``, which breaks over lines only between its parts."""
+    return format_html_join(" · ", '<span class="nowrap">{}</span>', ((part,) for part in parts))
 
 
 @register.filter

@@ -1,6 +1,7 @@
 """Small pictures as inline SVG: icons, sparklines, meters. They print, and they need no script."""
 
 from collections.abc import Sequence
+from functools import cache
 
 from django import template
 from django.templatetags.static import static
@@ -19,12 +20,18 @@ SPARK_POINTS = 60
 @register.simple_tag
 def icon(name: str, label: str = "") -> SafeString:
     """One symbol of the sprite; without a label it is decoration, and hidden from screen readers."""
-    reference = f"{static('img/icons.svg')}#{name}"
+    reference = f"{_sprite()}#{name}"
     if label:
         return format_html(
             '<svg class="icon" role="img" aria-label="{}"><use href="{}"></use></svg>', label, reference
         )
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}"></use></svg>', reference)
+
+
+@cache
+def _sprite() -> str:
+    """Its address, which is asked for hundreds of times a page and stays while the process does."""
+    return static("img/icons.svg")
 
 
 def spark_points(values: Sequence[float]) -> str:

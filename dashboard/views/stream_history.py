@@ -157,6 +157,6 @@ def obstacle() -> str:
             _("The history is switched off (OKMQ_HISTORY=off). Start with OKMQ_HISTORY=on to have it.")
         )
     for process in processes.read(settings.ENV.processes_file):
-        if process.name == "analytics" and process.state in {"unavailable", "stopped"}:
+        if process.name == "analytics" and process.state in {"unavailable", "off"}:
             return process.note or str(_("The analytics process does not run."))
     return ""

@@ -118,11 +118,13 @@ def groups_judged(groups: "QuerySet[Group]") -> list[JudgedGroup]:
     return sorted((group for _, group in _judged(groups, most=None)), key=_badness)
 
 
-def streams_by_group(streams: "QuerySet[Stream]") -> list[int]:
-    """The keys of streams with groups, the one with the worst first; of the first ``MOST`` groups by name."""
-    judged = _judged(Group.objects.filter(stream__in=streams))
-    worst_first = sorted(judged, key=lambda each: _badness(each[1]))
-    return list(dict.fromkeys(pk for pk, _ in worst_first))
+def groups_of_streams(streams: "QuerySet[Stream]") -> dict[int, list[JudgedGroup]]:
+    """All groups of many streams by the stream's key, the stream with the worst first, and in each its worst."""
+    judged = _judged(Group.objects.filter(stream__in=streams), most=None)
+    found: dict[int, list[JudgedGroup]] = {}
+    for pk, group in sorted(judged, key=lambda each: _badness(each[1])):
+        found.setdefault(pk, []).append(group)
+    return found
 
 
 def group_totals(caller: Caller) -> GroupTotals:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-State = Literal["starting", "running", "restarting", "stopped", "unavailable"]
+State = Literal["starting", "running", "restarting", "stopped", "off", "unavailable"]
 STATES: tuple[State, ...] = get_args(State)
 
 
@@ -21,9 +21,10 @@ class ProcessStatus:
     """One process as its supervisor sees it.
 
     ``state`` is ``running`` while the process lives (``starting`` until it was first seen to answer), ``restarting``
-    between a death and the next start, ``stopped`` when it was switched off or ended on request, ``unavailable``
-    when something it needs is missing. ``since`` is when that state began, in seconds since the epoch. ``restarts``
-    counts from the supervisor's start. ``note`` is for people: why it last died, or what to install.
+    between a death and the next start, ``stopped`` when it was ended on request, ``off`` when it was switched off,
+    ``unavailable`` when something it needs is missing. ``since`` is when that state began, in seconds since the
+    epoch. ``restarts`` counts from the supervisor's start. ``note`` is for people: why it last died, or what to
+    install.
     """
 
     name: str

@@ -201,7 +201,7 @@ class Worker:
     async def _refuse_runs(self) -> None:
         """Nobody waits for what cannot come: the supervisor says why there is no analytics process."""
         for process in self._processes:
-            if process.name == "analytics" and process.state in ("unavailable", "stopped"):
+            if process.name == "analytics" and process.state in ("unavailable", "off"):
                 reason = process.note or "The analytics process does not run."
                 await sync_to_async(history.runs_refuse)(reason=reason)
                 await sync_to_async(queries.queries_refuse)(reason=reason)

@@ -117,6 +117,19 @@ def test_streams_are_ordered_by_their_worst_group_and_those_without_one_come_las
     assert names(viewer, "sort=status") == ["c", "b", "a"]
 
 
+def test_streams_are_ordered_by_what_their_groups_have_in_flight_and_dead(
+    viewer: Client, three: list[Stream]
+) -> None:
+    _, b, c = three
+    judged(b, "g1", "ok", pending=2, dead=9)
+    judged(b, "g2", "ok", pending=2)
+    judged(c, "g1", "ok", pending=3, dead=1)
+    assert names(viewer, "sort=-pending") == ["b", "c", "a"]
+    assert names(viewer, "sort=pending") == ["c", "b", "a"], "without a group there is nothing to compare"
+    assert names(viewer, "sort=-dead") == ["b", "c", "a"]
+    assert names(viewer, "sort=dead") == ["c", "b", "a"]
+
+
 def test_the_whole_list_is_exported_as_csv(
     viewer: Client, three: list[Stream], make_stream: MakeStream
 ) -> None:
