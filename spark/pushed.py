@@ -9,27 +9,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pyspark.sql.datasource import (
-    EqualNullSafe,
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    IsNotNull,
-    IsNull,
-    LessThan,
-    LessThanOrEqual,
-    StringContains,
-    StringEndsWith,
-    StringStartsWith,
-)
+# Its filters are named where they are used: PySpark 4.0 has none.
+from pyspark.sql import datasource
 
 from spark import schemas
 
 _NEVER_NULL = frozenset(field.name for field in schemas.MESSAGES.fields if not field.nullable)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
+
+KeyTest = Callable[[str | None], bool]
+"""Whether a message with this key can be wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +36,11 @@ class Pushed:
     last: int | None = None
     since_ms: int | None = None
     until_ms: int | None = None
-    keys: tuple[Filter, ...] = ()
+    keys: tuple[KeyTest, ...] = ()
 
     def wants_key(self, key: str | None) -> bool:
         """Whether a message with this key can be wanted."""
-        return all(_KEY_TESTS[type(each)](key, getattr(each, "value", None)) for each in self.keys)
+        return all(wants(key) for wants in self.keys)
 
     def narrowed(
         self,
@@ -79,7 +69,9 @@ def _bound(tighter: Callable[[int, int], int], held: int | None, more: int | Non
 NOTHING = Pushed()
 
 
-def take(filters: Iterable[Filter], *, by_time: bool) -> tuple[Pushed, list[Filter]]:
+def take(
+    filters: Iterable["datasource.Filter"], *, by_time: bool
+) -> tuple[Pushed, list["datasource.Filter"]]:
     """What of these filters the source does itself, and those that are left to Spark.
 
     Args:
@@ -95,14 +87,15 @@ def take(filters: Iterable[Filter], *, by_time: bool) -> tuple[Pushed, list[Filt
     return pushed, left
 
 
-def _taken(pushed: Pushed, each: Filter, *, by_time: bool) -> Pushed | None:
+def _taken(pushed: Pushed, each: "datasource.Filter", *, by_time: bool) -> Pushed | None:
     """With one filter more; None where it is Spark's."""
     column: tuple[str, ...] = getattr(each, "attribute", ())
     value = getattr(each, "value", None)
-    if isinstance(each, IsNotNull) and len(column) == 1 and column[0] in _NEVER_NULL:
+    if isinstance(each, datasource.IsNotNull) and len(column) == 1 and column[0] in _NEVER_NULL:
         return pushed
-    if column == ("key",) and type(each) in _KEY_TESTS and _is_text(value, each):
-        return replace(pushed, keys=(*pushed.keys, each))
+    if column == ("key",):
+        wants = _key_test(each)
+        return None if wants is None else replace(pushed, keys=(*pushed.keys, wants))
     if column == ("offset",):
         return _by_offset(pushed, each, value)
     if column == ("timestamp",) and by_time:
@@ -110,57 +103,57 @@ def _taken(pushed: Pushed, each: Filter, *, by_time: bool) -> Pushed | None:
     return None
 
 
-def _by_offset(pushed: Pushed, each: Filter, value: Any) -> Pushed | None:
+def _by_offset(pushed: Pushed, each: "datasource.Filter", value: Any) -> Pushed | None:
     if type(value) is not int:
         return None
     match each:
-        case EqualTo() | EqualNullSafe():
+        case datasource.EqualTo() | datasource.EqualNullSafe():
             return pushed.narrowed(first=value, last=value)
-        case GreaterThan():
+        case datasource.GreaterThan():
             return pushed.narrowed(first=value + 1)
-        case GreaterThanOrEqual():
+        case datasource.GreaterThanOrEqual():
             return pushed.narrowed(first=value)
-        case LessThan():
+        case datasource.LessThan():
             return pushed.narrowed(last=value - 1)
-        case LessThanOrEqual():
+        case datasource.LessThanOrEqual():
             return pushed.narrowed(last=value)
     return None
 
 
-def _by_time(pushed: Pushed, each: Filter, value: Any) -> Pushed | None:
+def _by_time(pushed: Pushed, each: "datasource.Filter", value: Any) -> Pushed | None:
     if not isinstance(value, datetime) or value.tzinfo is None:
         return None
     # A message's time is a whole millisecond; a literal may lie between two.
     below, above = (value - _EPOCH) // _MS, -((_EPOCH - value) // _MS)
     match each:
-        case EqualTo() | EqualNullSafe():
+        case datasource.EqualTo() | datasource.EqualNullSafe():
             return pushed.narrowed(since_ms=above, until_ms=below)
-        case GreaterThan():
+        case datasource.GreaterThan():
             return pushed.narrowed(since_ms=below + 1)
-        case GreaterThanOrEqual():
+        case datasource.GreaterThanOrEqual():
             return pushed.narrowed(since_ms=above)
-        case LessThan():
+        case datasource.LessThan():
             return pushed.narrowed(until_ms=above - 1)
-        case LessThanOrEqual():
+        case datasource.LessThanOrEqual():
             return pushed.narrowed(until_ms=below)
     return None
 
 
-def _is_text(value: Any, each: Filter) -> bool:
-    if isinstance(each, (IsNull, IsNotNull)):
-        return True
-    if isinstance(each, In):
-        return all(item is None or isinstance(item, str) for item in value)
-    return isinstance(value, str)
-
-
-_KEY_TESTS: dict[type[Filter], Callable[[str | None, Any], bool]] = {
-    EqualTo: lambda key, value: key == value,
-    EqualNullSafe: lambda key, value: key == value,
-    In: lambda key, value: key is not None and key in value,
-    IsNull: lambda key, value: key is None,
-    IsNotNull: lambda key, value: key is not None,
-    StringStartsWith: lambda key, value: key is not None and key.startswith(value),
-    StringEndsWith: lambda key, value: key is not None and key.endswith(value),
-    StringContains: lambda key, value: key is not None and value in key,
-}
+def _key_test(each: "datasource.Filter") -> KeyTest | None:
+    """What a filter of the key asks of it; None where it is Spark's."""
+    match each:
+        case datasource.EqualTo(value=str() as text) | datasource.EqualNullSafe(value=str() as text):
+            return lambda key: key == text
+        case datasource.In(value=texts) if all(item is None or isinstance(item, str) for item in texts):
+            return lambda key: key is not None and key in texts
+        case datasource.IsNull():
+            return lambda key: key is None
+        case datasource.IsNotNull():
+            return lambda key: key is not None
+        case datasource.StringStartsWith(value=str() as text):
+            return lambda key: key is not None and key.startswith(text)
+        case datasource.StringEndsWith(value=str() as text):
+            return lambda key: key is not None and key.endswith(text)
+        case datasource.StringContains(value=str() as text):
+            return lambda key: key is not None and text in key
+    return None

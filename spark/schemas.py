@@ -1,5 +1,8 @@
 """The shapes of rows: what the source gives, what the history's files hold."""
 
+import inspect
+from typing import Any
+
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
@@ -36,6 +39,12 @@ HISTORY = StructType([*MESSAGES.fields, StructField("day", DateType(), nullable=
 """One message a row, as the history's Parquet files and their folders give it."""
 
 
+_TIMES: dict[str, Any] = (
+    {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+)
+"""What has times in UTC; PySpark 4.0 does so unless told otherwise."""
+
+
 def arrow(schema: StructType) -> pa.Schema:
     """The Arrow schema that Spark expects of a Python data source with this schema."""
-    return to_arrow_schema(schema, timezone="UTC")
+    return to_arrow_schema(schema, **_TIMES)

@@ -1,4 +1,4 @@
-"""The data source ``okmq`` for PySpark, batch and Structured Streaming, on any session.
+"""The data source ``okmq`` for PySpark 4.x, batch and Structured Streaming, on any session.
 
 from spark.source import register
 
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -21,25 +22,22 @@ from pyspark.sql.datasource import (
     DataSourceStreamReader,
     DataSourceStreamWriter,
     DataSourceWriter,
-    Filter,
     InputPartition,
-)
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
 )
 from pyspark.sql.types import StructType
 
-from spark import bounds, pushed, ranges, reading, schemas
+from spark import bounds, pushed, ranges, reading, schemas, versions
 from spark.options import EARLIEST, LATEST, OptionError, Options, parse
 from spark.positions import by_id, positions, streams_meant
 from spark.ranges import Range
-from spark.writing import OkmqStreamWriter, OkmqWriter
+from spark.versions import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from spark.writing import OkmqStreamRowWriter, OkmqStreamWriter, OkmqWriter
 from streams.log.client import Log, Op, T
 from streams.log.errors import StoreUnavailable
 from streams.log.keys import in_memory
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter
 
 
 def register(session: SparkSession) -> None:
@@ -89,7 +87,8 @@ class OkmqDataSource(DataSource):
         where a stream has nothing as new as ``startingTimestamp``: ``error`` (default), or ``latest`` to begin at
         its end.
     ``maxOffsetsPerTrigger``
-        streaming only: most offsets in one micro-batch, shared by the streams in proportion to what waits.
+        streaming only, from PySpark 4.2 on: most offsets in one micro-batch, shared by the streams in proportion to
+        what waits.
     ``rowsPerPartition``, ``minPartitions``
         most offsets in one task (default 50000) and fewest tasks (default 1).
     ``failOnDataLoss``
@@ -98,10 +97,11 @@ class OkmqDataSource(DataSource):
         batch in the same way; a streaming query just closes it. A stream in memory whose server does not answer
         ends a batch with an error, or is left out of it; in a streaming query it waits where it was.
     ``pushFilters``
-        batch only: ``true`` has comparisons of ``offset``, ``timestamp`` and ``key`` with constants done here: offsets
-        and times bound what is read of the log, and of messages with other keys no column is built. For a frame that
-        is loaded for one query: Spark keeps what a Python source planned with the loaded table, so any other query
-        of the same ``load()`` would be answered from what the first one wanted. Default ``false``.
+        batch only, from PySpark 4.1 on: ``true`` has comparisons of ``offset``, ``timestamp`` and ``key`` with
+        constants done here: offsets and times bound what is read of the log, and of messages with other keys no
+        column is built. For a frame that is loaded for one query: Spark keeps what a Python source planned with the
+        loaded table, so any other query of the same ``load()`` would be answered from what the first one wanted.
+        Default ``false``.
     ``view``
         ``visible`` (default): what any reader sees. ``archive``: what the history takes: only streams whose
         ``archive`` setting is on, from each one's archived offset on, with what a limit has hidden but what is
@@ -127,23 +127,30 @@ class OkmqDataSource(DataSource):
 
     def reader(self, schema: StructType) -> "OkmqReader":
         options = parse(self.options)
+        if options.push_filters and not versions.PUSHES_FILTERS:
+            raise OptionError("Option pushFilters needs PySpark 4.1 or later.")
         kind = PushedReader if options.push_filters else OkmqReader
         return kind(options, columns(schema))
 
-    def streamReader(self, schema: StructType) -> "OkmqStreamReader":  # noqa: N802
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         options = parse(self.options)
         for name, given in (("endingOffsets", options.ending), ("endingTimestamp", options.ending_ms)):
             if given is not None:
                 raise OptionError(f"Option {name} is for batch reads; a streaming query has no end.")
         if options.push_filters:
             raise OptionError("Option pushFilters is for batch reads.")
-        return OkmqStreamReader(options, columns(schema))
+        if versions.LIMITS_BATCHES:
+            return OkmqStreamReader(options, columns(schema))
+        if options.max_offsets is not None:
+            raise OptionError("Option maxOffsetsPerTrigger needs PySpark 4.2 or later.")
+        return UntoldStreamReader(options, columns(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         return OkmqWriter(self.options, schema, overwrites=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        return OkmqStreamWriter(self.options, schema, overwrites=overwrite)
+        kind = OkmqStreamWriter if versions.WRITES_ARROW_STREAMS else OkmqStreamRowWriter
+        return kind(self.options, schema, overwrites=overwrite)
 
 
 def columns(schema: StructType) -> pa.Schema:
@@ -250,13 +257,13 @@ class OkmqReader(_Reading, DataSourceReader):
 class PushedReader(OkmqReader):
     """A batch read for one query, which does the comparisons that it can itself."""
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+    def pushFilters(self, filters: "list[Filter]") -> "Iterable[Filter]":  # noqa: N802
         # What a limit has hidden is not found by its time.
         self.pushed, left = pushed.take(filters, by_time=not self.options.archive)
         return left
 
 
-class OkmqStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class _StreamReader(_Reading, DataSourceStreamReader):
     """A streaming read of all streams meant; its offset maps stream id → last offset taken.
 
     A stream that appears later starts at its earliest offset; one that is deleted leaves the map, and one in
@@ -265,34 +272,8 @@ class OkmqStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
 
     closes_quietly = True
 
-    def __init__(self, options: Options, schema: pa.Schema) -> None:
-        super().__init__(options, schema)
-        self.target: dict[str, int] | None = None
-
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return self.run(self._initial())
-
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        return (
-            ReadAllAvailable() if self.options.max_offsets is None else ReadMaxRows(self.options.max_offsets)
-        )
-
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self.target = self.reportLatestOffset()
-
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-        known, latest = self.run(self._latest(start))
-        if self.target is not None:
-            # What came after the start of an availableNow run waits for the next one.
-            target = {**start, **self.target}
-            latest = {each: min(last, target[each]) for each, last in latest.items() if each in target}
-        # A store that lost its end (fsync other than always) must not take the query back.
-        latest = {each: max(last, known.get(each, 0)) for each, last in latest.items()}
-        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        return dict(sorted(ranges.admit(known, latest, limit=most).items()))
-
-    def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
-        return dict(sorted(self.run(self._latest({}))[1].items()))
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         return self.pack(self.run(self._plan(start, end)))
@@ -308,10 +289,16 @@ class OkmqStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
         first = yield from bounds.starts(self.options, streams, at, default=default)
         return {stream_id: offset - 1 for stream_id, offset in sorted(first.items())}
 
-    def _latest(self, start: Mapping[str, int]) -> Op[tuple[dict[str, int], dict[str, int]]]:
-        """Where each stream is read from (those that are new from their earliest), and its last offset."""
+    def _latest(
+        self, start: Mapping[str, int], *, strict: bool = False
+    ) -> Op[tuple[dict[str, int], dict[str, int]]]:
+        """Where each stream is read from (those that are new from their earliest), and its last offset.
+
+        Args:
+            strict: streams in memory that cannot be asked are an error.
+        """
         streams = yield from streams_meant(self.options, strict=False)
-        at = yield from positions(each.stream_id for each in streams)
+        at = yield from positions((each.stream_id for each in streams), strict=strict)
         known = {
             stream_id: start.get(stream_id, position.next_offset(archive=self.options.archive) - 1)
             for stream_id, position in at.items()
@@ -339,3 +326,63 @@ class OkmqStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
                 reading.refuse_or_report(stream.name, first + 1, earliest - 1, strict=self.is_strict)
             found.append(bounds.span(stream, first + 1, end[stream_id]))
         return found
+
+
+def not_back(known: Mapping[str, int], latest: Mapping[str, int]) -> dict[str, int]:
+    """The last offsets; a store that lost its end (fsync other than always) must not take the query back."""
+    return {each: max(last, known.get(each, 0)) for each, last in latest.items()}
+
+
+class OkmqStreamReader(_StreamReader, SupportsTriggerAvailableNow):
+    """A streaming read as PySpark 4.2 and later ask for it."""
+
+    def __init__(self, options: Options, schema: pa.Schema) -> None:
+        super().__init__(options, schema)
+        self.target: dict[str, int] | None = None
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return (
+            ReadAllAvailable() if self.options.max_offsets is None else ReadMaxRows(self.options.max_offsets)
+        )
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self.target = self.reportLatestOffset()
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        known, latest = self.run(self._latest(start))
+        if self.target is not None:
+            # What came after the start of an availableNow run waits for the next one.
+            target = {**start, **self.target}
+            latest = {each: min(last, target[each]) for each, last in latest.items() if each in target}
+        latest = not_back(known, latest)
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        return dict(sorted(ranges.admit(known, latest, limit=most).items()))
+
+    def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
+        return dict(sorted(self.run(self._latest({}))[1].items()))
+
+
+class UntoldStreamReader(_StreamReader):
+    """A streaming read for PySpark 4.0 and 4.1, which do not tell it where a micro-batch begins or how large it may be.
+
+    Each micro-batch takes what is there. It remembers itself where the last one ended; after a restart it does not
+    know, and a stream in memory that cannot be asked then ends the query with an error: without its place in the
+    offset it would be read again.
+    """
+
+    def __init__(self, options: Options, schema: pa.Schema) -> None:
+        super().__init__(options, schema)
+        self.reached: dict[str, int] | None = None
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        self.reached = super().initialOffset()
+        return self.reached
+
+    def latestOffset(self) -> dict[str, int]:  # type: ignore[override]  # noqa: N802
+        known, latest = self.run(self._latest(self.reached or {}, strict=self.reached is None))
+        self.reached = dict(sorted(not_back(known, latest).items()))
+        return self.reached
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        self.reached = end
+        return super().partitions(start, end)

@@ -5,21 +5,19 @@ and a batch that it repeats after a restart, publish nothing twice.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql.datasource import (
-    DataSourceArrowWriter,
-    DataSourceStreamArrowWriter,
-    WriterCommitMessage,
-)
+from pyspark.sql import Row
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from spark.options import OptionError, Target, parse_target
+from spark.versions import DataSourceStreamArrowWriter
 from streams import naming
 from streams.decoding import DEEPEST
 from streams.errors import refusal_of
@@ -72,7 +70,7 @@ class _Writing:
         with closing(self._connect()) as log:
             self.stream_id, self.patterns = _stream(log, self.target)
 
-    def publish(self, batches: Iterator[pa.RecordBatch]) -> Published:
+    def publish(self, rows: Iterable[Mapping[str, Any]]) -> Published:
         """Publish the rows of one task.
 
         Raises:
@@ -81,11 +79,10 @@ class _Writing:
         """
         done = Published()
         with closing(self._connect()) as log:
-            for batch in batches:
-                for messages in _calls(batch, self.patterns):
-                    placed = self._append(log, messages)
-                    fresh = sum(not each.duplicate for each in placed)
-                    done = Published(done.stored + fresh, done.duplicates + len(placed) - fresh)
+            for messages in _calls(rows, self.patterns):
+                placed = self._append(log, messages)
+                fresh = sum(not each.duplicate for each in placed)
+                done = Published(done.stored + fresh, done.duplicates + len(placed) - fresh)
         return done
 
     def _append(self, log: Log, messages: Sequence[NewMessage]) -> list[append.Appended]:
@@ -106,14 +103,26 @@ class OkmqWriter(_Writing, DataSourceArrowWriter):
     """A batch write. What a failed job has published stays; the same job again publishes the rest."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Published:
-        return self.publish(iterator)
+        return self.publish(_rows(iterator))
 
 
 class OkmqStreamWriter(_Writing, DataSourceStreamArrowWriter):
     """A streaming write."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Published:
-        return self.publish(iterator)
+        return self.publish(_rows(iterator))
+
+
+class OkmqStreamRowWriter(_Writing, DataSourceStreamWriter):
+    """A streaming write of PySpark 4.0, which gives rows, no Arrow batches."""
+
+    def write(self, iterator: Iterator[Row]) -> Published:
+        return self.publish(row.asDict() for row in iterator)
+
+
+def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        yield from batch.to_pylist()
 
 
 def _check_columns(schema: StructType) -> None:
@@ -144,11 +153,11 @@ def _stream(log: Log, target: Target) -> tuple[str, tuple[str, ...]]:
     raise OptionError(f"There is no stream {target.stream!r} in workspace {target.workspace!r}.")
 
 
-def _calls(batch: pa.RecordBatch, patterns: Sequence[str]) -> Iterator[list[NewMessage]]:
-    """The rows of a batch as messages, in calls of bounded size; each is checked before it is given."""
+def _calls(rows: Iterable[Mapping[str, Any]], patterns: Sequence[str]) -> Iterator[list[NewMessage]]:
+    """Rows as messages, in calls of bounded size; each is checked before it is given."""
     call: list[NewMessage] = []
     size = 0
-    for row in batch.to_pylist():
+    for row in rows:
         message = _message(row, patterns)
         if call and (len(call) == append.BATCH_LIMIT or size + len(message.body) > BATCH_BYTES):
             yield call
@@ -187,12 +196,15 @@ def _message(row: Mapping[str, Any], patterns: Sequence[str]) -> NewMessage:
     return NewMessage(id=message_id, body=body, key=key, headers=headers, ttl_s=ttl)
 
 
-def _headers(pairs: Sequence[tuple[str, str | None]] | None, refuse: Any) -> bytes | None:
-    if pairs is None:
+def _headers(
+    given: Mapping[str, str | None] | Sequence[tuple[str, str | None]] | None, refuse: Any
+) -> bytes | None:
+    if given is None:
         return None
-    if any(value is None for _, value in pairs):
+    headers = dict(given)
+    if None in headers.values():
         refuse("headers: expected texts; one is null.")
-    packed = msgspec.json.encode(dict(pairs))
+    packed = msgspec.json.encode(headers)
     if len(packed) > LARGEST_HEADERS_BYTES:
         refuse(f"headers: expected at most {LARGEST_HEADERS_BYTES} bytes.")
     return packed
