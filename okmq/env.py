@@ -50,6 +50,7 @@ class Env:
     webhook_private: bool
     spark_master: str
     spark_memory: str
+    spark_cores: int | None
     spark_idle_s: int
     history: bool
     history_url: str
@@ -180,6 +181,7 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         access_log=read("OKMQ_ACCESS_LOG", _one_of("file", "stdout", "off"), "file"),
         spark_master=read("OKMQ_SPARK_MASTER", _spark_master, "local[*]"),
         spark_memory=read("OKMQ_SPARK_MEMORY", _spark_memory, "1g"),
+        spark_cores=read("OKMQ_SPARK_CORES", _between(1, 1024), None),
         spark_idle_s=read("OKMQ_SPARK_IDLE", _between(1, 86_400), 600),
         history=read("OKMQ_HISTORY", _switch, True),
         history_url=read("OKMQ_HISTORY_URL", str, str(data_dir / "history")),

@@ -52,6 +52,7 @@ class SharedSpark:
             spark_dir=self.env.data_dir / "spark",
             master=self.env.spark_master,
             memory=self.env.spark_memory,
+            cores=self.env.spark_cores,
         )
 
     def batches(self) -> "KnownBatches":

@@ -29,12 +29,25 @@ class SessionSettings:
         master: where Spark runs (``OKMQ_SPARK_MASTER``), ``local[*]`` for this machine.
         memory: the most that the driver's heap takes (``OKMQ_SPARK_MEMORY``), such as ``1g``; on a cluster that of each
             executor, too.
+        cores: the most tasks at once (``OKMQ_SPARK_CORES``), of this machine in place of those that ``master`` names,
+            or of all workers of a standalone master; None leaves it to ``master``.
         folder: Spark's own files: shuffle and spill, warehouse, temporary files. Made if it is missing.
     """
 
     folder: Path
     master: str = DEFAULT_MASTER
     memory: str = DEFAULT_MEMORY
+    cores: int | None = None
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Where Spark runs and on how many cores, as it is told."""
+        if self.cores is None:
+            return {"spark.master": self.master}
+        if self.master.startswith("local"):
+            failures = self.master.partition(",")[2].rstrip("]")
+            return {"spark.master": f"local[{self.cores}{failures and ','}{failures}]"}
+        return {"spark.master": self.master, "spark.cores.max": str(self.cores)}
 
 
 def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
@@ -59,8 +72,9 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
     # Spark reads these two from the environment only: the interpreter of the workers, and the address to resolve.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.master(settings.master).appName(name)
+    builder = SparkSession.builder.appName(name)
     for key, value in {
+        **settings.places,
         "spark.driver.memory": settings.memory,
         "spark.executor.memory": settings.memory,
         "spark.driver.extraJavaOptions": java_options,

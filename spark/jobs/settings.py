@@ -21,7 +21,7 @@ class JobSettings:
         memory_url: the server of the streams in memory; None where there is none.
         history_url: a folder, or any URL that Spark's file systems take.
         spark_dir: Spark's own folder on this machine: checkpoints, temporary files.
-        master, memory: see ``SessionSettings``.
+        master, memory, cores: see ``SessionSettings``.
     """
 
     redis_url: str
@@ -30,6 +30,7 @@ class JobSettings:
     memory_url: str | None = None
     master: str = DEFAULT_MASTER
     memory: str = DEFAULT_MEMORY
+    cores: int | None = None
 
     @property
     def checkpoint_url(self) -> str:
@@ -38,7 +39,9 @@ class JobSettings:
 
     @property
     def session(self) -> SessionSettings:
-        return SessionSettings(folder=self.spark_dir, master=self.master, memory=self.memory)
+        return SessionSettings(
+            folder=self.spark_dir, master=self.master, memory=self.memory, cores=self.cores
+        )
 
     def log(self) -> Log:
         """A connection to the log, to be closed."""
@@ -65,6 +68,7 @@ class JobSettings:
             spark_dir=data_dir / "spark",
             master=values.get("OKMQ_SPARK_MASTER") or DEFAULT_MASTER,
             memory=values.get("OKMQ_SPARK_MEMORY") or DEFAULT_MEMORY,
+            cores=int(values["OKMQ_SPARK_CORES"]) if values.get("OKMQ_SPARK_CORES") else None,
         )
 
 

@@ -24,6 +24,7 @@ from okmq import env
         ("OKMQ_SECRET_KEY", "x"),
         ("OKMQ_SPARK_MASTER", "nonsense"),
         ("OKMQ_SPARK_MEMORY", "much"),
+        ("OKMQ_SPARK_CORES", "0"),
         ("OKMQ_FORWARDED_ALLOW_IPS", "zzz"),
         ("OKMQ_ALLOWED_HOSTS", ","),
     ],
