@@ -153,6 +153,13 @@ def asked_for(
     return Asked(chosen, step, None if since is None else floor(since, step=step), until, compare)
 
 
+def steps_of(first: datetime, until: datetime, *, step: str) -> list[int]:
+    """The begin of each step of a range (unix seconds), also of the one that its end is in; at most the newest bars."""
+    seconds = STEPS[step][1]
+    last = int(floor(until, step=step).timestamp())
+    return list(range(max(int(first.timestamp()), last - MOST_BARS * seconds), last + 1, seconds))
+
+
 def floor(moment: datetime, *, step: str) -> datetime:
     """The begin of the minute, hour or day (UTC) that a moment is in."""
     seconds = STEPS[step][1]

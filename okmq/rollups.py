@@ -49,7 +49,7 @@ class Rollups:
         """
         counts = self._count(run, session)
         service.run_progress(run, progress=0.4, counts=counts)
-        counts |= {"samples": self._stand(session)}
+        counts |= {"samples": self._stand(session, run)}
         service.run_progress(run, progress=0.6, counts=counts)
         windows = 0
         while not self.stop.is_set() and (due := windows_service.windows_due(now=timezone.now())):
@@ -91,7 +91,7 @@ class Rollups:
         )
         return {"messages": found.messages, "bytes": found.bytes, "points": changed}
 
-    def _stand(self, session: Session) -> int:
+    def _stand(self, session: Session, run: Run) -> int:
         """Count the worker's samples that are not counted yet; how many windows of streams and groups changed."""
         metrics, changed = _metrics(), 0
         while metrics is not None and not self.stop.is_set() and _samples_wait(metrics):
@@ -109,6 +109,7 @@ class Rollups:
                     to_offset=found.to_offset,
                     fresh_to=found.fresh_to,
                 ),
+                run=run,
             )
         return changed
 

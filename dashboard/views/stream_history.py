@@ -12,8 +12,9 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
 from dashboard import heat, timelines
+from dashboard.group_lags import group_lags_of
 from dashboard.history_figures import told_of, top_keys_of
-from dashboard.history_ranges import MOST_BARS, STEPS, Asked, RangeForm, asked_for, floor
+from dashboard.history_ranges import STEPS, Asked, RangeForm, asked_for, steps_of
 from dashboard.replay_forms import ReplayForm
 from dashboard.views.door import console_page, is_part
 from dashboard.views.stream_page import stream_context
@@ -39,10 +40,8 @@ def seed_of(
     """The chart's columns: one bar a step, nought where nothing was published; ``before`` is the period before."""
     seconds = STEPS[step][1]
     held = {int(point.start.timestamp()): point for point in points}
-    first = int((since or points[0].start).timestamp()) if points or since else int(until.timestamp())
-    last = int(floor(until, step=step).timestamp())
-    first = max(first, last - MOST_BARS * seconds)
-    times = list(range(first, last + 1, seconds))
+    first = (since or points[0].start) if points or since else until
+    times = steps_of(first, until, step=step)
     seed: dict[str, Any] = {"step_s": seconds, "times": times}
     shifted = {int(point.start.timestamp()) + len(times) * seconds: point for point in before or ()}
     for prefix, known in (("", held), *((("before_", shifted),) if before is not None else ())):
@@ -92,9 +91,8 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     context |= {"replay_form": replay_form, **replays_context(caller, stream)}
     form = RangeForm(request.GET, now=now)
     asked = asked_for(request.GET, now=now, span=form.span)
-    points = selectors.history_points(
-        stream, step=asked.step, since=asked.since, until=asked.until + timedelta(seconds=1)
-    )
+    until = asked.until + timedelta(seconds=1)  # with the step that begins at the end
+    points = selectors.history_points(stream, step=asked.step, since=asked.since, until=until)
     before = None
     if asked.before:
         first, last = asked.before
@@ -102,6 +100,7 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     context |= runs_context(caller, stream)
     until_ms = int(asked.until.timestamp() * 1000)
     seed = seed_of(points, step=asked.step, since=asked.since, until=asked.until, before=before)
+    past_groups = selectors.groups_past(stream, step=asked.step, since=asked.since, until=until)
     first_ms = seed["times"][0] * 1000 if points else until_ms
     turns = timelines.turns_of(stream, since_ms=first_ms, until_ms=until_ms)
     context |= {
@@ -110,12 +109,18 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "points": points[::-1],
         "seed": seed | {"marks": [[at_ms / 1000, text] for at_ms, text in turns]},
         "turns": turns,
-        "gaps": selectors.history_gaps(stream, since=asked.since),
+        "gaps": selectors.history_gaps(stream, since=asked.since, until=until),
         "sums": sums_of(points, before),
         "top_keys": top_keys_of(points),
         "week": week_shown(stream, asked),
         "profile": selectors.profile_latest(stream, until=asked.until),
-        "past_groups": selectors.groups_past(stream, step=asked.step, since=asked.since),
+        "past_groups": past_groups,
+        "group_lags": group_lags_of(
+            past_groups,
+            asked,
+            first=points[0].start if points else None,
+            position=selectors.standing_position(),
+        ),
         **told_of(stream, asked),
         "since_ms": asked.since and int(asked.since.timestamp() * 1000),
         "until_ms": until_ms,

@@ -76,7 +76,13 @@ from streams.selectors.samples import (
     recent_samples,
     samples_read_on,
 )
-from streams.selectors.standing import GroupPast, GroupStep, duplicates_by_step, groups_past
+from streams.selectors.standing import (
+    GroupPast,
+    GroupStep,
+    duplicates_by_step,
+    groups_past,
+    standing_position,
+)
 from streams.selectors.streams import (
     Overview,
     StreamName,
@@ -198,6 +204,7 @@ __all__ = [
     "runs_latest",
     "runs_page",
     "samples_read_on",
+    "standing_position",
     "stream_figures",
     "stream_known",
     "stream_turns",

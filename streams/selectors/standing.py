@@ -7,7 +7,8 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from streams.models import StandingRollup, Stream
+from streams.models import RollupPosition, StandingRollup, Stream
+from streams.selectors.samples import METRICS_STREAM
 
 COUNTED = ("deliveries", "acked", "redelivered", "dead_lettered", "lost")
 SHARES = (0.5, 0.9, 0.99)
@@ -75,6 +76,12 @@ def groups_past(
         _past(group, rows, before=_before(stream, group, step=step, since=since))
         for group, rows in sorted(rows_of.items())
     ]
+
+
+def standing_position() -> RollupPosition | None:
+    """How far the samples of groups are counted, and by which run."""
+    metrics = Stream.objects.filter(name=METRICS_STREAM, internal=True).values("stream_id")
+    return RollupPosition.objects.select_related("run").filter(stream_id__in=metrics).first()
 
 
 def duplicates_by_step(

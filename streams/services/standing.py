@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
-from streams.models import RollupPosition, StandingRollup, Stream
+from streams.models import RollupPosition, Run, StandingRollup, Stream
 from streams.models.history import Step
 from streams.services.history import Progressed
 
@@ -37,7 +37,7 @@ class StoodPoint:
 
 
 @transaction.atomic
-def standing_add(points: Iterable[StoodPoint], *, position: Progressed) -> int:
+def standing_add(points: Iterable[StoodPoint], *, position: Progressed, run: Run | None = None) -> int:
     """Add newly counted samples and move the position, both or neither; returns how many windows changed.
 
     Nothing is done where the position is no longer where the counting started; streams that have gone are passed over.
@@ -45,7 +45,7 @@ def standing_add(points: Iterable[StoodPoint], *, position: Progressed) -> int:
     held, _ = RollupPosition.objects.select_for_update().get_or_create(stream_id=position.stream_id)
     if held.offset != position.from_offset:
         return 0
-    held.offset, held.fresh_to = position.to_offset, position.fresh_to or held.fresh_to
+    held.offset, held.fresh_to, held.run = position.to_offset, position.fresh_to or held.fresh_to, run
     held.save()
     wanted = list(points)
     there = set(

@@ -11,10 +11,13 @@ from dashboard.heat import Cell, week_of
 from dashboard.history_ranges import asked_for
 from dashboard.views.stream_history import seed_of
 from streams.access import Actor
-from streams.models import Replay, Rollup, Run, Stream, Workspace
+from streams.models import Replay, Rollup, Run, StandingRollup, Stream, Workspace
+from streams.selectors import METRICS_STREAM
 from streams.services.events import event_record
-from streams.services.history import history_missed
+from streams.services.history import Progressed, history_missed
 from streams.services.replays import replay_counted
+from streams.services.standing import standing_add
+from streams.services.streams import internal_stream
 from streams.upkeep import processes
 from streams.upkeep.processes import ProcessStatus
 from tests.dashboard.conftest import MakeStream
@@ -380,3 +383,74 @@ def test_what_was_done_to_the_stream_stands_on_its_charts(owner: Client, make_st
         "It keeps 7 d."
         not in owner.get("/streams/orders/history/?since=3+h+ago&until=2+h+ago").content.decode()
     )
+
+
+def stood(stream: Stream, group: str, start: datetime, *lag_ms: int) -> None:
+    """A group's samples of an hour."""
+    StandingRollup.objects.create(
+        stream_id=stream.stream_id,
+        group=group,
+        step="hour",
+        start=start,
+        samples=len(lag_ms),
+        last_ms=1,
+        lag_max=1,
+        lag_seen={"1": len(lag_ms)},
+        lag_ms_max=max(lag_ms),
+        lag_ms_seen={str(each): lag_ms.count(each) for each in lag_ms},
+    )
+
+
+def test_groups_and_gaps_of_a_range_are_those_until_its_end(owner: Client, busy: Stream) -> None:
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    stood(busy, "early", hour - timedelta(hours=5), 1_000)
+    stood(busy, "late", hour - timedelta(hours=1), 1_000)
+    history_missed(busy, messages=290, why="were lost")
+    asked = {
+        "since": (hour - timedelta(hours=6)).isoformat(),
+        "until": (hour - timedelta(hours=2)).isoformat(),
+    }
+    context = owner.get("/streams/orders/history/", {**asked, "step": "hour"}).context
+    assert [past.group for past in context["past_groups"]] == ["early"]
+    assert context["gaps"] == []
+    context = owner.get("/streams/orders/history/").context
+    assert [past.group for past in context["past_groups"]] == ["early", "late"]
+    assert [gap.messages for gap in context["gaps"]] == [290]
+
+
+def test_the_groups_that_lagged_most_have_charts_and_a_table_that_says_the_same(
+    owner: Client, busy: Stream
+) -> None:
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    before = hour - timedelta(hours=1)
+    for number in range(5):
+        stood(busy, f"g{number}", before, *[1_000 * number] * 9, 60_000 * number)
+    stood(busy, "g4", hour, 3_000)
+    metrics = internal_stream(METRICS_STREAM, archive=False)
+    run = Run.objects.create(job="rollup", requested_by="schedule")
+    standing_add(
+        [],
+        position=Progressed(stream_id=metrics.stream_id, from_offset=0, to_offset=5, fresh_to=hour),
+        run=run,
+    )
+    answer = owner.get("/streams/orders/history/")
+    lags = answer.context["group_lags"]
+    assert [past.group for past in lags.groups] == ["g4", "g3", "g2", "g1"]
+    assert (lags.left, lags.seed["times"]) == (1, answer.context["seed"]["times"])
+    assert (lags.seed["p50_0"][-3:], lags.seed["p99_0"][-3:]) == ([None, 4, 3], [None, 240, 3])
+    assert [row.start for row in lags.rows] == [hour, before]
+    page = answer.content.decode()
+    assert "One more group lagged less" in page
+    assert f"from run #{run.pk}" in page
+    assert 'data-series="p99_3"' in page
+    assert "longest 4 min" in page
+    table = page.split("Lag of groups as a table")[1].split("</details>")[0]
+    cells = re.findall(r'<td class="num">([^<]*)</td>', table.split("<tbody>")[1])
+    assert cells == [
+        *("3 s", "3 s", "–", "–", "–", "–", "–", "–"),
+        *("4 s", "4 min", "3 s", "3 min", "2 s", "2 min", "1 s", "1 min"),
+    ]
+
+
+def test_a_stream_whose_groups_were_not_sampled_has_no_charts_of_them(owner: Client, busy: Stream) -> None:
+    assert "Lag of groups" not in owner.get("/streams/orders/history/").content.decode()
