@@ -79,11 +79,11 @@ def apply(
         making.streams()
         making.tell(by_interest=False)
         making.groups()
-        making.tell(by_interest=True)
         undeclared = [path for path in before if making.is_undeclared(path)]
         lost = losses_of(undeclared, workspace) if prune else {}
         if prune:
             making.delete(undeclared)
+        making.tell(by_interest=True)
         if making.faults:
             raise Faulty(making.faults)
         outcome = Outcome(
@@ -133,8 +133,8 @@ class _Making:
         """After the commit, tell the log of the streams that policies or the file changed: each once, as it is then.
 
         Args:
-            by_interest: of those that keep messages by interest, which hear of it after their groups; the others hear
-                of it before. So nothing goes that what the file says in the end would keep.
+            by_interest: of those that keep messages by interest, which hear of it after their groups, also those that
+                are deleted; the others hear of it before. So nothing goes that what the file says in the end would keep.
         """
         transaction.on_commit(
             lambda: streams.streams_publish(

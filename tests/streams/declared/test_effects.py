@@ -203,7 +203,18 @@ def test_a_stream_that_leaves_interest_keeps_what_its_groups_want_no_more(worksp
     assert (sum(said.values()), gone) == (0, 0)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("groups", ["x: {filter_keys: [none]}", "x: {}", "x: {}, y: {filter_keys: [none]}"])
+def test_a_stream_that_comes_to_interest_without_its_pruned_groups_keeps_everything(
+    workspace: Workspace, groups: str
+) -> None:
+    applied(workspace, f"streams:\n  s: {{groups: {{{groups}}}}}")
+    fill(workspace, 100)
+    acknowledge(workspace, "x", 60)
+    said, gone = said_and_gone(workspace, "streams:\n  s: {retention: interest}", prune=True)
+    assert (sum(said.values()), gone) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
 def test_what_is_said_goes_whatever_a_file_changes(workspace: Workspace, seed: int) -> None:
     chance = random.Random(seed)
 
@@ -215,7 +226,10 @@ def test_what_is_said_goes_whatever_a_file_changes(workspace: Workspace, seed: i
             "retention: interest",
             "",
         )
-        wanted = {name: chance.sample(KEYS, chance.randint(0, 3)) for name in chance.sample("abc", 2)}
+        wanted = {
+            name: chance.sample(KEYS, chance.randint(0, 3))
+            for name in chance.sample("abc", chance.choice((0, 1, 2, 2)))
+        }
         lines = ", ".join(f"{name}: {{filter_keys: [{', '.join(keys)}]}}" for name, keys in wanted.items())
         return (
             f"policies:\n  p: {{max_messages: {chance.randint(1, 100)}, retention: interest}}\n"
