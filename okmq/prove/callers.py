@@ -46,7 +46,7 @@ class _Receipt(msgspec.Struct):
 
 messages_of = msgspec.json.Decoder(list[_Message]).decode
 _deliveries_of = msgspec.json.Decoder(list[_Delivery]).decode
-_receipts_of = msgspec.json.Decoder(list[_Receipt]).decode
+receipts_of = msgspec.json.Decoder(list[_Receipt]).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -184,7 +184,7 @@ class Publisher(Caller):
         body: Any = {"messages": batch, "expect": {"last_offset": 2**52}} if refused else batch
         began, answer = await self.ask("POST", "/messages", body)
         outcome = _outcome(answer)
-        receipts = _receipts_of(answer.body) if answer and outcome == "ok" else []
+        receipts = receipts_of(answer.body) if answer and outcome == "ok" else []
         self.scene.history.note(
             Publish(
                 began=began,

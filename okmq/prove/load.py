@@ -60,7 +60,7 @@ class Load:
             for caller in callers:
                 caller.cancel()
             await asyncio.gather(*callers, return_exceptions=True)
-            self._client.close()
+            self.close()
 
     async def surge(self, seconds: float) -> None:
         """Let the publishers ask without a rest for a moment, so that as many calls as can be are under way."""
@@ -91,6 +91,10 @@ class Load:
                 raise Unfinished(f"{method} {path}: {answer.status} {answer.body[:300].decode()}")
             await asyncio.sleep(0.1)
         raise Unfinished(f"{method} {path} had no answer for {WORKED_OFF_WITHIN_S:g} s.")
+
+    def close(self) -> None:
+        """Let its own connection go."""
+        self._client.close()
 
     async def _make(self) -> None:
         for stream in STREAMS:

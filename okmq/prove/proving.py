@@ -1,6 +1,7 @@
 """One proof: a product of its own under load, one fault after the other, everything counted at the end."""
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 
+from okmq import java
 from okmq.instance import Instance, instance
 from okmq.prove import faults
 from okmq.prove.apart import Apart
@@ -22,6 +24,7 @@ from okmq.prove.jumps import JUMPS_S, faked_clock, on_a_clock_that_is_set
 from okmq.prove.load import Load
 from okmq.prove.lossy import on_a_bad_line
 from okmq.prove.slow_disk import on_a_slow_disk
+from okmq.prove.spark_kills import under_kills_of_spark
 
 SURGE_S = 0.3
 REST_S = 1.0
@@ -39,7 +42,7 @@ class Plan:
 
     ``bad_line_s``: how long the store's answers get lost on their way; ``slow_disk_s``: for how long its flushes are
     slow, each time; ``jumps``: how often the store's clock is set hours and days forth and back.
-    ``crowd``: who comes back at once.
+    ``crowd``: who comes back at once. ``spark``: how often something is killed while the archive copies.
     ``within_s``: on a machine that is too slow for all of it, what is left out so that the whole takes no longer.
     """
 
@@ -55,6 +58,7 @@ class Plan:
     slow_disk_s: float = 0.0
     jumps: int = 0
     crowd: Crowd | None = None
+    spark: int = 0
     within_s: float = float("inf")
 
     def faults(self) -> list[Fault]:
@@ -112,6 +116,7 @@ FULL = Plan(
     slow_disk_s=120,
     jumps=4,
     crowd=Crowd(browsers=1000, pollers=500, turns=20, resets=2000, hangs_s=60),
+    spark=50,
 )
 
 
@@ -224,6 +229,9 @@ def scenes(plan: Plan) -> Iterator[tuple[str, str, Scene]]:
     if plan.crowd:
         told = f"{plan.crowd.browsers:,} browsers and {plan.crowd.pollers:,} pollers come at once."
         yield "crowd", told, partial(under_crowds, crowd=plan.crowd)
+    if plan.spark and java.home(os.environ):
+        told = f"The driver, Spark, its readers and the store are killed {plan.spark} times while the archive copies."
+        yield "spark", told, partial(under_kills_of_spark, kills=plan.spark)
 
 
 def _add(proof: Proof, apart: Apart, say: Say) -> None:

@@ -18,7 +18,7 @@ from okmq.prove.proving import FULL, QUICK, Plan, Proof, prove
 
 STOPPED = 130
 SHOWN = 40
-NUMBERS = ("web", "valkey", "worker", "rewriting", "stops", "commands", "cuts")
+NUMBERS = ("web", "valkey", "worker", "rewriting", "stops", "commands", "cuts", "spark")
 
 
 class Command(BaseCommand):

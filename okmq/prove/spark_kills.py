@@ -1,0 +1,420 @@
+"""Kills of the driver, of Spark and of the store while the archive copies: the history has everything once."""
+
+import asyncio
+import random
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+
+from okmq import proctable
+from okmq.instance import Instance, busy, instance
+from okmq.prove.apart import Apart
+from okmq.prove.archived import Written, judged, message
+from okmq.prove.callers import AGAIN_AFTER_S, Caller, receipts_of
+from okmq.prove.faults import NotBack, Struck
+from okmq.prove.load import Load
+from streams.log import config
+from streams.log.client import Log
+
+LOOK_EVERY_S = 0.001
+MOMENT_WITHIN_S = 20.0
+"""How long a moment is waited for until it is struck whatever the archive does; of a core."""
+
+LATER_S = 0.15
+ANYWHERE_S = 4.0
+ASK_EVERY_S = 0.5
+BACK_WITHIN_S = 120.0
+"""How long the archive may take to its next batch; of a core."""
+
+IN_A_ROW = 3
+"""After so many kills the archive may bring a batch to its end."""
+
+BATCH, PAUSE_S = 20, 0.15
+AT_ONCE, NEW_EVERY = 3, 5
+"""Streams that are written to at a time, and kills until a new one takes the place of the oldest."""
+
+Victims = Mapping[str, Callable[[], int | None]]
+"""What may be killed: a name, and its process id now, None where it does not run."""
+
+
+@dataclass(kw_only=True)
+class OfSpark(Apart):
+    """What came of it.
+
+    Attributes:
+        found: what is wrong with the history, in sentences, by kind.
+        messages, streams: how many there were of.
+        cut: what was under way when something was killed, how often.
+    """
+
+    found: dict[str, list[str]] = field(default_factory=dict)
+    messages: int = 0
+    streams: int = 0
+    cut: Counter[str] = field(default_factory=Counter)
+
+
+def under_kills_of_spark(
+    folder: Path,
+    *,
+    kills: int,
+    seed: int = 8,
+    more: Mapping[str, str] | None = None,
+    victims: Victims | None = None,
+    within_s: float = float("inf"),
+    say: Callable[[str], None] = lambda sentence: None,
+) -> OfSpark:
+    """Kill at moments of the archive, in a product whose streams are written to without a pause.
+
+    Args:
+        more: settings of the product, such as where Spark runs.
+        victims: what is killed beside the driver, its JVM, its readers and the store.
+        within_s: after this time nothing more is killed, and what there is is judged.
+
+    Raises:
+        Broken, NotBack, Unfinished: it could not be carried out to its end.
+    """
+    # One archive run is asked for after the other; the schedule would have most of the time taken by counting.
+    settings = {"OKMQ_HISTORY": "on", "OKMQ_HISTORY_EVERY": "86400", "OKMQ_SPARK_MASTER": "local[2]"}
+    with instance(folder, more={**settings, **(more or {})}) as product:
+        run = _Run(product, seed=seed, victims=victims or {}, say=say)
+        return asyncio.run(run.carry_out(kills, within_s=within_s))
+
+
+class _Run:
+    """One product, its writers and what is done to it."""
+
+    def __init__(self, product: Instance, *, seed: int, victims: Victims, say: Callable[[str], None]) -> None:
+        self.product, self.chance, self.say = product, random.Random(seed), say
+        self.load = Load(product.port, token=product.token)
+        self.apart = OfSpark(load=self.load)
+        self.batch = _UnderWay(product.data_dir)
+        self.writers = _Writers(self.load)
+        self.victims: Victims = {
+            "the driver": lambda: self._pid("analytics"),
+            "Spark": lambda: self._of_spark("java"),
+            "a reader of Spark": lambda: self._of_spark("python"),
+            "valkey": lambda: self._pid("valkey"),
+            **victims,
+        }
+        # Where the JVM goes its start takes most of the time: the others have two turns each.
+        self.turns = [*self.victims, *(name for name in self.victims if name not in {"the driver", "Spark"})]
+
+    async def carry_out(self, kills: int, *, within_s: float) -> OfSpark:
+        """Everything, from the first message to the judgement."""
+        asking = asyncio.create_task(_ask_for_runs(self.product))
+        try:
+            await self._kill_one_after_the_other(kills, until=monotonic() + within_s)
+            await self._all_is_archived()
+        finally:
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+        await self._all_is_counted()
+        self.load.close()
+        self._judge()
+        return self.apart
+
+    async def _kill_one_after_the_other(self, kills: int, *, until: float) -> None:
+        async with self.writers.writing():
+            await self._until(lambda: self.batch.number > 0, what="the first batch is archived")
+            names: list[str] = []
+            open_since: list[tuple[str, float]] = []
+            for number in range(1, kills + 1):
+                names = names or self.chance.sample(self.turns, len(self.turns))
+                await self._moment()
+                under_way = self.batch.under_way
+                open_since.append(await self._kill(names.pop()))
+                self.apart.cut[under_way] += 1
+                self.say(f"{number}/{kills} SIGKILL of {open_since[-1][0]}, {under_way}")
+                is_last = number == kills or monotonic() > until
+                if is_last or len(open_since) == IN_A_ROW:
+                    await self._whole_again(open_since)
+                    open_since = []
+                if is_last:
+                    break
+                if number % NEW_EVERY == 0:
+                    await self.writers.change()
+
+    async def _moment(self) -> None:
+        """Wait for one: any, or just when a batch has come so far."""
+        step = self.chance.choice((None, *STEPS))
+        if step is None:
+            await asyncio.sleep(self.chance.uniform(0, ANYWHERE_S))
+            return
+        old = {self.batch.reached(step), ""}
+        await _becomes(lambda: self.batch.reached(step) not in old, within_s=MOMENT_WITHIN_S)
+        if self.chance.random() < 0.5:
+            await asyncio.sleep(self.chance.uniform(0, LATER_S))
+
+    async def _kill(self, name: str) -> tuple[str, float]:
+        pids: list[int] = []
+
+        def runs() -> bool:
+            pids[:] = filter(None, [self.victims[name]()])
+            return bool(pids)
+
+        if not await _becomes(runs, within_s=BACK_WITHIN_S):
+            raise NotBack(f"{name} does not run.")
+        began = monotonic()
+        proctable.kill(pids, signum=signal.SIGKILL)
+        return name, began
+
+    async def _whole_again(self, open_since: Iterable[tuple[str, float]]) -> None:
+        """Wait until another batch is archived, and note that all of them are over."""
+        number = self.batch.number
+        await self._until(lambda: self.batch.number > number, what="a batch is archived")
+        self.apart.struck += [
+            Struck(name=f"SIGKILL of {name} while it archives", began=began, back=monotonic(), load=busy())
+            for name, began in open_since
+        ]
+
+    async def _all_is_archived(self) -> None:
+        """Wait until the archived offset of every stream is its last."""
+        self.apart.streams = len(self.writers.all)
+        self.apart.messages = sum(each.last for each in self.writers.all)
+        await self._until_told({each.stream: each.last for each in self.writers.living})
+
+    async def _all_is_counted(self) -> None:
+        """Let the history be counted once more: nothing of it is counted twice either."""
+        await self._no_run_is_left()
+        await self.load.ask("POST", "/analytics/runs/", {"job": "rollup"})
+        await self._no_run_is_left()
+        for writer in self.writers.living:
+            told = await self.load.ask("GET", f"/streams/{writer.stream}/history?step=hour")
+            counted = sum(point["messages"] for point in told["points"])
+            if counted != writer.last:
+                self.apart.wrong.append(
+                    f"{counted} messages of {writer.stream} are counted, there are {writer.last}"
+                )
+
+    async def _no_run_is_left(self) -> None:
+        until = monotonic() + BACK_WITHIN_S * busy()
+        while await self._runs_left():
+            if monotonic() > until:
+                raise NotBack("The runs of the history do not end.")
+            await asyncio.sleep(ASK_EVERY_S)
+
+    async def _runs_left(self) -> bool:
+        runs = await self.load.ask("GET", "/analytics/runs/?limit=10")
+        return any(run["state"] in {"queued", "running"} for run in runs)
+
+    async def _until_told(self, wanted: Mapping[str, int]) -> None:
+        with closing(Log(self.product.redis_url)) as log:
+            ids = {each.name: each.stream_id for each in log.run(config.streams()) if each.name in wanted}
+
+            def archived() -> dict[str, int]:
+                held = log.run(config.archived_of(ids.values()))
+                return {name: held[ids[name]] for name in wanted}
+
+            await self._until(lambda: archived() == wanted, what=f"{wanted} are archived")
+
+    def _judge(self) -> None:
+        self.apart.found = judged(
+            self.product.data_dir / "history",
+            [Written(name=each.prefix, last=each.last, deleted=each.deleted) for each in self.writers.all],
+        )
+        for kind, sentences in self.apart.found.items():
+            self.apart.wrong += [f"history, {kind}: {sentence}" for sentence in sentences]
+
+    async def _until(self, condition: Callable[[], bool], *, what: str) -> None:
+        """Wait for what takes the archive a while.
+
+        Raises:
+            NotBack: it took longer than it may.
+        """
+        if not await _becomes(condition, within_s=BACK_WITHIN_S, every_s=AGAIN_AFTER_S):
+            raise NotBack(f"Not within {BACK_WITHIN_S:g} s of a core: {what}.")
+
+    def _pid(self, name: str) -> int | None:
+        status = self.product.status(name)
+        return status.pid if status.state in {"starting", "running"} else None
+
+    def _of_spark(self, command: str) -> int | None:
+        """One of the processes of a kind that the driver has started."""
+        driver = self._pid("analytics")
+        if driver is None:
+            return None
+        found = [
+            pid
+            for pid in proctable.marked(self.product.data_dir, session=driver)
+            if pid != driver and _command(pid).startswith(command)
+        ]
+        return self.chance.choice(found) if found else None
+
+
+async def _ask_for_runs(product: Instance) -> None:
+    """Have the archive run again and again, until this is cancelled."""
+    load = Load(product.port, token=product.token)  # a connection of its own
+    try:
+        while True:
+            await load.ask("POST", "/analytics/runs/", {"job": "archive"})
+            await asyncio.sleep(ASK_EVERY_S)
+    finally:
+        load.close()
+
+
+async def _becomes(condition: Callable[[], bool], *, within_s: float, every_s: float = LOOK_EVERY_S) -> bool:
+    """Whether it comes true in so many seconds of a core."""
+    until = monotonic() + within_s * busy()
+    while not condition():
+        if monotonic() > until:
+            return False
+        await asyncio.sleep(every_s)
+    return True
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except OSError:
+        return ""
+
+
+STEPS = ("planned", "written", "moved", "counting")
+"""Of a batch: its offsets are known, its files are written, they are moved to their places, it counts."""
+
+
+class _UnderWay:
+    """What the disk tells of the archive."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._history = data_dir / "history"
+        self._checkpoint = data_dir / "spark" / "checkpoints" / "archive"
+        self._number = 0
+
+    @property
+    def number(self) -> int:
+        """Of the last batch that counts."""
+        while (self._history / "_log" / f"{self._number + 1:012d}.json").exists():
+            self._number += 1
+        return self._number
+
+    def reached(self, step: str) -> str:
+        """Which batch is at a step or was there last, by a name; empty where there is none."""
+        match step:
+            case "planned":
+                return _newest(self._checkpoint / "offsets")
+            case "written":
+                return _newest(self._history / "_staging")
+            case "moved":
+                return _made(self._history / "_log" / "pending.json")
+            case _:
+                return str(self.number)
+
+    @property
+    def under_way(self) -> str:
+        """What is done at this moment, as far as can be seen from outside."""
+        if self.reached("moved"):
+            return "while files are moved"
+        if self.reached("written"):
+            return "while files are written"
+        if _newest(self._checkpoint / "offsets") != _newest(self._checkpoint / "commits"):
+            return "with a batch planned, or to be told"
+        return "between two batches"
+
+
+def _newest(folder: Path) -> str:
+    try:
+        names = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
+    except OSError:
+        return ""
+    return max(names, key=_by_number, default="")
+
+
+def _by_number(name: str) -> tuple[int, str]:
+    return len(name), name
+
+
+def _made(path: Path) -> str:
+    try:
+        return str(path.stat().st_mtime_ns)
+    except OSError:
+        return ""
+
+
+class _Writer(Caller):
+    """The only one who publishes into its stream: batch after batch, each until it is taken."""
+
+    def __init__(self, load: Load, stream: str, *, life: int) -> None:
+        super().__init__(load.scene, stream, "w")
+        self.prefix = f"{stream}.{life}"
+        self.last = 0
+        self.deleted = False
+        self.ends = asyncio.Event()
+
+    async def _work(self) -> None:
+        while not self.ends.is_set():
+            numbers = range(self.last + 1, self.last + self._random.randint(1, BATCH) + 1)
+            batch = [message(self.prefix, number) for number in numbers]
+            taken = await self._taken(batch, numbers)
+            while not taken:
+                await asyncio.sleep(AGAIN_AFTER_S)
+                taken = await self._taken(batch, numbers)
+            self.last = numbers[-1]
+            await asyncio.sleep(PAUSE_S)
+
+    async def _taken(self, batch: list[dict[str, object]], numbers: range) -> bool:
+        """Send a batch once; whether it was acknowledged."""
+        _, answer = await self.ask("POST", "/messages", batch)
+        if answer is None or answer.status == 503:
+            return False
+        if answer.status >= 300:
+            self.scene.surprised("publish", answer)
+            return False
+        offsets = [each.offset for each in receipts_of(answer.body)]
+        if offsets != list(numbers):
+            self.scene.surprises[f"{self.prefix}: {numbers} got other offsets"] += 1
+        return True
+
+
+class _Writers:
+    """Streams that come and go: some are written to, some rest, one is deleted and made again under its name."""
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self._tasks: dict[_Writer, asyncio.Task[None]] = {}
+        self.all: list[_Writer] = []
+
+    @property
+    def living(self) -> list[_Writer]:
+        """Those whose streams were not deleted."""
+        return [each for each in self.all if not each.deleted]
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """They write inside of the block; at its end all that was sent is acknowledged."""
+        try:
+            for number in range(1, AT_ONCE + 1):
+                await self._begin(f"s{number}")
+            yield
+            for writer in list(self._tasks):
+                await self._end(writer)
+        finally:
+            for task in self._tasks.values():
+                task.cancel()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def change(self) -> None:
+        """The oldest is written to no more, and a new one is; the third time the oldest is deleted and made again."""
+        oldest = next(iter(self._tasks))
+        await self._end(oldest)
+        made = len(self.all) - AT_ONCE
+        if made % 6 == 2:
+            await self._load.ask("DELETE", f"/streams/{oldest.stream}")
+            oldest.deleted = True
+            await self._begin(oldest.stream)
+        else:
+            await self._begin(f"s{len(self.all) + 1}")
+
+    async def _begin(self, stream: str) -> None:
+        await self._load.ask("POST", "/streams/", {"name": stream})
+        writer = _Writer(self._load, stream, life=len(self.all))
+        self.all.append(writer)
+        self._tasks[writer] = asyncio.create_task(writer.run())
+
+    async def _end(self, writer: _Writer) -> None:
+        writer.ends.set()
+        await self._tasks.pop(writer)
