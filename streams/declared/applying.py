@@ -134,7 +134,7 @@ class _Making:
 
         Args:
             by_interest: of those that keep messages by interest, which hear of it after their groups, also those that
-                are deleted; the others hear of it before. So nothing goes that what the file says in the end would keep.
+                are deleted; the others hear of it before. So nothing goes that what the file says in the end keeps.
         """
         transaction.on_commit(
             lambda: streams.streams_publish(
