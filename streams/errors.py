@@ -152,7 +152,8 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "")
         case log_errors.RemovalTaken():
             return Refusal(
                 "removal_taken",
-                f"A limit has taken part of it: {error.left} of {error.messages} messages can still come back. "
+                f"A limit or a purge for good has taken part of it: {error.left} of {error.messages} messages can "
+                "still come back. "
                 'Nothing was done; send "partial": true to bring back what is left.',
                 left=error.left,
                 messages=error.messages,
