@@ -41,6 +41,7 @@ class Line:
     lost: int = 0
     dead: int = 0
     _answers: int = 0
+    _ends: set[asyncio.StreamWriter] = field(default_factory=set)
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -58,6 +59,16 @@ class Line:
             thread.join()
             self._loop.close()
 
+    def lead_to(self, real: Path) -> None:
+        """Lead to another store from now on; connections to the one before end."""
+
+        def switch() -> None:
+            self.real = real
+            for end in self._ends:
+                end.close()
+
+        self._loop.call_soon_threadsafe(switch)
+
     async def _carry(self, listening: threading.Event) -> None:
         server = await asyncio.start_unix_server(self._connection, str(self.shown))
         listening.set()
@@ -74,6 +85,7 @@ class Line:
         except OSError:
             to_client.close()
             return
+        self._ends |= {to_client, to_store}
         asking = asyncio.create_task(_pass_on(client, to_store))
         answering = asyncio.create_task(self._answer(store, to_client))
         with contextlib.suppress(asyncio.CancelledError):
@@ -81,6 +93,7 @@ class Line:
         for task in (asking, answering):
             task.cancel()
         for end in (to_client, to_store):
+            self._ends.discard(end)
             end.close()
 
     async def _answer(self, store: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:

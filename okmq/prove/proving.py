@@ -23,6 +23,7 @@ from okmq.prove.history import History, in_flight
 from okmq.prove.jumps import JUMPS_S, faked_clock, on_a_clock_that_is_set
 from okmq.prove.load import Load
 from okmq.prove.lossy import on_a_bad_line
+from okmq.prove.promoted import on_a_promoted_replica
 from okmq.prove.slow_disk import on_a_slow_disk
 from okmq.prove.spark_kills import under_kills_of_spark
 
@@ -42,6 +43,7 @@ class Plan:
 
     ``bad_line_s``: how long the store's answers get lost on their way; ``slow_disk_s``: for how long its flushes are
     slow, each time; ``jumps``: how often the store's clock is set hours and days forth and back.
+    ``promotions``: how often a replica that lags is promoted.
     ``crowd``: who comes back at once. ``spark``: how often something is killed while the archive copies.
     ``within_s``: on a machine that is too slow for all of it, what is left out so that the whole takes no longer.
     """
@@ -58,6 +60,7 @@ class Plan:
     slow_disk_s: float = 0.0
     jumps: int = 0
     crowd: Crowd | None = None
+    promotions: int = 0
     spark: int = 0
     within_s: float = float("inf")
 
@@ -100,6 +103,7 @@ QUICK = Plan(
     bad_line_s=10,
     slow_disk_s=5,
     jumps=1,
+    promotions=1,
     crowd=Crowd(browsers=300, pollers=150, turns=1, resets=500, hangs_s=10),
     within_s=460,
 )
@@ -115,6 +119,7 @@ FULL = Plan(
     bad_line_s=600,
     slow_disk_s=120,
     jumps=4,
+    promotions=3,
     crowd=Crowd(browsers=1000, pollers=500, turns=20, resets=2000, hangs_s=60),
     spark=50,
 )
@@ -226,6 +231,12 @@ def scenes(plan: Plan) -> Iterator[tuple[str, str, Scene]]:
     if plan.jumps and (library := faked_clock()):
         told = f"The clock of a store is set {len(JUMPS_S) * plan.jumps} times."
         yield "clock", told, partial(on_a_clock_that_is_set, library=library, jumps_s=JUMPS_S * plan.jumps)
+    for number in range(1, plan.promotions + 1):
+        yield (
+            f"replica-{number}",
+            "A replica that lags is promoted in the store's place.",
+            on_a_promoted_replica,
+        )
     if plan.crowd:
         told = f"{plan.crowd.browsers:,} browsers and {plan.crowd.pollers:,} pollers come at once."
         yield "crowd", told, partial(under_crowds, crowd=plan.crowd)

@@ -178,6 +178,13 @@ PROMISES: tuple[Promise, ...] = (
         figure=_jumps,
     ),
     Promise(
+        sentence="A replica that is promoted in the store's place is used within one request; until then `/readyz` is "
+        "red, and within 5 seconds every answer tells by `Okmq-Epoch`, and an event, that offsets may name other "
+        "messages",
+        test="tests/okmq/prove/test_promoted.py::test_a_promoted_replica_is_used_at_once_and_everybody_is_told",
+        figure=_noted("promoted"),
+    ),
+    Promise(
         sentence="A full store refuses with a reason; reads, acknowledgements, deletes and purges go on",
         test="tests/streams/log/test_library.py::"
         "test_a_full_server_takes_no_message_and_lets_go_of_those_it_has",
@@ -220,7 +227,8 @@ NOT_PROMISED = """
 - With `OKMQ_FSYNC=everysec` or `no` an answer says `window`: a kill of the server may lose what was acknowledged in
   about the last second (`no`: half a minute; both longer while the disk stalls), and offsets of what was lost are
   handed out again, with another time. `memory` may lose everything.
-- A replica that is promoted may lack what was acknowledged: replication does not wait.
+- A replica that is promoted may lack what was acknowledged: replication does not wait. Offsets of what it lacks are
+  handed out again, in another epoch.
 - Delivery to a group is at least once: an acknowledgement whose answer was lost is not known to its sender.
 - The clock that is set under load is the store's alone. Ages of messages follow it: where it is set further ahead than
   a stream's `ttl`, its messages are over.

@@ -188,6 +188,14 @@ DURABILITY = {
         "schema": {"type": "string", "enum": ["fsync", "window", "memory"]},
     }
 }
+EPOCH = {
+    "Okmq-Epoch": {
+        "description": "How often a replica has taken the message store's place. An offset names one message within "
+        "one epoch: where the number has grown, what was acknowledged last before may be missing, and its offsets may "
+        "name other messages. On every answer about messages and to consumers.",
+        "schema": {"type": "integer", "minimum": 0},
+    }
+}
 GOES_ON = {
     "Link": {
         "description": 'Where a search that stopped goes on: `<…>; rel="next"`, relative to the request.',
@@ -219,8 +227,8 @@ def publishing(name: str, summary: str, *, description: str, refusals: tuple[str
             "expecting": {"messages": [EXAMPLE_MESSAGE], "expect": {"last_offset": 6}},
         },
         success={
-            "201": answer(RECEIPTS, "Stored, or known already; in input order.", headers=DURABILITY),
-            "200": answer(RECEIPTS, "An empty array was sent.", headers=DURABILITY),
+            "201": answer(RECEIPTS, "Stored, or known already; in input order.", headers=DURABILITY | EPOCH),
+            "200": answer(RECEIPTS, "An empty array was sent.", headers=DURABILITY | EPOCH),
         },
         refusals=(
             "batch_too_large",
@@ -275,7 +283,9 @@ PATHS: Mapping[str, Schema] = {
                 query("id", text("Browse the message with this id.", minLength=1, maxLength=50)),
             ),
             success={
-                "200": answer({"type": "array", "items": ref("Message")}, "In offset order.", headers=GOES_ON)
+                "200": answer(
+                    {"type": "array", "items": ref("Message")}, "In offset order.", headers=GOES_ON | EPOCH
+                )
             },
             description="Reading changes nothing. An answer stops at 16 MiB, all its bytes counted, so it may hold "
             "fewer messages than asked for, but one at least. A search for a key or an id stops after five seconds: "

@@ -11,7 +11,7 @@ from streams import store
 from streams.api.errors import answer, refusal_for, refused_method
 from streams.api.queries import NothingAsked, asked
 from streams.errors import Refusal
-from streams.log import server
+from streams.log import lineage, server
 from streams.log.errors import LogError
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Its stores answer too; 503 names those that do not.
+    """Its stores answer too; 503 names those that do not, or that follow another server.
 
     A full message store still lets messages go, and without the server of the streams in memory the others can be
     served: that is told, and no reason for a 503.
@@ -37,7 +37,9 @@ def readyz(request: HttpRequest) -> JsonResponse:
     reasons = {}
     log_check = "ok"
     try:
-        if store.log().run(server.is_full()):
+        if store.log().run(lineage.look()).is_replica:
+            reasons["log"] = "The message store is a replica of another server, and takes nothing."
+        elif store.log().run(server.is_full()):
             log_check = "The message store is full."
     except LogError as error:
         log.warning("Not ready: %s", error)

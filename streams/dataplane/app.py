@@ -179,6 +179,8 @@ class DataPlane:
         headers = [(REQUEST_ID, exchange.request_id)]
         for name, value in rate_headers.items():
             headers.append((name.lower().encode(), value.encode()))
+        if context.epoch is not None:
+            headers.append((b"okmq-epoch", b"%d" % context.epoch))
         exchange.status = response.status
         exchange.bytes_out = await response.send(send, headers)
 

@@ -13,7 +13,7 @@ from typing import Any
 from streams.dataplane.directory import Directory, Known
 from streams.dataplane.durability import Durability
 from streams.dataplane.request import Request
-from streams.log import config, notes, open_polls, stats
+from streams.log import config, lineage, notes, open_polls, stats
 from streams.log.client import AsyncLog, Steady, one
 from streams.log.errors import LogError
 from streams.log.joined import Appender
@@ -21,6 +21,7 @@ from streams.log.notes import Note
 from streams.log.wake import Wakener
 
 TELL_EVERY_S = 0.2
+EPOCH_EVERY_S = 1.0
 POLLS_EVERY_S = 2.0
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ class Context:
         touched: internal ids of streams that have changed and that the worker is not yet told of.
         polls: open fetches of this process by internal stream id and group.
         appender: appends for all publishers of this process.
+        epoch: of the durable store (``lineage``), as it was looked at last; None before.
     """
 
     log: AsyncLog
@@ -47,6 +49,7 @@ class Context:
     touched: set[str] = field(default_factory=set)
     polls: Counter[tuple[str, str]] = field(default_factory=Counter)
     appender: Appender = field(init=False)
+    epoch: int | None = None
     process: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __post_init__(self) -> None:
@@ -83,7 +86,7 @@ class Context:
     async def tell_worker(self) -> None:
         """Tell the worker, again and again, which streams changed and which tokens were used."""
         told_polls: dict[tuple[str, str], int] = {}
-        told_at = 0.0
+        told_at = epoch_at = 0.0
         while True:
             await asyncio.sleep(TELL_EVERY_S)
             touched, self.touched = self.touched, set()
@@ -93,6 +96,10 @@ class Context:
             try:
                 # A process that has nothing to do for long would take a jump of the server's clock for the time.
                 await self.log.run(one(Steady()))
+                if time.monotonic() - epoch_at > EPOCH_EVERY_S:
+                    store = await self.log.run(lineage.look())
+                    self.epoch = store.epoch
+                    epoch_at = 0.0 if store.is_replica else time.monotonic()
                 if touched:
                     await self.log.run(stats.touch(sorted(touched)))
                 if polls != told_polls or (polls and time.monotonic() - told_at > POLLS_EVERY_S):
@@ -102,6 +109,7 @@ class Context:
                     await self.log.run(config.tokens_used(used))
             except LogError as error:
                 self.touched |= touched
+                epoch_at = 0.0  # when it answers again it may be another one
                 log.warning("The worker cannot be told what changed: %s", error)
 
     async def close(self) -> None:

@@ -49,6 +49,9 @@ MEMORY_LIFE = f"{_MEMORY_KEY}}}:life"
 MEMORY_FILLED = f"{_MEMORY_KEY}}}:filled"
 """String, on the memory server: the life in which every memory stream was begun."""
 
+EPOCH = "okmq:epoch"
+"""Hash: how often another server was promoted in the store's place (``number``), and the last of them (``server``)."""
+
 SKEW = "okmq:clock-skew"
 """String: by how many ms the server's wall clock is ahead of the steady one (see ``clock``); absent is 0."""
 

@@ -55,6 +55,18 @@ def process_restarted(name: str, *, note: str) -> None:
     )
 
 
+def store_promoted(epoch: int) -> None:
+    """Record that another server has taken the store's place."""
+    event_record(
+        None,
+        kind="store.promoted",
+        actor=SYSTEM,
+        after={"epoch": epoch},
+        summary="A replica has taken the message store's place: what was acknowledged last may be missing, and its "
+        "offsets may name other messages.",
+    )
+
+
 def groups_remove_inactive() -> list[str]:
     """Remove the groups that nobody has fetched from for as long as they are set to wait; returns their names.
 

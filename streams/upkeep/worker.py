@@ -11,7 +11,7 @@ from pathlib import Path
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from streams.log import config, keys, lease, memory, notes, standing, stats
+from streams.log import config, keys, lease, lineage, memory, notes, standing, stats
 from streams.log.client import AsyncLog, Steady, one
 from streams.log.errors import LogError, StoreUnavailable
 from streams.log.keys import GroupName
@@ -124,6 +124,7 @@ class Worker:
 
     async def _tick(self) -> None:
         await self._log.run(one(Steady()))  # notes a jump of the server's clock within a second
+        await self._note_promotion()
         at_ms = int(time.time() * 1000)
         answers = self._has_memory and await self._fill_memory()
         samples = await self._sampler.sample(at_ms=at_ms, with_memory=answers)
@@ -183,6 +184,13 @@ class Worker:
         """Let what is due be told beside the ticks: a receiver that is slow holds nothing up."""
         if self._telling is None or self._telling.done():
             self._telling = asyncio.create_task(_deliver())
+
+    async def _note_promotion(self) -> None:
+        """Record that another server has taken the store's place; again, should it end before that is noted."""
+        store = await self._log.run(lineage.look())
+        if store.fresh:
+            await sync_to_async(records.store_promoted)(store.epoch)
+            await self._log.run(lineage.note(store))
 
     async def _fill_memory(self) -> bool:
         """Begin what the memory server has lost; whether it answers. Without it the durable streams go on."""

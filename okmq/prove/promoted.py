@@ -1,0 +1,234 @@
+"""A replica that lags is promoted in the store's place: it heals at once, says less, and those who read are told."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from okmq import rights
+from okmq.instance import Instance, busy, free_port, instance
+from okmq.prove.apart import Apart
+from okmq.prove.callers import AGAIN_AFTER_S, Caller, receipts_of
+from okmq.prove.cuts import running_store
+from okmq.prove.faults import NotBack, Struck
+from okmq.prove.load import Load
+from okmq.prove.lossy import Line
+from streams.log.client import Log
+from streams.log.commands import one
+
+STREAM = "followed"
+TOLD_WITHIN_S = 5.0
+"""Readiness, the label and the epoch may take so long, of a core."""
+
+BACK_WITHIN_S = 60.0
+LAGGING = 30
+"""Publishes that are acknowledged and that the replica does not get."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """One publish: when it was sent, its answer's status, and of a 201 offset, label and epoch."""
+
+    began: float
+    status: int
+    offset: int = 0
+    durability: str = ""
+    epoch: str = ""
+
+
+@dataclass(kw_only=True)
+class OfPromotion(Apart):
+    """What came of it.
+
+    Attributes:
+        sent: every publish, in order.
+        red_s, label_s, told_s: how long readiness, the label and the epoch took.
+        requests: how many were answered before one was stored, once there was a store.
+    """
+
+    sent: list[Sent]
+    red_s: float = 0.0
+    label_s: float = 0.0
+    told_s: float = 0.0
+    requests: int = 0
+
+
+def on_a_promoted_replica(folder: Path) -> OfPromotion:
+    """Let a replica fall behind a store that is written to, take its place, and be promoted.
+
+    Raises:
+        Broken, NotBack, Unfinished: it could not be carried out to its end.
+    """
+    with (
+        running_store(folder / "first") as (first, _),
+        running_store(folder / "second") as (second, _),
+        _keeper(first, folder / "first") as primary,
+        _keeper(second, folder / "second") as replica,
+    ):
+        _follow(primary, replica, password=rights.password_make(folder / "first"))
+        line = Line(real=Path(first.removeprefix("unix://")), shown=folder / "line")
+        with (
+            line.open(),
+            instance(folder, more={"OKMQ_REDIS_URL": f"unix://{line.shown}"}) as product,
+        ):
+            promotion = _Promotion(product, primary, replica)
+            return asyncio.run(
+                promotion.carry_out(lambda: line.lead_to(Path(second.removeprefix("unix://"))))
+            )
+
+
+@contextmanager
+def _keeper(url: str, folder: Path) -> Iterator[Log]:
+    with closing(Log(rights.keeper_url(url, folder))) as log:
+        yield log
+
+
+def _follow(primary: Log, replica: Log, *, password: str) -> None:
+    """Have one follow the other, over loopback."""
+    port = free_port()
+    primary.run(one(("CONFIG", "SET", "bind", "127.0.0.1", "port", port)))
+    replica.run(one(("CONFIG", "SET", "masteruser", rights.KEEPER, "masterauth", password)))
+    replica.run(one(("CONFIG", "SET", "appendfsync", "everysec")))
+    replica.run(one(("REPLICAOF", "127.0.0.1", port)))
+
+
+class _Promotion:
+    """A product that is published to, its store and the replica."""
+
+    def __init__(self, product: Instance, primary: Log, replica: Log) -> None:
+        self.port, self.primary, self.replica = product.port, primary, replica
+        self.load = Load(product.port, token=product.token)
+        self.apart = OfPromotion(load=self.load, sent=[])
+
+    async def carry_out(self, switch: Callable[[], None]) -> OfPromotion:
+        await self.load.ask("POST", "/streams/", {"name": STREAM, "archive": False})
+        publisher = _Publisher(self.load, self.apart.sent)
+        publishing = asyncio.create_task(publisher.run())
+        try:
+            await self._until(lambda: len(self._stored(0.0)) >= LAGGING, "it is published")
+            await self._until(self._is_level, "the replica follows")
+            await self._say(self.replica, "REPLICAOF", "127.0.0.1", free_port())  # nobody is there: it stalls
+            stalled = monotonic()
+            await self._until(lambda: len(self._stored(stalled)) >= LAGGING, "the replica falls behind")
+            await self._switched(switch)
+            publisher.ends.set()
+            await publishing
+        finally:
+            publishing.cancel()
+            await asyncio.gather(publishing, return_exceptions=True)
+        self.load.close()
+        self._judge()
+        return self.apart
+
+    async def _switched(self, switch: Callable[[], None]) -> None:
+        """First the replica is there as it is, then it is promoted."""
+        began = monotonic()
+        switch()
+        while await asyncio.to_thread(self._readiness) == 200:
+            if monotonic() - began > BACK_WITHIN_S * busy():
+                raise NotBack("Readiness does not tell that the store is a replica.")
+        self.apart.red_s = monotonic() - began
+        await self._say(self.replica, "REPLICAOF", "NO", "ONE")
+        promoted = monotonic()
+        await self._until(lambda: bool(self._stored(promoted)), "a publish is stored again")
+        back = monotonic()
+        await self._until(lambda: self._label(promoted) == "window", "the label follows")
+        self.apart.label_s = monotonic() - promoted
+        await self._until(lambda: self._stored(promoted)[-1].epoch == "1", "the epoch is told")
+        self.apart.told_s = (
+            next(each.began for each in self._stored(promoted) if each.epoch == "1") - promoted
+        )
+        while await asyncio.to_thread(self._readiness) != 200:
+            if monotonic() - promoted > BACK_WITHIN_S * busy():
+                raise NotBack("It does not get ready again.")
+        while not await self._event():
+            if monotonic() - promoted > BACK_WITHIN_S * busy():
+                raise NotBack("No event tells of the promotion.")
+        self.apart.requests = sum(each.status != 201 for each in self.apart.sent if each.began > promoted)
+        self.apart.struck.append(
+            Struck(
+                name="a replica that lags is promoted in the store's place",
+                began=began,
+                back=back,
+                recovery_s=back - promoted,
+                load=busy(),
+                note=f"not ready after {self.apart.red_s:.1f} s, the label followed after {self.apart.label_s:.1f} s, "
+                f"the epoch after {self.apart.told_s:.1f} s",
+            )
+        )
+
+    def _judge(self) -> None:
+        apart = self.apart
+        for what, took_s in (("readiness", apart.red_s), ("label", apart.label_s), ("epoch", apart.told_s)):
+            if took_s > TOLD_WITHIN_S * busy():
+                apart.wrong.append(f"the {what} took {took_s:.1f} s at {busy():.1f} processes a core")
+        if apart.requests > 1:
+            apart.wrong.append(f"{apart.requests} publishes were refused by a store that was promoted")
+
+    def _stored(self, since: float) -> list[Sent]:
+        return [each for each in self.apart.sent if each.status == 201 and each.began >= since]
+
+    def _label(self, since: float) -> str:
+        return self._stored(since)[-1].durability
+
+    def _is_level(self) -> bool:
+        found = [
+            dict(
+                line.partition(":")[::2]
+                for line in log.run(one(("INFO", "replication"))).decode().splitlines()
+            )
+            for log in (self.primary, self.replica)
+        ]
+        return found[1].get("master_link_status") == "up" and "state=online" in found[0].get("slave0", "")
+
+    async def _say(self, log: Log, *command: Any) -> None:
+        await asyncio.to_thread(lambda: log.run(one(command)))
+
+    def _readiness(self) -> int:
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=BACK_WITHIN_S)) as connection:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status
+
+    async def _event(self) -> bool:
+        events = await self.load.ask("GET", "/events?kind=store.promoted")
+        return bool(events)
+
+    async def _until(self, condition: Callable[[], bool], what: str) -> None:
+        until = monotonic() + BACK_WITHIN_S * busy()
+        while not condition():
+            if monotonic() > until:
+                raise NotBack(f"Not within {BACK_WITHIN_S:g} s of a core: {what}.")
+            await asyncio.sleep(AGAIN_AFTER_S)
+
+
+class _Publisher(Caller):
+    """One message after the other, each with an id of its own; what is refused is not sent again."""
+
+    def __init__(self, load: Load, sent: list[Sent]) -> None:
+        super().__init__(load.scene, STREAM, "p")
+        self.sent = sent
+        self.ends = asyncio.Event()
+
+    async def _work(self) -> None:
+        while not self.ends.is_set():
+            began, answer = await self.ask("POST", "/messages", {"id": secrets.token_hex(8), "body": 1})
+            if answer is not None and answer.status == 201:
+                (receipt,) = receipts_of(answer.body)
+                told = Sent(
+                    began=began,
+                    status=201,
+                    offset=receipt.offset,
+                    durability=answer.headers.get("okmq-durability", ""),
+                    epoch=answer.headers.get("okmq-epoch", ""),
+                )
+            else:
+                told = Sent(began=began, status=0 if answer is None else answer.status)
+                if answer is not None and answer.status != 503:
+                    self.scene.surprised("publish", answer)
+            self.sent.append(told)
+            await asyncio.sleep(AGAIN_AFTER_S)

@@ -1,0 +1,24 @@
+"""A replica that lags, promoted in the store's place: it is used at once, and whoever reads is told."""
+
+from pathlib import Path
+
+import pytest
+
+from okmq.prove.promoted import LAGGING, on_a_promoted_replica
+
+pytestmark = pytest.mark.running
+
+
+@pytest.mark.timeout(600)
+def test_a_promoted_replica_is_used_at_once_and_everybody_is_told(tmp_path: Path) -> None:
+    apart = on_a_promoted_replica(tmp_path)
+    assert (apart.load.scene.late, apart.load.scene.surprises, apart.wrong) == (0, {}, [])
+    assert {each.status for each in apart.sent} <= {201, 503, 0}
+    stored = [each for each in apart.sent if each.status == 201]
+    before = {each.offset for each in stored if each.epoch == "0"}
+    after = {each.offset for each in stored if each.epoch == "1"}
+    assert len(before) >= 2 * LAGGING
+    assert after
+    assert min(after) < max(before)  # it did lack something
+    assert {each.durability for each in stored[:LAGGING]} == {"fsync"}
+    assert stored[-1].durability == "window"
