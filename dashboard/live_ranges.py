@@ -1,6 +1,6 @@
 """Which part of the last hours a live chart shows: from the query string, checked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,18 +17,25 @@ RANGES: dict[str, tuple[Any, int]] = {
     "6h": (_("6 h"), 21_600),
 }
 DEFAULT_RANGE = "15m"
-KEPT = timedelta(hours=6)
+ONLY_DEFAULT = {DEFAULT_RANGE: RANGES[DEFAULT_RANGE]}
+"""Of what is kept for no longer."""
+
 TABLE_STEPS_S = ((900, 60), (3600, 300))
 """The table of a range of up to so many seconds has rows of so many; of a longer one a quarter of an hour each."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveRange:
-    """A span of the last hours; one of one's own stands still, the others go on with what arrives."""
+    """A span of the last hours; one of one's own stands still, the others go on with what arrives.
+
+    Attributes:
+        ranges: what else may be chosen, by its id.
+    """
 
     id: str
     since: datetime
     until: datetime
+    ranges: Mapping[str, tuple[Any, int]]
 
     @property
     def is_live(self) -> bool:
@@ -48,13 +55,13 @@ class LiveRange:
 
     @property
     def choices(self) -> list[Choice]:
-        return [Choice(id, label) for id, (label, _seconds) in RANGES.items()]
+        return [Choice(id, label) for id, (label, _seconds) in self.ranges.items()]
 
     @property
     def label(self) -> str:
         """``last 15 min``, or from when to when."""
         if self.is_live:
-            return str(_("last %(span)s") % {"span": RANGES[self.id][0]})
+            return str(_("last %(span)s") % {"span": self.ranges[self.id][0]})
         first, last = (formats.clock(ms)[11:19] for ms in (self.since_ms, self.until_ms))
         return f"{first} – {last}"
 
@@ -76,12 +83,19 @@ class LiveRange:
         }
 
 
-def live_range_of(query: QueryDict, *, now: datetime) -> LiveRange:
-    """The range that a query string asks for; what is unknown, or no span of the last hours, is the default."""
+def live_range_of(
+    query: QueryDict, *, now: datetime, ranges: Mapping[str, tuple[Any, int]] = RANGES
+) -> LiveRange:
+    """The range that a query string asks for; what is unknown, or ended before the longest, is the default.
+
+    Args:
+        ranges: what may be chosen, the default among it: label and seconds by id.
+    """
+    oldest = now - timedelta(seconds=max(seconds for _label, seconds in ranges.values()))
     span = RangeForm(query, now=now).span
-    if span and span[1] > now - KEPT:
-        return LiveRange(CUSTOM, max(span[0], now - KEPT), span[1])
+    if span and span[1] > oldest:
+        return LiveRange(CUSTOM, max(span[0], oldest), span[1], ranges)
     chosen = query.get("range", DEFAULT_RANGE)
-    if chosen not in RANGES:
+    if chosen not in ranges:
         chosen = DEFAULT_RANGE
-    return LiveRange(chosen, now - timedelta(seconds=RANGES[chosen][1]), now)
+    return LiveRange(chosen, now - timedelta(seconds=ranges[chosen][1]), now, ranges)

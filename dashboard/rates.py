@@ -4,6 +4,7 @@ A second without a sample is a second in which nothing moved: the worker samples
 """
 
 import time
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -42,6 +43,12 @@ class Series:
     rate_out: list[float]
     bytes_in: list[float]
 
+    def within(self, since_s: float, until_s: float) -> "Series":
+        """The part between two moments (unix seconds), to which what was told last before them goes on."""
+        times = [since_s, *(each for each in self.times if since_s < each < until_s), until_s]
+        places = [max(0, bisect_right(self.times, each) - 1) for each in times]
+        return Series(times, *([line[place] for place in places] for line in self.lines.values()))
+
     @property
     def mean_in(self) -> float:
         """Messages a second, over the whole of it."""
@@ -49,9 +56,9 @@ class Series:
         return sum(minute.rate_in for minute in minutes) / len(minutes) if minutes else 0.0
 
     @property
-    def seed(self) -> dict[str, list[float]]:
+    def lines(self) -> dict[str, list[float]]:
+        """By the fields of ``live.OverviewSampled``."""
         return {
-            "times": self.times,
             "rate_in": self.rate_in,
             "rate_out": self.rate_out,
             "bytes_in": self.bytes_in,
@@ -59,7 +66,7 @@ class Series:
 
     @property
     def by_minute(self) -> list[Minute]:
-        """The newest minute first; each second counts once."""
+        """The newest minute first, from the first that there is a sample of; each second counts once."""
         if not self.times:
             return []
         minutes = []
@@ -69,7 +76,7 @@ class Series:
             for rates in (self.rate_in, self.rate_out, self.bytes_in)
         ]
         first = last - LIVE_CHART_S + 1
-        for start in range(last // 60 * 60, first, -60):
+        for start in range(last // 60 * 60, max(first, int(self.times[0]) - 60), -60):
             inside = slice(max(0, start - first), start - first + 60)
             label = formats.clock(int(start) * 1000)[11:16]
             minutes.append(Minute(label, *(fmean(each[inside]) for each in told)))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from dashboard import formats
 from streams import selectors
-from streams.models import Stream
+from streams.models import Event, Stream, Workspace
 
 MOST_BARS = 72
 MOST_EVENTS = 50
@@ -130,9 +130,17 @@ def turns_of(
     """
     since = None if since_ms is None else datetime.fromtimestamp(since_ms / 1000, UTC)
     until = datetime.fromtimestamp(until_ms / 1000, UTC)
-    found = selectors.stream_turns(stream, since=since, until=until, limit=MOST_EVENTS, group=group)
+    return _told(selectors.stream_turns(stream, since=since, until=until, limit=MOST_EVENTS, group=group))
+
+
+def turns_in(workspace: Workspace, *, since: datetime, until: datetime) -> list[tuple[int, str]]:
+    """What was done to the streams of a workspace and to the processes in a span, as ``turns_of`` tells it."""
+    return _told(selectors.workspace_turns(workspace, since=since, until=until, limit=MOST_EVENTS))
+
+
+def _told(events: Sequence[Event]) -> list[tuple[int, str]]:
     told = []
-    for event in found:
+    for event in events:
         at_ms = int(event.time.timestamp() * 1000)
         told.append((at_ms, f"{event.summary} {event.actor}, {formats.moment(at_ms)}"))
     return told

@@ -9,10 +9,11 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from dashboard import rates
+from dashboard import rates, timelines
 from dashboard.attention import concerns
 from dashboard.event_rows import folded
 from dashboard.group_rows import DOTS
+from dashboard.live_ranges import ONLY_DEFAULT, live_range_of
 from dashboard.stream_rows import FULL_FROM
 from dashboard.views.door import base_url, console_page, is_part
 from streams import selectors
@@ -25,6 +26,8 @@ EVENTS_READ = 200
 """Events of one kind and place that follow each other are one row: so many are read to fill the rows."""
 
 CONCERNS_SHOWN = 50
+GAP_S = 5
+"""The sums come every second: where they did not for so long, nobody knows."""
 
 MOST_STREAMS = 500
 """Of a workspace with more streams what is usual is not said: a first page that waits for it helps nobody."""
@@ -40,11 +43,17 @@ def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
         answer = render(request, "dashboard/parts/attention.html", _attention(caller))
     else:
         series = rates.workspace_series(caller.workspace)
+        asked = live_range_of(request.GET, now=timezone.now(), ranges=ONLY_DEFAULT)
+        shown = series if asked.is_live else series.within(asked.since_ms / 1000, asked.until_ms / 1000)
+        turns = timelines.turns_in(caller.workspace, since=asked.since, until=asked.until)
         context = {
             "section": "overview",
             "caller": caller,
             "totals": rates.totals(caller),
-            "series": series,
+            "asked": asked,
+            "turns": turns,
+            "minutes": shown.by_minute,
+            "seed": asked.seed(shown.times, turns, step_s=1) | shown.lines | {"gap_s": GAP_S},
             "usual": usual_in(caller, rate=series.mean_in),
             "demo": selectors.demo_of(caller.workspace),
             "base_url": base_url(request),

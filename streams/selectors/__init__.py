@@ -5,7 +5,14 @@ from streams.selectors.back_tests import back_test
 from streams.selectors.baselines import UsualNow, usual_now
 from streams.selectors.erasures import erasures_latest
 from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove, first_fault
-from streams.selectors.events import EventsWanted, events_found, events_latest, events_page, stream_turns
+from streams.selectors.events import (
+    EventsWanted,
+    events_found,
+    events_latest,
+    events_page,
+    stream_turns,
+    workspace_turns,
+)
 from streams.selectors.forecasts import retention_outlook
 from streams.selectors.gone import Gone, gone_behind
 from streams.selectors.group_verdicts import (
@@ -218,6 +225,7 @@ __all__ = [
     "tokens_page",
     "usual_now",
     "workspace_named",
+    "workspace_turns",
     "workspace_view",
     "workspaces_of_person",
     "workspaces_page",

@@ -40,9 +40,20 @@ def stream_turns(
         wanted = wanted.filter(time__gte=since)
     if group is not None:
         wanted = wanted.filter(group__in=("", group))
+    return list(_turns(wanted)[:limit])
+
+
+def workspace_turns(workspace: Workspace, *, since: datetime, until: datetime, limit: int) -> list[Event]:
+    """What was done to the streams of a workspace and to the processes in a span of time, as ``stream_turns``; of the
+    newest ``MOST_LOOKED_AT`` events, so it is for spans that ended lately.
+    """
+    found = _turns(_events(workspace, stream="", kind="")).filter(time__gte=since, time__lt=until)
+    return list(found.filter(~Q(stream="") | Q(kind__startswith="process."))[:limit])
+
+
+def _turns(wanted: QuerySet[Event]) -> QuerySet[Event]:
     looked_at = wanted.order_by("-id").values("pk")[:MOST_LOOKED_AT]
-    found = Event.objects.filter(pk__in=looked_at).exclude(kind__in=EVERYDAY)
-    return list(found.order_by("-id")[:limit])
+    return Event.objects.filter(pk__in=looked_at).exclude(kind__in=EVERYDAY).order_by("-id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

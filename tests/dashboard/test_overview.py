@@ -1,5 +1,6 @@
 """The overview: groups by status, what needs attention, events that repeat."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -7,10 +8,16 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.event_rows import folded
+from streams import store
 from streams.access import SYSTEM
 from streams.health import Status
-from streams.models import Event, Rollup, Stream
+from streams.log import flow
+from streams.log.flow import Flow
+from streams.models import Event, Rollup, Stream, Workspace
+from streams.selectors import METRICS_STREAM
+from streams.services.events import event_record
 from streams.services.groups import group_create
+from streams.services.streams import internal_stream
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.verdicts import judged
 
@@ -54,6 +61,35 @@ def test_many_groups_of_a_stream_with_the_same_trouble_are_one_concern(
     assert concern.sentence.startswith("4 groups of orders are stopped; the worst, g")
     page = viewer.get(concern.url)
     assert {row.name for row in page.context["page"].rows} == {"g0", "g1", "g2", "g3"}
+
+
+def test_what_was_done_to_streams_and_processes_stands_on_the_charts(viewer: Client, orders: Stream) -> None:
+    for kind, summary in (("session.opened", "ada logged in."), ("process.restarted", "web was restarted.")):
+        event_record(orders.workspace, kind=kind, actor=SYSTEM, summary=summary)
+    page = viewer.get("/")
+    said = [text for _, text in page.context["seed"]["marks"]]
+    assert said[0].startswith("web was restarted. ")
+    assert sum(text.startswith("Group ") for text in said) == len(STATUSES)
+    assert not any("logged in" in text for text in said)
+    assert page.content.decode().count("web was restarted. ") >= 2, "beside the table, too"
+
+
+def test_a_part_of_the_last_minutes_is_chosen_and_stands_still(
+    viewer: Client, orders: Stream, workspace: Workspace
+) -> None:
+    internal_stream(METRICS_STREAM, archive=False)
+    Stream.objects.filter(name=METRICS_STREAM).update(created_at="2020-01-01T00:00Z")
+    now_ms = int(time.time() * 1000)
+    for minutes in (7, 4, 1):
+        store.log().run(flow.note({workspace.pk: Flow(now_ms - minutes * 60_000, float(minutes), 0.0, 0.0)}))
+    page = viewer.get("/?since=5+min+ago&until=2+min+ago")
+    seed = page.context["seed"]
+    assert max(seed["rate_in"]) == 4
+    assert seed["span"][1] - seed["span"][0] == pytest.approx(180, abs=1)
+    assert 3 <= len(page.context["minutes"]) <= 4
+    assert 'data-kind="line"' in page.content.decode()
+    for query in ("", "?since=2+h+ago&until=1+h+ago", "?range=6h"):
+        assert max(viewer.get(f"/{query}").context["seed"]["rate_in"]) == 7, "only the last minutes are kept"
 
 
 def test_groups_of_another_workspace_are_not_counted(stranger: Client, orders: Stream) -> None:
