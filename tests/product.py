@@ -67,6 +67,7 @@ class Product:
     """One supervisor and its processes; ``password`` is of the user admin, ``token`` has every scope.
 
     The first start finds its tables and its static files there; with ``bare`` it makes them, as on a new machine.
+    ``project`` is where its code is: another version's is not that of the tests.
     """
 
     data_dir: Path
@@ -75,6 +76,7 @@ class Product:
     password: str = PASSWORD
     token: str = TOKEN
     bare: bool = False
+    project: Path = Path(env.PROJECT)
     supervisor: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -120,7 +122,7 @@ class Product:
         with self.terminal.open("wb") as terminal:
             self.supervisor = subprocess.Popen(
                 [sys.executable, "-m", "okmq.up"],
-                cwd=env.PROJECT,
+                cwd=self.project,
                 env=self.environ,
                 stdin=subprocess.DEVNULL,
                 stdout=terminal,

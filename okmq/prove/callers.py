@@ -55,13 +55,14 @@ class Scene:
     """What all callers of one run share.
 
     Attributes:
+        ports: where the product answers; each caller keeps to one of them.
         pause_s: what a publisher rests after a batch; 0 while a fault is about to strike.
         publishing, reading: they go on while these are set.
         surprises: answers that nobody asked for: a 500, or a refusal of what had to be taken.
         late: calls that were not answered by their deadline.
     """
 
-    port: int
+    ports: Sequence[int]
     token: str
     history: History
     pause_s: float
@@ -102,8 +103,8 @@ class Caller(ABC):
     def __init__(self, scene: Scene, stream: str, name: str) -> None:
         self.scene, self.stream, self.name = scene, stream, name
         self.path = f"/streams/{stream}"
-        self._client = Client(scene.port, token=scene.token)
         self._random = random.Random(f"{stream} {name}")
+        self._client = Client(self._random.choice(scene.ports), token=scene.token)
 
     async def ask(
         self, method: str, path: str, body: Any = None, *, wait_s: float = 0.0

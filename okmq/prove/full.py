@@ -53,7 +53,7 @@ class _Spare:
     """A stream of the fault's own: a message of it is out, which is then acknowledged, deleted, purged."""
 
     def __init__(self, scene: Scene) -> None:
-        self._client = Client(scene.port, token=scene.token)
+        self._client = Client(scene.ports[0], token=scene.token)
         self._lease = ""
 
     async def make(self) -> None:

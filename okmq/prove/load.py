@@ -30,12 +30,13 @@ class Load:
     """Callers on a running product.
 
     Args:
-        port, token: of the product; the token has every scope.
+        ports: of the product; where it has several, callers of every kind are on each.
+        token: with every scope.
     """
 
-    def __init__(self, port: int, *, token: str) -> None:
-        self.scene = Scene(port=port, token=token, history=History(ack_wait_s=ACK_WAIT_S), pause_s=PAUSE_S)
-        self._client = Client(port, token=token)
+    def __init__(self, *ports: int, token: str) -> None:
+        self.scene = Scene(ports=ports, token=token, history=History(ack_wait_s=ACK_WAIT_S), pause_s=PAUSE_S)
+        self._client = Client(ports[0], token=token)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

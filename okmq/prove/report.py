@@ -169,6 +169,10 @@ PROMISES: tuple[Promise, ...] = (
         test="tests/okmq/test_backup.py::test_a_backup_under_load_is_an_exact_prefix_elsewhere",
     ),
     Promise(
+        sentence="What the version before held is there after an upgrade, and hosts of both work side by side",
+        test="tests/okmq/test_upgrade.py::test_hosts_are_upgraded_one_after_the_other_while_the_others_go_on",
+    ),
+    Promise(
         sentence="Scripts and functions that the server forgot are there again within one request",
         test="tests/streams/log/test_library.py::test_a_flush_is_healed_within_the_call",
     ),

@@ -1,6 +1,6 @@
 """What people took away is counted by the log, so what retention removed is one number."""
 
-from django.db import migrations
+from django.db import migrations, models
 from django.db.models import F
 
 
@@ -11,11 +11,20 @@ def without_by_hand(apps, schema_editor):  # type: ignore[no-untyped-def]
     )
 
 
+NO_LONGER_USED = ("by_hand_messages", "by_hand_bytes")
+
+
 class Migration(migrations.Migration):
     dependencies = [("streams", "0028_alert_rules_say_why_they_are_muted")]
 
     operations = [
         migrations.RunPython(without_by_hand, migrations.RunPython.noop),
-        migrations.RemoveField("removalcount", "by_hand_messages"),
-        migrations.RemoveField("removalcount", "by_hand_bytes"),
+        # The columns stay for hosts of the version before, which write them; this one leaves them to their default.
+        *(
+            migrations.AlterField("removalcount", name, models.BigIntegerField(default=0, db_default=0))
+            for name in NO_LONGER_USED
+        ),
+        migrations.SeparateDatabaseAndState(
+            state_operations=[migrations.RemoveField("removalcount", name) for name in NO_LONGER_USED]
+        ),
     ]

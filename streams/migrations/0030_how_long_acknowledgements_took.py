@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='standingrollup',
             name='ack_ms_seen',
-            field=models.JSONField(default=dict),
+            field=models.JSONField(default=dict, db_default={}),
         ),
         migrations.AddField(
             model_name='standingrollup',

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
             migrations.AddField(
                 model_name='run',
                 name=name,
-                field=models.PositiveIntegerField(default=0),
+                field=models.PositiveIntegerField(default=0, db_default=0),
             )
             for name in ('stages', 'stages_done', 'tasks', 'tasks_done')
         ),

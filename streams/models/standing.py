@@ -39,7 +39,7 @@ class StandingRollup(models.Model):
     lag_ms_max = models.PositiveBigIntegerField(null=True)
     lag_seen = models.JSONField(default=dict)
     lag_ms_seen = models.JSONField(default=dict)
-    ack_ms_seen = models.JSONField(default=dict)
+    ack_ms_seen = models.JSONField(default=dict, db_default={})
     ack_ms_ever = models.JSONField(null=True)
 
     class Meta:

@@ -2,6 +2,7 @@
 
 import re
 
+import msgspec
 import pytest
 
 from streams.log import config, keys, meta, scripts, stats, trim
@@ -19,7 +20,17 @@ def test_scripts_and_python_know_the_same_order() -> None:
     loaded = sorted(re.findall(r"(\w+) = held\[(\d+)\]", text), key=lambda pair: int(pair[1]))
     (packed,) = re.findall(r"cmsgpack\.pack\(\{(.*?)\}\)", text, re.DOTALL)
     assert [name for name, _ in loaded] == list(meta.Counters.__struct_fields__)
-    assert re.findall(r"state\.(\w+)", packed) == list(meta.Counters.__struct_fields__)
+    assert re.findall(r"state\.(\w+)", packed) == [*meta.Counters.__struct_fields__, "later"]
+
+
+def test_what_a_later_version_counts_stays_while_hosts_of_both_write(log: Log, stream: str) -> None:
+    fill(log, stream, 2)
+    held = msgspec.msgpack.decode(log.client.hget(keys.meta(stream), meta.COUNTERS))
+    log.client.hset(keys.meta(stream), meta.COUNTERS, msgspec.msgpack.encode([*held, 7, "more"]))
+    fill(log, stream, 1, first=3)
+    now = msgspec.msgpack.decode(log.client.hget(keys.meta(stream), meta.COUNTERS))
+    assert (now[0], now[len(held) :]) == (3, [7, "more"])
+    assert log.run(meta.counters_of([stream]))[stream].messages == 3
 
 
 def test_python_reads_what_the_scripts_counted(log: Log, stream: str) -> None:

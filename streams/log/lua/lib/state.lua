@@ -29,6 +29,8 @@ local function state_load(meta)
     kept = held[24] or 0, crowded = held[25] or 0, ids_widened = held[26] or 0, ids_before = held[27] or 1,
     returns = held[28] or 0, keyed = held[29] or (packed[2] and 1 or 0), owed = held[30] or 0,
     by_hand = held[31] or 0, by_hand_bytes = held[32] or 0}
+  -- What a later version keeps beyond these stays as it is, while hosts of both work.
+  if held[33] ~= nil then state.later = {unpack(held, 33)} end
   state.packed = packed[2]
   setmetatable(state, settings_read(packed[1]))
   -- From here on the index of messages by key would no longer be kept up.
@@ -44,7 +46,7 @@ local function state_save(meta, state)
     state.widest, state.ids_now, state.ids_since, state.ceiling, state.hidden, state.indexed,
     state.indexed_for, state.removals, state.passed, state.turn, state.kept,
     state.crowded, state.ids_widened, state.ids_before, state.returns, state.keyed, state.owed,
-    state.by_hand, state.by_hand_bytes})
+    state.by_hand, state.by_hand_bytes, unpack(state.later or {})})
   if packed ~= state.packed then redis.call('HSET', meta, 'counters', packed) end
   state.packed = packed
 end
