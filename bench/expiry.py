@@ -33,24 +33,37 @@ def expiry(ours: Product) -> list[Figure]:
 
 
 def thinning(ours: Product) -> list[Figure]:
-    """A limit a key is set on a million that are there, of thousands of keys in turns: all but the newest go."""
+    """A limit a key is set on a million that are there, of thousands of keys in turns: all but the newest go.
+
+    Once more where the first of all has a key that never came again: then each message is looked at.
+    """
+    return [
+        *_thinned(ours, f"a limit a key takes {MESSAGES:,}", old_keys=0),
+        *_thinned(ours, f"a limit a key takes {MESSAGES:,} above one of an old key", old_keys=1),
+    ]
+
+
+def _thinned(ours: Product, what: str, *, old_keys: int) -> list[Figure]:
     (full, full_id), (other, _) = ours.streams(2)
     ours.ask("PATCH", f"/streams/{full}", {"archive": False})
     log = Log(ours.keeper_url)
     for first in range(0, MESSAGES, 1000):
         keyed = range(first, first + 1000)
-        batch = [NewMessage(id=f"{n:015d}", body=BODY, key=f"sensor.{n % KEYS}") for n in keyed]
+        batch = [
+            NewMessage(id=f"{n:015d}", body=BODY, key=f"old.{n}" if n < old_keys else f"sensor.{n % KEYS}")
+            for n in keyed
+        ]
         log.run(append(full_id, batch))
     log.close()
     published = _Published(ours, other)
     began = time.perf_counter()
     ours.ask("PATCH", f"/streams/{full}", {"max_messages_per_key": 1})
-    published.until_it_holds(full_id, KEYS)
+    published.until_it_holds(full_id, KEYS + old_keys)
     took_s = time.perf_counter() - began
     published.end()
     for name in (full, other):
         ours.drop(name)
-    return published.figures(f"a limit a key takes {MESSAGES:,}", took_s=took_s)
+    return published.figures(what, took_s=took_s)
 
 
 class _Published:

@@ -127,7 +127,8 @@ class _Look:
         self.upto = max(counters.last, newest)
         if self.upto > counters.last:
             self._told("last", f"last is {counters.last}, and {newest} is there", derivable=True)
-        self.counters = msgspec.structs.replace(counters, last=self.upto)
+            counters = msgspec.structs.replace(counters, last=self.upto, loose=self.upto)
+        self.counters = counters
         self.right = Right(counters=self.counters)
         self.held_keys: dict[str, bytes | None] = {}
         self.held_times: dict[int, bytes | None] = {}

@@ -49,6 +49,8 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         keyed: 0 while no message with a key ever came; 1, too, where an older version did not note it.
         owed: what is stored below it and is not in the history yet was taken by a limit, and waits for the history.
         by_hand, by_hand_bytes: messages that people took away and did not bring back, bytes of their bodies.
+        loose: what is visible above it has a key, which ``keys.by_key`` knows; -1: nobody noted it.
+        keys_from: no key that ``keys.by_key`` knows has its newest message below it.
     """
 
     last: int = 0
@@ -83,11 +85,13 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
     owed: int = 0
     by_hand: int = 0
     by_hand_bytes: int = 0
+    loose: int = -1
+    keys_from: int = 0
 
 
 _counters = msgspec.msgpack.Decoder(Counters).decode
 _settings = msgspec.msgpack.Decoder(dict[str, Any]).decode
-NEW = Counters(keyed=0)
+NEW = Counters(keyed=0, loose=0)
 """What a stream without a message has."""
 
 

@@ -138,7 +138,7 @@ def push_out_some(stream_id: str) -> Op[tuple[Removed, bool]]:
     Raises:
         StoreFull: it did nothing.
     """
-    messages, size, done = yield Script("per_key", keys.removing(stream_id))
+    messages, size, done = yield Script("per_key", [*keys.removing(stream_id), keys.expiry(stream_id)])
     return Removed(messages, size), bool(done)
 
 

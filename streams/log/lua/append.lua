@@ -137,6 +137,7 @@ if #keyed > 0 then
 end
 state.duplicates = state.duplicates + count - #fresh
 state.last, state.last_ms, state.last_id, state.cum = state.last + #fresh, now, ids[fresh[#fresh]], cum
+if #keyed < 2 * #fresh then state.loose = state.last end
 state.messages, state.bytes = state.messages + #fresh, state.bytes + size
 if pushed_out then per_key_apply(stream, state, incoming, pushed_out) end
 if state.discard ~= 'new' then

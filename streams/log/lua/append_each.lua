@@ -32,6 +32,7 @@ local function append_one(log, meta, ids_a, ids_b, by_key, wake, id, body, key, 
       state.keyed = 1
     end
   end
+  if key == '' then state.loose = offset end
   redis.call('HSET', bucket, id, text)
   if size > state.widest then state.widest = size end
   state.last, state.last_ms, state.last_id, state.cum, state.crowded = offset, now_here, id, cum, 0

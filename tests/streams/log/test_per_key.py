@@ -2,9 +2,10 @@
 
 import random
 
+import msgspec
 import pytest
 
-from streams.log import config, errors, groups, keys, read, search, stats, trim
+from streams.log import config, errors, groups, keys, meta, read, removals, search, stats, trim
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.entries import NewMessage, position
@@ -22,6 +23,10 @@ def stored(log: Log, stream: str) -> list[int]:
     """The offsets of all entries that are physically there."""
     found = log.client.execute_command("XRANGE", keys.log(stream), "-", "+")
     return [position(entry)[0] for entry in found]
+
+
+def _now_ms(log: Log) -> int:
+    return int(log.client.time()[0]) * 1000
 
 
 def test_the_newest_of_a_key_pushes_out_the_oldest(log: Log, make_stream: MakeStream) -> None:
@@ -111,7 +116,8 @@ def test_a_limit_that_is_applied_in_part_goes_on_where_it_stopped(
 ) -> None:
     many = 8000
     for first in range(1, many, 1000):
-        log.run(append(stream, [message(n, key=f"k{n % 5}") for n in range(first, first + 1000)]))
+        named = [(n, "once" if n == 1 else f"k{n % 5}") for n in range(first, first + 1000)]
+        log.run(append(stream, [message(n, key=key) for n, key in named]))
     publish_settings(stream, max_messages_per_key=1)
     went, is_done = log.run(trim.keep_newest_of_keys(stream, until_s=0))
     assert not is_done
@@ -120,7 +126,7 @@ def test_a_limit_that_is_applied_in_part_goes_on_where_it_stopped(
     assert offsets(log, stream)[-6:] == [many - went.messages - 5, *range(many - 4, many + 1)]
     log.run(append(stream, of_keys("k0", "new", first=many + 1)))
     assert log.run(trim.keep_newest_of_keys(stream))[1]
-    assert offsets(log, stream) == [*range(many - 4, many), many + 1, many + 2]
+    assert offsets(log, stream) == [1, *range(many - 4, many), many + 1, many + 2]
 
 
 @pytest.mark.parametrize("keys_", [1, 300, 2500])
@@ -141,7 +147,87 @@ def test_a_limit_keeps_the_newest_of_each_however_the_keys_follow_each_other(
     publish_settings(stream, max_messages_per_key=keep)
     went, is_done = log.run(trim.keep_newest_of_keys(stream))
     assert (went.messages, is_done) == (5000 - 300 - len(kept), True)
+    log.run(trim.drop(stream))
     assert stored(log, stream) == kept
+
+
+def test_what_lies_below_the_newest_of_every_key_goes_at_once(
+    log: Log, stream: str, publish_settings: Publish
+) -> None:
+    many = 20_000
+    for first in range(1, many, 1000):
+        log.run(append(stream, [message(n, key=f"k{n % 7}") for n in range(first, first + 1000)]))
+    publish_settings(stream, max_messages_per_key=2)
+    went, is_done = log.run(trim.push_out_some(stream))
+    assert (went.messages, is_done) == (many - 14, True)
+    assert log.run(trim.drop(stream)).entries == many - 100
+    assert stored(log, stream) == offsets(log, stream) == list(range(many - 13, many + 1))
+
+
+def test_what_a_host_of_the_version_before_published_without_a_key_stays(
+    log: Log, stream: str, publish_settings: Publish
+) -> None:
+    log.run(append(stream, [message(n, key="a" if n > 1 else None) for n in range(1, 500)]))
+    counters = msgspec.msgpack.decode(log.client.hget(keys.meta(stream), meta.COUNTERS))
+    of_before = meta.Counters.__struct_fields__.index("loose")  # what comes after them it dropped
+    log.client.hset(keys.meta(stream), meta.COUNTERS, msgspec.msgpack.encode(counters[:of_before]))
+    publish_settings(stream, max_messages_per_key=1)
+    log.run(trim.keep_newest_of_keys(stream))
+    assert offsets(log, stream) == [1, 499]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_limit_on_what_is_there_never_takes_what_it_would_keep(
+    log: Log, stream: str, publish_settings: Publish, seed: int
+) -> None:
+    """Some messages have no key, some newest ones of a key are gone, some can come back, some are over."""
+    chance = random.Random(seed)
+    named = [f"k{n}" for n in range(chance.randint(1, 12))]
+    keyless = chance.choice([0, 0, 300])
+    of = {n: chance.choice([None, *named]) if n <= keyless else chance.choice(named) for n in range(1, 1501)}
+    over = chance.choice([[], chance.sample(range(1, 1501), 5)])
+    batch = [message(n, key=key, ttl_s=1 if n in over else None) for n, key in of.items()]
+    for first in (0, 500, 1000):
+        log.run(append(stream, batch[first : first + 500]))
+    if over:
+        until(lambda: log.client.zcount(keys.expiry(stream), 0, _now_ms(log)) == len(over), within_s=5)
+    held = of.keys() - set(over)
+    if chance.random() < 0.5:
+        below = chance.randint(1, 600)
+        log.run(trim.purge(stream, below=below))
+        held = {n for n in held if n >= below}
+    for lowest in chance.sample([1, 1, 1400], chance.randint(0, 2)):
+        deleted = chance.sample(sorted(n for n in held if n >= lowest), 3)
+        log.run(trim.delete(stream, deleted))
+        held -= set(deleted)
+    aside = chance.choice([[], chance.sample(sorted(held), 4)])
+    number = log.run(removals.delete(stream, aside, keep_ms=3_600_000, facts={}))[1] if aside else 0
+    held -= set(aside)
+
+    def newest(most: int) -> list[int]:
+        found: dict[str | None, list[int]] = {}
+        for n in sorted(held, reverse=True):
+            found.setdefault(of[n], []).append(n)
+        return sorted(n for key, at in found.items() for n in at[: None if key is None else most])
+
+    for most in (3, 1):
+        publish_settings(stream, max_messages_per_key=most)
+        while not log.run(trim.push_out_some(stream))[1]:
+            pass
+        held = set(newest(most))
+        assert offsets(log, stream) == sorted(held)
+        assert log.run(stats.inspect(stream)).messages == len(held)
+    if number:
+        log.run(removals.undo(stream, number, partial=True))
+        held = set(aside) | held
+        held = set(newest(1))
+        assert offsets(log, stream) == sorted(held)
+    log.run(trim.expire(stream))
+    log.run(removals.end(stream))
+    log.run(trim.drop(stream))
+    assert stored(log, stream) == sorted(held)
+    known = {int(offset) for offset in log.client.hvals(keys.by_key(stream))}
+    assert known == {max(n for n in held if of[n] == key) for key in {of[n] for n in held} - {None}} & known
 
 
 def test_a_limit_can_be_lowered_raised_and_taken_away(

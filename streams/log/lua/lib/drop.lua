@@ -4,8 +4,8 @@
 local DROP_PLAIN, DROP_TIMED, DROP_READ, DROP_HIDDEN = 10000, 250, 100, 100
 
 -- Forgets the keys whose last message is among these entries, and what the index knows of them.
-local function drop_keys(stream, entries)
-  local keys, offsets, last = {}, {}, {}
+local function drop_keys(stream, state, entries)
+  local keys, offsets = {}, {}
   for _, entry in ipairs(entries) do
     local fields = entry[2]
     if fields[7] == 'k' then
@@ -19,10 +19,7 @@ local function drop_keys(stream, entries)
     for n, key in ipairs(keys) do members[n] = latest_member(key, tonumber(offsets[n])) end
     redis.call('ZREM', stream.latest, unpack(members))
   end
-  for n, held in ipairs(redis.call('HMGET', stream.by_key, unpack(keys))) do
-    if held == offsets[n] then last[#last + 1] = keys[n] end
-  end
-  if #last > 0 then redis.call('HDEL', stream.by_key, unpack(last)) end
+  removal_forget_keys(stream, state, keys, offsets)
 end
 
 -- So many bodies may be read in one step.
@@ -38,9 +35,11 @@ local function drop_step(stream, state, from, stop)
     for offset = from, upto - 1 do offsets[#offsets + 1] = string.format('%d', offset) end
     redis.call('ZREM', stream.expiry, unpack(offsets))
   end
-  if redis.call('EXISTS', stream.by_key) == 1 then
+  if from < state.keys_from then
+    upto = math.min(upto, state.keys_from)
+  elseif redis.call('EXISTS', stream.by_key) == 1 then
     upto = math.min(upto, from + drop_read(state, DROP_READ))
-    drop_keys(stream, redis.call('XRANGE', stream.log, from, upto - 1))
+    drop_keys(stream, state, redis.call('XRANGE', stream.log, from, upto - 1))
   end
   local removed = redis.call('XTRIM', stream.log, 'MINID', string.format('%.0f', upto))
   if state.hidden == 1 then redis.call('ZREMRANGEBYSCORE', stream.hidden, '-inf', string.format('(%.0f', upto)) end
@@ -65,7 +64,7 @@ local function drop_purged(stream, state, from, stop, budget)
   while from < stop do
     local found, ids, offsets = redis.call('XRANGE', stream.log, from, stop - 1, 'COUNT', step), {}, {}
     for n, entry in ipairs(found) do ids[n], offsets[n] = entry[1], string.match(entry[1], '^%d+') end
-    drop_keys(stream, found)
+    drop_keys(stream, state, found)
     if #ids > 0 then
       redis.call('ZREM', stream.expiry, unpack(offsets))
       removed = removed + redis.call('XDEL', stream.log, unpack(ids))
@@ -89,7 +88,7 @@ local function drop_hidden(stream, state, stop, unseen_from, budget)
         if tonumber(loose[n]) >= unseen_from then missed = missed + 1 end
       end
     end
-    drop_keys(stream, found)
+    drop_keys(stream, state, found)
     if #ids > 0 then removed = removed + redis.call('XDEL', stream.log, unpack(ids)) end
     if #loose > 0 then redis.call('ZREM', stream.hidden, unpack(loose)) end
     if #loose < step then return removed, missed, true end

@@ -24,11 +24,16 @@ local function per_key_newest(stream, state, now, key)
   return ends and tonumber(ends) <= now and '0' or offset
 end
 
+-- How many of a key are indexed is remembered from one call to the next, as long as nobody else has changed the stream's
+-- counters: every message that comes or goes changes them.
+local PER_KEY_REMEMBERED = 20000
+local per_key_last = {}
+
 -- Begins the index, anew where less of a key is kept than before.
 local function per_key_begin(stream, state)
   if state.indexed == 0 or state.max_messages_per_key < state.indexed_for then
     redis.call('UNLINK', stream.latest)
-    state.indexed = state.last + 1
+    state.indexed, per_key_last = state.last + 1, {}
   end
   state.indexed_for = state.max_messages_per_key
 end
@@ -77,8 +82,19 @@ local function per_key_apply(stream, state, incoming, plan)
   removal_end(stream, state, removal)
 end
 
+-- What is remembered of a stream whose index has been begun.
+local function per_key_counts(stream, state)
+  local is_same = per_key_last.log == stream.log and per_key_last.packed == state.packed
+  return is_same and per_key_last.counts or {of = {}, size = 0}
+end
+
+-- To be said once the state is saved.
+local function per_key_remember(stream, state, counts)
+  per_key_last = counts.size <= PER_KEY_REMEMBERED and {log = stream.log, packed = state.packed, counts = counts} or {}
+end
+
 -- Indexes a step of older messages, newest first, and takes away those with enough newer ones; true when all are done.
--- counts: how many of a key are indexed, as far as this call knows.
+-- counts: how many of a key are indexed, as far as is known.
 local function per_key_step(stream, state, now, removal, counts)
   local step = math.max(1, math.min(PER_KEY_STEP, math.floor(4194304 / math.max(1, state.widest))))
   local found, members = {}, {}
@@ -89,14 +105,15 @@ local function per_key_step(stream, state, now, removal, counts)
   for _, entry in ipairs(found) do
     local offset, key = entry_offset(entry), entry[2][7] == 'k' and entry[2][8]
     if key and is_visible(entry, offset) then
-      local count = counts[key] or per_key_count(stream.latest, key, offset)
+      local count = counts.of[key]
+      if not count then count, counts.size = per_key_count(stream.latest, key, offset), counts.size + 1 end
       if count < state.max_messages_per_key then
         members[#members + 1], members[#members + 2] = '0', latest_member(key, offset)
         count = count + 1
       else
         removal_take(removal, entry)
       end
-      counts[key] = count
+      counts.of[key] = count
     end
     state.indexed = offset
   end
@@ -107,11 +124,33 @@ local function per_key_step(stream, state, now, removal, counts)
   return true
 end
 
--- Goes on with that as long as the budget lasts; returns messages and bytes that went, and whether all are done.
+-- Whether as many of every key are indexed as stay, so that all that lies below the index goes. Every key that is visible
+-- must be known for that, nothing in the index may be over by its own time, and nothing be set aside.
+local function per_key_is_full(stream, state, now)
+  if state.loose >= state.floor or state.kept > 0 then return false end
+  local known = redis.call('HLEN', stream.by_key)
+  return known > 0 and redis.call('ZCARD', stream.latest) == known * state.max_messages_per_key
+    and redis.call('ZCOUNT', stream.expiry, '-inf', now) == 0
+end
+
+-- Takes away as a whole what lies below a full index; returns messages and bytes that went.
+local function per_key_take_rest(stream, state)
+  local messages, bytes = raise_floor(stream.log, stream.gone, state, state.indexed)
+  state.keys_from, state.indexed = state.indexed, 1
+  return messages, bytes
+end
+
+-- Goes on with that as long as the budget lasts; returns messages and bytes that went, whether all are done, and the counts.
 local function per_key_index(stream, state, now, budget)
   per_key_begin(stream, state)
-  local removal, counts, done = removal_begin(), {}, false
-  removal.is_unindexed = true
-  repeat done = per_key_step(stream, state, now, removal, counts) until done or not budget_goes_on(budget)
-  return removal.messages, removal.bytes, done
+  local removal, counts, done = removal_begin(), per_key_counts(stream, state), false
+  removal.is_replaced = true
+  repeat
+    if per_key_is_full(stream, state, now) then
+      local messages, bytes = per_key_take_rest(stream, state)
+      return removal.messages + messages, removal.bytes + bytes, true, counts
+    end
+    done = per_key_step(stream, state, now, removal, counts)
+  until done or not budget_goes_on(budget)
+  return removal.messages, removal.bytes, done, counts
 end

@@ -13,7 +13,8 @@ local REMOVAL_CHUNK = 4000
 -- In the index of a stream that keeps the newest of each key; NUL is in no key, so a key's members stand together.
 local function latest_member(key, offset) return key .. '\0' .. string.format('%016d', offset) end
 
--- messages and bytes: how many have counted so far. is_unindexed, set by who takes what is not in the index of the newest a key.
+-- messages and bytes: how many have counted so far. is_replaced, set by who takes what is older than what the index of the newest
+-- a key holds: it is not in there, and no key is forgotten.
 local function removal_begin()
   return {offsets = {}, entries = {}, sums = {}, members = {}, notes = {}, messages = 0, bytes = 0}
 end
@@ -36,7 +37,7 @@ local function removal_count(stream, state, removal, offset, size, key)
   state.messages, state.bytes, state.removals = state.messages - 1, state.bytes - size, state.removals + 1
   removal.messages, removal.bytes = removal.messages + 1, removal.bytes + size
   if not key then return end
-  if state.max_messages_per_key and not removal.is_unindexed then removal.members[#removal.members + 1] = latest_member(key, offset) end
+  if state.max_messages_per_key and not removal.is_replaced then removal.members[#removal.members + 1] = latest_member(key, offset) end
   if removal.is_noted == nil then removal.is_noted = redis.call('EXISTS', stream.went) == 1 end
   if removal.is_noted then
     local notes = removal.notes
@@ -63,26 +64,31 @@ local function removal_note_gone(stream, state, removal)
   note()
 end
 
--- Forgets the keys whose newest message is among these.
-local function removal_forget_keys(stream, keys, offsets)
+-- Forgets the keys whose newest message is among these, of which older ones may be left.
+local function removal_forget_keys(stream, state, keys, offsets)
   if #keys == 0 then return end
   local over = {}
   for n, held in ipairs(redis.call('HMGET', stream.by_key, unpack(keys))) do
-    if held == offsets[n] then over[#over + 1] = keys[n] end
+    if held == offsets[n] then
+      over[#over + 1] = keys[n]
+      state.loose = math.max(state.loose, tonumber(held))
+    end
   end
   if #over > 0 then redis.call('HDEL', stream.by_key, unpack(over)) end
 end
 
--- Removes entries physically.
-local function removal_delete(stream, state, entries)
+-- Removes entries physically. is_replaced: as of a removal.
+local function removal_delete(stream, state, entries, is_replaced)
   local ids, offsets, keys, offsets_of_keys = {}, {}, {}, {}
-  for n, entry in ipairs(entries) do
-    ids[n], offsets[n] = entry[1], string.match(entry[1], '^%d+')
-    if entry[2][7] == 'k' then keys[#keys + 1], offsets_of_keys[#keys + 1] = entry[2][8], offsets[n] end
-  end
+  for n, entry in ipairs(entries) do ids[n] = entry[1] end
   redis.call('XDEL', stream.log, unpack(ids))
+  if is_replaced and state.hidden ~= 1 then return end
+  for n, entry in ipairs(entries) do
+    offsets[n] = string.match(entry[1], '^%d+')
+    if not is_replaced and entry[2][7] == 'k' then keys[#keys + 1], offsets_of_keys[#keys + 1] = entry[2][8], offsets[n] end
+  end
   if state.hidden == 1 then redis.call('ZREM', stream.hidden, unpack(offsets)) end
-  removal_forget_keys(stream, keys, offsets_of_keys)
+  removal_forget_keys(stream, state, keys, offsets_of_keys)
 end
 
 -- Hides what the history or a group still needs, and removes the rest, physically.
@@ -97,13 +103,13 @@ local function removal_clear(stream, state, removal, by_hand)
       free[#free + 1] = removal.entries[offset]
     end
     if #free == 1000 then
-      removal_delete(stream, state, free)
+      removal_delete(stream, state, free, removal.is_replaced)
       free = {}
     end
   end
   if #hidden > 0 then state.hidden = 1 end
   removal_in_chunks(hidden, function(...) redis.call('ZADD', stream.hidden, ...) end)
-  if #free > 0 then removal_delete(stream, state, free) end
+  if #free > 0 then removal_delete(stream, state, free, removal.is_replaced) end
 end
 
 -- Takes away what was collected, for the history too where it is by hand, and raises the floor over it. What was taken
