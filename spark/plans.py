@@ -6,6 +6,7 @@ does. A table is one of those offered or one that the query itself defines, by o
 ``spark.functions``. The analyzed plan is looked at once more for where its rows come from (docs/adr/0019).
 """
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,6 +72,14 @@ OF_NOW = frozenset(_OF_NOW.split())
 """What an analyzed plan may take from its surroundings: the time; the queries within it are nodes of their own."""
 
 
+_FIXED_MOMENT = re.compile(r"""\w+\s*r?['"]\s*[-+0-9]""", re.IGNORECASE)
+"""A date or time as it is written where it says no ``now``, ``today``, ``tomorrow`` or ``yesterday``."""
+
+NOT_THE_SAME = (
+    "A condition has to choose the same messages each time; rand(), now(), 'today' and the like do not."
+)
+
+
 class QueryRefused(ValueError):
     """A query is not understood, or does more than read what it may; the message is a sentence for a person."""
 
@@ -131,6 +140,8 @@ def condition(session: SparkSession, text: str) -> Column:
     walk.node(expression)
     if walk.has_plan:
         raise QueryRefused("A condition looks at one message; it holds no query of its own.")
+    if not all(map(_is_fixed, walk.moments)):
+        raise QueryRefused(NOT_THE_SAME)
     jvm: Any = session._jvm
     return Column(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
 
@@ -140,7 +151,7 @@ def chosen(frame: DataFrame, wanted: Column) -> DataFrame:
 
     Raises:
         QueryRefused: a name or a type does not fit, it tells of the machine, or it would choose other rows the next
-            time, as with ``rand`` and ``now``.
+            time, as with ``rand``, ``now`` and ``timestamp('today')``.
     """
     try:
         found = frame.where(wanted)
@@ -150,10 +161,8 @@ def chosen(frame: DataFrame, wanted: Column) -> DataFrame:
     plan = inner.queryExecution().analyzed()
     current = _current(found.sparkSession)
     _refuse_what_tells_of_the_machine(plan, current)
-    if not plan.deterministic() or plan.containsPattern(current):
-        raise QueryRefused(
-            "A condition has to choose the same messages each time; rand(), now() and the like do not."
-        )
+    if not plan.deterministic() or plan.containsPattern(current) or _takes_the_time(found.sparkSession, plan):
+        raise QueryRefused(NOT_THE_SAME)
     return found
 
 
@@ -195,6 +204,29 @@ def _current(session: SparkSession) -> Any:
     return jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
 
 
+def _is_fixed(literal: Any) -> bool:
+    """Whether a date or time was written with digits: of a word such as ``now`` the parser keeps only what it meant."""
+    origin = literal.origin()
+    if not (
+        origin.sqlText().isDefined() and origin.startIndex().isDefined() and origin.stopIndex().isDefined()
+    ):
+        return False
+    written = str(origin.sqlText().get())[origin.startIndex().get() : origin.stopIndex().get() + 1]
+    return _FIXED_MOMENT.match(written) is not None
+
+
+def _takes_the_time(session: SparkSession, plan: Any) -> bool:
+    """Whether Spark would make a date or time of a constant text such as ``'now'``, and so take its own."""
+    jvm: Any = session._jvm
+    rules = jvm.org.apache.spark.sql.catalyst.optimizer
+    written, put = (
+        getattr(getattr(rules, f"{name}$"), "MODULE$")
+        for name in ("ReplaceExpressions", "SpecialDatetimeValues")
+    )
+    plain = written.apply(plan)
+    return not plain.fastEquals(put.apply(plain))
+
+
 def _refuse_what_tells_of_the_machine(plan: Any, current: Any) -> None:
     """Refuse ``current_user`` and its like, which mean their functions where no column has their name."""
     if not plan.containsPattern(current):
@@ -229,6 +261,7 @@ class _Walk:
         self.tables = tables
         self.named: set[str] = set()
         self.defined: set[str] = set()
+        self.moments: list[Any] = []
         self.nodes = 0
         self.has_plan = False
 
@@ -280,6 +313,8 @@ class _Walk:
                 for each in _elements(found.children()):
                     self.node(each)
                 return
+            case "Literal" if str(found.dataType().typeName()).startswith(("date", "time")):
+                self.moments.append(found)
             case "UnresolvedAttribute" | "UnresolvedStar":
                 parts = _texts(found)
                 if any(part.lower() == "_metadata" for part in parts):

@@ -163,6 +163,38 @@ def test_a_condition_tells_nothing_of_the_machine(asking: SparkSession) -> None:
         elsewhere(lambda: plans.chosen(one, plans.condition(asking, "body <> current_user")))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "at > TIMESTAMP 'now'",
+        "at > DATE ' today'",
+        'at > timestamp_ntz"tomorrow UTC"',
+        r"at > TIMESTAMP '\156ow'",
+        "at > r'now'",
+        "at IN ('2026-01-01', 'yesterday')",
+        "cast(at AS date) = cast('today' AS date)",
+        "at > to_timestamp(concat('n', 'ow'))",
+    ],
+)
+def test_a_condition_takes_no_time_from_a_word(asking: SparkSession, text: str) -> None:
+    frame = asking.createDataFrame([], "at timestamp, body string")
+    with pytest.raises(QueryRefused, match="the same messages each time"):
+        elsewhere(lambda: plans.chosen(frame, plans.condition(asking, text)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "at < TIMESTAMP '2026-01-01 00:00:00' AND at > DATE'-0044-03-15'",
+        "at < '2026-01-01' AND body <> 'now' AND body IN ('today')",
+        "timestamp(body) IS NULL AND at > timestamp('1999-01-01') - INTERVAL 1 DAY",
+    ],
+)
+def test_a_condition_may_name_a_time(asking: SparkSession, text: str) -> None:
+    frame = asking.createDataFrame([], "at timestamp, body string")
+    assert elsewhere(lambda: plans.chosen(frame, plans.condition(asking, text)).count()) == 0
+
+
 def test_times_in_a_text_are_in_the_time_zone_of_the_session(spark: SparkSession) -> None:
     own = spark.newSession()
     own.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
