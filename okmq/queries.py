@@ -35,9 +35,6 @@ RETRY_S = 5.0
 TIME_LIMIT_S = 300.0
 """How long a query may take, the start of Spark not counted."""
 
-ENDING_S = 5.0
-"""How long Spark may go on with a query that was told to end; then it is ended with it."""
-
 MOST_ROLLUPS = 1_000_000
 """Points that are handed to Spark; they come from the SQL database, through this process's memory."""
 
@@ -226,32 +223,19 @@ class Queries:
 
         return watching.progress(group_of(query))
 
-    def _cancel(self, query: Query) -> None:
-        from spark import watching
-
-        watching.cancel(group_of(query))
-
     def _see_the_end(self, query: Query, asking: threading.Thread, asked: _Asked) -> None:
-        """Have Spark stop, or end it: some code, such as a regular expression, hears nothing.
-
-        That may be a task, or Spark's own planning, which computes what is constant before there is any job.
-        """
-        from spark import watching
-
-        asked.course.is_over = True
-        deadline = time.monotonic() + ENDING_S
-        while asked.session is not None and self.spark.lives and not self.stop.is_set():
-            self._cancel(query)  # and again: its next job may only just be beginning
-            is_in_spark = asked.course.is_in_spark or watching.tasks_left(group_of(query))
-            if not is_in_spark and not asking.is_alive():
-                return
-            if not is_in_spark:  # it reads what the tables are made of; there is no next step
-                deadline = time.monotonic() + ENDING_S
-            elif time.monotonic() > deadline:
-                log.warning("Query %s does not end, so Spark is ended.", query.pk)
-                self.spark.break_off(asked.session)
-                return
-            self.stop.wait(POLL_S)
+        """Have Spark stop, or end it."""
+        course, session = asked.course, asked.session
+        course.is_over = True
+        if session is not None:
+            self.spark.see_the_end(
+                session,
+                group=group_of(query),
+                what=f"Query {query.pk}",
+                is_at_work=lambda: course.is_in_spark,
+                is_over=lambda: not asking.is_alive(),
+                stop=self.stop,
+            )
 
     def _without_places(self, sentence: str) -> str:
         """A sentence of Spark's without the folders of this machine."""

@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.causes import readable
 from okmq.env import Env
+from okmq.replay_watch import STUCK_S, CannotReplay, NotWanted, watched
 from okmq.shared_spark import SharedSpark
 from streams import naming, store
 from streams.errors import refusal_of
@@ -46,25 +48,21 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 log = logging.getLogger(__name__)
 
 
-class CannotReplay(RuntimeError):
-    """It cannot go on as it is; the message is a sentence for a person."""
-
-
-class NotWanted(Exception):
-    """Somebody paused or cancelled it, or the process ends."""
-
-
 class Replays:
     """Works on the replays in the database, up to ``AT_ONCE`` at a time.
 
     Args:
         stop: ends ``serve``; what is under way goes on at the next start.
+        stuck_s: seconds after which it cannot go on where Spark does nothing of it.
     """
 
-    def __init__(self, env: Env, *, spark: SharedSpark, stop: threading.Event) -> None:
+    def __init__(
+        self, env: Env, *, spark: SharedSpark, stop: threading.Event, stuck_s: float = STUCK_S
+    ) -> None:
         self.env = env
         self.spark = spark
         self.stop = stop
+        self.stuck_s = stuck_s
         self._threads: dict[int, threading.Thread] = {}
 
     def start(self) -> None:
@@ -136,7 +134,9 @@ class Replays:
 
     def _count(self, replay: Replay) -> None:
         with self.spark.in_use():
-            counted = self._range(replay).count()
+            past = self._range(replay)
+            with self._watched(replay, past):
+                counted = past.count()
         service.replay_counted(
             replay, messages=counted.messages, size=counted.bytes, first=counted.first, last=counted.last
         )
@@ -149,7 +149,8 @@ class Replays:
                 past = self._range(replay)
                 self._settle(replay, target, past)
                 while replay.position < replay.last:
-                    chunk = past.read(replay.position + 1, replay.last)
+                    with self._watched(replay, past):
+                        chunk = past.read(replay.position + 1, replay.last)
                     self._publish_chunk(replay, chunk.messages, end=chunk.end)
         service.replay_done(replay)
 
@@ -159,7 +160,8 @@ class Replays:
 
         if replay.sending_to <= replay.position:
             return
-        chunk = past.read(replay.position + 1, replay.sending_to)
+        with self._watched(replay, past):
+            chunk = past.read(replay.position + 1, replay.sending_to)
         ids = {_id(replay, each) for each in chunk.messages}
         there = ids_after(store.log(), target, after=replay.target_offset, wanted=ids)
         left = [each for each in chunk.messages if _id(replay, each) not in there]
@@ -225,6 +227,9 @@ class Replays:
         while (left := due - time.monotonic()) > 0:
             if self.stop.wait(min(left, POLL_S)) or not service.replay_is_wanted(replay):
                 raise NotWanted
+
+    def _watched(self, replay: Replay, past: "PastRange") -> AbstractContextManager[None]:
+        return watched(self.spark, past.session, replay, stop=self.stop, stuck_s=self.stuck_s)
 
     def _range(self, replay: Replay) -> "PastRange":
         from spark.replay import PastRange, Wanted

@@ -4,7 +4,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
     from spark.jobs.settings import JobSettings
     from spark.tables import KnownBatches
+
+ENDING_S = 5.0
+"""How long Spark may go on with work that was told to end; then it is ended with it."""
+
+ENDING_POLL_S = 0.25
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +121,42 @@ class SharedSpark:
             if session.runs(held):
                 self._broken_off_at = time.monotonic()
                 session.end()
+
+    def see_the_end(
+        self,
+        held: "SparkSession",
+        *,
+        group: str,
+        what: str,
+        is_at_work: Callable[[], bool],
+        is_over: Callable[[], bool],
+        stop: threading.Event,
+    ) -> None:
+        """Have Spark stop a group of jobs, or end it: some code, such as a regular expression, hears nothing.
+
+        That may be a task, or Spark's own planning, which computes what is constant before there is any job.
+
+        Args:
+            what: whose they are, for the log.
+            is_at_work: whether whoever asked waits for Spark.
+            is_over: whether it asks for nothing more.
+            stop: nothing is waited for any more.
+        """
+        from spark import watching
+
+        deadline = time.monotonic() + ENDING_S
+        while self.lives and not stop.is_set():
+            watching.cancel(group)  # and again: its next job may only just be beginning
+            is_in_spark = is_at_work() or watching.tasks_left(group)
+            if not is_in_spark and is_over():
+                return
+            if not is_in_spark:  # it does something else; there is no next step
+                deadline = time.monotonic() + ENDING_S
+            elif time.monotonic() > deadline:
+                log.warning("%s does not end, so Spark is ended.", what)
+                self.break_off(held)
+                return
+            stop.wait(ENDING_POLL_S)
 
     def was_broken_off(self, *, since: float) -> bool:
         """Whether what failed since a monotonic time was cut off for something else, and is to be done again."""

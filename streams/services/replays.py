@@ -184,8 +184,8 @@ def replay_sent(
 
 
 def replay_is_wanted(replay: Replay) -> bool:
-    """Whether it still is to be published."""
-    return Replay.objects.filter(pk=replay.pk, state=ReplayState.RUNNING).exists()
+    """Whether it still is to be counted or published."""
+    return Replay.objects.filter(pk=replay.pk, state__in=WORKING).exists()
 
 
 def replay_done(replay: Replay) -> None:

@@ -262,6 +262,43 @@ def test_a_condition_that_does_more_than_look_at_a_message_fails_with_a_sentence
     assert here.messages(target) == []
 
 
+# Some milliseconds a message: long in all, and a task hears between two messages that it has to end.
+SLOW = r"body RLIKE '^\"(a|aa)+(b)\\2?$'"
+
+
+@pytest.fixture
+def slow(here: Here) -> Replay:
+    """A replay whose count takes longer than anybody waits for."""
+    source = here.stream("a")
+    here.stream("b")
+    body = json.dumps("a" * 26 + "c").encode()
+    here.published.publish(source, (NewMessage(id=f"{n}", body=body) for n in range(3000)))
+    return here.asked("a", "b", where=SLOW)
+
+
+def test_a_count_of_which_nothing_is_done_for_long_is_ended(here: Here, slow: Replay) -> None:
+    here.analytics.replays = Replays(
+        here.analytics.env, spark=here.analytics.spark, stop=here.analytics.stop, stuck_s=1.0
+    )
+    replay = here.worked(slow)
+    assert replay.state == ReplayState.FAILED
+    assert "Spark did nothing of it for 1 seconds" in replay.error
+    assert here.analytics.spark.lives
+
+
+def test_a_count_that_is_cancelled_ends_at_once(here: Here, slow: Replay, spark: SparkSession) -> None:
+    here.replays.hand_out()
+    (thread,) = here.replays._threads.values()
+    stages = spark.sparkContext.statusTracker().getActiveStageIds
+    until(lambda: bool(stages()), within_s=60, what="Spark counts")
+    service.replay_cancel(slow, actor=SYSTEM)
+    thread.join(30)
+    assert not thread.is_alive()
+    slow.refresh_from_db()
+    assert slow.state == ReplayState.CANCELLED
+    assert here.analytics.spark.lives
+
+
 def test_a_stream_that_went_meanwhile_ends_it(here: Here) -> None:
     here.published.numbered(here.stream("a"), 5)
     here.stream("b")
