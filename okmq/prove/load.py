@@ -73,7 +73,7 @@ class Load:
         self.scene.pause_s = PAUSE_S
 
     async def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """The JSON of an answer; asked again until there is one.
+        """The JSON of an answer, None where it has no body; asked again until there is one.
 
         Raises:
             Unfinished: it is refused, or nobody answers for long.
@@ -87,7 +87,7 @@ class Load:
                 await asyncio.sleep(0.1)
                 continue
             if answer.status < 300:
-                return msgspec.json.decode(answer.body)
+                return msgspec.json.decode(answer.body) if answer.body else None
             if answer.status != 503:
                 raise Unfinished(f"{method} {path}: {answer.status} {answer.body[:300].decode()}")
             await asyncio.sleep(0.1)

@@ -34,8 +34,8 @@ IN_A_ROW = 3
 """After so many kills the archive may bring a batch to its end."""
 
 BATCH, PAUSE_S = 20, 0.15
-AT_ONCE, NEW_EVERY = 3, 5
-"""Streams that are written to at a time, and kills until a new one takes the place of the oldest."""
+AT_ONCE = 3
+"""Streams that are written to at a time; whenever all is whole again a new one takes the place of the oldest."""
 
 Victims = Mapping[str, Callable[[], int | None]]
 """What may be killed: a name, and its process id now, None where it does not run."""
@@ -133,10 +133,9 @@ class _Run:
                 if is_last or len(open_since) == IN_A_ROW:
                     await self._whole_again(open_since)
                     open_since = []
+                    await self.writers.change()
                 if is_last:
                     break
-                if number % NEW_EVERY == 0:
-                    await self.writers.change()
 
     async def _moment(self) -> None:
         """Wait for one: any, or just when a batch has come so far."""
@@ -398,11 +397,11 @@ class _Writers:
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def change(self) -> None:
-        """The oldest is written to no more, and a new one is; the third time the oldest is deleted and made again."""
+        """The oldest is written to no more, and a new one is; every third time it is deleted and made again."""
         oldest = next(iter(self._tasks))
         await self._end(oldest)
         made = len(self.all) - AT_ONCE
-        if made % 6 == 2:
+        if made % 3 == 1:
             await self._load.ask("DELETE", f"/streams/{oldest.stream}")
             oldest.deleted = True
             await self._begin(oldest.stream)
