@@ -17,7 +17,7 @@ from django.db.migrations.executor import MigrationExecutor
 from okmq import java, resp
 from okmq.env import Env
 from streams import store
-from streams.log import server
+from streams.log import lineage, server
 from streams.log.client import one
 from streams.log.errors import LogError
 from streams.upkeep import processes
@@ -126,13 +126,21 @@ def _store(env: Env) -> Iterator[Told]:
         resp.check(env.redis_url)
         state = store.log().run(server.inspect())
         full = store.log().run(server.is_full())
+        is_replica = store.log().run(lineage.look()).is_replica
         memory = _figures("memory")
     except (resp.StoreError, LogError) as error:
         todo = "make run" if env.private_store else "start the server that OKMQ_REDIS_URL names"
         yield Told(about=about, sentence=str(error), todo=todo, grave=True)
         return
     allowed, used = int(memory.get("maxmemory", 0)), int(memory.get("used_memory", 0))
-    if state.writes_fail:
+    if is_replica:
+        yield Told(
+            about=about,
+            sentence="it is a replica of another server: nothing can be published",
+            todo="have OKMQ_REDIS_URL lead to that one, or promote it (REPLICAOF NO ONE)",
+            grave=True,
+        )
+    elif state.writes_fail:
         yield Told(about=about, sentence="cannot write to its disk", todo="make room on the disk", grave=True)
     elif full:
         yield Told(

@@ -9,7 +9,7 @@ import pytest
 
 from okmq import env
 from streams.log.client import Log
-from tests.product import Product
+from tests.product import Product, free_port
 from tests.waiting import until
 
 pytestmark = pytest.mark.running
@@ -58,6 +58,12 @@ def test_it_has_nothing_to_say_against_one_that_is_well_and_tells_what_is_change
     assert "→ OKMQ_FSYNC=always" in out
     assert told["message store"] == "!! its memory is used up: nothing can be published"
     assert told["worker"].startswith("! exited with signal 9")
+    assert code == 2
+
+    log.client.execute_command("REPLICAOF", "127.0.0.1", free_port())
+    code, out = doctor(product)
+    assert looks(out)["message store"] == "!! it is a replica of another server: nothing can be published"
+    assert "REPLICAOF NO ONE" in out
     assert code == 2
     log.close()
 
