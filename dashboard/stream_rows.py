@@ -114,6 +114,11 @@ class StreamRow:
         return None if self._known is None else self._known.lag
 
     @property
+    def limit_pending(self) -> int:
+        """Messages that a limit a key has yet to look at."""
+        return 0 if self._known is None else self._known.limit_pending
+
+    @property
     def duplicates(self) -> int | None:
         return None if self._known is None else self._known.duplicates
 

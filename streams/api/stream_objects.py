@@ -27,6 +27,7 @@ READ_ONLY = (
     "groups",
     "keys_count",
     "duplicates",
+    "limit_pending",
 )
 
 
@@ -177,6 +178,11 @@ class StreamObject(serializers.Serializer):  # type: ignore[type-arg]
     )
     duplicates = serializers.IntegerField(
         source="figures.duplicates", allow_null=True, help_text="Publishes refused as known."
+    )
+    limit_pending = serializers.IntegerField(
+        source="figures.limit_pending",
+        allow_null=True,
+        help_text="Messages that a limit a key, set on what was there, has yet to look at; 0: every limit holds.",
     )
 
     def get_policy(self, view: Any) -> str | None:

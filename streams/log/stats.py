@@ -33,6 +33,7 @@ class State:
         archived_offset: everything up to it is in the history.
         appended_bytes: bytes of everything ever appended.
         by_hand_messages, by_hand_bytes: what people took away and did not bring back.
+        limit_pending: messages that a limit a key, set on what was there, has yet to look at; 0: all limits hold.
     """
 
     offset: int
@@ -49,6 +50,7 @@ class State:
     appended_bytes: int
     by_hand_messages: int
     by_hand_bytes: int
+    limit_pending: int
 
 
 EMPTY = State(
@@ -66,6 +68,7 @@ EMPTY = State(
     appended_bytes=0,
     by_hand_messages=0,
     by_hand_bytes=0,
+    limit_pending=0,
 )
 
 
@@ -275,7 +278,7 @@ def _state(reply: list[int]) -> State:
     last, last_ms, first, first_ms, messages, size, committed, lag, count, duplicates, archived, cum = reply[
         :12
     ]
-    by_hand, by_hand_size = reply[15:17]
+    by_hand, by_hand_size, limit_pending = reply[15:18]
     return State(
         offset=last,
         first_offset=first,
@@ -291,6 +294,7 @@ def _state(reply: list[int]) -> State:
         appended_bytes=cum,
         by_hand_messages=by_hand,
         by_hand_bytes=by_hand_size,
+        limit_pending=limit_pending,
     )
 
 

@@ -10,13 +10,13 @@ from django.test import Client
 from dashboard.quantities import parse_duration, parse_size, written_duration, written_size
 from streams import health, store
 from streams.access import SYSTEM
-from streams.log import census, groups, healths, standing, stats, trim
+from streams.log import census, config, groups, healths, standing, stats, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Stream
 from streams.selectors import METRICS_STREAM
 from streams.services.groups import group_create, group_seek
-from streams.services.streams import internal_stream
+from streams.services.streams import internal_stream, registered, settings_of
 from streams.upkeep.watching import sample_of
 from tests.census import counting
 from tests.costs import cost_of
@@ -65,6 +65,15 @@ def test_where_the_stream_and_its_groups_are_going_is_said_beside_the_effect(
     text = owner.get(PAGE, {**OPEN, "max_messages": "100000"}).content.decode()
     assert "It comes to the limit of messages in" in text
     assert "Group billing falls off the edge of the limit of messages in" in text
+
+
+def test_what_a_limit_a_key_has_yet_to_look_at_is_said(owner: Client, stream: Stream) -> None:
+    stream.max_messages_per_key = 1
+    told = [(registered(stream), settings_of(stream))]
+    store.log().run(config.streams_publish(told))
+    assert "20 messages are yet to be looked at." in owner.get(PAGE).content.decode()
+    store.log().run(trim.keep_newest_of_keys(stream.stream_id))
+    assert "yet to be looked at" not in owner.get(PAGE).content.decode()
 
 
 def test_a_small_loss_is_saved_by_its_button(owner: Client, stream: Stream) -> None:

@@ -5,7 +5,7 @@
 -- KEYS[4] by_key
 -- KEYS[5] expiry
 -- returns: last, last_ms, first, first_ms, messages, bytes, committed, lag, keys, duplicates, archived, cum, floor,
---   widest, now, by_hand and its bytes (what people took away), 1 when what limits took is still to be noted (trim: limits),
+--   widest, now, by_hand and its bytes (what people took away), messages that a limit a key has yet to look at, 1 when what limits took is still to be noted (trim: limits),
 --   2 when more is over by its own time than was looked at (expire)
 -- errors: OKMQ_NO_STREAM
 -- flags: no-writes
@@ -41,6 +41,12 @@ local first_ms = entry and entry_ms(entry) or 0
 local after = math.max(state.committed, state.floor - 1)
 local lag = state.last - after - gone_between(gone, after + 1, state.last)
 for offset in pairs(over) do if offset > after then lag = lag - 1 end end
+local unlooked = 0
+if state.max_messages_per_key and (state.indexed == 0 or state.max_messages_per_key < state.indexed_for) then
+  unlooked = state.messages
+elseif state.max_messages_per_key and state.indexed > state.floor then
+  unlooked = state.indexed - state.floor - gone_between(gone, state.floor, state.indexed - 1)
+end
 return {state.last, state.last_ms, state.floor, first_ms, state.messages, state.bytes, state.committed, lag,
   redis.call('HLEN', by_key), state.duplicates, state.archived, state.cum, state.floor, state.widest, now,
-  state.by_hand, state.by_hand_bytes, #due == INSPECT_MOST and 2 or raised and 1 or 0}
+  state.by_hand, state.by_hand_bytes, unlooked, #due == INSPECT_MOST and 2 or raised and 1 or 0}

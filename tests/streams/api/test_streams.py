@@ -43,6 +43,7 @@ FRESH: dict[str, Any] = {
     "groups": 0,
     "keys_count": 0,
     "duplicates": 0,
+    "limit_pending": 0,
 }
 
 

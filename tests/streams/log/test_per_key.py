@@ -121,11 +121,13 @@ def test_a_limit_that_is_applied_in_part_goes_on_where_it_stopped(
     publish_settings(stream, max_messages_per_key=1)
     went, is_done = log.run(trim.keep_newest_of_keys(stream, until_s=0))
     assert not is_done
-    assert log.run(stats.inspect(stream)).messages == many - went.messages
+    state = log.run(stats.inspect(stream))
+    assert (state.messages, state.limit_pending) == (many - went.messages, many - went.messages - 5)
     assert 0 < went.messages < many - 5
     assert offsets(log, stream)[-6:] == [many - went.messages - 5, *range(many - 4, many + 1)]
     log.run(append(stream, of_keys("k0", "new", first=many + 1)))
     assert log.run(trim.keep_newest_of_keys(stream))[1]
+    assert log.run(stats.inspect(stream)).limit_pending == 0
     assert offsets(log, stream) == [1, *range(many - 4, many), many + 1, many + 2]
 
 
