@@ -164,6 +164,9 @@ class Analytics:
             if self.spark.was_broken_off(since=started):
                 erasures_service.erasures_interrupted()
                 return
+            if self.spark.died_under(f"Erasure {erasure.pk}", since=started):
+                erasures_service.erasures_interrupted()
+                return
             log.exception("Erasure %s failed.", erasure.pk)
             erasures_service.erasure_failed(erasure, error=readable(error))
             self.spark.end_if_dead()

@@ -128,6 +128,8 @@ class Replays:
         except Exception as error:
             if self.stop.is_set() or self.spark.was_broken_off(since=started):
                 return  # it is taken up again
+            if self.spark.died_under(f"Replay {replay.pk}", since=started):
+                return
             log.exception("Replay %s failed.", replay.pk)
             service.replay_failed(replay, error=readable(error))
             self.spark.end_if_dead()

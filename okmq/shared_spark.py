@@ -4,6 +4,7 @@ import logging
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -21,6 +22,9 @@ ENDING_S = 5.0
 
 ENDING_POLL_S = 0.25
 
+MOST_DEATHS = 3
+"""How often Spark may die under the same work until this has failed: it may be what kills it."""
+
 log = logging.getLogger(__name__)
 
 
@@ -34,15 +38,15 @@ class SharedSpark:
         self._known: KnownBatches | None = None
         self._knowing = threading.Lock()
         self._in_use = 0
-        self._broken_off_at = float("-inf")
+        self._broken_off_at = self._died_at = float("-inf")
+        self._deaths: Counter[str] = Counter()
 
     def session(self) -> "SparkSession":
         """The session; started where there is none, which takes some seconds."""
         from spark import session
 
         with self._starting:
-            if not session.lives():
-                session.end()
+            self.end_if_dead()
             self.touch()
             return session.build(self.settings().session)
 
@@ -108,6 +112,10 @@ class SharedSpark:
     def end_if_dead(self) -> None:
         """Forget a session whose JVM has gone."""
         if was_started() and not self.lives:
+            from spark import session
+
+            if session.died():
+                self._died_at = time.monotonic()
             self.end()
 
     def break_off(self, held: "SparkSession") -> None:
@@ -161,6 +169,21 @@ class SharedSpark:
     def was_broken_off(self, *, since: float) -> bool:
         """Whether what failed since a monotonic time was cut off for something else, and is to be done again."""
         return self._broken_off_at >= since
+
+    def died_under(self, what: str, *, since: float) -> bool:
+        """Whether Spark has died while it did something since a monotonic time, and that is worth another try."""
+        if was_started():
+            from spark import session
+
+            if session.died():
+                self.end_if_dead()
+        if self._died_at < since:
+            return False
+        self._deaths[what] += 1
+        if self._deaths[what] >= MOST_DEATHS:
+            return False
+        log.warning("%s was cut off, because Spark ended; it is done again.", what)
+        return True
 
     def end(self) -> None:
         """End the session and its JVM at once, whatever it does."""

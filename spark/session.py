@@ -17,6 +17,8 @@ PROJECT = Path(__file__).resolve().parent.parent
 DEFAULT_MASTER = "local[*]"
 DEFAULT_MEMORY = "1g"
 
+ENDING_S = 1.0
+
 _folders: list[Path] = []
 """What this process's JVM fills with temporary files."""
 
@@ -124,6 +126,18 @@ def lives() -> bool:
     """Whether this process has a JVM that runs."""
     process = _jvm_process()
     return process is not None and process.poll() is None
+
+
+def died() -> bool:
+    """Whether the JVM of this process has ended by itself; one that is just ending is waited for, for a second."""
+    process = _jvm_process()
+    if process is None:
+        return False
+    try:
+        process.wait(ENDING_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def runs(session: SparkSession) -> bool:

@@ -86,20 +86,33 @@ class AnalyticsProcess:
 
     def put(self, *queries: str) -> None:
         """Queue queries of a workspace of their own, as a web process does."""
-        script = (
-            "from streams.models import Query, Workspace\n"
-            "workspace = Workspace.objects.create(name='asking')\n"
+        self.store(
             f"for sql in {queries!r}:\n"
             "    Query.objects.create(workspace=workspace, sql=sql, limit=10, streams=[], asked_by='somebody')\n"
+        )
+
+    def store(self, creating: str) -> None:
+        """Run lines that create rows of a workspace of their own."""
+        script = (
+            "from streams.models import Erasure, Query, Replay, Workspace\n"
+            f"workspace = Workspace.objects.create(name='asking')\n{creating}"
         )
         manage = [sys.executable, "manage.py", "shell", "--verbosity=0", "-c", script]
         subprocess.run(manage, cwd=PROJECT, env=self.environ, check=True)
 
     def cancel(self, sql: str) -> None:
         """Say that queries are not wanted any more, as a web process does."""
+        self.change("update streams_query set cancel = 1 where sql = ?", sql)
+
+    def change(self, statement: str, *values: str) -> None:
         with sqlite3.connect(self.data_dir / "okmq.sqlite3", timeout=10) as database:
-            database.execute("update streams_query set cancel = 1 where sql = ?", [sql])
+            database.execute(statement, values)
         database.close()
+
+    def jvm(self) -> int:
+        """Spark's process."""
+        (found,) = (pid for pid in self.others() if Path(f"/proc/{pid}/comm").read_text().strip() == "java")
+        return found
 
     def states(self) -> list[str]:
         """Those of the queries, oldest first."""
@@ -170,3 +183,44 @@ def test_queries_that_hear_nothing_are_ended_with_spark_and_others_go_on(
     until(lambda: process.states()[2] == "succeeded", within_s=90, what="the third is answered")
     until(lambda: process.counted("day") == 3000, within_s=200, what="the run is done, or done again")
     assert "does not end, so Spark is ended" in (process.data_dir / "log").read_text()
+
+
+def test_a_replay_and_an_erasure_that_spark_dies_under_are_done_again(
+    process: AnalyticsProcess, published: Published
+) -> None:
+    streams = {name: published.stream(name) for name in ("a", "b", "c")}
+    for name in ("a", "c"):
+        published.numbered(streams[name], 300, key="k")
+    condition = DEAF.removeprefix("SELECT ")
+    process.store(
+        f"Replay.objects.create(workspace=workspace, source='a', source_id={streams['a']!r}, target='b', "
+        f"target_id={streams['b']!r}, where={condition!r}, requested_by='somebody')\n"
+        f"Erasure.objects.create(workspace=workspace, stream='c', stream_id={streams['c']!r}, key='k.1', "
+        "state='failed', requested_by='somebody')\n"
+    )
+    process.start()
+    until(lambda: process.counted("day") == 600, within_s=200, what="everything is in the history")
+    until(lambda: process.busy(cpu_s=5) >= 1, within_s=200, what="the replay is counted")
+    # What is counted next time ends; this time it does not.
+    process.change("update streams_replay set \"where\" = ''")
+    process.change("update streams_erasure set state = 'queued'")
+    until(
+        lambda: process.ask("select 1 from streams_erasure where state <> 'queued'"),
+        within_s=60,
+        what="the erasure is begun",
+    )
+    os.kill(process.jvm(), signal.SIGKILL)
+    until(
+        lambda: (
+            process.ask("select state from streams_replay union all select state from streams_erasure")
+            == [("succeeded",)] * 2
+        ),
+        within_s=200,
+        what="both are done",
+    )
+    assert process.ask("select messages, through from streams_erasure") == [(100, 300)]
+    assert [row[3:] for row in published.stored(streams["b"])] == [
+        row[3:] for row in published.stored(streams["a"])
+    ]
+    log = (process.data_dir / "log").read_text()
+    assert "Replay 1 was cut off, because Spark ended; it is done again." in log
