@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import rates
-from dashboard.confirmations import ConfirmForm, phrase_for
+from dashboard.confirmations import LARGE_MESSAGES, ConfirmForm, phrase_for
 from dashboard.stream_rows import StreamRow
 from streams import selectors
 from streams.access import Actor, Caller
@@ -39,8 +39,8 @@ class BulkForm(ConfirmForm):
         label=_("Value"), required=False, max_length=500, help_text=_("Empty takes the label away.")
     )
 
-    def __init__(self, *args: Any, deed: str, streams: Sequence[Stream], **kwargs: Any) -> None:
-        super().__init__(*args, phrase=phrase_for(streams), **kwargs)
+    def __init__(self, *args: Any, deed: str, phrase: str, **kwargs: Any) -> None:
+        super().__init__(*args, phrase=phrase, **kwargs)
         self.deed = deed
         for name in ("label", "value") if deed != "label" else ("seen", "upto", "confirm"):
             self.fields.pop(name, None)
@@ -93,6 +93,11 @@ class Preview:
     def upto(self) -> dict[str, int]:
         """The last offset of each stream: what comes later was not seen."""
         return {row.name: row.offset or 0 for row in self.rows}
+
+    def phrase(self, deed: str, *, is_undone: bool) -> str:
+        """What must be typed first; ``is_undone`` says whether a purge can be."""
+        is_final = deed == "delete" or (deed == "purge" and not is_undone)
+        return phrase_for(self.streams, is_large=is_final and self.messages >= LARGE_MESSAGES)
 
     def has_grown(self, *, deed: str, seen: int, upto: Mapping[str, int]) -> bool:
         """Whether more would go than was seen, so that a person is to be asked again.

@@ -11,6 +11,8 @@ from dashboard.forms import BootstrapMixin
 from streams.models import Stream
 
 PRODUCTION = ("env", "production")
+LARGE_MESSAGES = 1000
+"""From so many messages on that go for good, a name has to be typed."""
 
 
 def is_production(stream: Stream) -> bool:
@@ -19,12 +21,18 @@ def is_production(stream: Stream) -> bool:
     return bool(stream.labels.get(label) == value)
 
 
-def phrase_for(streams: Sequence[Stream]) -> str:
-    """What must be typed: a production stream's name, or their number where there are several; else nothing."""
+def phrase_for(streams: Sequence[Stream], *, is_large: bool = False) -> str:
+    """What must be typed: a production stream's name, or their number where there are several; else nothing.
+
+    Args:
+        is_large: so much goes for good that it is asked of any streams.
+    """
     guarded = [stream.name for stream in streams if is_production(stream)]
-    if not guarded:
+    if guarded:
+        return guarded[0] if len(guarded) == 1 else f"{len(guarded)} production streams"
+    if not is_large:
         return ""
-    return guarded[0] if len(guarded) == 1 else f"{len(guarded)} production streams"
+    return streams[0].name if len(streams) == 1 else f"{len(streams)} streams"
 
 
 class ConfirmForm(BootstrapMixin, forms.Form):

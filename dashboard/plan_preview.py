@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dashboard import rates
-from dashboard.confirmations import is_production
-from dashboard.retention_form import LARGE_MESSAGES
+from dashboard.confirmations import LARGE_MESSAGES, is_production
 from dashboard.shown import MINUTE_S, Shown
 from streams.models import Workspace
 from streams.selectors import Effect

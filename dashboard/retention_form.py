@@ -9,7 +9,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
-from dashboard.confirmations import is_production
+from dashboard.confirmations import LARGE_MESSAGES, is_production
 from dashboard.forms import BootstrapMixin, QuantityField
 from dashboard.shown import Shown
 from dashboard.stream_rows import StreamRow
@@ -21,8 +21,8 @@ from streams.models.policy import POLICY_LIMITS
 from streams.models.stream import Discard, Retention
 from streams.services.plans import within_plan
 
-LARGE_MESSAGES, LARGE_PART = 1000, 0.1
-"""From so many messages, or so much of the stream, its name has to be typed."""
+LARGE_PART = 0.1
+"""From so much of the stream, or ``LARGE_MESSAGES``, its name has to be typed."""
 
 PRESETS: tuple[tuple[Any, dict[str, str]], ...] = (
     (_("An hour"), {"ttl": "1 h"}),

@@ -28,10 +28,11 @@ def bulk(request: HttpRequest, caller: Caller) -> HttpResponse:
         messages.error(request, _("No stream was chosen."))
         return redirect("dashboard:streams")
     is_post = request.method == "POST"
+    phrase = preview.phrase(deed, is_undone=bool(settings.ENV.undo_s))
     form = BulkForm(
         request.POST if is_post else None,
         deed=deed,
-        streams=preview.streams,
+        phrase=phrase,
         initial={"seen": preview.messages, "upto": preview.upto},
     )
     grown = False
@@ -45,9 +46,7 @@ def bulk(request: HttpRequest, caller: Caller) -> HttpResponse:
             )
             _tell(request, outcome, deed=deed)
             return redirect("dashboard:streams")
-        form = BulkForm(
-            deed=deed, streams=preview.streams, initial={"seen": preview.messages, "upto": preview.upto}
-        )
+        form = BulkForm(deed=deed, phrase=phrase, initial={"seen": preview.messages, "upto": preview.upto})
     context = {
         "section": "streams",
         "caller": caller,

@@ -1,6 +1,7 @@
 """The list of streams: narrowed, ordered, its columns, and deeds to several at once."""
 
 import csv
+import dataclasses
 import io
 import re
 from typing import Any
@@ -166,6 +167,30 @@ def test_several_production_streams_go_only_for_their_number(owner: Client, make
     assert owner.post(address, {"seen": 0, "confirm": "p1"}).status_code == 422
     assert owner.post(address, {"seen": 0, "confirm": "2 production streams"}).status_code == 302
     assert names(owner) == []
+
+
+@pytest.mark.parametrize(("others", "phrase"), [([], "a"), (["c"], "2 streams")])
+def test_what_goes_for_good_and_is_much_goes_only_for_what_was_typed(
+    owner: Client, make_stream: MakeStream, others: list[str], phrase: str
+) -> None:
+    for name in ("a", *others):
+        more(make_stream(name), 1000)
+    address = "".join(["/streams/_bulk/?do=delete&stream=a", *(f"&stream={name}" for name in others)])
+    shown = seen(owner.get(address))
+    assert f"Type {phrase} to confirm" in owner.get(address).content.decode()
+    assert owner.post(address, shown).status_code == 422
+    assert owner.post(address, {**shown, "confirm": phrase}).status_code == 302
+    assert "a" not in names(owner)
+
+
+def test_what_can_be_undone_is_purged_by_one_button_however_much(
+    owner: Client, make_stream: MakeStream, settings: Any
+) -> None:
+    more(make_stream("a"), 1000)
+    address = "/streams/_bulk/?do=purge&stream=a"
+    assert "confirm" not in owner.get(address).context["form"].fields
+    settings.ENV = dataclasses.replace(settings.ENV, undo_s=0)
+    assert "confirm" in owner.get(address).context["form"].fields
 
 
 def seen(page: Any) -> dict[str, str]:
