@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from django.db.models import QuerySet
 from django.http import QueryDict
@@ -14,7 +15,15 @@ from streams.selectors import JudgedGroup
 from streams.selectors.group_verdicts import WORST_FIRST
 
 PAGE_SIZE = 50
-SORTS = ("name", "status", "time")
+NUMBERS = {
+    "time": attrgetter("lag_seconds"),
+    "lag": attrgetter("lag"),
+    "pending": attrgetter("pending"),
+    "dead": attrgetter("dead_letters"),
+}
+"""What a list is sorted by, as the worker saw it last; what is not known counts as nought."""
+
+SORTS = ("name", "status", *NUMBERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +33,7 @@ class GroupQuery:
     Attributes:
         name: a part of the name.
         status: a verdict that they have; empty for any.
-        sort: one of ``SORTS``; the worst status and the longest lag first with a leading ``-``.
+        sort: one of ``SORTS``; the worst status and the highest number first with a leading ``-``.
     """
 
     name: str = ""
@@ -41,8 +50,8 @@ class GroupQuery:
         column, falls = self.sort.removeprefix("-"), self.sort.startswith("-")
         if column == "status":
             return groups if falls else groups[::-1]
-        if column == "time":
-            return sorted(groups, key=lambda each: each.lag_seconds or 0.0, reverse=falls)
+        if column in NUMBERS:
+            return sorted(groups, key=lambda each: NUMBERS[column](each) or 0, reverse=falls)
         return sorted(groups, key=lambda each: (each.name, each.stream), reverse=falls)
 
 

@@ -52,6 +52,26 @@ def rows(page: str) -> list[tuple[str, str]]:
     return re.findall(r'data-row href="/streams/([^/]+)/groups/([^/]+)/"', page)
 
 
+def test_groups_are_sorted_by_lag_by_what_is_in_flight_and_by_dead_letters(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    orders = make_stream("orders")
+    for name, lag, pending, dead in (("a", 3, 0, 1), ("b", 1, 5, 0), ("c", 2, 1, 9)):
+        make_group(orders, name)
+        judged(orders, name, "ok", lag=lag, pending=pending, dead=dead)
+
+    def shown(sort: str) -> str:
+        return "".join(name for _, name in rows(viewer.get(f"/groups/?sort={sort}").content.decode()))
+
+    assert [shown(sort) for sort in ("-lag", "lag", "-pending", "-dead", "dead")] == [
+        "acb",
+        "bca",
+        "bca",
+        "cab",
+        "bac",
+    ]
+
+
 def test_the_groups_of_all_streams_stand_on_one_page(
     viewer: Client, stranger: Client, make_stream: MakeStream
 ) -> None:
