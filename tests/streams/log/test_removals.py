@@ -261,6 +261,32 @@ def test_what_people_took_and_brought_back_is_counted_apart_from_what_limits_too
     assert state(log, stream).messages == 50 - 6
 
 
+def test_a_deletion_that_a_purge_below_it_does_not_reach_comes_back(log: Log, stream: str) -> None:
+    fill(log, stream, 5)
+    number = delete(log, stream, 3)
+    log.run(trim.purge(stream, below=3))
+    log.run(trim.drop(stream))
+    log.run(removals.end(stream))
+    assert (offsets(log, stream), stored(log, stream)) == ([4, 5], 3)
+    assert log.run(removals.undo(stream, number)).messages == 1
+    assert (offsets(log, stream), state(log, stream).messages) == ([3, 4, 5], 3)
+
+
+@pytest.mark.parametrize("limit", [{"max_messages": 3}, {"max_bytes": 12}])
+def test_a_deletion_that_a_limit_takes_nothing_above_comes_back(
+    log: Log, make_stream: MakeStream, limit: dict[str, int]
+) -> None:
+    stream = make_stream(**limit)
+    fill(log, stream, 3, body=b"1234")
+    number = delete(log, stream, 2)
+    # The first goes, and what is set aside above it is not reached.
+    fill(log, stream, 2, first=4, body=b"1234")
+    log.run(trim.delete(stream, [5]))
+    assert offsets(log, stream) == [3, 4]
+    assert log.run(removals.undo(stream, number)).messages == 1
+    assert (offsets(log, stream), state(log, stream).messages) == ([2, 3, 4], 3)
+
+
 def test_a_purge_that_takes_nothing_ends_no_removal(log: Log, stream: str) -> None:
     fill(log, stream, 5)
     number = purge(log, stream, below=4)

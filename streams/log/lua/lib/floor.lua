@@ -53,12 +53,13 @@ end
 -- who saves the state makes it so, who does not has only looked.
 local function raise_floor(log, gone, state, offset)
   if offset <= state.floor then return 0, 0 end
-  offset = gone_next(gone, math.min(offset, state.last + 1))
+  local asked = math.min(offset, state.last + 1)
+  offset = gone_next(gone, asked)
   local messages, bytes, cum = floor_cost(log, gone, state, offset)
   state.floor, state.floor_cum = offset, cum
   state.messages, state.bytes = state.messages - messages, state.bytes - bytes
-  -- What was set aside below what goes now is older: it cannot come back.
-  if messages > 0 and state.kept > 0 then state.kept = math.max(state.kept, offset) end
+  -- What was set aside below what goes now is older: it cannot come back. What lies between that and the new floor can.
+  if messages > 0 and state.kept > 0 then state.kept = math.max(state.kept, asked) end
   return messages, bytes
 end
 
