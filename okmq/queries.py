@@ -7,8 +7,8 @@ time is over. Queries and runs are pools of one fair scheduler, so that neither 
 import logging
 import threading
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from django.db import DatabaseError, close_old_connections, connections
@@ -19,7 +19,7 @@ from streams import bearer, store
 from streams.log import config
 from streams.log.errors import LogError
 from streams.models import Query, QueryState, Rollup
-from streams.selectors import METRICS_STREAM
+from streams.selectors import METRICS_STREAM, GroupStep, groups_counted
 from streams.services import queries as service
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ RETRY_S = 5.0
 
 TIME_LIMIT_S = 300.0
 """How long a query may take, the start of Spark not counted."""
+
+MOST_GROUP_STEPS = 200_000
+"""Hours and days of groups that are handed to Spark; each is computed from what was seen in it."""
 
 MOST_ROLLUPS = 1_000_000
 """Points that are handed to Spark; they come from the SQL database, through this process's memory."""
@@ -215,6 +218,7 @@ class Queries:
                 (each for each in registered if each.internal and each.name == METRICS_STREAM), None
             ),
             rollups=lambda: rollups_of(ids),
+            groups=lambda: groups_of(ids),
         )
 
     def _progress(self, query: Query) -> float:
@@ -268,3 +272,38 @@ def rollups_of(stream_ids: list[str]) -> pa.Table:
     by_column = zip(*rows, strict=True) if rows else ((),) * len(columns)
     arrays = [pa.array(values, kind) for values, kind in zip(by_column, kinds, strict=True)]
     return pa.Table.from_arrays(arrays, names=list(columns))
+
+
+def groups_of(stream_ids: list[str]) -> pa.Table:
+    """How the groups of streams stood: ``stream_id`` and the columns of ``spark.tables.COLUMNS``.
+
+    Raises:
+        QueryFailed: there is more of it than fits.
+    """
+    from spark.query import QueryFailed
+    from spark.tables import COLUMNS
+
+    found = groups_counted(stream_ids, most=MOST_GROUP_STEPS + 1)
+    if len(found) > MOST_GROUP_STEPS:
+        raise QueryFailed(
+            f"The groups have more than {MOST_GROUP_STEPS} hours and days; ask metrics instead."
+        )
+    kinds = {
+        "string": pa.string(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+    }
+    fields = [pa.field("stream_id", pa.string())]
+    fields += [pa.field(name, kinds[kind]) for name, kind in COLUMNS["groups"] if name != "stream"]
+    rows = [_group_row(*each) for each in found]
+    return pa.Table.from_pylist(rows, schema=pa.schema(fields))
+
+
+def _group_row(stream_id: str, group: str, step: str, stood: GroupStep) -> dict[str, Any]:
+    row: dict[str, Any] = {"stream_id": stream_id, "group": group, "step": step}
+    for name, value in asdict(stood).items():
+        row |= (
+            {f"{name}_{of}": each for of, each in value.items()} if isinstance(value, dict) else {name: value}
+        )
+    return row

@@ -2,7 +2,7 @@
 
 ``messages`` is the history and the live tail, without gap and without overlap: for each stream the history up to where
 its log of batches ends, and the log from there to where it stood when the query began. ``metrics`` are the worker's
-samples, ``rollups`` what the jobs counted.
+samples, ``rollups`` and ``groups`` what the jobs counted.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,6 +18,8 @@ from spark.jobs.settings import JobSettings
 from spark.positions import Position, positions
 from spark.tail import TailRange, live_tail
 from streams.log.config import Registered
+
+_OF_SAMPLES = ("p50", "p90", "p99", "max")
 
 COLUMNS: Mapping[str, Sequence[tuple[str, str]]] = {
     "messages": (
@@ -53,6 +55,17 @@ COLUMNS: Mapping[str, Sequence[tuple[str, str]]] = {
                 *("size_p50", "size_p90", "size_p99", "size_max"),
             )
         ],
+    ),
+    "groups": (
+        ("stream", "string"),
+        ("group", "string"),
+        ("step", "string"),
+        ("start", "timestamp"),
+        ("samples", "bigint"),
+        *[(f"lag_{of}", "bigint") for of in _OF_SAMPLES],
+        *[(f"lag_seconds_{of}", "double") for of in _OF_SAMPLES],
+        *[(f"ack_seconds_{of}", "double") for of in _OF_SAMPLES],
+        *[(name, "bigint") for name in ("deliveries", "acked", "redelivered", "dead_lettered", "lost")],
     ),
 }
 """The tables that can be asked: name → its columns and their types, in order."""
@@ -114,12 +127,14 @@ class Seen:
     Attributes:
         streams: those whose messages it may read.
         metrics_stream: the internal stream of samples; None where there is none.
-        rollups: what was counted of these streams, with ``stream_id`` and the columns of ``COLUMNS`` but ``stream``.
+        rollups, groups: what was counted of these streams, with ``stream_id`` and the columns of ``COLUMNS`` but
+            ``stream``.
     """
 
     streams: Sequence[Registered]
     metrics_stream: Registered | None
     rollups: Callable[[], pa.Table]
+    groups: Callable[[], pa.Table]
 
 
 def offer(
@@ -134,8 +149,9 @@ def offer(
         messages(session, settings, seen.streams, known).createOrReplaceTempView("messages")
     if "metrics" in wanted:
         _metrics(session, settings, seen, known).createOrReplaceTempView("metrics")
-    if "rollups" in wanted:
-        _rollups(session, seen).createOrReplaceTempView("rollups")
+    for name, counted in (("rollups", seen.rollups), ("groups", seen.groups)):
+        if name in wanted:
+            _counted(session, seen, counted(), table=name).createOrReplaceTempView(name)
 
 
 def widest_body(settings: JobSettings, streams: Sequence[Registered]) -> int:
@@ -213,11 +229,11 @@ def _metrics(session: SparkSession, settings: JobSettings, seen: Seen, known: Kn
     )
 
 
-def _rollups(session: SparkSession, seen: Seen) -> DataFrame:
+def _counted(session: SparkSession, seen: Seen, rows: pa.Table, *, table: str) -> DataFrame:
     return (
-        session.createDataFrame(seen.rollups())
+        session.createDataFrame(rows)
         .join(sf.broadcast(_names(session, seen.streams)), on="stream_id", how="inner")
-        .select([name for name, _ in COLUMNS["rollups"]])
+        .select([name for name, _ in COLUMNS[table]])
     )
 
 

@@ -25,6 +25,9 @@ TABLES = {
     "messages": "stream, offset, timestamp, id, key, headers, body, bytes",
     "metrics": "stream, time, offset, messages, bytes, committed, lag, messages_in, bytes_in, messages_out",
     "rollups": "stream, step, start, messages, bytes, ids, keys, missing, size_p50, size_p90, size_p99, size_max",
+    "groups": "stream, group, step, start, samples, lag_p50, lag_p90, lag_p99, lag_max, lag_seconds_p50, "
+    "lag_seconds_p90, lag_seconds_p99, lag_seconds_max, ack_seconds_p50, ack_seconds_p90, ack_seconds_p99, "
+    "ack_seconds_max, deliveries, acked, redelivered, dead_lettered, lost",
 }
 EXAMPLES = (
     "SELECT stream, date_trunc('HOUR', timestamp) AS hour, count(*) AS messages\n"

@@ -45,7 +45,8 @@ class QueryWanted(Strict):
     """A question."""
 
     sql = Text(
-        max_length=service.LONGEST_SQL, help_text="One SELECT over `messages`, `metrics` and `rollups`."
+        max_length=service.LONGEST_SQL,
+        help_text="One SELECT over `messages`, `metrics`, `rollups` and `groups`.",
     )
     limit = WholeNumber(
         max_value=service.MOST_ROWS, default=service.DEFAULT_ROWS, help_text="How many rows at most."
@@ -127,8 +128,8 @@ class SqlQueriesView(ApiView):
             description=(
                 "One reading query of Spark's SQL over everything ever published: `messages` is the history and "
                 "the live tail, up to the last publish that was acknowledged; `metrics` are the live samples of "
-                "the last hours, `rollups` what the history counted. A token that is narrowed to streams sees "
-                "these alone."
+                "the last hours, `rollups` what the history counted, `groups` how groups stood by hour and day. A "
+                "token that is narrowed to streams sees these alone."
             ),
             examples={"hours": {"sql": EXAMPLE}, "newest": {"sql": "SELECT * FROM messages", "limit": 10}},
         ),

@@ -87,6 +87,7 @@ from streams.selectors.standing import (
     GroupPast,
     GroupStep,
     duplicates_by_step,
+    groups_counted,
     groups_past,
     standing_position,
 )
@@ -168,6 +169,7 @@ __all__ = [
     "group_view",
     "group_views",
     "groups_by_stream",
+    "groups_counted",
     "groups_judged",
     "groups_of",
     "groups_of_streams",

@@ -1,13 +1,15 @@
 """How groups stood over time: percentiles of their lag, and what was counted in each step."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 
 from django.db.models import QuerySet
 
 from streams.models import RollupPosition, StandingRollup, Stream
+from streams.models.history import Step
 from streams.selectors.samples import METRICS_STREAM
 
 COUNTED = ("deliveries", "acked", "redelivered", "dead_lettered", "lost")
@@ -78,6 +80,17 @@ def groups_past(
     ]
 
 
+def groups_counted(stream_ids: Collection[str], *, most: int) -> list[tuple[str, str, str, GroupStep]]:
+    """The hours and days of the groups of streams, as stream id, group, step and how it stood; at most so many."""
+    rows = StandingRollup.objects.filter(stream_id__in=stream_ids, step__in=[Step.HOUR, Step.DAY])
+    ordered = rows.exclude(group="").order_by("stream_id", "group", "step", "start")[:most]
+    return [
+        (*of, each)
+        for of, some in groupby(ordered, key=lambda row: (row.stream_id, row.group, row.step))
+        for each in _steps(list(some), before=None)
+    ]
+
+
 def standing_position() -> RollupPosition | None:
     """How far the samples of groups are counted, and by which run."""
     metrics = Stream.objects.filter(name=METRICS_STREAM, internal=True).values("stream_id")
@@ -126,8 +139,20 @@ def _grown(
 
 
 def _past(group: str, rows: list[StandingRollup], *, before: StandingRollup | None) -> GroupPast:
+    steps = _steps(rows, before=before)
+    return GroupPast(
+        group=group,
+        steps=steps,
+        lag=_lags(rows, "lag", 1),
+        lag_seconds=_lags(rows, "lag_ms", 1000),
+        ack_seconds=_acknowledged(rows),
+        **{name: sum(getattr(step, name) for step in steps) for name in COUNTED},
+    )
+
+
+def _steps(rows: list[StandingRollup], *, before: StandingRollup | None) -> list[GroupStep]:
     grown = {name: {row.start: by for row, by in _grown(rows, before, name)} for name in COUNTED}
-    steps = [
+    return [
         GroupStep(
             start=row.start,
             samples=row.samples,
@@ -138,14 +163,6 @@ def _past(group: str, rows: list[StandingRollup], *, before: StandingRollup | No
         )
         for row in rows
     ]
-    return GroupPast(
-        group=group,
-        steps=steps,
-        lag=_lags(rows, "lag", 1),
-        lag_seconds=_lags(rows, "lag_ms", 1000),
-        ack_seconds=_acknowledged(rows),
-        **{name: sum(grown[name].values()) for name in COUNTED},
-    )
 
 
 def _lags(rows: Sequence[StandingRollup], name: str, unit: int) -> Lags:

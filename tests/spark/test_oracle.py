@@ -53,7 +53,12 @@ class Oracle:
 
     def asked(self, sql: str) -> list[Any]:
         """The rows of an answer; asked twice, the answers are the same."""
-        seen = Seen(streams=self.registered, metrics_stream=None, rollups=lambda: pa.table({}))
+        seen = Seen(
+            streams=self.registered,
+            metrics_stream=None,
+            rollups=lambda: pa.table({}),
+            groups=lambda: pa.table({}),
+        )
         first, again = (
             query.ask(self.session, self.settings, sql, seen=seen, known=KnownBatches(), limit=10_000)
             for _ in range(2)

@@ -1,9 +1,11 @@
 """Queries beside runs in the analytics process: answered, refused, cancelled and cut off, each with a sentence."""
 
+import json
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from okmq.analytics import Analytics
 from okmq.queries import Queries, group_of
 from spark import watching
 from streams import store
-from streams.models import Query, QueryState, Rollup, Run, Workspace
+from streams.models import Query, QueryState, Rollup, Run, StandingRollup, Workspace
 from streams.services import history as service_of_runs
 from streams.services import queries as service
 from tests.spark.published import Published
@@ -77,6 +79,29 @@ def test_a_query_is_answered_from_history_and_live_tail_of_its_own_workspace(
     assert (query.state, query.rows, query.row_count) == (QueryState.SUCCEEDED, "[[25,20]]", 1)
     assert query.columns[0][1] == "bigint"
     assert answered(analytics, put(here, "SELECT count(*) FROM messages")).rows == "[[32]]"
+    for start, redelivered in ((0, 4), (1, 9)):
+        StandingRollup.objects.create(
+            stream_id=stream,
+            group="g",
+            step="hour",
+            start=datetime(2026, 1, 1, start, tzinfo=UTC),
+            samples=2,
+            last_ms=1,
+            redelivered=redelivered,
+            lag_max=7,
+            lag_seen={"3": 1, "7": 1},
+            lag_ms_max=2_500,
+            lag_ms_seen={"2496": 2},
+        )
+    columns = (
+        "stream, group, hour(start), samples, lag_p50, lag_max, lag_seconds_p99, ack_seconds_p50, redelivered"
+    )
+    query = answered(analytics, put(here, f"SELECT {columns} FROM groups ORDER BY start"))
+    assert json.loads(query.rows) == [
+        ["a", "g", 0, 2, 3, 7, 2.496, None, 4],
+        ["a", "g", 1, 2, 3, 7, 2.496, None, 5],
+    ]
+    assert answered(analytics, put(here, "SELECT count(*) FROM groups", streams=("b",))).rows == "[[0]]"
     refused = answered(analytics, put(here, "DROP TABLE messages"))
     assert (refused.state, refused.rows) == (QueryState.REFUSED, "[]")
     assert "Drop" in refused.error

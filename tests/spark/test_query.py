@@ -40,7 +40,7 @@ class Asker:
         self.published = published
         self.settings = settings
         self.known = KnownBatches()
-        self.rollups = pa.table({"stream_id": pa.array([], pa.string())})
+        self.rollups = self.groups = pa.table({"stream_id": pa.array([], pa.string())})
 
     def __call__(self, sql: str, *, limit: int = 10_000, only: str | None = None) -> list[Any]:
         """The rows, decoded."""
@@ -52,6 +52,7 @@ class Asker:
             streams=[each for each in registered if not each.internal and only in {None, each.name}],
             metrics_stream=next((each for each in registered if each.internal), None),
             rollups=lambda: self.rollups,
+            groups=lambda: self.groups,
         )
         return query.ask(self.spark, self.settings, sql, seen=seen, known=self.known, limit=limit)
 

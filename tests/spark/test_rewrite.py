@@ -229,7 +229,12 @@ def test_a_query_that_reads_meanwhile_is_begun_again(
 
     monkeypatch.setattr(query, "_collected", rewritten_meanwhile)
     registered = [each for each in published.log.run(config.streams()) if each.stream_id == stream_id]
-    seen = Seen(streams=registered, metrics_stream=None, rollups=lambda: pytest.fail("not asked"))
+    seen = Seen(
+        streams=registered,
+        metrics_stream=None,
+        rollups=lambda: pytest.fail("not asked"),
+        groups=lambda: pytest.fail("not asked"),
+    )
     known = KnownBatches()
     answer = ask(
         spark, settings, "SELECT count(*), sum(offset) FROM messages", seen=seen, known=known, limit=10
