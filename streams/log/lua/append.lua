@@ -70,7 +70,7 @@ if expect_last ~= '' or expect_id ~= '' or expect_keys ~= '' then
 end
 if state.ceiling > 0 and state.last + #fresh > state.ceiling then return redis.error_reply('OKMQ_CEILING') end
 -- What is over and has to go first may take as many steps as this batch is worth.
-local steps = math.ceil(#fresh / 100 + size / 65536)
+local steps = math.ceil(#fresh / 50 + size / 32768)
 local incoming, pushed_out = {}, nil
 if state.max_messages_per_key then
   -- An index that still has messages that are over would count them: it begins anew.

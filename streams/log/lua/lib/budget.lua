@@ -2,7 +2,7 @@
 -- is called again for the rest. So everybody else waits for the same few milliseconds, whatever messages weigh and however
 -- fast the machine is. Where the server does not tell the time, steps are counted.
 
-local BUDGET_MS, BUDGET_STEPS = 1.5, 3
+local BUDGET_MS, BUDGET_STEPS = 1.25, 3
 
 -- least: so many steps are done in any case. times: so many times the usual budget, where the caller rests between calls.
 local function budget_begin(least, times)

@@ -1,6 +1,6 @@
--- Taking away what is over by its own time, in steps of a few hundred messages. Needs state, gone, floor, removal and budget.
+-- Taking away what is over by its own time, in steps of fifty messages or so. Needs state, gone, floor, removal and budget.
 
-local EXPIRED_LOOK, EXPIRED_ROW, EXPIRED_STEP = 16, 128, 100
+local EXPIRED_LOOK, EXPIRED_ROW, EXPIRED_STEP = 16, 128, 50
 
 -- What is over mostly is the oldest, in a row: it goes by raising the floor. One step of so many from an offset on: where the
 -- row goes on or, where the second answer is true, ends.
