@@ -4,8 +4,8 @@ import asyncio
 import random
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, closing
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -13,8 +13,10 @@ from time import monotonic
 from okmq import proctable
 from okmq.instance import Instance, busy, instance
 from okmq.prove.apart import Apart
-from okmq.prove.archived import Written, judged, message
-from okmq.prove.callers import AGAIN_AFTER_S, Caller, receipts_of
+from okmq.prove.archive_steps import STEPS, UnderWay
+from okmq.prove.archive_writers import Writers
+from okmq.prove.archived import Written, judged
+from okmq.prove.callers import AGAIN_AFTER_S
 from okmq.prove.faults import NotBack, Struck
 from okmq.prove.load import Load
 from streams.log import config
@@ -32,10 +34,6 @@ BACK_WITHIN_S = 600.0
 
 IN_A_ROW = 3
 """After so many kills the archive may bring a batch to its end."""
-
-BATCH, PAUSE_S = 20, 0.15
-AT_ONCE = 3
-"""Streams that are written to at a time; whenever all is whole again a new one takes the place of the oldest."""
 
 Victims = Mapping[str, Callable[[], int | None]]
 """What may be killed: a name, and its process id now, None where it does not run."""
@@ -91,8 +89,8 @@ class _Run:
         self.product, self.chance, self.say = product, random.Random(seed), say
         self.load = Load(product.port, token=product.token)
         self.apart = OfSpark(load=self.load)
-        self.batch = _UnderWay(product.data_dir)
-        self.writers = _Writers(self.load)
+        self.batch = UnderWay(product.data_dir)
+        self.writers = Writers(self.load)
         self.victims: Victims = {
             "the driver": lambda: self._pid("analytics"),
             "Spark": lambda: self._of_spark("java"),
@@ -270,150 +268,3 @@ def _command(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text()
     except OSError:
         return ""
-
-
-STEPS = ("planned", "written", "moved", "counting")
-"""Of a batch: its offsets are known, its files are written, they are moved to their places, it counts."""
-
-
-class _UnderWay:
-    """What the disk tells of the archive."""
-
-    def __init__(self, data_dir: Path) -> None:
-        self._history = data_dir / "history"
-        self._checkpoint = data_dir / "spark" / "checkpoints" / "archive"
-        self._number = 0
-
-    @property
-    def number(self) -> int:
-        """Of the last batch that counts."""
-        while (self._history / "_log" / f"{self._number + 1:012d}.json").exists():
-            self._number += 1
-        return self._number
-
-    def reached(self, step: str) -> str:
-        """Which batch is at a step or was there last, by a name; empty where there is none."""
-        match step:
-            case "planned":
-                return _newest(self._checkpoint / "offsets")
-            case "written":
-                return _newest(self._history / "_staging")
-            case "moved":
-                return _made(self._history / "_log" / "pending.json")
-            case _:
-                return str(self.number)
-
-    @property
-    def under_way(self) -> str:
-        """What is done at this moment, as far as can be seen from outside."""
-        if self.reached("moved"):
-            return "while files are moved"
-        if self.reached("written"):
-            return "while files are written"
-        if _newest(self._checkpoint / "offsets") != _newest(self._checkpoint / "commits"):
-            return "with a batch planned, or to be told"
-        return "between two batches"
-
-
-def _newest(folder: Path) -> str:
-    try:
-        names = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
-    except OSError:
-        return ""
-    return max(names, key=_by_number, default="")
-
-
-def _by_number(name: str) -> tuple[int, str]:
-    return len(name), name
-
-
-def _made(path: Path) -> str:
-    try:
-        return str(path.stat().st_mtime_ns)
-    except OSError:
-        return ""
-
-
-class _Writer(Caller):
-    """The only one who publishes into its stream: batch after batch, each until it is taken."""
-
-    def __init__(self, load: Load, stream: str, *, life: int) -> None:
-        super().__init__(load.scene, stream, "w")
-        self.prefix = f"{stream}.{life}"
-        self.last = 0
-        self.deleted = False
-        self.ends = asyncio.Event()
-
-    async def _work(self) -> None:
-        while not self.ends.is_set():
-            numbers = range(self.last + 1, self.last + self._random.randint(1, BATCH) + 1)
-            batch = [message(self.prefix, number) for number in numbers]
-            taken = await self._taken(batch, numbers)
-            while not taken:
-                await asyncio.sleep(AGAIN_AFTER_S)
-                taken = await self._taken(batch, numbers)
-            self.last = numbers[-1]
-            await asyncio.sleep(PAUSE_S)
-
-    async def _taken(self, batch: list[dict[str, object]], numbers: range) -> bool:
-        """Send a batch once; whether it was acknowledged."""
-        _, answer = await self.ask("POST", "/messages", batch)
-        if answer is None or answer.status == 503:
-            return False
-        if answer.status >= 300:
-            self.scene.surprised("publish", answer)
-            return False
-        offsets = [each.offset for each in receipts_of(answer.body)]
-        if offsets != list(numbers):
-            self.scene.surprises[f"{self.prefix}: {numbers} got other offsets"] += 1
-        return True
-
-
-class _Writers:
-    """Streams that come and go: some are written to, some rest, one is deleted and made again under its name."""
-
-    def __init__(self, load: Load) -> None:
-        self._load = load
-        self._tasks: dict[_Writer, asyncio.Task[None]] = {}
-        self.all: list[_Writer] = []
-
-    @property
-    def living(self) -> list[_Writer]:
-        """Those whose streams were not deleted."""
-        return [each for each in self.all if not each.deleted]
-
-    @asynccontextmanager
-    async def writing(self) -> AsyncIterator[None]:
-        """They write inside of the block; at its end all that was sent is acknowledged."""
-        try:
-            for number in range(1, AT_ONCE + 1):
-                await self._begin(f"s{number}")
-            yield
-            for writer in list(self._tasks):
-                await self._end(writer)
-        finally:
-            for task in self._tasks.values():
-                task.cancel()
-            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-
-    async def change(self) -> None:
-        """The oldest is written to no more, and a new one is; every third time it is deleted and made again."""
-        oldest = next(iter(self._tasks))
-        await self._end(oldest)
-        made = len(self.all) - AT_ONCE
-        if made % 3 == 1:
-            await self._load.ask("DELETE", f"/streams/{oldest.stream}")
-            oldest.deleted = True
-            await self._begin(oldest.stream)
-        else:
-            await self._begin(f"s{len(self.all) + 1}")
-
-    async def _begin(self, stream: str) -> None:
-        await self._load.ask("POST", "/streams/", {"name": stream})
-        writer = _Writer(self._load, stream, life=len(self.all))
-        self.all.append(writer)
-        self._tasks[writer] = asyncio.create_task(writer.run())
-
-    async def _end(self, writer: _Writer) -> None:
-        writer.ends.set()
-        await self._tasks.pop(writer)
