@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from dashboard import formats
-from dashboard.group_rows import DOTS
+from dashboard.groups.group_rows import DOTS
 from dashboard.stream_rows import StreamRow
 from streams.selectors import JudgedGroup
 from streams.upkeep.processes import ProcessStatus

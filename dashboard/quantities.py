@@ -1,7 +1,8 @@
-"""What people type for times and sizes, read strictly: ``7 d``, ``10 GiB``, ``15 min ago``."""
+"""What people type for numbers, times and sizes, read strictly: ``7 d``, ``10 GiB``, ``15 min ago``."""
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.utils import timezone
 
@@ -92,3 +93,11 @@ def _whole(value: float, unit: str) -> int:
     if not 1 <= value <= LARGEST:
         raise ValueError(f"At least 1 {unit}." if value < 1 else "That is too much.")
     return int(value)
+
+
+def number_of(text: Any, *, default: int, low: int, high: int) -> int:
+    """A whole number from a query string, brought into its bounds; what is not one is the default."""
+    written = str(text or "")
+    if not (written.isascii() and written.isdigit() and len(written) < 19):
+        return default
+    return min(high, max(low, int(written)))

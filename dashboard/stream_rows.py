@@ -1,6 +1,6 @@
 """A stream as the pages show it: its row, how it stands, how fast it moves, what it keeps.
 
-The fields that move have the names of ``live.StreamSampled``, so that a template can bind them to the socket.
+The fields that move have the names of ``live_events.StreamSampled``, so that a template can bind them to the socket.
 """
 
 import time
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dashboard import formats
-from dashboard.group_rows import DOTS
+from dashboard.groups.group_rows import DOTS
 from streams.log.stats import State
 from streams.models import Stream
 from streams.models.stream import Discard, Storage

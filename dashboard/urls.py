@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from dashboard.sockets import LiveSocket
+from dashboard.live.sockets import LiveSocket
 from dashboard.views import (
     alerts,
     demo,

@@ -2,8 +2,8 @@
 
 from django import template
 
-from dashboard.message_rows import MessageRow
-from dashboard.trees import Tree
+from dashboard.browse.message_rows import MessageRow
+from dashboard.browse.trees import Tree
 from streams.access import Caller
 
 register = template.Library()

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from dashboard import words, zones
-from dashboard.live_ranges import LiveRange
+from dashboard.live.live_ranges import LiveRange
 from streams import selectors
 from streams.access import Caller, role_for
 

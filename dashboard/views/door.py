@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render, resolve_url
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from dashboard.quantities import number_of
 from dashboard.shown import Shown
 from dashboard.zones import zone_of
 from streams.access import MUST_CHANGE, Caller, caller_for_session
@@ -105,11 +106,3 @@ def shown_then(request: HttpRequest) -> Shown:
     """What the form of ``parts/shown.html`` says that its page had shown."""
     sent = (request.POST.get(f"seen_{name}") for name in ("messages", "most", "at"))
     return Shown(*(number_of(each, default=0, low=0, high=2**62) for each in sent))
-
-
-def number_of(text: Any, *, default: int, low: int, high: int) -> int:
-    """A whole number from a query string, brought into its bounds; what is not one is the default."""
-    written = str(text or "")
-    if not (written.isascii() and written.isdigit() and len(written) < 19):
-        return default
-    return min(high, max(low, int(written)))

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from dashboard import exports, formats
-from dashboard.event_rows import PAGE_SIZE, EventRow, EventsForm, chain_state
+from dashboard.lists.event_rows import PAGE_SIZE, EventRow, EventsForm, chain_state
 from dashboard.views.door import base_url, console_page
 from dashboard.views.stream_page import stream_context
 from streams import selectors

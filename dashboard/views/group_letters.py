@@ -8,9 +8,10 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard import formats, quantities
-from dashboard.desk_forms import LettersForm
-from dashboard.group_rows import DeadLetterRow
-from dashboard.views.door import console_page, is_part, number_of
+from dashboard.groups.desk_forms import LettersForm
+from dashboard.groups.group_rows import DeadLetterRow
+from dashboard.quantities import number_of
+from dashboard.views.door import console_page, is_part
 from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, group_for

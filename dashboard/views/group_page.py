@@ -11,12 +11,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard import formats
-from dashboard.group_forms import LIKE, SHIFT, PauseForm, SeekForm, SeekNowForm
-from dashboard.group_rows import DeadLetterRow, GroupRow, LastSeek, SeekPreview, last_seek, skips_more
-from dashboard.lag_chart import lag_chart_of
-from dashboard.live_ranges import live_range_of
-from dashboard.message_rows import MessageRow
-from dashboard.views.door import console_page, is_part, number_of
+from dashboard.browse.message_rows import MessageRow
+from dashboard.groups.group_forms import LIKE, SHIFT, PauseForm, SeekForm, SeekNowForm
+from dashboard.groups.group_rows import DeadLetterRow, GroupRow, LastSeek, SeekPreview, last_seek, skips_more
+from dashboard.live.lag_chart import lag_chart_of
+from dashboard.live.live_ranges import live_range_of
+from dashboard.quantities import number_of
+from dashboard.views.door import console_page, is_part
 from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, group_for

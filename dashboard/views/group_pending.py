@@ -10,9 +10,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard import formats, quantities
-from dashboard.desk_forms import DeskForm, SettleForm
-from dashboard.group_rows import GroupRow
-from dashboard.views.door import console_page, number_of
+from dashboard.groups.desk_forms import DeskForm, SettleForm
+from dashboard.groups.group_rows import GroupRow
+from dashboard.quantities import number_of
+from dashboard.views.door import console_page
 from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, group_for

@@ -8,8 +8,8 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dashboard.group_forms import GroupDeleteForm, GroupSettingsForm
-from dashboard.group_rows import GroupRow
+from dashboard.groups.group_forms import GroupDeleteForm, GroupSettingsForm
+from dashboard.groups.group_rows import GroupRow
 from dashboard.views.door import console_page
 from dashboard.views.stream_page import stream_context
 from streams import selectors

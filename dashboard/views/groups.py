@@ -5,8 +5,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from dashboard import exports
-from dashboard.group_list import arranged, group_page_of, group_query_of
-from dashboard.group_rows import DOTS
+from dashboard.groups.group_rows import DOTS
+from dashboard.lists.group_list import arranged, group_page_of, group_query_of
 from dashboard.views.door import base_url, console_page, is_part
 from streams import selectors
 from streams.access import Caller

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from dashboard import live, rates, topics
+from dashboard.live import live_events, rates, topics
 from dashboard.views.door import console_page
 from streams.access import Caller
 
@@ -16,10 +16,12 @@ def now(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The events that the socket would send for these topics, as they stand now."""
     names = request.GET.getlist("topic")[: topics.MOST_TOPICS]
     found = topics.resolve(caller, names)
-    events = [(topic.name, live.wire(event)) for topic, event in topics.snapshots(list(found.values()))]
-    if live.OVERVIEW in found:
+    events = [
+        (topic.name, live_events.wire(event)) for topic, event in topics.snapshots(list(found.values()))
+    ]
+    if live_events.OVERVIEW in found:
         totals = rates.totals(caller)
-        overview = live.OverviewSampled(
+        overview = live_events.OverviewSampled(
             beat=0,
             workspace_id=caller.workspace.pk,
             at_ms=totals.at_ms,
@@ -31,5 +33,5 @@ def now(request: HttpRequest, caller: Caller) -> HttpResponse:
             rate_out=totals.rate_out,
             last_ms=totals.last_ms,
         )
-        events.append((live.OVERVIEW, live.wire(overview)))
+        events.append((live_events.OVERVIEW, live_events.wire(overview)))
     return JsonResponse({"events": [{"topic": topic, "event": event} for topic, event in events]})

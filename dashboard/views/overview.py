@@ -9,11 +9,12 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from dashboard import rates, timelines
+from dashboard import timelines
 from dashboard.attention import concerns
-from dashboard.event_rows import folded
-from dashboard.group_rows import DOTS
-from dashboard.live_ranges import ONLY_DEFAULT, live_range_of
+from dashboard.groups.group_rows import DOTS
+from dashboard.lists.event_rows import folded
+from dashboard.live import rates
+from dashboard.live.live_ranges import ONLY_DEFAULT, live_range_of
 from dashboard.stream_rows import FULL_FROM
 from dashboard.views.door import base_url, console_page, is_part
 from streams import selectors

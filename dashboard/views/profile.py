@@ -12,7 +12,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.people_forms import NewPasswordForm, OwnPasswordForm
-from dashboard.views.door import address_of, console_page, number_of
+from dashboard.quantities import number_of
+from dashboard.views.door import address_of, console_page
 from dashboard.zones import choice_of, names
 from streams import selectors
 from streams.access import MUST_CHANGE, Actor, Caller

@@ -10,9 +10,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from dashboard import answers
-from dashboard.sql_forms import QueryForm
-from dashboard.views.door import base_url, console_page, is_part, number_of
+from dashboard.history import answers
+from dashboard.history.sql_forms import QueryForm
+from dashboard.quantities import number_of
+from dashboard.views.door import base_url, console_page, is_part
 from dashboard.views.stream_history import obstacle
 from streams import selectors
 from streams.access import Caller, query_for, stream_for

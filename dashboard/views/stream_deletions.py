@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from dashboard import formats
+from dashboard.browse.message_rows import MessageRow
 from dashboard.confirmations import ConfirmForm, phrase_for
-from dashboard.message_rows import MessageRow
 from dashboard.views.door import console_page
 from dashboard.views.stream_page import stream_context
 from streams import selectors

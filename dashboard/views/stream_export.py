@@ -4,9 +4,9 @@ from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_GET
 
 from dashboard import exports
-from dashboard.browse_form import BrowseForm
+from dashboard.browse.browse_form import BrowseForm
+from dashboard.browse.windows import span_of
 from dashboard.views.door import console_page
-from dashboard.windows import span_of
 from streams import selectors
 from streams.access import Caller, stream_for
 from streams.errors import Refusal

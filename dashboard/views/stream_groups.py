@@ -6,8 +6,8 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from dashboard.group_forms import GroupForm
-from dashboard.group_list import group_page_of, group_query_of
+from dashboard.groups.group_forms import GroupForm
+from dashboard.lists.group_list import group_page_of, group_query_of
 from dashboard.views.door import console_page, is_part
 from dashboard.views.stream_page import stream_context
 from streams.access import Caller, stream_for

@@ -11,11 +11,12 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
-from dashboard import heat, timelines
-from dashboard.group_lags import group_lags_of
-from dashboard.history_figures import told_of, top_keys_of
-from dashboard.history_ranges import STEPS, Asked, RangeForm, asked_for, steps_of
-from dashboard.replay_forms import ReplayForm
+from dashboard import timelines
+from dashboard.history import heat
+from dashboard.history.group_lags import group_lags_of
+from dashboard.history.history_figures import told_of, top_keys_of
+from dashboard.history.history_ranges import STEPS, Asked, RangeForm, asked_for, steps_of
+from dashboard.history.replay_forms import ReplayForm
 from dashboard.views.door import console_page, is_part
 from dashboard.views.stream_page import stream_context
 from dashboard.views.stream_replays import ask, replays_context

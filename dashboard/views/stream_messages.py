@@ -8,13 +8,13 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from dashboard import timelines
-from dashboard.browse_form import BrowseForm
-from dashboard.message_rows import MessageRow
+from dashboard.browse.browse_form import BrowseForm
+from dashboard.browse.message_rows import MessageRow
+from dashboard.browse.windows import FIRST_SLICE_S, Window, window_of
 from dashboard.stream_rows import StreamRow
 from dashboard.timelines import Timeline
 from dashboard.views.door import console_page, is_part
 from dashboard.views.stream_page import stream_context
-from dashboard.windows import FIRST_SLICE_S, Window, window_of
 from streams import selectors
 from streams.access import Caller, stream_for
 from streams.log.errors import MessageNotFound

@@ -6,8 +6,9 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from dashboard import rates
-from dashboard.views.door import base_url, number_of
+from dashboard.live import rates
+from dashboard.quantities import number_of
+from dashboard.views.door import base_url
 from streams import selectors
 from streams.access import Caller, stream_for
 

@@ -7,9 +7,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
 from dashboard.forms import MAX_BODY_CHARACTERS, PublishForm
-from dashboard.publishing import Outcome, publish_one
-from dashboard.quantities import LARGEST
-from dashboard.views.door import console_page, number_of
+from dashboard.publish.publishing import Outcome, publish_one
+from dashboard.quantities import LARGEST, number_of
+from dashboard.views.door import console_page
 from dashboard.views.group_letters import letter_at
 from dashboard.views.stream_page import stream_context
 from streams import selectors

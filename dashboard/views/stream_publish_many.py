@@ -7,9 +7,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
-from dashboard.publish_many_form import LARGEST_LINE, PublishManyForm
-from dashboard.publishing_many import Lines, Told, publish_lines
-from dashboard.views.door import console_page, is_part, number_of
+from dashboard.publish.publish_many_form import LARGEST_LINE, PublishManyForm
+from dashboard.publish.publishing_many import Lines, Told, publish_lines
+from dashboard.quantities import number_of
+from dashboard.views.door import console_page, is_part
 from dashboard.views.stream_page import stream_context
 from dashboard.views.stream_publish import fresh_id
 from streams.access import Caller, stream_for

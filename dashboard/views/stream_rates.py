@@ -5,8 +5,8 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from dashboard.live_ranges import live_range_of
-from dashboard.stream_rates import rate_chart_of
+from dashboard.live.live_ranges import live_range_of
+from dashboard.live.stream_rates import rate_chart_of
 from dashboard.views.door import console_page
 from dashboard.views.stream_page import stream_context
 from streams.access import Caller

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from dashboard.replay_forms import ReplayForm
+from dashboard.history.replay_forms import ReplayForm
 from dashboard.views.door import console_page, is_part
 from streams import selectors
 from streams.access import Caller, replay_for, stream_for

@@ -9,8 +9,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from dashboard.confirmations import ConfirmForm
-from dashboard.retention_form import PRESETS, RetentionForm, effect_of
-from dashboard.views.door import console_page, is_part, number_of, shown_then
+from dashboard.quantities import number_of
+from dashboard.retention.retention_form import PRESETS, RetentionForm, effect_of
+from dashboard.views.door import console_page, is_part, shown_then
 from dashboard.views.stream_page import stream_context
 from streams.access import Caller
 from streams.errors import Refusal

@@ -5,9 +5,10 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from dashboard.browse_form import BrowseForm
-from dashboard.message_rows import MessageRow
-from dashboard.views.door import console_page, is_part, number_of
+from dashboard.browse.browse_form import BrowseForm
+from dashboard.browse.message_rows import MessageRow
+from dashboard.quantities import number_of
+from dashboard.views.door import console_page, is_part
 from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, stream_for

@@ -7,9 +7,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from dashboard import bulk as bulk_deeds
 from dashboard import formats
-from dashboard.bulk import DEEDS, BulkForm, Outcome, preview_of
+from dashboard.lists import bulk as bulk_deeds
+from dashboard.lists.bulk import DEEDS, BulkForm, Outcome, preview_of
 from dashboard.views.door import base_url, console_page
 from streams.access import Caller
 from streams.errors import Refusal

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.confirmations import ConfirmForm
 from dashboard.people_forms import NewWorkspaceForm, WorkspaceDeleteForm, WorkspaceForm
-from dashboard.plan_preview import plan_preview
+from dashboard.retention.plan_preview import plan_preview
 from dashboard.views.door import base_url, console_page, shown_then
 from streams import selectors
 from streams.access import Caller, workspace_for

@@ -9,7 +9,7 @@ from django.utils import timezone
 from streams.models import Alert, AlertRule
 from streams.upkeep.alerting import Alerting
 from tests.dashboard.conftest import MakeStream
-from tests.dashboard.test_groups import BODIES, make_group
+from tests.dashboard.groups.test_groups import BODIES, make_group
 
 FORM = {"name": "lags", "stream": "orders", "watch": "lag", "limit": "2", "lasting": ""}
 

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from dashboard.stream_list import PAGE_SIZE, SORTS
+from dashboard.lists.stream_list import PAGE_SIZE, SORTS
 from streams.access import SYSTEM
 from streams.models import Workspace
 from streams.services.streams import streams_create

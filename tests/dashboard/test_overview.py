@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.event_rows import folded
+from dashboard.lists.event_rows import folded
 from streams import store
 from streams.access import SYSTEM
 from streams.health import Status

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dashboard.attention import concerns
+from dashboard.live.rates import per_second
 from dashboard.quantities import parse_duration, parse_moment, parse_size
-from dashboard.rates import per_second
 from dashboard.stream_rows import Rates, StreamRow, health, retention_of
 from dashboard.templatetags.pictures import spark_points
 from streams.log.stats import EMPTY

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from dashboard import live_feed, live_groups
+from dashboard.live import live_feed, live_groups
 from okmq.demo_feed import DemoFeed
 from streams.models import Stream
 from streams.services.installation import METRICS_STREAM

@@ -1,0 +1,164 @@
+"""Where to look in a stream and what for; the query string of the pages that show messages is this form."""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from dashboard import quantities
+from dashboard.browse import chosen_fields, filters
+from dashboard.browse.chosen_fields import ChosenField
+from dashboard.forms import BootstrapMixin
+from streams import naming
+from streams.log.read import Wanted
+
+MOST_FILTER_CHARACTERS = 500
+
+
+class BrowseForm(BootstrapMixin, forms.Form):
+    """The start, the end, the filters; then where a page goes on, and what a search has come to so far."""
+
+    START = (
+        ("newest", _("Newest first")),
+        ("oldest", _("Oldest first")),
+        ("offset", _("From offset")),
+        ("time", _("From time")),
+        ("id", _("From id")),
+    )
+    start = forms.ChoiceField(label=_("Start"), choices=START, required=False)
+    at = forms.CharField(
+        label=_("Offset, time or id"),
+        required=False,
+        max_length=60,
+        strip=False,
+        widget=forms.TextInput(
+            attrs={"placeholder": _("1200 · 15 min ago"), "title": _("1200 · 15 min ago · 2026-11-21 07:05")}
+        ),
+    )
+    until = forms.CharField(
+        label=_("Until (time)"),
+        required=False,
+        max_length=60,
+        widget=forms.TextInput(attrs={"placeholder": _("now")}),
+    )
+    key = forms.CharField(
+        label=_("Key"),
+        required=False,
+        max_length=naming.LONGEST_KEY,
+        widget=forms.TextInput(attrs={"placeholder": _("orders.*  ·  orders.>")}),
+    )
+    header = forms.CharField(
+        label=_("Header"),
+        required=False,
+        max_length=MOST_FILTER_CHARACTERS,
+        widget=forms.TextInput(
+            attrs={"placeholder": _("trace = 4bf9"), "title": _("trace · trace = 4bf9 · trace ~ 4b")}
+        ),
+    )
+    match = forms.CharField(
+        label=_("Body"),
+        required=False,
+        max_length=MOST_FILTER_CHARACTERS,
+        widget=forms.TextInput(attrs={"placeholder": _("text  ·  .customer.id = 42")}),
+    )
+    cols = forms.CharField(
+        label=_("Columns"),
+        required=False,
+        max_length=chosen_fields.MOST_CHARACTERS,
+        widget=forms.TextInput(attrs={"placeholder": _(".customer.id, .total")}),
+    )
+    before = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
+    after = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
+    scanned = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
+    matched = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
+    took = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs |= {"autocomplete": "off", "spellcheck": "false"}
+        self.fields["at"].widget.attrs["data-search"] = ""
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        cleaned["start"] = start = cleaned.get("start") or "newest"
+        text, now = cleaned.get("at", ""), timezone.now()
+        try:
+            if start == "time":
+                cleaned["time"] = quantities.parse_moment(text, now=now)
+            elif start == "offset":
+                cleaned["offset"] = _offset(text)
+            elif start == "id" and not text:
+                raise ValueError("Write the id of a message.")
+        except ValueError as error:
+            self.add_error("at", str(error))
+        try:
+            until = cleaned.get("until")
+            cleaned["until"] = quantities.parse_moment(until, now=now) if until else None
+        except ValueError as error:
+            self.add_error("until", str(error))
+        return cleaned
+
+    def clean_key(self) -> str:
+        key: str = self.cleaned_data["key"]
+        fault = naming.pattern_fault(key) if key else None
+        if fault:
+            raise forms.ValidationError(fault)
+        return key
+
+    def clean_header(self) -> str:
+        header: str = self.cleaned_data["header"]
+        try:
+            if header:
+                filters.header_test(header)
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+        return header
+
+    def clean_match(self) -> str:
+        match: str = self.cleaned_data["match"]
+        try:
+            filters.body_test(match)
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+        return match
+
+    def clean_cols(self) -> list[ChosenField]:
+        try:
+            return chosen_fields.chosen(self.cleaned_data["cols"])
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+
+    @property
+    def columns(self) -> list[ChosenField]:
+        """The fields of bodies that have a column."""
+        return self.cleaned_data.get("cols") or [] if self.is_bound else []
+
+    @property
+    def range(self) -> tuple[datetime, datetime] | None:
+        """The span that was chosen, when both its ends were."""
+        if not self.is_bound or self.errors:
+            return None
+        start, end = self.cleaned_data.get("time"), self.cleaned_data.get("until")
+        return (start, end) if start and end and start < end else None
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether messages are left out by what they are."""
+        return not self.errors and any(self.cleaned_data[name] for name in ("key", "header", "match"))
+
+    def wanted(self, *, message_id: str = "") -> Wanted | None:
+        """The filters as a test of an entry; None where there are none."""
+        asked = self.cleaned_data
+        return filters.entry_test(
+            key=asked["key"], body=asked["match"], message_id=message_id, header=asked["header"]
+        )
+
+
+def _offset(text: str) -> int:
+    digits = text.strip().replace(",", "")
+    if not (digits.isascii() and digits.isdigit()) or int(digits) > quantities.LARGEST:
+        raise ValueError("Write an offset: a whole number from 0.")
+    return int(digits)

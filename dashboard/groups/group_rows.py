@@ -1,0 +1,301 @@
+"""A consumer group as the pages show it: its row, its status with the reason in one sentence, its dead letters."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from dashboard import formats
+from dashboard.browse import bodies
+from dashboard.browse.message_rows import MessageRow
+from streams.log.dead_letters import DeadLetter
+from streams.log.entries import Message
+from streams.log.standing import GroupState
+from streams.models import Event, Group
+from streams.selectors import Gone, GroupView
+
+DOTS = {
+    "ok": "active",
+    "lagging": "warn",
+    "stalled": "bad",
+    "idle": "empty",
+    "paused": "empty",
+    "losing": "bad",
+    "poisoned": "bad",
+    "stopped": "bad",
+    "slow": "warn",
+    "catching up": "warn",
+}
+"""How a status looks; the word always stands beside the dot."""
+
+
+def reason(status: str, state: GroupState, *, max_ack_pending: int) -> str:
+    """Why a group has its status, in one sentence with the figures it follows from.
+
+    Args:
+        status: as ``streams.selectors.GroupView.status``.
+        max_ack_pending: how many messages may be out at once.
+    """
+    match status:
+        case "paused":
+            return f"{_paused(state)}; {_waits(state.lag)}."
+        case "stalled" if state.lag:
+            return f"{_quiet(state)}; {_waits(state.lag)}."
+        case "stalled":
+            return f"{_quiet(state)}; {_out(state.ack_pending)}."
+        case "lagging" if state.ack_pending >= max_ack_pending:
+            full = _("As many messages are out unanswered as may be (%(count)s)")
+            return f"{full % {'count': formats.count(state.ack_pending)}}; {_waits(state.lag)}."
+        case "lagging":
+            return f"{_('Consumers fetch')}; {_waits(state.lag)}."
+        case "idle":
+            return f"{_quiet(state)}; {_waits(0)}."
+        case _ if state.ack_pending:
+            return f"{_('Everything was delivered')}; {_out(state.ack_pending)}."
+        case _:
+            return _("Everything was delivered and acknowledged.")
+
+
+def _quiet(state: GroupState) -> str:
+    if state.fetched_ms is None:
+        return _("Nobody has fetched yet")
+    seconds = (state.steady_ms - state.fetched_ms) / 1000
+    return _("Nobody has fetched for %(time)s") % {"time": formats.duration(seconds)}
+
+
+def _paused(state: GroupState) -> str:
+    if state.paused_until_ms is None or state.paused_until_ms < 0:
+        return _("Paused until someone resumes it")
+    moment = formats.moment(state.paused_until_ms // 1000 * 1000).replace(".000 ", " ")
+    return _("Paused until %(moment)s") % {"moment": moment}
+
+
+def _waits(lag: int) -> str:
+    if not lag:
+        return _("nothing waits")
+    return ngettext("%(count)s message waits", "%(count)s messages wait", lag) % {"count": formats.count(lag)}
+
+
+def _out(pending: int) -> str:
+    sentence = ngettext(
+        "%(count)s message is out and not acknowledged",
+        "%(count)s messages are out and not acknowledged",
+        pending,
+    )
+    return sentence % {"count": formats.count(pending)}
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """One group on a page."""
+
+    view: GroupView
+
+    @property
+    def group(self) -> Group:
+        return self.view.group
+
+    @property
+    def name(self) -> str:
+        return self.group.name
+
+    @property
+    def state(self) -> GroupState:
+        return self.view.state
+
+    @property
+    def status(self) -> str:
+        """The verdict over the last minutes, or while there is none the word of this moment."""
+        return self.view.health.status if self._is_judged else self.view.status
+
+    @property
+    def dot(self) -> str:
+        return DOTS.get(self.status, "empty")
+
+    @property
+    def reason(self) -> str:
+        if self._is_judged:
+            return self.view.health.reason
+        return reason(self.status, self.state, max_ack_pending=self.group.max_ack_pending)
+
+    @property
+    def _is_judged(self) -> bool:
+        return self.view.health.status not in {"unknown", "paused"} and self.view.status != "idle"
+
+    @property
+    def is_paused(self) -> bool:
+        return self.state.paused_until_ms is not None
+
+    @property
+    def topic(self) -> str:
+        return f"group:{self.group.stream.name}/{self.name}"
+
+    @property
+    def lag_seconds(self) -> float:
+        return self.view.lag_seconds
+
+    @property
+    def eta_seconds(self) -> float | None:
+        return self.view.health.eta_seconds
+
+    @property
+    def edge_seconds(self) -> float | None:
+        return self.view.edge_seconds
+
+    @property
+    def fetched_ms(self) -> int | None:
+        return self._wall_ms(self.state.fetched_ms)
+
+    @property
+    def acked_ms(self) -> int | None:
+        return self._wall_ms(self.state.acked_ms)
+
+    def _wall_ms(self, steady_ms: int | None) -> int | None:
+        return None if steady_ms is None else self.state.now_ms - (self.state.steady_ms - steady_ms)
+
+    @property
+    def lags(self) -> list[int]:
+        """The lag at each look of the last minutes, oldest first."""
+        watched = self.view.watched
+        return [sample.lag for sample in watched.samples] if watched else []
+
+    @property
+    def ack_rate(self) -> float | None:
+        """Messages acknowledged a second over the last minutes; None until they were watched."""
+        return self._rate("acked")
+
+    @property
+    def delivery_rate(self) -> float | None:
+        """Messages handed out a second over the last minutes, redeliveries among them."""
+        return self._rate("deliveries")
+
+    def _rate(self, field: str) -> float | None:
+        samples = self.view.watched.samples if self.view.watched else []
+        if len(samples) < 2:
+            return None
+        first, last = samples[0], samples[-1]
+        seconds = (last.at_ms - first.at_ms) / 1000
+        moved = getattr(last, field) - getattr(first, field)
+        return max(0.0, float(moved)) / seconds if seconds > 0 else None
+
+    @property
+    def max_deliver(self) -> str:
+        limit = self.group.max_deliver
+        return _("no limit") if limit == -1 else formats.count(limit)
+
+
+@dataclass(frozen=True)
+class DeadLetterRow:
+    """A dead letter as the pages show it; its body is hostile input, made visible as on the page of messages."""
+
+    letter: DeadLetter
+
+    @cached_property
+    def message(self) -> MessageRow:
+        """The letter as the message that it was."""
+        letter = self.letter
+        return MessageRow(
+            Message(
+                id=letter.id,
+                offset=letter.offset,
+                timestamp_ms=letter.timestamp_ms,
+                body=letter.body.encode(),
+                key=letter.key,
+                headers=None if letter.headers is None else letter.headers.encode(),
+                expires_ms=None,
+                cumulative_bytes=0,
+            )
+        )
+
+    @property
+    def reason(self) -> str:
+        return bodies.visible(self.letter.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class SeekPreview:
+    """What a seek would do: the next offset before and after, and how many messages it is about.
+
+    Attributes:
+        messages: that are delivered again or skipped.
+        skipped: of these, that were never delivered; before a position to go back to they wait for their key.
+        next_message: what would be delivered first; None when nothing is stored from there on.
+        first, last: of the stored messages between the two, whatever their keys; None where there are none.
+        gone: what lies behind the place that was asked for and is no longer in the stream.
+    """
+
+    before: int
+    after: int
+    messages: int
+    skipped: int
+    next_message: MessageRow | None
+    first: MessageRow | None = None
+    last: MessageRow | None = None
+    gone: Gone | None = None
+
+    @property
+    def goes_back(self) -> bool:
+        return self.after < self.before
+
+    @property
+    def moves(self) -> bool:
+        return self.after != self.before
+
+    @property
+    def again(self) -> int:
+        """How many are delivered again."""
+        return self.messages - self.skipped
+
+
+@dataclass(frozen=True, slots=True)
+class LastSeek:
+    """The newest seek of a group, and what it takes to undo it.
+
+    Attributes:
+        back_to: the offset that was next before it.
+        in_flight, waiting, oldest: messages that were out then, and those that waited for their key, which the
+            seek dropped, and the offset that the first of them may have; None where none were, or it was not noted.
+    """
+
+    who: str
+    at_ms: int
+    to: int
+    back_to: int
+    in_flight: int
+    waiting: int
+    oldest: int | None
+
+    @property
+    def dropped(self) -> int:
+        return self.in_flight + self.waiting
+
+    @property
+    def moved(self) -> bool:
+        return self.to != self.back_to
+
+
+def last_seek(event: Event | None) -> LastSeek | None:
+    """What an event of the kind ``group.sought`` tells."""
+    if event is None or not isinstance(event.before, dict) or not isinstance(event.after, dict):
+        return None
+    before, after = event.before.get("next"), event.after.get("next")
+    if not isinstance(before, int) or not isinstance(after, int):
+        return None
+    in_flight, waiting = event.before.get("in_flight") or 0, event.before.get("waiting") or 0
+    if before == after and not waiting:
+        return None
+    return LastSeek(
+        who=event.actor,
+        at_ms=int(event.time.timestamp() * 1000),
+        to=after,
+        back_to=before,
+        in_flight=in_flight,
+        waiting=waiting,
+        oldest=event.before.get("oldest") if in_flight or waiting else None,
+    )
+
+
+def skips_more(*, seen_from: int, now_from: int, to: int) -> bool:
+    """Whether a seek would now skip offsets that its preview did not name; delivering more again is no loss."""
+    return max(0, to - now_from) > max(0, to - seen_from)

@@ -1,0 +1,1 @@
+"""What Spark computed, by range and step, and questions in SQL."""

@@ -1,0 +1,250 @@
+"""The list of streams: what is asked of it, in which order it stands, and a page of it."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from operator import attrgetter
+from typing import Any
+
+from django.db.models import Count, QuerySet
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from dashboard.live import rates
+from dashboard.quantities import number_of
+from dashboard.stream_rows import StreamRow
+from streams import selectors
+from streams.access import Caller
+from streams.api.fields import label_fault
+from streams.log.stats import Figures
+from streams.models import Stream
+from streams.selectors import JudgedGroup, StreamName
+
+PAGE_SIZES = (25, 50, 100)
+PAGE_SIZE = 50
+MOST_LABELS = 5
+
+COLUMNS = (
+    ("messages", _("Messages")),
+    ("bytes", _("Size")),
+    ("rate", _("In")),
+    ("out", _("Out")),
+    ("last", _("Last write")),
+    ("lag", _("Lag")),
+    ("keeps", _("Keeps")),
+    ("groups", _("Groups")),
+    ("status", _("Worst group")),
+    ("oldest", _("Oldest message")),
+    ("pending", _("In flight")),
+    ("dead", _("Dead letters")),
+    ("created", _("Created")),
+)
+SHOWN_AT_FIRST = frozenset({"messages", "bytes", "rate", "last", "keeps", "groups", "status"})
+UNSORTED = {"oldest"}
+"""What is known of the streams of a page only: of all, it would be a closer look at each."""
+
+SORTS = ("name", *(column for column, _label in COLUMNS if column not in UNSORTED))
+BY_ROW = {"name": "name", "created": "created_at", "groups": "group_count"}
+"""Orders that the database knows; the others are of what the log counts."""
+
+BY_SUMS = {"pending": attrgetter("pending"), "dead": attrgetter("dead_letters")}
+"""Orders of what a stream's groups come to; as by status, streams without a group come last."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """What is asked of the list; the page's query string is this.
+
+    Attributes:
+        labels: name and value, all of which must hold.
+        internal: with the system's own streams.
+        sort: one of ``SORTS``, descending with a leading ``-``.
+    """
+
+    name: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    internal: bool = False
+    sort: str = "name"
+    number: int = 1
+    size: int = PAGE_SIZE
+
+    @property
+    def is_narrowed(self) -> bool:
+        return bool(self.name or self.labels)
+
+    @property
+    def column(self) -> str:
+        return self.sort.removeprefix("-")
+
+    @property
+    def falls(self) -> bool:
+        return self.sort.startswith("-")
+
+    def streams(self, caller: Caller) -> QuerySet[Stream]:
+        """The streams that match, by name."""
+        internal = self.internal and caller.rules_all
+        return selectors.streams_of(caller, name=self.name, labels=self.labels, internal=internal)
+
+
+def query_of(given: QueryDict) -> ListQuery:
+    """The query in an address; what cannot be read is passed over."""
+    sort = given.get("sort", "name")
+    size = number_of(given.get("size"), default=PAGE_SIZE, low=0, high=1000)
+    labels = [label_of(text) for text in given.getlist("label")[:MOST_LABELS]]
+    return ListQuery(
+        name=given.get("name", "").strip()[:50],
+        labels=tuple(label for label in labels if label is not None),
+        internal=given.get("internal") == "1",
+        sort=sort if sort.removeprefix("-") in SORTS else "name",
+        number=number_of(given.get("page"), default=1, low=1, high=100_000),
+        size=size if size in PAGE_SIZES else PAGE_SIZE,
+    )
+
+
+def label_of(text: str) -> tuple[str, str] | None:
+    """``env:production`` or ``env=production`` as name and value."""
+    name, *value = re.split("[:=]", text.strip()[:200], maxsplit=1)
+    if not value or label_fault(name.strip(), value[0].strip()):
+        return None
+    return name.strip(), value[0].strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of rows; ``total`` match, numbered from ``first`` to ``last``."""
+
+    rows: list[StreamRow]
+    total: int
+    number: int
+    size: int
+    counted: Sequence[Figures] | None = None
+    """Of all streams that match, where the order is of what is counted of them."""
+
+    @property
+    def first(self) -> int:
+        return (self.number - 1) * self.size + 1 if self.rows else 0
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.rows) - 1 if self.rows else 0
+
+    @property
+    def newer(self) -> int | None:
+        return self.number - 1 if self.number > 1 else None
+
+    @property
+    def older(self) -> int | None:
+        return self.number + 1 if self.last < self.total else None
+
+
+def page_of(caller: Caller, query: ListQuery) -> Page:
+    """A page of the streams that match; only the page's own streams are asked closely how they stand."""
+    found = query.streams(caller)
+    if query.column in BY_ROW:
+        rows = _ordered(found, query)
+        total = found.count()
+        number = _within(query, total)
+        begin = (number - 1) * query.size
+        return Page(_rows(list(rows[begin : begin + query.size])), total, number, query.size)
+    if query.column in {"status", *BY_SUMS}:
+        groups = selectors.groups_of_streams(found)
+        return _page_in(_group_order(found, groups, query), found, query, groups=groups)
+    by_name = selectors.stream_figures(found)
+    value = _value_of(found, query.column)
+    ordered = sorted(by_name, key=lambda each: value(*each), reverse=query.falls)
+    page = _page_in([each.pk for each, _ in ordered], found, query)
+    return replace(page, counted=[figures for _, figures in by_name])
+
+
+def _page_in(
+    order: Sequence[int],
+    found: QuerySet[Stream],
+    query: ListQuery,
+    *,
+    groups: Mapping[int, Sequence[JudgedGroup]] | None = None,
+) -> Page:
+    """A page of streams whose keys stand in an order; ``groups`` as in ``_rows``."""
+    number = _within(query, len(order))
+    begin = (number - 1) * query.size
+    there = found.in_bulk(order[begin : begin + query.size])
+    streams = [there[pk] for pk in order[begin : begin + query.size] if pk in there]
+    return Page(_rows(streams, groups), len(order), number, query.size)
+
+
+def _rows(
+    streams: Sequence[Stream], groups: Mapping[int, Sequence[JudgedGroup]] | None = None
+) -> list[StreamRow]:
+    """``groups`` by the stream's key, where they have been read."""
+    if groups is None:
+        groups = selectors.groups_by_stream(streams)
+    return [_with_groups(row, groups.get(row.stream.pk, [])) for row in rates.rows(streams)]
+
+
+def _with_groups(row: StreamRow, groups: Sequence[JudgedGroup]) -> StreamRow:
+    if not groups:
+        return row
+    return replace(row, worst=selectors.worst_of(groups), sums=selectors.sums_of(groups))
+
+
+def _ordered(found: QuerySet[Stream], query: ListQuery) -> QuerySet[Stream]:
+    if query.column == "groups":
+        found = found.annotate(group_count=Count("groups"))
+    return found.order_by(f"{'-' if query.falls else ''}{BY_ROW[query.column]}", "name")
+
+
+def totals_of(caller: Caller, query: ListQuery, page: Page) -> rates.Totals:
+    """The sums over the workspace, from what the page has read where that is all of it."""
+    is_all = not query.is_narrowed and not query.internal
+    return rates.totals(caller, counted=page.counted if is_all else None)
+
+
+def _group_order(
+    found: QuerySet[Stream], groups: Mapping[int, Sequence[JudgedGroup]], query: ListQuery
+) -> list[int]:
+    """The keys of all streams that match: by their groups, the worst first with ``-``; equal ones by name."""
+    by_name = list(found.order_by("name").values_list("pk", flat=True))
+    if query.column == "status":
+        with_groups = list(groups) if query.falls else list(groups)[::-1]
+    else:
+        counted = BY_SUMS[query.column]
+        sums = {pk: counted(selectors.sums_of(groups[pk])) for pk in by_name if pk in groups}
+        with_groups = sorted(sums, key=sums.__getitem__, reverse=query.falls)
+    return [*with_groups, *(pk for pk in by_name if pk not in groups)]
+
+
+def _value_of(found: QuerySet[Stream], column: str) -> Callable[[StreamName, Figures], Any]:
+    match column:
+        case "messages":
+            return lambda name, figures: figures.messages
+        case "bytes":
+            return lambda name, figures: figures.bytes
+        case "lag":
+            return lambda name, figures: figures.lag
+        case "last":
+            return lambda name, figures: figures.last_ms or 0
+        case "rate":
+            moving = rates.moving_now()
+            return lambda name, figures: moving.get(name.stream_id, rates.AT_REST).rate_in
+        case "out":
+            moving = rates.moving_now()
+            return lambda name, figures: moving.get(name.stream_id, rates.AT_REST).rate_out
+        case _:  # keeps: by how much of the tighter limit is used; no limit is the least
+            limits = {pk: held for pk, *held in found.values_list("pk", "max_messages", "max_bytes")}
+
+            def used(name: StreamName, figures: Figures) -> float:
+                max_messages, max_bytes = limits.get(name.pk, (None, None))
+                return max(figures.messages / (max_messages or inf), figures.bytes / (max_bytes or inf))
+
+            return used
+
+
+def _within(query: ListQuery, total: int) -> int:
+    return min(query.number, max(1, -(-total // query.size)))
+
+
+def columns_of(remembered: str) -> frozenset[str]:
+    """The columns that a person chose, from the cookie that remembers them; those of the beginning without one."""
+    known = {column for column, _label in COLUMNS}
+    chosen = frozenset(remembered.split(".")) & known if remembered else frozenset()
+    return chosen or SHOWN_AT_FIRST

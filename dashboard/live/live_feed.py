@@ -1,0 +1,155 @@
+"""What the worker tells the pages: each stream that moved, and every second the sums of each workspace.
+
+The worker calls ``publish_samples`` and ``publish_processes``; the events and their way are those of ``live_events``.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+
+from channels.db import database_sync_to_async
+
+from dashboard.live import live_events
+from dashboard.live.live_events import OverviewSampled, StreamSampled
+from streams import selectors
+from streams.models import Stream
+from streams.selectors import StreamView
+from streams.upkeep.processes import ProcessStatus
+from streams.upkeep.sampling import Sample
+
+BEAT_S = 1.0
+# Streams that were made or deleted are found by looking at the rows now and then.
+ROWS_EVERY_S = 2.0
+# A stream that moves is sampled every second; a rate that was told before that has ended.
+RATE_HOLDS_MS = 3_000
+# How often a stream that has come to rest is told again: a store that was away is back within a second for the
+# worker, and within two for the web processes that listen to it.
+REPEATS = 5
+INSPECTED_AT_ONCE = 500
+
+logger = logging.getLogger(__name__)
+
+
+class Feed:
+    """Remembers how every stream stood last, so that the sums are there every second without asking again."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, StreamSampled] = {}
+        self._undelivered: dict[str, StreamSampled] = {}
+        self._repeated: dict[str, int] = {}
+        self._rows_at = 0.0
+        self._beats = 0
+        self._beating: asyncio.Task[None] | None = None
+
+    async def publish(self, samples: Sequence[Sample]) -> None:
+        """Tell the pages of these streams, and keep the sums beating from now on."""
+        if self._beating is None or self._beating.done():
+            self._beating = asyncio.create_task(self._keep_beating())
+        events = {sample.stream_id: live_events.sampled(sample) for sample in samples}
+        self._last.update(events)
+        self._undelivered.update(events)
+        self._repeated.update(dict.fromkeys(events, REPEATS))
+        await self._deliver()
+
+    def sums(self, *, at_ms: int) -> list[OverviewSampled]:
+        """One event a workspace."""
+        by_workspace: dict[int, list[StreamSampled]] = {}
+        for event in self._last.values():
+            by_workspace.setdefault(event.workspace_id, []).append(event)
+        return [
+            _sum(workspace_id, events, at_ms=at_ms, beat=self._beats)
+            for workspace_id, events in by_workspace.items()
+        ]
+
+    async def _deliver(self) -> None:
+        """Send what waits; what cannot be sent now goes with the next beat, unless something newer comes first."""
+        waiting, self._undelivered = self._undelivered, {}
+        try:
+            await live_events.send_many(waiting.values())
+        except Exception as error:
+            self._undelivered = {**waiting, **self._undelivered}
+            logger.warning("Live numbers wait for the store: %s", error)
+
+    def _repeat(self, *, now_ms: int) -> None:
+        """Say again how a stream stands that has just come to rest.
+
+        A store that was away answers the worker before the web processes listen again, and what is published to
+        nobody is lost; a stream that still moves is told anew every second anyway.
+        """
+        for stream_id, left in list(self._repeated.items()):
+            last = self._last.get(stream_id)
+            if last is None or left == 0:
+                del self._repeated[stream_id]
+            elif now_ms - last.at_ms > BEAT_S * 1500:
+                self._repeated[stream_id] = left - 1
+                self._undelivered.setdefault(stream_id, last)
+
+    async def _keep_beating(self) -> None:
+        """Send the sums every second, whether or not anything moved; ends with the worker's event loop."""
+        while True:
+            started = time.monotonic()
+            try:
+                if started - self._rows_at >= ROWS_EVERY_S:
+                    await self._look_at_rows()
+                    self._rows_at = started
+                self._repeat(now_ms=int(time.time() * 1000))
+                await self._deliver()
+                self._beats += 1
+                await live_events.send_many(self.sums(at_ms=int(time.time() * 1000)))
+            except Exception:
+                # The pages say by themselves that their numbers are stale; the next beat may get through.
+                logger.exception("The live sums could not be sent.")
+            await asyncio.sleep(max(0.05, BEAT_S - (time.monotonic() - started)))
+
+    async def _look_at_rows(self) -> None:
+        """Ask how new streams stand and forget the deleted ones; those that are known cost nothing."""
+        there = await database_sync_to_async(_stream_ids)()
+        for gone in self._last.keys() - there:
+            del self._last[gone]
+        unknown = sorted(there - self._last.keys())
+        at_ms = int(time.time() * 1000)
+        for first in range(0, len(unknown), INSPECTED_AT_ONCE):
+            for view in await database_sync_to_async(_views)(unknown[first : first + INSPECTED_AT_ONCE]):
+                if view.is_reachable:
+                    self._last.setdefault(
+                        view.stream.stream_id, live_events.stream_sampled(view, at_ms=at_ms)
+                    )
+
+
+def _sum(workspace_id: int, events: Sequence[StreamSampled], *, at_ms: int, beat: int) -> OverviewSampled:
+    moving = [event for event in events if at_ms - event.at_ms <= RATE_HOLDS_MS]
+    return OverviewSampled(
+        beat=beat,
+        workspace_id=workspace_id,
+        at_ms=at_ms,
+        streams=len(events),
+        messages=sum(event.messages for event in events),
+        bytes=sum(event.bytes for event in events),
+        rate_in=sum(event.rate_in for event in moving),
+        bytes_in=sum(event.bytes_in for event in moving),
+        rate_out=sum(event.rate_out for event in moving),
+        last_ms=max((event.last_ms for event in events if event.last_ms), default=None),
+    )
+
+
+def _stream_ids() -> set[str]:
+    return set(Stream.objects.filter(internal=False).values_list("stream_id", flat=True))
+
+
+def _views(stream_ids: Sequence[str]) -> list[StreamView]:
+    return selectors.stream_views(list(Stream.objects.filter(stream_id__in=stream_ids)))
+
+
+_feed = Feed()
+
+
+async def publish_samples(samples: Sequence[Sample]) -> None:
+    """What the worker calls with the samples of a second."""
+    await _feed.publish(samples)
+
+
+async def publish_processes(processes: Sequence[ProcessStatus]) -> None:
+    """What the worker calls when the supervisor's list has changed."""
+    await _feed.publish([])
+    await live_events.send(live_events.processes_changed(processes))

@@ -1,0 +1,133 @@
+"""The one socket of a page: it asks for topics and is told of them as they change.
+
+    browser  {"type": "subscribe", "topics": ["overview", "stream:flights"]}   all that the page shows from now on
+    server   {"topic": "stream:flights", "seq": 7, "event": {"kind": "stream_sampled", …}}
+
+Each new topic is answered at once with how it stands, so that a page is right without waiting for a change.
+``seq`` counts the events of a connection; a gap makes the browser ask again.
+"""
+
+import json
+import logging
+from typing import Any
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from dashboard.live import live_events, topics
+from dashboard.live.topics import Topic
+from streams.access import Caller, caller_for_session
+from streams.errors import Refusal
+from streams.services.logins import person_group, session_group
+
+MOST_FRAME_CHARACTERS = 64 * 1024
+MALFORMED = 4400
+NOT_LOGGED_IN = 4401
+TRY_AGAIN = 1013
+
+logger = logging.getLogger(__name__)
+
+
+class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """A logged-in person's page; sees its own workspace only."""
+
+    caller: Caller
+
+    async def connect(self) -> None:
+        self.topics: dict[str, Topic] = {}
+        self.sequence = 0
+        user = self.scope.get("user")
+        if user is None or not user.is_authenticated:
+            await self.close(code=NOT_LOGGED_IN)
+            return
+        session = self.scope.get("session")
+        try:
+            self.caller = await database_sync_to_async(_caller)(user, session)
+        except Refusal:
+            await self.close(code=NOT_LOGGED_IN)
+            return
+        session_key = session.session_key if session is not None else None
+        self.own_groups = [person_group(user.pk), *([session_group(session_key)] if session_key else [])]
+        for group in self.own_groups:
+            await self.channel_layer.group_add(group, self.channel_name)
+        await self.accept()
+
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """Events need no database, so nobody looks after its connections: Channels would, in a thread, for each
+        event of each browser.
+        """
+        if message["type"] == "live.event":
+            await self.live_event(message)
+        else:
+            await super().dispatch(message)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        wanted = _topics_asked_for(text_data)
+        if wanted is None:
+            await self.close(code=MALFORMED)
+            return
+        try:
+            await self._show(wanted)
+        except Exception as error:
+            # The store or the database is away: the browser comes back by itself, and asks again.
+            logger.warning("A page could not subscribe: %s", error)
+            await self.close(code=TRY_AGAIN)
+
+    async def _show(self, wanted: list[str]) -> None:
+        """Join the groups of these topics, leave the others, and tell how each stands."""
+        found = await database_sync_to_async(topics.resolve)(self.caller, wanted)
+        layer = self.channel_layer
+        for name in self.topics.keys() - found.keys():
+            await layer.group_discard(self.topics.pop(name).group, self.channel_name)
+        for name, topic in found.items():
+            held = self.topics.get(name)
+            if held is not None and held.group != topic.group:  # deleted and made again under its name
+                await layer.group_discard(held.group, self.channel_name)
+            self.topics[name] = topic
+            # Joined before the snapshot: what changes in between arrives after it, not never.
+            await layer.group_add(topic.group, self.channel_name)
+        for topic, event in await database_sync_to_async(topics.snapshots)(list(found.values())):
+            await self._tell(topic.name, live_events.wire(event))
+
+    async def disconnect(self, code: int) -> None:
+        for topic in getattr(self, "topics", {}).values():
+            await self.channel_layer.group_discard(topic.group, self.channel_name)
+        for group in getattr(self, "own_groups", []):
+            await self.channel_layer.group_discard(group, self.channel_name)
+
+    async def live_end(self, message: dict[str, Any]) -> None:
+        """The person has logged out, or may not be here any more."""
+        await self.close(code=NOT_LOGGED_IN)
+
+    async def live_again(self, message: dict[str, Any]) -> None:
+        """What the person may has changed: the browser comes back, and is asked again who it is."""
+        await self.close(code=TRY_AGAIN)
+
+    async def live_event(self, message: dict[str, Any]) -> None:
+        """An event of a group that this socket joined."""
+        if message["topic"] in self.topics:
+            await self._tell(message["topic"], message["event"])
+
+    async def _tell(self, topic: str, event: dict[str, Any]) -> None:
+        self.sequence += 1
+        await self.send(text_data=json.dumps({"topic": topic, "seq": self.sequence, "event": event}))
+
+
+def _caller(user: Any, session: Any) -> Caller:
+    return caller_for_session(user, {} if session is None else session)
+
+
+def _topics_asked_for(text: str | None) -> list[str] | None:
+    """The topics of a subscription; None where it is not one."""
+    if text is None or len(text) > MOST_FRAME_CHARACTERS:
+        return None
+    try:
+        frame = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(frame, dict) or frame.get("type") != "subscribe":
+        return None
+    names = frame.get("topics")
+    if not isinstance(names, list) or len(names) > topics.MOST_TOPICS:
+        return None
+    return names if all(isinstance(name, str) for name in names) else None

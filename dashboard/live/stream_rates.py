@@ -1,0 +1,82 @@
+"""The chart of what comes into a stream and what is done with, and the table that says the same."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import fmean
+from typing import Any
+
+from dashboard import formats, timelines
+from dashboard.live.live_ranges import LiveRange
+from streams import selectors
+from streams.models import Stream
+from streams.selectors import Sample
+
+STEPS_S = ((900, 1), (3600, 5))
+"""A range of up to so many seconds has a point in so many; a longer one in thirty."""
+
+LOOK_S = 0.15
+"""How long samples are read for a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateRow:
+    """The mean of a step of the table."""
+
+    label: str
+    rate_in: float
+    rate_out: float
+    bytes_in: float
+
+
+@dataclass(frozen=True, slots=True)
+class RateChart:
+    """What the page shows: a point a step, oldest first, and what was done meanwhile (unix ms, and what by whom).
+
+    Attributes:
+        cut_ms: what is shown begins here (unix ms), since more samples than can be read at once lie before it.
+    """
+
+    asked: LiveRange
+    step_s: int
+    points: list[Sample]
+    turns: list[tuple[int, str]]
+    cut_ms: int | None = None
+
+    @property
+    def seed(self) -> dict[str, Any]:
+        seed = self.asked.seed([point.at_ms / 1000 for point in self.points], self.turns, step_s=self.step_s)
+        return seed | {
+            "rate_in": [point.messages_in for point in self.points],
+            "rate_out": [point.messages_out for point in self.points],
+            "bytes_in": [point.bytes_in for point in self.points],
+        }
+
+    @property
+    def rows(self) -> list[RateRow]:
+        """The mean of each step, the newest first."""
+        step_ms = self.asked.table_step_s * 1000
+        steps: dict[int, list[Sample]] = {}
+        for point in self.points:
+            steps.setdefault(point.at_ms // step_ms * step_ms, []).append(point)
+        return [
+            RateRow(
+                formats.clock(start_ms)[11:16],
+                fmean(point.messages_in for point in inside),
+                fmean(point.messages_out for point in inside),
+                fmean(point.bytes_in for point in inside),
+            )
+            for start_ms, inside in sorted(steps.items(), reverse=True)
+        ]
+
+
+def rate_chart_of(stream: Stream, asked: LiveRange, *, now: datetime) -> RateChart:
+    """A stream's rates over a range, from the worker's samples of it."""
+    step_s = next((step for most, step in STEPS_S if asked.seconds <= most), 30)
+    samples, cut_ms = selectors.newest_samples(stream, since_ms=asked.since_ms, seconds=LOOK_S)
+    points = [
+        point
+        for point in selectors.by_step(samples, now_ms=int(now.timestamp() * 1000), step_s=step_s)
+        if asked.since_ms <= point.at_ms <= asked.until_ms
+    ]
+    turns = timelines.turns_of(stream, since_ms=asked.since_ms, until_ms=asked.until_ms)
+    return RateChart(asked, step_s, points, turns, cut_ms)

@@ -1,0 +1,1 @@
+"""Publishing by hand: one message, or many."""

@@ -1,0 +1,1 @@
+"""What is kept, and what a change of it would take away."""

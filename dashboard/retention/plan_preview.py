@@ -1,0 +1,79 @@
+"""What another plan would take from a workspace, shown before it is saved."""
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dashboard.confirmations import LARGE_MESSAGES, is_production
+from dashboard.live import rates
+from dashboard.shown import MINUTE_S, Shown
+from streams.models import Workspace
+from streams.selectors import Effect
+from streams.services.plans import plan_effects
+
+MOST_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPreview:
+    """The streams that a plan bounds more tightly, and what goes of them.
+
+    Attributes:
+        which: stands for these streams and the limits that they get; another for others.
+        phrase: what has to be typed before it is saved; nothing where little goes.
+    """
+
+    plan: str
+    effects: Sequence[Effect]
+    shown: Shown
+    which: str
+    phrase: str
+
+    @property
+    def first(self) -> Sequence[Effect]:
+        """Those that a page lists."""
+        return self.effects[:MOST_SHOWN]
+
+    @property
+    def messages(self) -> int:
+        return self.shown.messages
+
+    @property
+    def is_complete(self) -> bool:
+        return all(effect.is_complete for effect in self.effects)
+
+    def is_as(self, then: Shown, which: str) -> bool:
+        """Whether it touches what was shown, and no more goes than that."""
+        return not self.effects or (which == self.which and self.messages <= then.most)
+
+
+def plan_preview(workspace: Workspace, *, plan: str, then: Shown) -> PlanPreview:
+    """What a plan would do now.
+
+    Args:
+        then: what was shown before, where it was.
+    """
+    effects = plan_effects(workspace, plan=plan) if plan != workspace.plan else []
+    total = sum(effect.messages for effect in effects)
+    shown = then.again(total, arriving=_arriving(workspace), at_ms=int(time.time() * 1000))
+    is_unknown = not all(effect.is_complete for effect in effects)
+    is_grave = any(effect.messages and is_production(effect.stream) for effect in effects)
+    return PlanPreview(
+        plan,
+        effects,
+        shown,
+        _digest(effects),
+        workspace.name if is_unknown or is_grave or shown.most >= LARGE_MESSAGES else "",
+    )
+
+
+def _digest(effects: Sequence[Effect]) -> str:
+    told = sorted((effect.stream.stream_id, sorted(effect.after.items())) for effect in effects)
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def _arriving(workspace: Workspace) -> float:
+    """Messages that come in a minute at the rate of now, as ``StreamRow.arriving`` tells of one stream."""
+    return MINUTE_S * rates.moving_of(workspace).rate_in

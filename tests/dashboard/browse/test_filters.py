@@ -1,0 +1,124 @@
+"""What a person looks for in a body."""
+
+import pytest
+
+from dashboard.browse.filters import body_test, entry_test, header_test
+
+BODY = (
+    b'{"id": 9007199254740993, "total": 1.0, "big": 123456789012345678901234567890, "paid": true, "note": null,'
+    b' "name": "Zo\\u00eb", "said": "\\"no\\"", "items": [{"sku": "SKU-4"}, {"sku": "SKU-7"}],'
+    b' "odd name": {"x": [1, 2]}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("SKU-7", True),
+        ("sku-7", False),
+        ("Zoë", True),
+        ('"no"', True),
+        (".id = 9007199254740993", True),
+        (".id = 9007199254740992", False),
+        (".total = 1", True),
+        (".total >= 1.0", True),
+        (".total > 1", False),
+        (".big = 123456789012345678901234567890", True),
+        (".big = 123456789012345678901234567891", False),
+        (".paid = true", True),
+        (".paid = 1", False),
+        (".note = null", True),
+        (".note", True),
+        (".missing", False),
+        (".missing = null", False),
+        (".name = Zoë", True),
+        ('.name = "Zoë"', True),
+        (".name != Zoë", False),
+        (".name ~ Zo", True),
+        (".items[*].sku = SKU-7", True),
+        (".items[0].sku = SKU-7", False),
+        (".items[9].sku = SKU-7", False),
+        ("$.items[1].sku=SKU-7", True),
+        ('["odd name"].x[1] = 2', True),
+        ('.["odd name"].x = [1, 2]', True),
+        (".name > 5", False),
+        (".id < 5e400", True),
+    ],
+)
+def test_a_filter_says_what_passes(text: str, passes: bool) -> None:
+    assert body_test(text)(BODY) is passes
+
+
+def test_a_dot_is_the_body_itself() -> None:
+    assert body_test(". = 5")(b"5")
+    assert body_test(".[1] = 5")(b"[4, 5]")
+    assert not body_test(". = 5")(b'"5"')
+
+
+@pytest.mark.parametrize("body", [b"1" * 5000, b'{"a": 1e99999999999999999999}', b'{"a": "\\ud800"}', b"[]"])
+def test_a_body_that_is_odd_only_does_not_match(body: bytes) -> None:
+    assert not body_test(".a = 1")(body)
+
+
+@pytest.mark.parametrize("text", ["..a", ".a =", ".a b", '["a', ".a < true", ".a[x] = 1", ".[*"])
+def test_a_filter_that_cannot_be_read_is_said(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^[A-Z\[\"].*\.$"):
+        body_test(text)
+
+
+def entry(*, key: bytes | None = None, body: bytes = b"1", message_id: bytes = b"a") -> list[object]:
+    fields = [b"i", message_id, b"b", body, b"c", b"1"]
+    return [b"1-1", fields if key is None else [*fields, b"k", key]]
+
+
+def test_all_that_is_given_must_hold() -> None:
+    test = entry_test(key="orders.*", body="7")
+    assert test is not None
+    assert test(entry(key=b"orders.eu", body=b"17"))
+    assert not test(entry(key=b"orders.eu", body=b"1"))
+    assert not test(entry(key=b"orders.eu.x", body=b"7"))
+    assert not test(entry(body=b"7"))
+
+
+def test_an_id_must_be_the_whole_id() -> None:
+    test = entry_test(message_id="é")
+    assert test is not None
+    assert test(entry(message_id="é".encode()))
+    assert not test(entry(message_id="éé".encode()))
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("trace", True),
+        ("other", False),
+        ("trace = 4bf9", True),
+        ("trace == 4bf9", True),
+        ("trace=4bf9", True),
+        ("trace = 4bf", False),
+        ("trace ~ bf", True),
+        ("trace ~ xx", False),
+        ("trace != 4bf9", False),
+        ("trace != 5", True),
+        ("other != 5", False),
+        ('"two words" = "a b"', True),
+        ("two-words ~ =", False),
+    ],
+)
+def test_headers_are_filtered_by_name_and_value(text: str, passes: bool) -> None:
+    headers = b'{"trace":"4bf9","two words":"a b"}'
+    assert header_test(text)(headers) is passes
+    test = entry_test(header=text)
+    assert test is not None
+    assert test([b"1-1", [b"i", b"a", b"b", b"1", b"c", b"1", b"k", b"eu", b"h", headers]]) is passes
+    assert not test(entry(key=b"eu"))
+
+
+@pytest.mark.parametrize("text", ["= 1", "trace =", "two words", '"trace', 'trace = "x', "trace < 5"])
+def test_a_filter_of_headers_that_cannot_be_read_is_said(text: str) -> None:
+    with pytest.raises(ValueError, match=r"\.$"):
+        header_test(text)
+
+
+def test_no_filter_is_no_test() -> None:
+    assert entry_test() is None

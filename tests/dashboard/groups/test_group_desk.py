@@ -1,0 +1,235 @@
+"""The desk of messages in flight and the settings of a group, in the console."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from streams import selectors, store
+from streams.log import groups, stats, trim
+from streams.models import Event, Group
+from tests.dashboard.conftest import MakeStream
+from tests.dashboard.groups.test_groups import BODIES, PAGE, fetched, letters, make_group
+
+DESK = f"{PAGE}pending/"
+
+
+@pytest.fixture
+def billing(make_stream: MakeStream) -> Group:
+    """Three messages are out."""
+    group = make_group(make_stream("orders", bodies=BODIES))
+    fetched(group, limit=3)
+    return group
+
+
+def out(group: Group) -> list[int]:
+    return [row.offset for row in selectors.in_flight(group)[0]]
+
+
+def test_the_desk_shows_who_has_what_and_changes_nothing(viewer: Client, billing: Group) -> None:
+    page = viewer.get(DESK)
+    rows = [(row.offset, row.deliveries, row.consumer, row.id) for row, _ in page.context["rows"]]
+    assert rows == [(1, 1, "c-1", "m1"), (2, 1, "c-1", "m2"), (3, 1, "c-1", "m3")]
+    assert "This needs the right to consume." in page.content.decode()
+    assert out(billing) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("deliveries=2", []),
+        ("consumer=c-1", [1, 2, 3]),
+        ("consumer=c-2", []),
+        ("age=1 h", []),
+        ("after=2", [3]),
+    ],
+)
+def test_the_desk_is_filtered(viewer: Client, billing: Group, query: str, shown: list[int]) -> None:
+    assert [row.offset for row, _ in viewer.get(f"{DESK}?{query}").context["rows"]] == shown
+
+
+@pytest.mark.parametrize("query", ["deliveries=x", "age=soon"])
+def test_a_filter_that_cannot_be_read_is_said(viewer: Client, billing: Group, query: str) -> None:
+    assert viewer.get(f"{DESK}?{query}").status_code == 422
+
+
+def test_a_preview_settles_nothing(owner: Client, billing: Group) -> None:
+    page = owner.post(f"{DESK}settle/", {"what": "ack", "scope": "chosen", "offset": [1, 3]}).content.decode()
+    assert "2 messages in flight, offsets 1 to 3." in page
+    assert out(billing) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("referer", "back"),
+    [
+        (f"http://testserver{DESK}?after=2", f"{DESK}?after=2"),
+        (f"http://testserver{DESK}settle/", ""),
+        (f"http://elsewhere{DESK}", ""),
+        ("", ""),
+    ],
+)
+def test_colours_chosen_on_a_preview_lead_back_to_the_desk(
+    owner: Client, billing: Group, referer: str, back: str
+) -> None:
+    form = {"what": "ack", "scope": "chosen", "offset": [1, 3]}
+    page = owner.post(f"{DESK}settle/", form, headers={"referer": referer}).content.decode()
+    assert f'name="next" value="{back}"' in page
+    answer = owner.post("/theme/", {"theme": "dark", "next": back})
+    assert owner.get(answer["Location"]).status_code == 200
+
+
+def test_a_preview_counts_what_is_still_in_flight(owner: Client, billing: Group) -> None:
+    form = {"what": "term", "scope": "chosen", "offset": [2, 3, 99]}
+    store.log().run(groups.ack(billing.stream.stream_id, "billing", "offsets", [3]))
+    assert "1 message in flight, at offset 2." in owner.post(f"{DESK}settle/", form).content.decode()
+    store.log().run(groups.ack(billing.stream.stream_id, "billing", "offsets", [2]))
+    assert owner.post(f"{DESK}settle/", form).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "left", "dead", "said"),
+    [
+        ("ack", "group.acknowledged", [2], [], {}),
+        ("nack", "group.released", [1, 2, 3], [], {"delay": 0}),
+        ("term", "group.terminated", [2], [1, 3], {"reason": "bad"}),
+    ],
+)
+def test_the_chosen_ones_are_settled_and_it_is_recorded(
+    owner: Client,
+    billing: Group,
+    what: str,
+    kind: str,
+    left: list[int],
+    dead: list[int],
+    said: dict[str, Any],
+) -> None:
+    form = {"what": what, "scope": "chosen", "offset": [1, 3], "reason": "bad", "confirmed": "1"}
+    owner.post(f"{DESK}settle/", form)
+    assert (out(billing), letters(billing)) == (left, dead)
+    assert Event.objects.get(kind=kind).after == {"offsets": [1, 3], "count": 2, **said}
+
+
+def test_what_was_given_back_is_due_at_once_or_after_the_delay(owner: Client, billing: Group) -> None:
+    for offset, delay in ((1, ""), (2, "1 h")):
+        form = {"what": "nack", "scope": "chosen", "offset": offset, "delay": delay, "confirmed": "1"}
+        owner.post(f"{DESK}settle/", form)
+    due = {row.offset: row.due_in_ms for row in selectors.in_flight(billing)[0]}
+    assert due[1] == 0
+    assert 3_590_000 < due[2] <= 3_600_000
+
+
+def test_all_that_match_are_settled(owner: Client, billing: Group) -> None:
+    form = {"what": "ack", "scope": "all", "consumer": "c-1", "confirmed": "1"}
+    owner.post(f"{DESK}settle/", form)
+    assert out(billing) == []
+
+
+def test_all_that_match_a_filter_of_nothing_is_nothing(owner: Client, billing: Group) -> None:
+    owner.post(f"{DESK}settle/", {"what": "ack", "scope": "all", "consumer": "c-2", "confirmed": "1"})
+    assert out(billing) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"what": "ack", "scope": "chosen"},
+        {"what": "ack", "scope": "chosen", "offset": "x"},
+        {"what": "sing", "scope": "all"},
+        {"what": "ack", "scope": "all", "deliveries": "-1"},
+        {"what": "nack", "scope": "all", "delay": "90 d"},
+        {},
+    ],
+)
+def test_what_cannot_be_read_settles_nothing(owner: Client, billing: Group, form: dict[str, str]) -> None:
+    assert owner.post(f"{DESK}settle/", form | {"confirmed": "1"}).status_code == 422
+    assert out(billing) == [1, 2, 3]
+
+
+def test_nobody_settles_without_the_right_to(viewer: Client, stranger: Client, billing: Group) -> None:
+    form = {"what": "ack", "scope": "all", "confirmed": "1"}
+    assert viewer.post(f"{DESK}settle/", form).status_code == 403
+    boxes = viewer.get(DESK).content.decode()
+    assert boxes.count('type="checkbox" disabled name="offset"') == 3
+    assert '<td class="pick" title="This needs the right to consume.">' in boxes
+    assert stranger.post(f"{DESK}settle/", form).status_code == 404
+    assert out(billing) == [1, 2, 3]
+
+
+SETTINGS = {"ack": "explicit", "ack_wait": "30", "max_deliver": "5", "max_ack_pending": "1000"}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "field", "value"),
+    [
+        ({"ack_wait": "90"}, "ack_wait", 90.0),
+        ({"ack": "all"}, "ack", "all"),
+        ({"backoff": "1, 5.5"}, "backoff", [1.0, 5.5]),
+        ({"max_deliver": ""}, "max_deliver", -1),
+        ({"inactive_after": "2 h"}, "inactive_after", 7200.0),
+        ({"inactive_after": "0.5 s"}, "inactive_after", 0.5),
+        ({"ordered_by_key": "on"}, "ordered_by_key", True),
+        ({"filter_keys": "a.*"}, "filter_keys", ["a.*"]),
+        ({"description": "bills"}, "description", "bills"),
+    ],
+)
+def test_a_setting_is_changed(
+    owner: Client, billing: Group, chosen: dict[str, str], field: str, value: object
+) -> None:
+    assert owner.post(f"{PAGE}settings/", SETTINGS | chosen).status_code == 302
+    billing.refresh_from_db()
+    assert getattr(billing, field) == value
+    assert out(billing) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("ack_wait", "0"),
+        ("backoff", "1, x"),
+        ("backoff", "1 1 1 1 1 1"),
+        ("inactive_after", "soon"),
+        ("max_ack_pending", "0"),
+    ],
+)
+def test_a_setting_that_is_refused_is_said_at_its_field(
+    owner: Client, billing: Group, field: str, value: str
+) -> None:
+    answer = owner.post(f"{PAGE}settings/", SETTINGS | {field: value})
+    assert answer.status_code == 422
+    assert field in answer.context["form"].errors
+
+
+def test_the_settings_that_stand_are_what_the_form_shows(owner: Client, billing: Group) -> None:
+    form = owner.get(f"{PAGE}settings/").context["form"]
+    shown = {name: form[name].value() for name in form.fields if form[name].value() is not None}
+    owner.post(f"{PAGE}settings/", {name: value for name, value in shown.items() if value is not False})
+    assert not Event.objects.filter(kind="group.changed").exists()
+
+
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [
+        (3, "by interest: 3 messages that no other group wants go."),
+        (1, "by interest: 1 message that no other group wants goes."),
+        (0, "by interest: 0 messages that no other group wants go."),
+    ],
+)
+def test_what_goes_by_interest_with_a_group_is_said_where_it_is_deleted(
+    owner: Client, make_stream: MakeStream, done: int, said: str
+) -> None:
+    stream = make_stream("orders", retention="interest", bodies=BODIES[:3])
+    make_group(stream)
+    other = make_group(stream, name="other")
+    fetched(other, limit=3)
+    store.log().run(groups.ack(stream.stream_id, "other", "up_to", [done]))
+    assert said in owner.get(f"{PAGE}settings/").content.decode()
+    owner.post(f"{PAGE}delete/", {"confirm": "billing"})
+    assert not Group.objects.filter(name="billing").exists()
+    store.log().run(trim.release(stream.stream_id))
+    assert store.log().run(stats.inspect(stream.stream_id)).messages == 3 - done
+
+
+def test_a_stream_that_keeps_by_limits_keeps_its_messages_without_a_group(
+    owner: Client, billing: Group
+) -> None:
+    assert "The stream keeps its messages." in owner.get(f"{PAGE}settings/").content.decode()

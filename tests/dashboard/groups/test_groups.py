@@ -1,0 +1,384 @@
+"""Consumer groups in the console: made, seen, sought with a preview, paused, deleted; their dead letters."""
+
+import dataclasses
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils.html import strip_tags
+
+from dashboard.groups.group_rows import reason, skips_more
+from streams import selectors, store
+from streams.access import SYSTEM
+from streams.log import groups
+from streams.log.standing import GroupState
+from streams.models import Group, Stream
+from streams.services.groups import group_create
+from tests.dashboard.conftest import MakeStream
+
+BODIES = [str(number).encode() for number in range(1, 21)]
+PAGE = "/streams/orders/groups/billing/"
+STATE = GroupState(
+    delivered_offset=0,
+    ack_floor=0,
+    lag=0,
+    ack_pending=0,
+    redelivered=0,
+    dead_letters=0,
+    lost=0,
+    acked=0,
+    oldest_ms=None,
+    fetched_ms=760_000,
+    acked_ms=None,
+    paused_until_ms=None,
+    now_ms=1_000_000,
+    steady_ms=1_000_000,
+)
+
+
+def make_group(stream: Stream, name: str = "billing", **settings: Any) -> Group:
+    return group_create(stream, name=name, settings=settings, actor=SYSTEM)[0]
+
+
+def fetched(group: Group, *, limit: int) -> list[str]:
+    """Fetch; the leases of what came."""
+    found = store.log().run(groups.fetch(group.stream.stream_id, group.name, limit=limit, consumer="c-1"))
+    return [delivery.lease for delivery in found.deliveries]
+
+
+def bury(group: Group, *, count: int, why: str = "no such customer") -> None:
+    """Make dead letters of the next messages."""
+    leases = fetched(group, limit=count)
+    store.log().run(groups.term(group.stream.stream_id, group.name, "leases", leases, reason=why))
+
+
+def letters(group: Group) -> list[int]:
+    return [letter.offset for letter in selectors.dead_letters(group)]
+
+
+@pytest.fixture
+def billing(make_stream: MakeStream) -> Group:
+    return make_group(make_stream("orders", bodies=BODIES))
+
+
+@pytest.mark.parametrize(
+    ("status", "changes", "sentence"),
+    [
+        ("stalled", {"lag": 120}, "Nobody has fetched for 4 min; 120 messages wait."),
+        ("stalled", {"lag": 1, "fetched_ms": None}, "Nobody has fetched yet; 1 message waits."),
+        (
+            "stalled",
+            {"ack_pending": 3},
+            "Nobody has fetched for 4 min; 3 messages are out and not acknowledged.",
+        ),
+        ("lagging", {"lag": 1500}, "Consumers fetch; 1,500 messages wait."),
+        (
+            "lagging",
+            {"lag": 5, "ack_pending": 1000},
+            "As many messages are out unanswered as may be (1,000); 5 messages wait.",
+        ),
+        ("idle", {}, "Nobody has fetched for 4 min; nothing waits."),
+        ("ok", {}, "Everything was delivered and acknowledged."),
+        ("ok", {"ack_pending": 1}, "Everything was delivered; 1 message is out and not acknowledged."),
+        ("paused", {"paused_until_ms": -1, "lag": 2}, "Paused until someone resumes it; 2 messages wait."),
+        (
+            "paused",
+            {"paused_until_ms": 1_795_244_753_123},
+            "Paused until 2026-11-21 07:05:53 UTC; nothing waits.",
+        ),
+    ],
+)
+def test_a_status_gives_its_reason(status: str, changes: dict[str, Any], sentence: str) -> None:
+    assert reason(status, dataclasses.replace(STATE, **changes), max_ack_pending=1000) == sentence
+
+
+@pytest.mark.parametrize(
+    ("seen_from", "now_from", "to", "more"),
+    [(5, 5, 9, False), (5, 3, 9, True), (5, 7, 9, False), (9, 12, 5, False), (9, 3, 5, True)],
+)
+def test_a_seek_that_would_skip_more_than_shown_is_noticed(
+    seen_from: int, now_from: int, to: int, more: bool
+) -> None:
+    assert skips_more(seen_from=seen_from, now_from=now_from, to=to) is more
+
+
+def test_without_groups_the_tab_says_how_to_make_one(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders")
+    page = owner.get("/streams/orders/groups/").content.decode()
+    assert "No groups yet" in page
+    assert "curl http://testserver/api/v1/streams/orders/groups/" in page
+
+
+def test_the_tab_lists_how_each_group_stands(viewer: Client, billing: Group) -> None:
+    fetched(billing, limit=3)
+    page = viewer.get("/streams/orders/groups/").content.decode()
+    (row,) = re.findall(r"<tbody>.*?</tbody>", page, re.DOTALL)
+    cells = re.findall(r'data-label="(?:Lag|Pending|Members, polls)">(.*?)</td>', row)
+    assert [strip_tags(cell).strip() for cell in cells] == [
+        "17",
+        "3",
+        "1 0",
+    ]
+    assert "lagging" in row
+
+
+def test_htmx_gets_the_parts_that_move(viewer: Client, billing: Group) -> None:
+    for page in ("/streams/orders/groups/", PAGE):
+        part = viewer.get(page, headers={"HX-Request": "true"}).content
+        assert b"<html" not in part
+        assert b"20" in part
+
+
+@pytest.mark.parametrize(
+    ("chosen", "field", "value"),
+    [
+        ({}, "start_from", "earliest"),
+        ({"start_from": "offset", "at": "7"}, "start_offset", 7),
+        ({"max_deliver": ""}, "max_deliver", -1),
+        ({"ack_wait": "0.5"}, "ack_wait", 0.5),
+        ({"filter_keys": "a.>, b.*"}, "filter_keys", ["a.>", "b.*"]),
+    ],
+)
+def test_a_group_is_made(
+    owner: Client, make_stream: MakeStream, chosen: dict[str, str], field: str, value: object
+) -> None:
+    make_stream("orders", bodies=BODIES)
+    form = {"name": "billing", "start_from": "earliest", "ack_wait": "30", "max_deliver": "5"} | chosen
+    assert owner.post("/streams/orders/groups/", form)["Location"] == PAGE
+    assert getattr(Group.objects.get(name="billing"), field) == value
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", "<b>"),
+        ("name", ""),
+        ("at", "7"),
+        ("ack_wait", "0"),
+        ("max_deliver", "0"),
+        ("filter_keys", "a..b"),
+        ("filter_keys", "a " * 101),
+        ("start_from", "sideways"),
+    ],
+)
+def test_what_makes_no_group_is_said_at_its_field(
+    owner: Client, make_stream: MakeStream, field: str, value: str
+) -> None:
+    make_stream("orders")
+    form = {"name": "billing", "start_from": "earliest", "ack_wait": "30", "max_deliver": "5", field: value}
+    answer = owner.post("/streams/orders/groups/", form)
+    assert answer.status_code == 422
+    assert field in answer.context["form"].errors
+    assert not Group.objects.exists()
+
+
+def test_a_name_in_use_with_other_settings_is_said_at_the_name(owner: Client, billing: Group) -> None:
+    form = {"name": "billing", "start_from": "latest", "ack_wait": "30", "max_deliver": "5"}
+    assert "name" in owner.post("/streams/orders/groups/", form).context["form"].errors
+
+
+@pytest.mark.parametrize(
+    ("query", "before", "after", "messages"),
+    [
+        ("position=earliest", 11, 1, 10),
+        ("position=latest", 11, 21, 10),
+        ("position=offset&at=14", 11, 14, 3),
+        ("position=timestamp&at=1 h ago", 11, 1, 10),
+        ("position=offset&at=99999", 11, 21, 10),
+    ],
+)
+def test_a_seek_does_what_its_preview_said(
+    owner: Client, billing: Group, query: str, before: int, after: int, messages: int
+) -> None:
+    store.log().run(groups.ack(billing.stream.stream_id, "billing", "leases", fetched(billing, limit=10)))
+    preview = owner.get(f"{PAGE}?{query}").context["preview"]
+    assert (preview.before, preview.after, preview.messages) == (before, after, messages)
+    assert selectors.group_view(billing).state.delivered_offset == before - 1
+    owner.post(f"{PAGE}seek/", {"next_offset": after, "seen_from": before})
+    assert selectors.group_view(billing).state.delivered_offset == after - 1
+    assert selectors.group_view(billing).state.lag == 21 - after
+
+
+def test_a_preview_moves_nothing_even_what_is_in_flight(owner: Client, billing: Group) -> None:
+    fetched(billing, limit=4)
+    assert "4 messages in flight" in owner.get(f"{PAGE}?position=earliest").content.decode()
+    assert selectors.group_view(billing).state.ack_pending == 4
+
+
+def test_a_seek_that_would_skip_more_by_now_asks_again(owner: Client, billing: Group) -> None:
+    answer = owner.post(f"{PAGE}seek/", {"next_offset": 15, "seen_from": 11})
+    assert answer["Location"] == f"{PAGE}?position=offset&at=15"
+    assert selectors.group_view(billing).state.delivered_offset == 0
+
+
+@pytest.mark.parametrize("query", ["position=offset", "position=offset&at=x", "position=timestamp&at=soon"])
+def test_a_place_that_cannot_be_read_is_said_in_the_form(owner: Client, billing: Group, query: str) -> None:
+    assert owner.get(f"{PAGE}?{query}").status_code == 422
+
+
+def test_a_seek_without_a_preview_moves_nothing(owner: Client, billing: Group) -> None:
+    owner.post(f"{PAGE}seek/", {"next_offset": "15"})
+    assert selectors.group_view(billing).state.delivered_offset == 0
+
+
+def test_pause_and_resume(owner: Client, billing: Group) -> None:
+    owner.post(f"{PAGE}pause/", {"until": ""})
+    assert fetched(billing, limit=1) == []
+    assert b"Paused until someone resumes it" in owner.get(PAGE).content
+    owner.post(f"{PAGE}resume/")
+    assert len(fetched(billing, limit=1)) == 1
+
+
+def test_a_pause_has_an_end(owner: Client, billing: Group) -> None:
+    owner.post(f"{PAGE}pause/", {"until": "30 min"})
+    view = selectors.group_view(billing)
+    assert view.paused_until is not None
+    assert 1_700_000 < view.paused_until.timestamp() * 1000 - view.state.now_ms <= 1_800_000
+
+
+@pytest.mark.parametrize("until", ["soon", "1 h ago", "2001-01-01", "9999999 w"])
+def test_a_pause_that_has_no_end_ahead_is_refused(owner: Client, billing: Group, until: str) -> None:
+    assert owner.post(f"{PAGE}pause/", {"until": until}).status_code == 422
+    assert selectors.group_view(billing).status != "paused"
+
+
+def test_a_group_goes_only_when_its_name_is_typed(owner: Client, billing: Group) -> None:
+    assert owner.post(f"{PAGE}delete/", {"confirm": "Billing"}).status_code == 422
+    assert owner.post(f"{PAGE}delete/", {"confirm": "billing"})["Location"] == "/streams/orders/groups/"
+    assert owner.get(PAGE).status_code == 404
+
+
+def test_dead_letters_are_replayed_one_and_all(owner: Client, billing: Group) -> None:
+    bury(billing, count=3)
+    owner.post(f"{PAGE}dead-letters/replay/", {"offset": "2"})
+    assert letters(billing) == [1, 3]
+    owner.post(f"{PAGE}dead-letters/replay/", {"offset": "all"})
+    assert letters(billing) == []
+    assert len(fetched(billing, limit=3)) == 3
+
+
+def test_dead_letters_are_deleted_one_and_all(owner: Client, billing: Group) -> None:
+    bury(billing, count=3)
+    owner.post(f"{PAGE}dead-letters/delete/", {"offset": "2"})
+    assert letters(billing) == [1, 3]
+    owner.post(f"{PAGE}dead-letters/delete/", {"offset": "all"})
+    assert letters(billing) == []
+
+
+@pytest.mark.parametrize(("offset", "status"), [("", 400), ("x", 400), ("-1", 400), ("0", 400), ("9", 404)])
+def test_a_dead_letter_that_is_not_named_is_not_all_of_them(
+    owner: Client, billing: Group, offset: str, status: int
+) -> None:
+    bury(billing, count=2)
+    for what in ("replay", "delete"):
+        assert owner.post(f"{PAGE}dead-letters/{what}/", {"offset": offset}).status_code == status
+    assert letters(billing) == [1, 2]
+
+
+def test_dead_letters_are_paged(owner: Client, make_stream: MakeStream) -> None:
+    billing = make_group(make_stream("orders", bodies=[b"1"] * 60))
+    bury(billing, count=60)
+    first = owner.get(PAGE)
+    assert first.context["letters_after"] == 50
+    second = owner.get(f"{PAGE}?after=50")
+    assert [shown.letter.offset for shown in second.context["letters"]] == list(range(51, 61))
+
+
+def test_a_dead_letter_opens_with_every_digit(viewer: Client, make_stream: MakeStream) -> None:
+    billing = make_group(make_stream("orders", bodies=[b'{"id":9007199254740993}']))
+    bury(billing, count=1)
+    part = viewer.get(f"{PAGE}dead-letters/1/", headers={"HX-Request": "true"}).content
+    assert b'<span class="json-number">9007199254740993</span>' in part
+    assert b"<html" not in part
+    assert b"no such customer" in viewer.get(f"{PAGE}dead-letters/1/").content
+    assert viewer.get(f"{PAGE}dead-letters/1/raw/").content == b'{"id":9007199254740993}'
+    for offset in ("2", "99999999999999999999"):
+        assert viewer.get(f"{PAGE}dead-letters/{offset}/").status_code == 404
+
+
+def test_hostile_bodies_reasons_and_consumers_are_text(owner: Client, make_stream: MakeStream) -> None:
+    billing = make_group(make_stream("orders", bodies=[b'"<img src=x onerror=alert(1)>"'] * 3))
+    bury(billing, count=1, why="<script>alert(1)</script>\u202e")
+    store.log().run(
+        groups.fetch(billing.stream.stream_id, "billing", limit=1, consumer="<img src=x onerror=alert(2)>")
+    )
+    for page in (PAGE, f"{PAGE}?position=latest", f"{PAGE}?position=earliest", f"{PAGE}dead-letters/1/"):
+        content = owner.get(page).content.decode()
+        assert "<img src=x" not in content
+        assert "<script>alert" not in content
+        assert "\u202e" not in content
+    assert owner.get(f"{PAGE}dead-letters/1/raw/")["Content-Type"] == "text/plain; charset=utf-8"
+
+
+POSTS = ("seek/", "pause/", "resume/", "delete/", "dead-letters/replay/", "dead-letters/delete/")
+FORM = {"next_offset": 15, "seen_from": 1, "until": "", "confirm": "billing", "offset": "all"}
+
+
+def test_a_viewer_sees_everything_and_changes_nothing(viewer: Client, billing: Group) -> None:
+    bury(billing, count=1)
+    before = selectors.group_view(billing).state
+    for page in (
+        "/streams/orders/groups/",
+        f"{PAGE}settings/",
+        f"{PAGE}?position=earliest",
+        f"{PAGE}dead-letters/1/",
+    ):
+        content = viewer.get(page).content.decode()
+        assert "This needs the right to manage." in content
+        buttons = re.findall(r"<button[^>]*>", content.partition("<main")[2])
+        changing = [button for button in buttons if "btn-primary" in button or "btn-danger" in button]
+        assert changing
+        assert all("disabled" in button for button in changing)
+    for path in POSTS:
+        assert viewer.post(f"{PAGE}{path}", FORM).status_code == 403
+    assert viewer.post("/streams/orders/groups/", {"name": "mine"}).status_code == 403
+    after = selectors.group_view(billing).state
+    assert dataclasses.replace(after, now_ms=before.now_ms, steady_ms=before.steady_ms) == before
+
+
+def test_a_stranger_finds_nothing(stranger: Client, billing: Group) -> None:
+    bury(billing, count=1)
+    for page in ("/streams/orders/groups/", PAGE, f"{PAGE}dead-letters/1/", f"{PAGE}dead-letters/1/raw/"):
+        assert stranger.get(page).status_code == 404
+    for path in POSTS:
+        assert stranger.post(f"{PAGE}{path}", FORM).status_code == 404
+    assert letters(billing) == [1]
+
+
+def test_nobody_is_asked_to_log_in(nobody: Client, billing: Group) -> None:
+    for page in ("/streams/orders/groups/", PAGE, f"{PAGE}dead-letters/1/"):
+        assert nobody.get(page)["Location"].startswith("/login/?next=")
+    for path in POSTS:
+        assert nobody.post(f"{PAGE}{path}", FORM)["Location"].startswith("/login/?next=")
+    assert Group.objects.filter(name="billing").exists()
+
+
+def test_what_changes_is_never_a_link(owner: Client, billing: Group) -> None:
+    for path in POSTS:
+        assert owner.get(f"{PAGE}{path}").status_code == 405
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "position=timestamp&at=0001-01-01",
+        "position=timestamp&at=9999-12-31T23:59:59-14:00",
+        "position=timestamp&at=999999999 w ago",
+        "position=offset&at=9223372036854775807",
+        "position=offset&at=9223372036854775808",
+        "position=last",
+        "position=",
+        "position=%00&at=%00",
+        "after=99999999999999999999",
+        "after=9223372036854775806",
+        "after=%00",
+    ],
+)
+def test_no_query_breaks_the_page(owner: Client, billing: Group, query: str) -> None:
+    assert owner.get(f"{PAGE}?{query}").status_code in {200, 422}
+
+
+@pytest.mark.parametrize("name", ["%00", "%3Cb%3E", "Billing", "x" * 200, "%F0%9F%98%80"])
+def test_a_group_that_is_not_there_is_404(owner: Client, billing: Group, name: str) -> None:
+    assert owner.get(f"/streams/orders/groups/{name}/").status_code == 404

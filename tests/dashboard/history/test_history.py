@@ -1,0 +1,456 @@
+"""The History tab: the rollups in ranges and steps, and asking for a run."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.history.heat import Cell, week_of
+from dashboard.history.history_ranges import asked_for
+from dashboard.views.stream_history import seed_of
+from streams.access import Actor
+from streams.models import Replay, Rollup, Run, StandingRollup, Stream, Workspace
+from streams.selectors import METRICS_STREAM
+from streams.services.events import event_record
+from streams.services.history import Progressed, history_missed
+from streams.services.replays import replay_counted
+from streams.services.standing import standing_add
+from streams.services.streams import internal_stream
+from streams.upkeep import processes
+from streams.upkeep.processes import ProcessStatus
+from tests.dashboard.conftest import MakeStream
+
+NOON = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({}, ("24h", "hour", NOON - timedelta(days=1, seconds=30))),
+        ({"range": "1h"}, ("1h", "minute", NOON - timedelta(hours=1, seconds=30))),
+        ({"range": "24h", "step": "minute"}, ("24h", "minute", NOON - timedelta(days=1, seconds=30))),
+        ({"range": "1y", "step": "minute"}, ("1y", "day", datetime(2025, 11, 21, tzinfo=UTC))),
+        ({"range": "all", "step": "hour"}, ("all", "day", None)),
+        ({"range": "?", "step": "?"}, ("24h", "hour", NOON - timedelta(days=1, seconds=30))),
+    ],
+)
+def test_the_query_says_range_and_step(
+    query: dict[str, str], expected: tuple[str, str, datetime | None]
+) -> None:
+    asked = asked_for(query, now=NOON)
+    assert (asked.range, asked.step, asked.since) == expected
+
+
+def test_the_chart_has_a_bar_for_every_step_also_the_silent_ones() -> None:
+    point = Rollup(step="hour", start=NOON.replace(hour=11, minute=0, second=0), messages=5, bytes=50)
+    seed = seed_of([point], step="hour", since=NOON.replace(hour=9, minute=0, second=0), until=NOON)
+    assert (seed["messages"], seed["bytes"], seed["step_s"]) == ([0, 0, 5, 0], [0, 0, 50, 0], 3600)
+
+
+def test_a_range_is_asked_for_counted_started_and_ended(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders")
+    make_stream("again")
+    sent = {
+        "target": "again",
+        "from_offset": "5",
+        "since": "2026-11-20 07:05",
+        "key": "eu.>",
+        "where": "bytes > 3",
+        "rate": "50",
+    }
+    assert owner.post("/streams/orders/history/", sent).status_code == 302
+    replay = Replay.objects.get()
+    assert (replay.source, replay.target, replay.from_offset, replay.to_offset) == (
+        "orders",
+        "again",
+        5,
+        None,
+    )
+    assert (replay.key, replay.where, replay.rate, replay.starts) == ("eu.>", "bytes > 3", 50, False)
+    assert replay.since == datetime(2026, 11, 20, 7, 5, tzinfo=UTC)
+    page = owner.get("/streams/orders/history/").content.decode()
+    assert f"#{replay.pk} <bdi>orders</bdi> → <bdi>again</bdi>" in page
+    assert "/start/" not in page
+    replay_counted(replay, messages=1234, size=99, first=5, last=2000)
+    part = owner.get("/streams/orders/history/replays/", headers={"HX-Request": "true"}).content.decode()
+    assert "1,234" in part
+    assert "/start/" in part
+    for do, state in (
+        ("start", "running"),
+        ("pause", "paused"),
+        ("start", "running"),
+        ("cancel", "cancelled"),
+    ):
+        assert owner.post(f"/streams/orders/history/replays/{replay.pk}/{do}/").status_code == 302
+        replay.refresh_from_db()
+        assert replay.state == state
+    answer = owner.post(f"/streams/orders/history/replays/{replay.pk}/start/", follow=True)
+    assert b"This replay is cancelled; it cannot be started." in answer.content
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({"target": ""}, "This field is required."),
+        ({"target": "nope"}, "There is no stream"),
+        ({"target": "sealed"}, "is sealed"),
+        ({"target": "orders", "from_offset": "9", "to_offset": "3"}, "not below the first one"),
+        ({"target": "orders", "since": "2026-11-21", "until": "2026-11-20"}, "Write a time after"),
+        ({"target": "orders", "until": "tomorrow"}, "Write a time such as"),
+        ({"target": "orders", "key": "eu..*"}, "dot-separated"),
+        ({"target": "orders", "rate": "0"}, "greater than or equal to 1"),
+        ({"target": "orders", "ids": "other"}, "not one of the available choices"),
+    ],
+)
+def test_a_range_that_cannot_be_is_told_in_its_place_and_nothing_is_stored(
+    owner: Client, make_stream: MakeStream, sent: dict[str, str], said: str
+) -> None:
+    make_stream("orders")
+    make_stream("sealed", sealed=True)
+    answer = owner.post("/streams/orders/history/", sent)
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+    assert not Replay.objects.exists()
+
+
+def test_who_only_reads_sees_replays_and_starts_none(viewer: Client, make_stream: MakeStream) -> None:
+    make_stream("orders")
+    assert b"Nothing of this stream was published again" in viewer.get("/streams/orders/history/").content
+    assert viewer.post("/streams/orders/history/", {"target": "orders"}).status_code == 403
+    assert not Replay.objects.exists()
+
+
+def test_without_a_rollup_the_page_says_that_there_is_no_history_yet(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    make_stream("orders")
+    assert b"No history yet" in owner.get("/streams/orders/history/").content
+
+
+def test_the_range_is_summed_and_told_as_a_table(viewer: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders")
+    now = timezone.now().replace(minute=0, second=0, microsecond=0)
+    for hours, messages in ((1, 1_000), (2, 336), (500, 7)):
+        Rollup.objects.create(
+            stream_id=stream.stream_id,
+            step="hour",
+            start=now - timedelta(hours=hours),
+            messages=messages,
+            bytes=2_048,
+        )
+    page = viewer.get("/streams/orders/history/").content.decode()
+    assert "1,336 in this range" in page
+    assert page.count('<td class="num">336</td>') == 1
+
+
+def test_what_the_history_misses_stands_above_the_charts(viewer: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders")
+    assert "history misses" not in viewer.get("/streams/orders/history/").content.decode()
+    history_missed(stream, messages=5, why="were removed")
+    page = viewer.get("/streams/orders/history/").content.decode()
+    assert "The history misses messages" in page
+    assert "5 messages of orders were removed before the history had them." in page
+
+
+def test_a_run_is_asked_for(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders")
+    assert owner.post("/streams/orders/history/runs/")["Location"] == "/streams/orders/history/"
+    assert {run.requested_by for run in Run.objects.all()} == {"owner"}
+    part = owner.get("/streams/orders/history/runs/", headers={"HX-Request": "true"}).content.decode()
+    assert 'hx-trigger="okmq:second from:document"' in part
+    assert "queued" in part
+
+
+def test_a_viewer_may_not_ask_for_a_run(viewer: Client, make_stream: MakeStream) -> None:
+    make_stream("orders")
+    assert viewer.post("/streams/orders/history/runs/").status_code == 403
+    assert not Run.objects.exists()
+
+
+def test_what_runs_counted_and_met_is_not_told_to_other_workspaces(
+    viewer: Client, stranger: Client, make_stream: MakeStream
+) -> None:
+    make_stream("orders")
+    make_stream("mine", within=Workspace.objects.get(name="elsewhere"))
+    Run.objects.create(job="archive", state="succeeded", requested_by="ann", counts={"messages": 10732})
+    Run.objects.create(job="rollup", state="failed", requested_by="ann", error="NoSuchFile: orders.parquet")
+    for client, name, sees in ((viewer, "orders", True), (stranger, "mine", False)):
+        whole = client.get(f"/streams/{name}/history/").content.decode()
+        part = client.get(f"/streams/{name}/history/runs/", headers={"HX-Request": "true"}).content.decode()
+        for shown in (whole, part):
+            assert "succeeded" in shown
+            assert [said in shown for said in ("10,732", "orders.parquet", "<bdi>ann</bdi>")] == [sees] * 3
+            assert ("can read why" in shown) != sees
+
+
+def test_where_java_is_missing_the_page_says_what_to_install(owner: Client, make_stream: MakeStream) -> None:
+    from django.conf import settings
+
+    make_stream("orders")
+    note = "Java 17 or newer was not found: apt install openjdk-17-jre-headless."
+    path = settings.ENV.processes_file
+    processes.write(
+        path,
+        [ProcessStatus(name="analytics", pid=None, state="unavailable", restarts=0, since=0.0, note=note)],
+    )
+    try:
+        assert note in owner.get("/streams/orders/history/").content.decode()
+        assert f"analytics is not running: {note}" in owner.get("/").content.decode()
+    finally:
+        path.unlink()
+
+
+@pytest.fixture
+def busy(make_stream: MakeStream) -> Stream:
+    """A stream with 10 messages an hour from 6:00 to 8:00, and 30 an hour from 8:00 to 10:00."""
+    stream = make_stream("orders")
+    for hour, messages in ((6, 10), (7, 10), (8, 30), (9, 30)):
+        start = NOON.replace(hour=hour, minute=0, second=0, microsecond=0)
+        rollup = Rollup(stream_id=stream.stream_id, step="hour", start=start, messages=messages)
+        rollup.bytes = messages * 7
+        rollup.save()
+    return stream
+
+
+def test_a_range_of_ones_own_is_read_in_the_zone_of_the_page(owner: Client, busy: Stream) -> None:
+    day = NOON.strftime("%Y-%m-%d")
+    asked = {"since": f"{day} 08:00", "until": f"{day} 10:00", "step": "hour"}
+    context = owner.get("/streams/orders/history/", asked).context
+    assert (context["asked"].range, context["sums"]["messages"]) == ("custom", 60)
+    assert len(context["seed"]["times"]) == 3
+    owner.cookies["okmq_zone"] = "Asia/Tokyo"
+    asked = {"since": f"{day} 15:00", "until": f"{day} 16:59", "step": "hour"}
+    assert owner.get("/streams/orders/history/", asked).context["sums"]["messages"] == 20
+
+
+def test_a_range_stands_beside_the_period_before(owner: Client, busy: Stream) -> None:
+    day = NOON.strftime("%Y-%m-%d")
+    asked = {"since": f"{day} 08:00", "until": f"{day} 09:59", "step": "hour", "compare": "1"}
+    page = owner.get("/streams/orders/history/", asked)
+    assert page.context["seed"]["messages"] == [30, 30]
+    assert page.context["seed"]["before_messages"] == [10, 10]
+    assert "+200 % on 20 before" in page.content.decode()
+    assert 'data-line="before_messages"' in page.content.decode()
+    del asked["compare"]
+    page = owner.get("/streams/orders/history/", asked)
+    assert "before_messages" not in page.context["seed"]
+    assert "before_messages" not in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"since": "soon"}, "since"),
+        ({"since": "1 h ago", "until": "2 h ago"}, "since"),
+        ({"until": "1 h ago"}, "since"),
+        ({"since": "1 h ago", "until": "x"}, "until"),
+        ({"since": "9" * 60}, "since"),
+    ],
+)
+def test_a_range_that_cannot_be_read_is_said_and_the_usual_one_shown(
+    owner: Client, busy: Stream, asked: dict[str, str], field: str
+) -> None:
+    page = owner.get("/streams/orders/history/", asked)
+    assert page.status_code == 200
+    assert field in page.context["form"].errors
+    assert page.context["asked"].range == "24h"
+    assert 'role="alert"' in page.content.decode()
+
+
+def test_all_of_it_has_no_period_before(owner: Client, busy: Stream) -> None:
+    page = owner.get("/streams/orders/history/", {"range": "all", "compare": "1"})
+    assert page.context["asked"].before is None
+    assert "Compare with the period before" not in page.content.decode()
+
+
+def test_what_a_look_at_each_bar_found_is_told_and_what_is_not_known_yet(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders")
+    now = timezone.now().replace(minute=0, second=0, microsecond=0)
+    looked = {
+        "ids": 41,
+        "keys": 2,
+        "missing": 7,
+        "size_p50": 10,
+        "size_p90": 20,
+        "size_p99": 1_536,
+        "size_max": 2_048,
+    }
+    known = {"stream_id": stream.stream_id, "step": "hour", "bytes": 1}
+    at = now - timedelta(hours=1)
+    Rollup.objects.create(
+        start=at, messages=50, looked_at=42, top_keys=[["eu.<b>", 9], ["us", 3]], **looked, **known
+    )
+    Rollup.objects.create(
+        start=at - timedelta(hours=1), messages=8, top_keys=[["us", 7]], looked_at=8, **known
+    )
+    page = viewer.get("/streams/orders/history/").content.decode()
+    assert page.count("not looked at yet") == 1
+    assert "When it was looked at it had 42 messages." in page
+    assert '<td class="num">41 ' in page
+    assert "1.50 KiB" in page
+    first, second = re.findall(r"<bdi>([^<]*)</bdi></a></td><td class=.num.>([0-9]+)", page)
+    assert (first, second) == (("us", "10"), ("eu.&lt;b&gt;", "9"))
+    assert "?key=eu.%3Cb%3E" in page
+
+
+def test_the_fields_of_the_newest_day_and_what_became_of_them(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders")
+    today = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+
+    def day(start: datetime, **types: dict[str, int]) -> None:
+        fields = [{"name": name, "present": sum(of.values()), "types": of} for name, of in types.items()]
+        known = {"step": "day", "bytes": 1, "messages": 10, "looked_at": 10, "bodies": 10, "unreadable": 0}
+        Rollup.objects.create(stream_id=stream.stream_id, start=start, fields=fields, **known)
+
+    page = viewer.get("/streams/orders/history/").content.decode()
+    assert "Fields on" not in page
+    day(today - timedelta(days=2), total={"number": 10}, old={"string": 10})
+    day(today, **{"<b>": {"boolean": 10}, "total": {"string": 6, "number": 1}})
+    page = viewer.get("/streams/orders/history/").content.decode()
+    assert f"Fields on {today:%Y-%m-%d} (UTC)" in page
+    told = re.findall(r"<bdi>([^<]*)</bdi></td><td>([^<]*)</td><td class=.num.>([^<]*)</td><td>([^<]*)", page)
+    assert told == [
+        ("&lt;b&gt;", "boolean", "0 %", "new"),
+        ("total", "string, number", "30 %", "no value: 0%, now 30%; was number"),
+        ("old", "string", "100 %", "gone"),
+    ]
+
+
+def test_a_range_of_a_week_shows_when_it_is_busy_in_the_zone_of_the_page(owner: Client, busy: Stream) -> None:
+    assert "When it is busy" not in owner.get("/streams/orders/history/?range=24h").content.decode()
+    asked = {"since": (NOON - timedelta(days=8)).isoformat(), "until": NOON.isoformat()}
+    page = owner.get("/streams/orders/history/", asked)
+    assert "When it is busy" in page.content.decode()
+    weekday = page.context["week"][NOON.weekday()]
+    assert [(cell.hour, cell.mean, cell.level) for cell in weekday.cells[6:11]] == [
+        (6, 10, 2),
+        (7, 10, 2),
+        (8, 30, 5),
+        (9, 30, 5),
+        (10, 0, 0),
+    ]
+    assert weekday.cells[5].mean is None, "before the first message nothing is known"
+    owner.cookies["okmq_zone"] = "Asia/Tokyo"
+    cells = owner.get("/streams/orders/history/", asked).context["week"][NOON.weekday()].cells
+    assert [cells[hour].mean for hour in (15, 17)] == [10, 30]
+
+
+@pytest.mark.parametrize(
+    ("mean", "text"),
+    [
+        (None, "–"),
+        (0, "0"),
+        (7.5, "7.5"),
+        (9.96, "10"),
+        (890, "890"),
+        (999.6, "1k"),
+        (2_640, "2.6k"),
+        (41_300, "41k"),
+        (3e9, "3G"),
+    ],
+)
+def test_a_mean_fits_its_cell(mean: float | None, text: str) -> None:
+    assert Cell(0, mean, 0).text == text
+
+
+def test_hours_are_means_over_the_weeks_of_a_range() -> None:
+    week, hour = timedelta(days=7), NOON.replace(hour=8, minute=0, second=0, microsecond=0)
+    days = week_of([(hour, 10), (hour + week, 20)], until=hour + 3 * week)
+    assert days[hour.weekday()].cells[timezone.localtime(hour).hour].mean == 7.5
+    assert week_of([], until=hour) == []
+
+
+def test_what_was_done_to_the_stream_stands_on_its_charts(owner: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders")
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    Rollup.objects.create(stream_id=stream.stream_id, step="hour", start=hour, messages=5, bytes=50)
+    for kind, summary in (("stream.changed", "It keeps 7 d."), ("message.deleted", "One message went.")):
+        event_record(stream.workspace, kind=kind, actor=Actor(name="ada"), stream="orders", summary=summary)
+    answer = owner.get("/streams/orders/history/?range=24h")
+    [(at_s, text)] = [(at, text) for at, text in answer.context["seed"]["marks"] if "7 d" in text]
+    assert text.startswith("It keeps 7 d. ada, 20")
+    assert abs(at_s - timezone.now().timestamp()) < 60
+    page = answer.content.decode()
+    assert text in page, "and in the table beside them"
+    assert "One message went" not in page
+    assert (
+        "It keeps 7 d."
+        not in owner.get("/streams/orders/history/?since=3+h+ago&until=2+h+ago").content.decode()
+    )
+
+
+def stood(stream: Stream, group: str, start: datetime, *lag_ms: int) -> None:
+    """A group's samples of an hour."""
+    StandingRollup.objects.create(
+        stream_id=stream.stream_id,
+        group=group,
+        step="hour",
+        start=start,
+        samples=len(lag_ms),
+        last_ms=1,
+        lag_max=1,
+        lag_seen={"1": len(lag_ms)},
+        lag_ms_max=max(lag_ms),
+        lag_ms_seen={str(each): lag_ms.count(each) for each in lag_ms},
+    )
+
+
+def test_groups_and_gaps_of_a_range_are_those_until_its_end(owner: Client, busy: Stream) -> None:
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    stood(busy, "early", hour - timedelta(hours=5), 1_000)
+    stood(busy, "late", hour - timedelta(hours=1), 1_000)
+    history_missed(busy, messages=290, why="were lost")
+    asked = {
+        "since": (hour - timedelta(hours=6)).isoformat(),
+        "until": (hour - timedelta(hours=2)).isoformat(),
+    }
+    context = owner.get("/streams/orders/history/", {**asked, "step": "hour"}).context
+    assert [past.group for past in context["past_groups"]] == ["early"]
+    assert context["gaps"] == []
+    context = owner.get("/streams/orders/history/").context
+    assert [past.group for past in context["past_groups"]] == ["early", "late"]
+    assert [gap.messages for gap in context["gaps"]] == [290]
+
+
+def test_the_groups_that_lagged_most_have_charts_and_a_table_that_says_the_same(
+    owner: Client, busy: Stream
+) -> None:
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    before = hour - timedelta(hours=1)
+    for number in range(5):
+        stood(busy, f"g{number}", before, *[1_000 * number] * 9, 60_000 * number)
+    stood(busy, "g4", hour, 3_000)
+    metrics = internal_stream(METRICS_STREAM, archive=False)
+    run = Run.objects.create(job="rollup", requested_by="schedule")
+    standing_add(
+        [],
+        position=Progressed(stream_id=metrics.stream_id, from_offset=0, to_offset=5, fresh_to=hour),
+        run=run,
+    )
+    answer = owner.get("/streams/orders/history/")
+    lags = answer.context["group_lags"]
+    assert [past.group for past in lags.groups] == ["g4", "g3", "g2", "g1"]
+    assert (lags.left, lags.seed["times"]) == (1, answer.context["seed"]["times"])
+    assert (lags.seed["p50_0"][-3:], lags.seed["p99_0"][-3:]) == ([None, 4, 3], [None, 240, 3])
+    assert [row.start for row in lags.rows] == [hour, before]
+    page = answer.content.decode()
+    assert "One more group lagged less" in page
+    assert f"from run #{run.pk}" in page
+    assert 'data-series="p99_3"' in page
+    assert "longest 4 min" in page
+    table = page.split("Lag of groups as a table")[1].split("</details>")[0]
+    cells = re.findall(r'<td class="num">([^<]*)</td>', table.split("<tbody>")[1])
+    assert cells == [
+        *("3 s", "3 s", "–", "–", "–", "–", "–", "–"),
+        *("4 s", "4 min", "3 s", "3 min", "2 s", "2 min", "1 s", "1 min"),
+    ]
+
+
+def test_a_stream_whose_groups_were_not_sampled_has_no_charts_of_them(owner: Client, busy: Stream) -> None:
+    assert "Lag of groups" not in owner.get("/streams/orders/history/").content.decode()

@@ -1,0 +1,131 @@
+"""The page of events: who, what and when, before and after, as a file."""
+
+import csv
+import io
+import json
+
+import pytest
+from django.test import Client
+
+from dashboard.lists.event_rows import PAGE_SIZE, Change, EventRow
+from streams.access import Actor
+from streams.models import Event, Workspace
+from streams.services.chain_checks import chain_check_step
+from streams.services.events import event_record
+from streams.services.streams import stream_change
+from tests.dashboard.conftest import MakeStream
+from tests.dashboard.test_exports import content
+
+ADA = Actor("ada", "192.0.2.1")
+
+
+def shown(client: Client, query: str = "", *, page: str = "/events/") -> list[str]:
+    return [row.event.summary for row in client.get(f"{page}{query}").context["rows"]]
+
+
+@pytest.fixture
+def happened(workspace: Workspace, make_stream: MakeStream) -> None:
+    make_stream("orders")
+    event_record(workspace, kind="stream.changed", actor=ADA, stream="orders", summary="Changed orders.")
+    event_record(
+        workspace, kind="group.sought", actor=ADA, stream="orders", group="billing", summary="Sought."
+    )
+    event_record(workspace, kind="token.created", actor=Actor("bob"), summary="A token.")
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("?actor=ADA", ["Sought.", "Changed orders."]),
+        ("?kind=token.", ["A token."]),
+        ("?stream=orders&actor=ada", ["Sought.", "Changed orders."]),
+        ("?group=billing", ["Sought."]),
+        ("?actor=bob&since=1+h+ago", ["A token."]),
+        ("?until=1+h+ago", []),
+        ("?actor=nobody", []),
+    ],
+)
+def test_events_are_found_by_who_what_and_when(
+    owner: Client, happened: None, query: str, found: list[str]
+) -> None:
+    assert shown(owner, query) == found
+
+
+def test_a_stream_and_a_group_have_their_own(owner: Client, happened: None) -> None:
+    assert shown(owner, page="/streams/orders/activity/")[:2] == ["Sought.", "Changed orders."]
+
+
+def test_a_time_that_is_none_says_so(owner: Client, happened: None) -> None:
+    answer = owner.get("/events/?since=yesterday")
+    assert answer.status_code == 200
+    assert b"Write a time such as" in answer.content
+
+
+def test_pages_go_back_and_forth(owner: Client, workspace: Workspace) -> None:
+    for number in range(PAGE_SIZE + 5):
+        event_record(workspace, kind="test.counted", actor=ADA, summary=f"{number}.")
+    first = owner.get("/events/?actor=ada").context
+    assert (first["newer"], len(first["rows"])) == (None, PAGE_SIZE)
+    second = owner.get(f"/events/?actor=ada&before={first['older']}").context
+    assert [row.event.summary for row in second["rows"]] == ["4.", "3.", "2.", "1.", "0."]
+    assert second["older"] is None
+    back = owner.get(f"/events/?actor=ada&after={second['newer']}").context
+    assert [row.event.id for row in back["rows"]] == [row.event.id for row in first["rows"]]
+    assert back["newer"] is None
+
+
+def test_before_and_after_stand_side_by_side_what_differs_first() -> None:
+    row = EventRow(Event(before={"a": 1, "b": 2, "old": True}, after={"a": 1, "b": 3, "new": None}))
+    assert row.changes == [
+        Change("b", "2", "3"),
+        Change("old", "true", None),
+        Change("new", None, "null"),
+        Change("a", "1", "1"),
+    ]
+
+
+def test_a_change_is_shown_with_its_values(owner: Client, make_stream: MakeStream) -> None:
+    stream_change(make_stream("orders", ttl=60), changes={"ttl": 90}, actor=ADA)
+    page = owner.get("/streams/orders/activity/").content.decode()
+    assert "<del><bdi>60</bdi></del>" in page
+    assert "<ins><bdi>90</bdi></ins>" in page
+
+
+def test_a_stranger_sees_none_of_ours(stranger: Client, happened: None) -> None:
+    assert shown(stranger) == []
+    assert b"Sought." not in content(stranger.get("/events/export/"))
+    assert stranger.get("/streams/orders/activity/").status_code == 404
+
+
+def test_all_that_match_come_as_a_file(owner: Client, workspace: Workspace, happened: None) -> None:
+    event_record(workspace, kind="user.added", actor=ADA, after={"a": 1}, summary='=HYPERLINK("x")')
+    lines = content(owner.get("/events/export/?actor=ada")).splitlines()
+    assert [json.loads(line)["summary"] for line in lines] == [
+        "Changed orders.",
+        "Sought.",
+        '=HYPERLINK("x")',
+    ]
+    written = content(owner.get("/events/export/?actor=ada&format=csv"))
+    rows = list(csv.DictReader(io.StringIO(written.decode())))
+    assert rows[-1]["summary"] == '\'=HYPERLINK("x")'
+    assert json.loads(rows[-1]["after"]) == {"a": 1}
+
+
+def test_hostile_words_stay_words(owner: Client, workspace: Workspace) -> None:
+    event_record(
+        workspace,
+        kind="x.y",
+        actor=Actor("<script>1</script>"),
+        after={"<b>": "<i>"},
+        summary="<img src=x>",
+    )
+    page = owner.get("/events/").content
+    assert b"<script>1" not in page
+    assert b"<img src=x>" not in page
+    assert b"<i>" not in page
+
+
+def test_the_page_says_how_far_the_chain_holds(owner: Client, happened: None) -> None:
+    assert b"chain not looked at yet" in owner.get("/events/").content
+    chain_check_step()
+    assert f"verified to #{Event.objects.latest('id').id}" in owner.get("/events/").content.decode()

@@ -1,0 +1,109 @@
+"""How fast a stream moved in the last hours: its charts, their table, and what it costs to read."""
+
+import json
+import re
+import time
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from streams import selectors, store
+from streams.log.append import append
+from streams.log.entries import NewMessage
+from streams.models import Stream
+from streams.selectors import METRICS_STREAM
+from streams.services.streams import internal_stream
+from tests.dashboard.conftest import MakeStream
+
+PAGE = "/streams/orders/rates/"
+FIGURES = {"name": "orders", "offset": 9, "messages": 9, "bytes": 90, "lag": 0, "committed": 9}
+
+
+@pytest.fixture
+def orders(make_stream: MakeStream) -> Stream:
+    return make_stream("orders")
+
+
+@pytest.fixture
+def metrics(orders: Stream) -> Stream:
+    return internal_stream(METRICS_STREAM, archive=False)
+
+
+def sampled(metrics: Stream, *records: tuple[int, dict[str, Any]]) -> None:
+    """Records of samples: when (unix ms), and the figures by stream."""
+    messages = [
+        NewMessage(id=f"{at_ms}-{number}", body=json.dumps({"at": at_ms, "streams": streams}).encode())
+        for number, (at_ms, streams) in enumerate(records)
+    ]
+    store.log().run(append(metrics.stream_id, messages))
+
+
+def moved(stream: Stream, rate: float) -> dict[str, Any]:
+    return {stream.stream_id: {**FIGURES, "in": rate, "out": rate / 2, "bytes_in": rate * 10}}
+
+
+def seed_on(page: str) -> dict[str, Any]:
+    found = re.search(r'<script id="rates" type="application/json">(.*?)</script>', page)
+    assert found
+    seed: dict[str, Any] = json.loads(found[1])
+    return seed
+
+
+def test_the_page_draws_what_came_in_and_what_was_done(
+    viewer: Client, orders: Stream, metrics: Stream
+) -> None:
+    now_ms = int(time.time() * 1000) // 1000 * 1000
+    sampled(metrics, (now_ms - 5000, moved(orders, 40)), (now_ms - 4000, moved(orders, 20)))
+    seed = seed_on(viewer.get(PAGE).content.decode())
+    assert seed["rate_in"][:3] == [40, 20, 0]
+    assert seed["rate_out"][:3] == [20, 10, 0]
+    assert seed["bytes_in"][:3] == [400, 200, 0]
+    assert (seed["step_s"], seed["window_s"]) == (1, 900)
+
+
+def test_an_hour_is_drawn_by_means_of_five_seconds(viewer: Client, orders: Stream, metrics: Stream) -> None:
+    at_ms = int(time.time() * 1000) // 5000 * 5000 - 60_000
+    sampled(metrics, (at_ms, moved(orders, 40)), (at_ms + 1000, moved(orders, 20)))
+    seed = seed_on(viewer.get(PAGE + "?range=1h").content.decode())
+    assert (seed["step_s"], seed["rate_in"][0]) == (5, 12)
+
+
+def test_the_table_says_the_mean_of_each_minute(viewer: Client, orders: Stream, metrics: Stream) -> None:
+    at_ms = int(time.time() * 1000) // 60_000 * 60_000 - 120_000
+    sampled(metrics, *((at_ms + 1000 * second, moved(orders, 60)) for second in range(30)))
+    page = viewer.get(PAGE).content.decode()
+    assert re.search(r"<td>\d\d:\d\d</td><td class=\"num\">30\.0/s</td><td class=\"num\">15\.0/s</td>", page)
+
+
+def test_a_stream_at_rest_has_an_empty_chart_and_says_so(
+    viewer: Client, orders: Stream, metrics: Stream
+) -> None:
+    page = viewer.get(PAGE + "?range=6h").content.decode()
+    assert seed_on(page)["times"] == []
+    assert "Nothing moved in this range." in page
+
+
+def test_samples_are_read_from_the_newest_back_as_long_as_there_is_time(
+    orders: Stream, metrics: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.selectors.samples.BACK_AT_ONCE", 2)
+    now_ms = int(time.time() * 1000)
+    sampled(metrics, *((now_ms - 1000 * ago, moved(orders, ago)) for ago in (5, 4, 3, 2, 1)))
+    since_ms = now_ms - 60_000
+    some, cut_ms = selectors.newest_samples(orders, since_ms=since_ms, seconds=0)
+    assert [sample.messages_in for sample in some] == [2, 1]
+    assert cut_ms is not None
+    found, cut_ms = selectors.newest_samples(orders, since_ms=since_ms, seconds=60)
+    assert [sample.messages_in for sample in found] == [5, 4, 3, 2, 1]
+    assert cut_ms is None
+
+
+def test_a_page_that_could_not_read_all_samples_says_from_when_it_did(
+    viewer: Client, orders: Stream, metrics: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.selectors.samples.BACK_AT_ONCE", 1)
+    monkeypatch.setattr("dashboard.live.stream_rates.LOOK_S", 0)
+    now_ms = int(time.time() * 1000)
+    sampled(metrics, (now_ms - 2000, moved(orders, 4)), (now_ms - 1000, moved(orders, 8)))
+    assert "were read" in viewer.get(PAGE).content.decode()
