@@ -214,6 +214,7 @@ def test_columns_of_fields_and_a_filter_on_headers_stand_in_the_address(
     expect(page.get_by_role("columnheader", name=".at.city")).to_be_visible()
     expect(page.locator(ROWS)).to_have_count(1)
     expect(page.locator(f"{ROWS} td.chosen")).to_have_text(["9007199254740994", "Kraków"])
+    assert page.locator(f"{ROWS} td.preview").evaluate("cell => cell.clientWidth") >= 100
     page.locator("a[data-open]").first.click()
     expect(page.locator(".detail")).to_be_visible()
     page.get_by_role("link", name="Tail").click()
