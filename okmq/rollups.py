@@ -92,12 +92,17 @@ class Rollups:
         return {"messages": found.messages, "bytes": found.bytes, "points": changed}
 
     def _stand(self, session: Session, run: Run) -> int:
-        """Count the worker's samples that are not counted yet; how many windows of streams and groups changed."""
+        """Count the worker's samples that are not counted yet; how many windows of streams and groups changed.
+
+        Another comes every second: those that do while it counts are left to the next run.
+        """
         metrics, changed = _metrics(), 0
-        while metrics is not None and not self.stop.is_set() and _samples_wait(metrics):
+        if metrics is None:
+            return 0
+        newest = _newest_sample(metrics)
+        while not self.stop.is_set() and (counted := _counted_samples(metrics)) < newest:
             from spark.jobs.standing import standing
 
-            counted = counted_offsets().get(metrics.stream_id, 0)
             found = standing(session(), self.spark.settings(), metrics=registered(metrics), counted=counted)
             if found is None or self.stop.is_set():
                 break
@@ -176,7 +181,7 @@ def have_work() -> bool:
 def samples_are_due() -> bool:
     """Whether samples have waited so long that they are worth a run of their own; they are kept for some hours only."""
     metrics = _metrics()
-    if metrics is None or not _samples_wait(metrics):
+    if metrics is None or _newest_sample(metrics) <= _counted_samples(metrics):
         return False
     position = RollupPosition.objects.filter(stream_id=metrics.stream_id).first()
     since = metrics.created_at if position is None or position.fresh_to is None else position.fresh_to
@@ -187,9 +192,13 @@ def _metrics() -> Stream | None:
     return Stream.objects.filter(name=METRICS_STREAM, internal=True).select_related("workspace").first()
 
 
-def _samples_wait(metrics: Stream) -> bool:
+def _newest_sample(metrics: Stream) -> int:
     at = store.log().run(positions([metrics.stream_id])).get(metrics.stream_id)
-    return at is not None and at.last > counted_offsets().get(metrics.stream_id, 0)
+    return 0 if at is None else at.last
+
+
+def _counted_samples(metrics: Stream) -> int:
+    return counted_offsets().get(metrics.stream_id, 0)
 
 
 def counted_offsets() -> dict[str, int]:

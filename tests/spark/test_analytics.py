@@ -23,7 +23,7 @@ from okmq.causes import readable
 from spark import schemas, tables
 from spark.files import Files
 from spark.history import History
-from spark.jobs import archive, rewrite
+from spark.jobs import archive, rewrite, standing
 from streams import selectors, store
 from streams.log import config, keys, trim
 from streams.log.client import AsyncLog
@@ -362,6 +362,30 @@ def test_a_run_counts_how_groups_stood_each_sample_once(
         assert (run.state, run.counts["samples"]) == ("succeeded", 3)
     (row,) = StandingRollup.objects.filter(stream_id="stood-in-run", step="day")
     assert (row.group, row.samples, row.redelivered, row.lag_ms_max) == ("g", 2, 5, 1500)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_samples_that_come_while_a_run_counts_are_left_to_the_next(
+    analytics: Analytics, published: Published, metrics: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+
+    def beside(*args: Any, **kwargs: Any) -> standing.Standing | None:
+        looks.append(kwargs["counted"])
+        sampled(published, metrics, at_ms=int(time.time() * 1000) + len(looks), redelivered=0)
+        return look(*args, **kwargs)
+
+    look = standing.standing
+    monkeypatch.setattr(standing, "standing", beside)
+    monkeypatch.setattr(standing, "RECORDS_AT_ONCE", 2)
+    for n in range(3):
+        sampled(published, metrics, at_ms=n, redelivered=0)
+    (run,) = service.run_request(jobs=["rollup"], requested_by="somebody")
+    analytics.next_schedule = float("inf")
+    analytics.tick()
+    run.refresh_from_db()
+    assert (run.state, looks) == ("succeeded", [0, 2])
 
 
 @pytest.mark.usefixtures("analytics")
