@@ -175,7 +175,7 @@ def removals(stream_id: str) -> Op[list[Aside]]:
 
 
 def undo(stream_id: str, number: int, *, partial: bool = False) -> Op[Removed]:
-    """Bring back what a removal took; answers what came back.
+    """Bring back what a removal took; answers what came back, also what an undo that was cut off had brought back.
 
     Args:
         partial: bring back what the limits have left; else a removal that is not whole any more is refused.
@@ -203,14 +203,13 @@ def undo(stream_id: str, number: int, *, partial: bool = False) -> Op[Removed]:
         )
     else:
         stay = yield from _look(stream_id, number, partial=partial)
-        messages = size = done = 0
+        done = 0
         while not done:
-            came, came_bytes, done = yield Script(
+            messages, size, done = yield Script(
                 "undo_delete",
                 [*_of_undo(stream_id), *of_groups],
                 [keys.wake(stream_id), number, stay, SLICE, *names],
             )
-            messages, size = messages + came, size + came_bytes
     yield from give_back(stream_id)
     yield from trim.keep_newest_of_keys(stream_id, until_s=time.monotonic() + trim.AT_ONCE_S)
     return Removed(messages, size)

@@ -10,7 +10,8 @@
 -- ARGV[3] seen: how many were looked at before
 -- ARGV[4] messages: of these, that can come back
 -- ARGV[5] bytes: of these
--- returns: messages and bytes that can come back, how many were looked at, 1 when done, how many the removal took
+-- returns: messages and bytes that can come back, how many were looked at, 1 when done, how many the removal took that
+--   an undo before has not brought back
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_NO_REMOVAL OKMQ_UNDO_LATER
 -- flags: no-writes
 -- include: state, gone, floor, group, removal, aside
@@ -27,13 +28,14 @@ raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.g
 local record, later = aside_open(aside_load(removals), state, number)
 if not record and later > 0 then return redis.error_reply('OKMQ_UNDO_LATER ' .. later) end
 if not record then return redis.error_reply('OKMQ_NO_REMOVAL') end
+local took = record.messages - aside_came(removals, number)
 local members = redis.call('ZREVRANGEBYSCORE', aside, number, number, 'LIMIT', seen, slice)
 for _, member in ipairs(members) do
   local entry = aside_entry(stream, state, now, tonumber(member))
   if entry then
-    if not aside_fits(state, messages + 1, bytes + #entry[2][4]) then return {messages, bytes, seen, 1, record.messages} end
+    if not aside_fits(state, messages + 1, bytes + #entry[2][4]) then return {messages, bytes, seen, 1, took} end
     messages, bytes = messages + 1, bytes + #entry[2][4]
   end
   seen = seen + 1
 end
-return {messages, bytes, seen, #members < slice and 1 or 0, record.messages}
+return {messages, bytes, seen, #members < slice and 1 or 0, took}

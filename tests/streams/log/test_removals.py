@@ -1,10 +1,13 @@
 """What a person removed for a while comes back as it was: counts, bytes, order, groups; nothing of it counts before."""
 
+from collections.abc import Generator
+from typing import Any
+
 import pytest
 
 from streams.log import config, entries, errors, groups, keys, read, removals, standing, stats, trim
 from streams.log.append import append
-from streams.log.client import Log
+from streams.log.client import Log, Op, Script
 from streams.log.groups import Settings
 from streams.log.removals import Aside
 from streams.log.stats import State
@@ -193,6 +196,27 @@ def test_of_single_messages_those_that_nothing_has_reached_come_back_later_too(l
     assert (refusal.value.left, refusal.value.messages) == (2, 3)
     assert log.run(removals.undo(stream, number, partial=True)).messages == 2
     assert offsets(log, stream) == [4, 5, 6, 7, 8, 9, 10]
+
+
+def cut_off(op: Op[Any], *, before_the: int, name: str) -> Generator[Any, Any, None]:
+    """An operation whose process ends before it runs a script for the n-th time."""
+    reply = None
+    while before_the:
+        command = op.send(reply)
+        before_the -= isinstance(command, Script) and command.name == name
+        reply = (yield command) if before_the else None
+
+
+def test_an_undo_that_was_cut_off_can_be_asked_for_again_and_answers_with_all_that_came_back(
+    log: Log, stream: str
+) -> None:
+    fill(log, stream, 300, body=b"12")
+    number = delete(log, stream, *range(11, 301))
+    log.run(cut_off(removals.undo(stream, number), before_the=3, name="undo_delete"))
+    assert state(log, stream).messages == 10 + 2 * removals.SLICE
+    assert log.run(removals.undo(stream, number)) == trim.Removed(290, 580)
+    assert offsets(log, stream) == list(range(1, 301))
+    assert log.client.execute_command("HKEYS", keys.removals(stream)) == [b"last"]
 
 
 @pytest.mark.parametrize("full", [{"discard": "new"}, {"discard": "old"}])

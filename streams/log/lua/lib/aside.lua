@@ -1,9 +1,10 @@
 -- What was removed for a while only. Its entries stay, below the floor or gone from between others, from state.kept on.
 -- "removals" is a hash: "last", the newest number; of removal n the fields "n:facts" (the caller's JSON), "n:until" (unix
 -- ms), "n:first", "n:upto" (the floor after it; 0 where single messages went), "n:cum" (bytes before first), "n:messages",
--- "n:bytes", "n:groups" (JSON: name, generation, position and filter of each group then); and "back:n", what an undo has yet to
--- give back to groups. Single offsets stand in "aside", by number. Needs state, gone, floor,
--- group and removal; what groups get back: see aside_groups.lua.
+-- "n:bytes", "n:groups" (JSON: name, generation, position and filter of each group then); "came:n" and "came-bytes:n", what
+-- an undo that is not done has brought back of single messages; and "back:n", what an undo has yet to give back to groups.
+-- Single offsets stand in "aside", by number. Needs state, gone, floor, group and removal; what groups get back: see
+-- aside_groups.lua.
 
 local ASIDE_MOST = 100
 
@@ -89,10 +90,17 @@ local function aside_begin(removals, state, keep_ms, facts, positions)
   return number, ended
 end
 
+-- Messages and bytes that an undo of single messages has brought back so far.
+local function aside_came(removals, number)
+  local messages, bytes = unpack(redis.call('HMGET', removals, 'came:' .. number, 'came-bytes:' .. number))
+  return tonumber(messages or 0), tonumber(bytes or 0)
+end
+
 local function aside_forget(removals, number)
   for _, field in ipairs({'facts', 'groups', 'until', 'first', 'upto', 'cum', 'messages', 'bytes'}) do
     redis.call('HDEL', removals, number .. ':' .. field)
   end
+  redis.call('HDEL', removals, 'came:' .. number, 'came-bytes:' .. number)
 end
 
 -- One message more is visible again, and the lowest one is the floor.
