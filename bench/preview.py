@@ -63,6 +63,18 @@ def preview(ours: Product, *, messages: int = MESSAGES) -> list[Figure]:
         assert told["complete"]
         assert told["messages"] == messages - most * KEYS
         took_s.append(elapsed_s)
+    ours.ask("POST", f"/streams/{full}/groups/", {"name": "half", "filter_keys": ["sensor.*.even"]})
+    filtered_s: list[float] = []
+    while not _asked(ours, full, {"retention": "interest"})[1]["complete"]:
+        pause.wait(1.0)
+    for _ in range(ASKED):
+        elapsed_s, told = _asked(ours, full, {"retention": "interest", "max_messages": messages // 2})
+        assert told["complete"]
+        assert {each["group"]: each["unread"] for each in told["groups"]} == {
+            "behind": messages // 2,
+            "half": messages // 4,
+        }
+        filtered_s.append(elapsed_s)
     stop.set()
     others.join()
     for stream in (full, other):
@@ -72,6 +84,7 @@ def preview(ours: Product, *, messages: int = MESSAGES) -> list[Figure]:
         _answered("preview of a limit a key from the first question on", first_s),
         Figure(name="until it is complete, after they came", reached=completed_s, unit="s"),
         _answered(f"preview of a limit a key over {messages:,} messages", took_s),
+        _answered(f"preview of interest, a group with a filter, over {messages:,} messages", filtered_s),
         Figure(name="slowest publish meanwhile", reached=max(waited_s) * 1e3, unit="ms"),
         Figure(name=f"slowest publish in the {BEFORE_S:g} s before", reached=before_ms, unit="ms"),
     ]
@@ -96,7 +109,7 @@ def _fill(url: str, stream_id: str, *, messages: int) -> None:
     log = Log(url)
     for first in range(0, messages, 1000):
         batch = [
-            NewMessage(id=f"{n:015d}", body=BODY, key=f"sensor.{n % KEYS}")
+            NewMessage(id=f"{n:015d}", body=BODY, key=f"sensor.{n % KEYS}.{'odd' if n % 2 else 'even'}")
             for n in range(first, first + 1000)
         ]
         log.run(append(stream_id, batch))
