@@ -65,7 +65,7 @@ class Product(Instance):
         """Delete a stream with what a round has put into it."""
         self.ask("DELETE", f"/streams/{name}")
 
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
+    def ask(self, method: str, path: str, body: Any = None, *, within_s: float = 30.0) -> Any:
         """The answer to a call of the API; ``path`` stands behind ``/api/v1``."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}/api/v1{path}",
@@ -73,7 +73,7 @@ class Product(Instance):
             data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=within_s) as response:
             data = response.read()
         return json.loads(data) if data else None
 

@@ -8,7 +8,7 @@ each message is published once (docs/history.md).
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -35,9 +35,8 @@ AT_ONCE = 4
 POLL_S = 0.5
 RETRY_S = 5.0
 
-BATCH = 1000
-BATCH_BYTES = 4 * 1024 * 1024
-"""Messages, and bytes of bodies, that are published with one call; one message at least."""
+BATCH = append.BATCH_LIMIT
+"""Messages that are published with one call."""
 
 SHARES = 4
 """With a rate, batches are at most what it allows in a second over this."""
@@ -177,7 +176,7 @@ class Replays:
         Args:
             before: how many of the same offsets were published earlier and are not counted yet.
         """
-        batches = list(_batches(messages, rate=replay.rate))
+        batches = list(append.batches(messages, most=_most(replay.rate)))
         ends = [*[batch[-1].offset for batch in batches[:-1]], end]
         if not batches:
             self._sent(replay, position=end, stored=before, duplicates=0, target_offset=0, sending_to=end)
@@ -276,15 +275,6 @@ def _id(replay: Replay, message: "Past") -> str:
     return message.id if replay.keeps_ids else f"replay-{replay.pk}-{message.offset}"
 
 
-def _batches(messages: Sequence["Past"], *, rate: int | None) -> Iterator[list["Past"]]:
-    most = BATCH if rate is None else max(1, min(BATCH, rate // SHARES))
-    batch: list[Past] = []
-    size = 0
-    for each in messages:
-        if batch and (len(batch) >= most or size + len(each.body) > BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(each)
-        size += len(each.body)
-    if batch:
-        yield batch
+def _most(rate: int | None) -> int:
+    """Messages in a batch, at so many in a second."""
+    return BATCH if rate is None else max(1, min(BATCH, rate // SHARES))

@@ -38,9 +38,6 @@ COLUMNS: Mapping[str, frozenset[str]] = {
 
 REQUIRED = ("id", "body")
 
-BATCH_BYTES = 4 * 1024 * 1024
-"""Bytes of bodies that are published with one call; one message at least."""
-
 _is_json = msgspec.json.Decoder(msgspec.Raw).decode
 
 
@@ -79,7 +76,7 @@ class _Writing:
         """
         done = Published()
         with closing(self._connect()) as log:
-            for messages in _calls(rows, self.patterns):
+            for messages in append.batches(_message(row, self.patterns) for row in rows):
                 placed = self._append(log, messages)
                 fresh = sum(not each.duplicate for each in placed)
                 done = Published(done.stored + fresh, done.duplicates + len(placed) - fresh)
@@ -151,21 +148,6 @@ def _stream(log: Log, target: Target) -> tuple[str, tuple[str, ...]]:
     except StoreUnavailable as error:
         raise RuntimeError(f"The store of the streams does not answer: {error}") from None
     raise OptionError(f"There is no stream {target.stream!r} in workspace {target.workspace!r}.")
-
-
-def _calls(rows: Iterable[Mapping[str, Any]], patterns: Sequence[str]) -> Iterator[list[NewMessage]]:
-    """Rows as messages, in calls of bounded size; each is checked before it is given."""
-    call: list[NewMessage] = []
-    size = 0
-    for row in rows:
-        message = _message(row, patterns)
-        if call and (len(call) == append.BATCH_LIMIT or size + len(message.body) > BATCH_BYTES):
-            yield call
-            call, size = [], 0
-        call.append(message)
-        size += len(message.body)
-    if call:
-        yield call
 
 
 def _message(row: Mapping[str, Any], patterns: Sequence[str]) -> NewMessage:

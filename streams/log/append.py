@@ -1,9 +1,9 @@
 """Publishing into a stream."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -14,6 +14,19 @@ from streams.log.errors import KeysApart, LogError, OffsetsUsedUp
 
 BATCH_LIMIT = 1000
 """Most messages in one batch: a longer script would make everyone else wait."""
+
+BATCH_BYTES = 4 * 1024 * 1024
+"""Bytes of bodies in one of ``batches``; one message at least."""
+
+
+class HasBody(Protocol):
+    """What is to be published, in whatever form."""
+
+    @property
+    def body(self) -> bytes: ...
+
+
+AnyMessage = TypeVar("AnyMessage", bound=HasBody)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +46,20 @@ class Appended(msgspec.Struct, frozen=True, gc=False):
 
 
 NOTHING_EXPECTED = Expectation()
+
+
+def batches(messages: Iterable[AnyMessage], *, most: int = BATCH_LIMIT) -> Iterator[list[AnyMessage]]:
+    """Many messages in order, in batches of at most ``most`` and ``BATCH_BYTES``."""
+    batch: list[AnyMessage] = []
+    size = 0
+    for each in messages:
+        if batch and (len(batch) >= most or size + len(each.body) > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(each)
+        size += len(each.body)
+    if batch:
+        yield batch
 
 
 def append(

@@ -1,7 +1,7 @@
 """Publishing the answer to a query into a stream: a row is a message, its body an object of the row's values."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -9,13 +9,10 @@ import msgspec
 from streams import naming, store
 from streams.errors import Refusal, refusal_of
 from streams.log import stats
-from streams.log.append import append
+from streams.log.append import append, batches
 from streams.log.entries import NewMessage
 from streams.log.errors import LogError
 from streams.models import Query, Stream
-
-BATCH_ROWS, BATCH_BYTES = 1000, 4 << 20
-"""Rows, and bytes of bodies, that are stored together."""
 
 rows_of = msgspec.json.Decoder(list[list[msgspec.Raw]]).decode
 """The rows of an answer, each value as Spark wrote it."""
@@ -47,7 +44,7 @@ def answer_publish(query: Query, stream: Stream, *, key: str | None = None) -> P
         raise Refusal("query_not_found", "There is no answer to this query, or it is no longer kept.")
     messages = list(_messages(query, stream, key))
     offsets, known = [], 0
-    for batch in _batches(messages):
+    for batch in batches(messages):
         try:
             stored = store.log().run(append(stream.stream_id, batch))
         except LogError as error:
@@ -89,16 +86,3 @@ def _key_of(raw: bytes) -> str | None:
     if raw == b"null":
         return None
     return text_of(raw) if raw.startswith(b'"') else raw.decode()
-
-
-def _batches(messages: Sequence[NewMessage]) -> Iterator[list[NewMessage]]:
-    batch: list[NewMessage] = []
-    size = 0
-    for message in messages:
-        if batch and (len(batch) == BATCH_ROWS or size + len(message.body) > BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(message)
-        size += len(message.body)
-    if batch:
-        yield batch

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from streams.log import errors, removals, stats, trim
-from streams.log.append import Appended, Expectation, append
+from streams.log.append import BATCH_BYTES, Appended, Expectation, append, batches
 from streams.log.client import Log, Op
 from streams.log.entries import NewMessage
 from tests.streams.log.conftest import MakeStream
@@ -187,3 +187,13 @@ def test_writers_at_the_same_time_leave_no_gap_and_double_nothing(
     held = browse(log, stream)
     assert [each.offset for each in held] == list(range(1, 201))
     assert len({each.id for each in held}) == 200
+
+
+def test_many_messages_are_published_in_batches_of_bounded_number_and_size() -> None:
+    small = [message(n) for n in range(2_500)]
+    assert [len(batch) for batch in batches(small)] == [1000, 1000, 500]
+    assert [each for batch in batches(small, most=7) for each in batch] == small
+    large = [message(n, body=b"1" * (BATCH_BYTES // 2)) for n in range(3)]
+    larger = message(4, body=b"1" * (BATCH_BYTES + 1))
+    assert [len(batch) for batch in batches([*large, larger, *small[:2]])] == [2, 1, 1, 2]
+    assert list(batches([])) == []
