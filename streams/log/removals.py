@@ -32,7 +32,7 @@ class Aside:
     Attributes:
         number: of the removal, ascending within a stream.
         messages, bytes: that were removed.
-        first: the lowest offset among them.
+        first: the lowest offset among them that can come back.
         until_ms: unix ms at which it goes for good.
         facts: what was given to ``purge`` or ``delete``.
     """
@@ -165,13 +165,18 @@ def removals(stream_id: str) -> Op[list[Aside]]:
             number=number,
             messages=int(fields["messages"]),
             bytes=int(fields["bytes"]),
-            first=int(fields["first"]),
+            first=_first(int(fields["first"]), upto=int(fields["upto"]), kept=at.kept),
             until_ms=int(fields["until"]),
             facts=json.loads(fields["facts"]),
         )
         for number, fields in sorted(held.items())
     ]
     return [each for each in found if each.until_ms > at.now_ms and 0 < at.kept <= each.first]
+
+
+def _first(first: int, *, upto: int, kept: int) -> int:
+    """From where a removal may still come back: of a range, which ends below ``upto``, what nothing has reached."""
+    return max(first, kept) if kept < upto else first
 
 
 def undo(stream_id: str, number: int, *, partial: bool = False) -> Op[Removed]:

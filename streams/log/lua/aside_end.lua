@@ -22,8 +22,13 @@ local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local now, held, over, ended = state_now(state), aside_load(removals), {}, 0
 for number, each in pairs(held) do
-  -- Also those that a limit has reached.
-  if number <= wanted or each['until'] <= now or not aside_stays(state, each.first) then over[#over + 1] = number end
+  local from = aside_from(stream.gone, state, each)
+  -- Also those that a limit or a purge has reached.
+  if number <= wanted or each['until'] <= now or not from then over[#over + 1] = number
+  elseif from > each.first then
+    aside_shorten(stream.log, state, each, from)
+    redis.call('HSET', removals, number .. ':first', string.format('%.0f', each.first), number .. ':cum', string.format('%.0f', each.cum))
+  end
 end
 table.sort(over)
 for _, number in ipairs(over) do
@@ -61,6 +66,6 @@ for _, number in ipairs(over) do
     held[number], ended = nil, ended + 1
   end
 end
-state.kept = aside_lowest(held, state)
+state.kept = aside_lowest(stream.gone, held, state)
 state_save(meta, state)
 return {ended, 1}

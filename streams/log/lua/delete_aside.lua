@@ -40,7 +40,7 @@ for n = 6 + count, #ARGV do
   if entry and entry_visible(gone, state, now, entry) then
     local size, key = #entry[2][4], entry[2][7] == 'k' and entry[2][8]
     state.hidden = 1
-    if number == 0 then number, ended = aside_begin(removals, state, keep_ms, facts, positions) end
+    if number == 0 then number, ended = aside_begin(removals, gone, state, keep_ms, facts, positions) end
     gone_add_run(gone, removal.sums, state.floor, offset, offset, size, true)
     removal_count(stream, state, removal, offset, size, key)
     first = math.min(first, offset)

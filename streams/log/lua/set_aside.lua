@@ -34,7 +34,7 @@ local number, ended = 0, 0
 if messages > 0 then
   state_by_hand(state, messages, bytes)
   state.kept = kept > 0 and math.min(kept, first) or first
-  number, ended = aside_begin(removals, state, keep_ms, facts, positions)
+  number, ended = aside_begin(removals, gone, state, keep_ms, facts, positions)
   for _, group in ipairs(standing) do aside_keep_parked(group, first, state.floor - 1, scratch) end
   redis.call('HSET', removals, number .. ':first', string.format('%.0f', first), number .. ':upto',
     string.format('%.0f', state.floor), number .. ':cum', string.format('%.0f', cum), number .. ':messages',

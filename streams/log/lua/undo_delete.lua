@@ -23,7 +23,7 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
 local now, held = state_now(state), aside_load(removals)
 raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state, now))
-local record, later = aside_open(held, state, number)
+local record, later = aside_open(stream.gone, held, state, number)
 if not record and later > 0 then return redis.error_reply('OKMQ_UNDO_LATER ' .. later) end
 if not record then return redis.error_reply('OKMQ_NO_REMOVAL') end
 -- What was published since it was looked at may have taken room: it is not taken away for this.
@@ -60,7 +60,7 @@ local done = stay + #offsets == waiting
 if done and stay == 0 then
   aside_forget(removals, number)
   held[number] = nil
-  state.kept = aside_lowest(held, state)
+  state.kept = aside_lowest(stream.gone, held, state)
 elseif done then
   redis.call('HSET', removals, number .. ':until', 0) -- what stays away goes for good
 end

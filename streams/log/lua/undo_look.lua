@@ -25,7 +25,7 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
 local now = state_now(state)
 raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state, now))
-local record, later = aside_open(aside_load(removals), state, number)
+local record, later = aside_open(stream.gone, aside_load(removals), state, number)
 if not record and later > 0 then return redis.error_reply('OKMQ_UNDO_LATER ' .. later) end
 if not record then return redis.error_reply('OKMQ_NO_REMOVAL') end
 local took = record.messages - aside_came(removals, number)

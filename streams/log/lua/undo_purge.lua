@@ -20,12 +20,14 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
 local now, held = state_now(state), aside_load(removals)
 raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
-local record, later = aside_open(held, state, number)
+local record, later = aside_open(gone, held, state, number)
 if not record and later > 0 then return redis.error_reply('OKMQ_UNDO_LATER ' .. later) end
 if not record then return redis.error_reply('OKMQ_NO_REMOVAL') end
 
 local left, size = 0, 0
-if aside_stays(state, record.first) then
+local lowest = aside_from(gone, state, record)
+if lowest then
+  aside_shorten(log, state, record, lowest)
   local count, bytes = gone_between(gone, record.first, state.floor - 1)
   local visible, visible_bytes, floor_cum = state.messages, state.bytes, state.floor_cum
   state.messages = visible + state.floor - record.first - count
@@ -61,7 +63,7 @@ end
 if #back > 0 then redis.call('HSET', removals, 'back:' .. number, cjson.encode(back)) end
 aside_forget(removals, number)
 held[number] = nil
-state.kept = aside_lowest(held, state)
+state.kept = aside_lowest(gone, held, state)
 aside_look_again(state, record.first)
 state_by_hand(state, -left, -size)
 state_save(meta, state)

@@ -523,3 +523,49 @@ def test_what_a_purge_for_good_has_ended_does_not_come_back_with_the_last_undo(l
     assert log.run(removals.removals(stream)) == []
     state = log.run(stats.inspect(stream))
     assert (state.messages, state.first_offset) == (10, 11)
+
+
+def test_counts_are_exact_where_what_comes_back_weighs_more_than_what_went_since_the_worker_came_by(
+    log: Log, stream: str
+) -> None:
+    log.run(append(stream, [message(n, body=b"7" * (50 if n == 2 else 1)) for n in range(1, 7)]))
+    number = delete(log, stream, 2)
+    log.run(trim.delete(stream, [1]))
+    log.run(trim.drop(stream))
+    delete(log, stream, 3)
+    delete(log, stream, 4)
+    assert log.run(removals.undo(stream, number)).bytes == 50
+    assert log.run(trim.delete(stream, [5])).messages == 1
+    assert (state(log, stream).messages, state(log, stream).bytes) == (2, 51)
+    assert offsets(log, stream) == [2, 6]
+
+
+def test_a_purge_for_good_ends_only_what_it_reaches_of_a_range_that_was_set_aside(
+    log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream(archive=True)
+    fill(log, stream, 10)
+    number = purge(log, stream)
+    log.run(trim.purge(stream, below=4))
+    (left,) = log.run(removals.removals(stream))
+    assert (left.first, left.messages) == (4, 10)
+    log.run(removals.end(stream))
+    log.run(trim.drop(stream))
+    assert stored(log, stream) == 7, "what was purged for good waits for no history"
+    with pytest.raises(errors.RemovalTaken) as refusal:
+        log.run(removals.undo(stream, number))
+    assert (refusal.value.left, refusal.value.messages) == (7, 10)
+    assert log.run(removals.undo(stream, number, partial=True)) == trim.Removed(7, 7)
+    assert offsets(log, stream) == list(range(4, 11))
+
+
+def test_an_undo_ends_nothing_of_single_messages_that_a_purge_has_reached_in_part(
+    log: Log, stream: str
+) -> None:
+    fill(log, stream, 30)
+    number = delete(log, stream, 5, 20)
+    other = delete(log, stream, 25)
+    log.run(trim.purge(stream, below=10))
+    assert log.run(removals.undo(stream, other)).messages == 1
+    assert log.run(removals.undo(stream, number, partial=True)).messages == 1
+    assert offsets(log, stream) == list(range(10, 31))

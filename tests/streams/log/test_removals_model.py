@@ -46,22 +46,19 @@ class Model:
 
     def left_of(self, number: int) -> set[int]:
         """What of a removal would come back: of a purge as if it had never been, of single messages what fits."""
-        gone = self.aside[number].messages
+        there = sorted(each for each in self.aside[number].messages if each >= self.limited)
         if not self.aside[number].upto:
-            there = sorted(each for each in gone if each >= self.limited)
             room = len(there) if self.most is None else max(0, self.most - len(self.held))
             return set(there[max(0, len(there) - room) :])
-        if min(gone) < self.limited:
-            return set()
-        after = sorted({**self.held, **gone})
-        return set(after if self.most is None else after[-self.most :]) & gone.keys()
+        after = sorted([*self.held, *there])
+        return set(after if self.most is None else after[-self.most :]).intersection(there)
 
     def later_than(self, number: int) -> list[int]:
         first = min(self.aside[number].messages)
         return [
             each
             for each, gone in self.aside.items()
-            if each > number and gone.upto > first and min(gone.messages) >= self.limited
+            if each > number and gone.upto > first and max(gone.messages) >= self.limited
         ]
 
 
@@ -75,7 +72,19 @@ def test_no_sequence_of_removals_and_undos_tells_the_log_from_the_model(
     log.run(groups.group_publish(stream, "slow", Settings(max_ack_pending=100_000, ack_wait_ms=HOUR_MS)))
     for _ in range(STEPS):
         match rng.choice(
-            ("publish", "publish", "delete", "aside", "purge", "undo", "limit", "drop", "fetch", "take")
+            (
+                "publish",
+                "publish",
+                "delete",
+                "aside",
+                "purge",
+                "for good",
+                "undo",
+                "limit",
+                "drop",
+                "fetch",
+                "take",
+            )
         ):
             case "publish":
                 bodies = [b"7" * rng.randint(1, 30) for _ in range(rng.randint(1, 12))]
@@ -106,6 +115,14 @@ def test_no_sequence_of_removals_and_undos_tells_the_log_from_the_model(
                 if purged:
                     upto = min(model.held, default=model.last + 1)
                     model.aside[purged] = Gone(gone, upto)
+            case "for good" if model.last:
+                below = rng.randint(1, model.last + 2)
+                assert log.run(trim.purge(stream, below=below)).messages == sum(
+                    each < below for each in model.held
+                )
+                model.held = {each: body for each, body in model.held.items() if each >= below}
+                floor = min(model.held, default=model.last + 1)
+                model.limited = max(model.limited, min(below, floor))
             case "undo" if model.aside:
                 _undo(log, stream, model, rng.choice(sorted(model.aside)), partial=rng.random() < 0.3)
             case "limit":
@@ -119,7 +136,7 @@ def test_no_sequence_of_removals_and_undos_tells_the_log_from_the_model(
                 model.aside = {
                     number: gone
                     for number, gone in model.aside.items()
-                    if min(gone.messages) >= model.limited
+                    if max(gone.messages) >= model.limited
                 }
             case "fetch":
                 _fetch(log, stream, model, rng.randint(1, 20))

@@ -21,8 +21,24 @@ local function aside_load(removals)
   return held
 end
 
--- Whether what lies from an offset on may still come back. One that something else has ended stays until aside_end comes by.
+-- Whether what lies from an offset on may still come back.
 local function aside_stays(state, first) return state.kept > 0 and first >= state.kept end
+
+-- From where on a removal may still come back, nil where something else has ended it; such a one stays until aside_end comes by.
+-- Of a range what nothing has reached can, and of single messages these too, but they are looked at one by one.
+local function aside_from(gone, state, record)
+  if aside_stays(state, record.first) then return record.first end
+  if state.kept == 0 or record.upto <= state.kept then return nil end
+  local from = gone_next(gone, state.kept)
+  return from < record.upto and from or nil
+end
+
+-- Leaves of a range what nothing has reached; the rest is gone for good.
+local function aside_shorten(log, state, record, from)
+  if from == record.first then return end
+  floor_purged(state, record.first, from)
+  record.first, record.cum = from, bytes_before(log, state, from)
+end
 
 -- A single message that may still come back: it is there, and neither its own time nor the stream's is over.
 local function aside_entry(stream, state, now, offset)
@@ -39,11 +55,14 @@ local function aside_fits(state, messages, bytes)
     and not (state.max_bytes and state.bytes + bytes > state.max_bytes)
 end
 
--- From where on something may still come back.
-local function aside_lowest(held, state)
+-- From where on something may still come back. Of single messages that something has reached others may be left, until
+-- aside_end has looked.
+local function aside_lowest(gone, held, state)
   local lowest
   for _, each in pairs(held) do
-    if aside_stays(state, each.first) then lowest = math.min(lowest or each.first, each.first) end
+    local from = aside_from(gone, state, each)
+    if not from and each.upto == 0 and state.kept > 0 then from = state.kept end
+    if from then lowest = math.min(lowest or from, from) end
   end
   return lowest or 0
 end
@@ -72,7 +91,7 @@ end
 
 -- Begins a removal; none ends before an older one. Where there are too many the oldest ends. Returns its number, and the one
 -- that ended for it before its time or 0.
-local function aside_begin(removals, state, keep_ms, facts, positions)
+local function aside_begin(removals, gone, state, keep_ms, facts, positions)
   local now, held, oldest, count, ended = state_now(state), aside_load(removals), nil, 0, 0
   local ends = now + keep_ms
   for number, each in pairs(held) do
@@ -80,7 +99,7 @@ local function aside_begin(removals, state, keep_ms, facts, positions)
     if not oldest or number < oldest then oldest = number end
   end
   if count >= ASIDE_MOST then
-    if held[oldest]['until'] > now and aside_stays(state, held[oldest].first) then ended = oldest end
+    if held[oldest]['until'] > now and aside_from(gone, state, held[oldest]) then ended = oldest end
     redis.call('HSET', removals, oldest .. ':until', 0)
   end
   local number = redis.call('HINCRBY', removals, 'last', 1)
@@ -112,11 +131,11 @@ local function aside_bring_back(stream, state, sums, entry)
 end
 
 -- The removal, if it can be undone now; else nil and the number of the one that has to be undone before it, or 0.
-local function aside_open(held, state, number)
+local function aside_open(gone, held, state, number)
   local record = held[number]
   if not record or record['until'] <= state_now(state) then return nil, 0 end
   for later, each in pairs(held) do
-    if later > number and each.upto > record.first and aside_stays(state, each.first) then return nil, later end
+    if later > number and each.upto > record.first and aside_from(gone, state, each) then return nil, later end
   end
   return record
 end

@@ -74,7 +74,9 @@ local function gone_return(gone, pending, offset, size)
   pending[block] = {sum[1] - 1, sum[2] - size}
 end
 
--- Brings the sums up to date with what gone_add and gone_return noted.
+-- Brings the sums up to date with what gone_add and gone_return noted. The sum of a block of which gone_forget has forgotten
+-- a part is never read: it began anew then, and begins anew where it would say less than nothing, as what it did not hold comes
+-- back.
 local function gone_settle(gone, pending)
   for level = 1, GONE_LEVELS do
     local above = {}
@@ -84,9 +86,10 @@ local function gone_settle(gone, pending)
       local count, bytes = 0, 0
       if member then
         count, bytes = string.match(member, ':(%d+):(%d+)$')
+        count, bytes = tonumber(count or 0), tonumber(bytes or 0)
         redis.call('ZREM', gone, member)
       end
-      if count + sum[1] > 0 then
+      if count + sum[1] > 0 and bytes + sum[2] >= 0 then
         redis.call('ZADD', gone, score, string.format('%d:%.0f:%.0f:%.0f', level, block, count + sum[1], bytes + sum[2]))
       end
       local parent = math.floor(block / GONE_BLOCK)
@@ -152,8 +155,10 @@ local function gone_next(gone, offset)
   return offset
 end
 
--- Forgets what went below the floor, at most a slice of runs; true when nothing of it is left.
+-- Forgets what went below an offset, at most a slice of runs; true when nothing of it is left. A run that reaches over it stays.
 local function gone_forget(gone, floor, slice)
+  local across = gone_run_upto(gone, floor)
+  if across and across.last >= floor then floor = across.first end
   local over = redis.call('ZRANGEBYSCORE', gone, 0, '(' .. gone_whole(floor), 'WITHSCORES', 'LIMIT', slice, 1)[2]
   local upto = tonumber(over or floor)
   redis.call('ZREMRANGEBYSCORE', gone, 0, '(' .. gone_whole(upto))
