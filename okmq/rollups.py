@@ -1,13 +1,14 @@
 """A rollup run: what is new in the history is counted, and windows that have grown or ended are looked at."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
+from okmq.lanes import Session
 from okmq.shared_spark import SharedSpark
 from spark.positions import archived_offsets, positions
 from streams import store
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 SAMPLES_EVERY = timedelta(minutes=30)
 """The worker's samples are counted with everything else; without anything else, so often."""
 
-Session = Callable[[], "SparkSession"]
-
 
 class Rollups:
     """Does rollup runs.
@@ -41,7 +40,7 @@ class Rollups:
     def __init__(self, *, spark: SharedSpark, stop: threading.Event) -> None:
         self.spark, self.stop = spark, stop
 
-    def do(self, run: Run, *, session: Session) -> dict[str, int]:
+    def do(self, run: Run, session: Session) -> dict[str, int]:
         """Count, then look; what a run did.
 
         Args:
@@ -62,9 +61,12 @@ class Rollups:
         archived, counted = store.log().run(archived_offsets()), counted_offsets()
         if not behind(counted, archived):
             return {"messages": 0, "bytes": 0, "points": 0}
+        from spark.history import begun_again
         from spark.jobs.rollup import rollup
 
-        found = rollup(session(), self.spark.settings(), counted=counted, archived=archived)
+        found = begun_again(
+            lambda: rollup(session(), self.spark.settings(), counted=counted, archived=archived)
+        )
         if self.stop.is_set():
             return {}
         changed = service.rollups_add(
@@ -120,12 +122,12 @@ class Rollups:
 
     def _look(self, due: list[DueWindow], session: "SparkSession") -> int:
         """Look at windows and store what was found; returns how many."""
-        from spark.history import History, current_files
+        from spark.history import History, begun_again, current_files
         from spark.jobs.figures import Window, look
         from spark.jobs.profiles import profiles
 
+        began = timezone.now()
         history = History(session, self.spark.settings().history_url)
-        files = current_files(self.spark.batches().refresh(history))
         windows = [
             Window(
                 number=each.pk,
@@ -136,14 +138,23 @@ class Rollups:
             )
             for each in due
         ]
-        found = look(session, history, files, windows=windows)
-        of_days = profiles(session, history, files, windows=windows)
-        if not self.stop.is_set():
-            windows_service.windows_store(
+
+        def seen() -> "tuple[list[Figures], dict[int, Profile]]":
+            files = current_files(self.spark.batches().refresh(history))
+            return look(session, history, files, windows=windows), profiles(
+                session, history, files, windows=windows
+            )
+
+        found, of_days = begun_again(seen)
+        if self.stop.is_set():
+            return 0
+        return windows_service.windows_store(
+            (
                 _to_store(window, figures, of_days.get(window.pk))
                 for window, figures in zip(due, found, strict=True)
-            )
-        return len(due)
+            ),
+            since=began,
+        )
 
 
 def _to_store(

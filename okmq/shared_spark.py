@@ -46,7 +46,7 @@ class SharedSpark:
         from spark import session
 
         with self._starting:
-            self.end_if_dead()
+            self._end_if_dead()
             self.touch()
             return session.build(self.settings().session)
 
@@ -102,15 +102,21 @@ class SharedSpark:
 
         return session.lives()
 
-    def release(self) -> None:
-        """Give Spark's memory back."""
-        self.touch()
-        if self.lives:
-            log.info("Spark was idle and is ended.")
-            self.end()
+    def release_if_idle(self) -> None:
+        """Give Spark's memory back where nobody has used it for a while."""
+        if not self.is_idle:
+            return
+        with self._starting:
+            if self.is_idle and self.lives:
+                log.info("Spark was idle and is ended.")
+                self.end()
 
     def end_if_dead(self) -> None:
-        """Forget a session whose JVM has gone."""
+        """Forget a session whose JVM has gone; one that is just being started is waited for."""
+        with self._starting:
+            self._end_if_dead()
+
+    def _end_if_dead(self) -> None:
         if was_started() and not self.lives:
             from spark import session
 

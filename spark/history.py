@@ -18,8 +18,9 @@ at any moment leaves either nothing, or something that ``settle`` completes (doc
 
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +31,11 @@ from spark.schemas import HISTORY, PARTITION_COLUMNS
 
 MOVED_ON = ("HistoryMovedOn", "FILE_NOT_EXIST", "PATH_NOT_FOUND")
 """What Spark's errors say where a reader's files were rewritten, or the log went on into the history, under it."""
+
+ATTEMPTS = 4
+"""How often something is read when the history moves on under it."""
+
+Found = TypeVar("Found")
 
 STAGING = "_staging"
 PENDING = "_log/pending.json"
@@ -274,6 +280,17 @@ def moved_on(error: BaseException) -> bool:
     """Whether a read failed only because the history moved on under it: begun again it finds where things are now."""
     said = str(error)
     return any(sign in said for sign in MOVED_ON)
+
+
+def begun_again(read: Callable[[], Found]) -> Found:
+    """What a reader finds who looks up the files that count; it is begun again where the history moves on under it."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return read()
+        except Exception as error:
+            if not moved_on(error):
+                raise
+    return read()
 
 
 def _entry(number: int) -> str:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from spark import plans, tables
-from spark.history import moved_on
+from spark.history import ATTEMPTS, moved_on
 from spark.jobs.settings import JobSettings
 from spark.tables import KnownBatches, Seen
 
@@ -21,9 +21,6 @@ ANSWER_BYTES = 16 * 1024 * 1024
 
 SORT_BYTES = 64 * 1024 * 1024
 """The heap that the rows of a sorted answer may take while they are chosen; larger ones are sorted on disk."""
-
-ATTEMPTS = 4
-"""How often a query is begun when the history moves on under it."""
 
 _JSON = {
     "ignoreNullFields": "false",

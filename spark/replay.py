@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from spark import plans, ranges, reading, tables
-from spark.history import moved_on
+from spark.history import begun_again
 from spark.jobs.settings import JobSettings
 from spark.positions import positions
 from spark.session import activate
@@ -25,9 +25,6 @@ CHUNK_BYTES = 32 * 1024 * 1024
 
 WIDEST_LOOK = 2_000_000
 """Most offsets that are looked through for one chunk; it grows to this where little of a range is wanted."""
-
-ATTEMPTS = 4
-"""How often something is read when the history moves on under it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,13 +122,7 @@ class PastRange:
 
     def _tried(self, over: Callable[[DataFrame], DataFrame], first: int | None, last: int | None) -> pa.Table:
         """What a function of the frame of wanted messages gives; begun again where the history moves on."""
-        for _ in range(ATTEMPTS - 1):
-            try:
-                return over(self._frame(first, last)).toArrow()
-            except Exception as error:
-                if not moved_on(error):
-                    raise
-        return over(self._frame(first, last)).toArrow()
+        return begun_again(lambda: over(self._frame(first, last)).toArrow())
 
     def _frame(self, first: int | None, last: int | None) -> DataFrame:
         wanted = self.wanted

@@ -29,8 +29,8 @@ MOMENT_WITHIN_S = 20.0
 LATER_S = 0.15
 ANYWHERE_S = 4.0
 ASK_EVERY_S = 0.5
-BACK_WITHIN_S = 600.0
-"""How long the archive may take to its next batch, of a core: a rollup of everything may come before it."""
+BACK_WITHIN_S = 120.0
+"""How long the archive may take to its next batch, of a core."""
 
 IN_A_ROW = 3
 """After so many kills the archive may bring a batch to its end."""

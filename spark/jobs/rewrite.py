@@ -28,11 +28,12 @@ ROUND_FILES = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compacted:
-    """Files that were there before and that are there instead, and the messages in them."""
+    """Files that were there before and that are there instead, the messages in them, and files not yet reached."""
 
     files: int = 0
     into: int = 0
     messages: int = 0
+    left: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +50,23 @@ def compact(
     settings: JobSettings,
     *,
     on_progress: Callable[[Compacted], None] = lambda done: None,
+    gives_way: Callable[[], bool] = lambda: False,
 ) -> Compacted:
-    """Put small files of a stream and day together, wherever there are many."""
+    """Put small files of a stream and day together, wherever there are many.
+
+    Args:
+        gives_way: asked between two rewrites; it ends there where something else is to be done first.
+    """
     history = History(session, settings.history_url)
     history.settle()
     done = Compacted()
     # What was too much for one file is not tried again: each round takes what the last one has left.
-    for files in list(_rounds(small_files(history.current_files()))):
+    rounds = list(_rounds(small_files(history.current_files())))
+    left = sum(map(len, rounds))
+    for files in rounds:
+        if done.files and gives_way():
+            break
+        left -= len(files)
         rows = (
             history.read(files)
             .repartition("workspace_id", "stream_id", "day")
@@ -66,6 +77,7 @@ def compact(
             files=done.files + len(files),
             into=done.into + len(batch.files),
             messages=done.messages + batch.messages,
+            left=left,
         )
         on_progress(done)
     return done

@@ -1,6 +1,6 @@
 """Runs of the history jobs, and storing what they computed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,15 @@ from streams.services.events import event_record
 
 INTERRUPTED = "The analytics process ended while this ran; it is run again."
 BROKEN_OFF = "Spark was ended while this ran, because a query did not stop; it is run again."
+
+UNFINISHED = (RunState.QUEUED, RunState.RUNNING)
+
+WAITS_FOR: Mapping[str, Collection[Job]] = {
+    Job.ROLLUP: (Job.ARCHIVE, Job.COMPACT),
+    Job.COMPACT: (Job.ROLLUP,),
+}
+"""Which jobs a run waits for where they were asked for before it: a rollup counts what the archive asked for with it
+copies, and has its files rewritten under it as seldom as may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +73,25 @@ def run_request(*, jobs: Iterable[str] = (Job.ARCHIVE, Job.ROLLUP), requested_by
     return runs
 
 
-def run_take() -> Run | None:
-    """The oldest queued run, now running; None when nothing is queued."""
+def run_take(jobs: Collection[Job]) -> Run | None:
+    """The oldest queued run of these jobs that waits for no other, now running; None where there is none."""
     with transaction.atomic():
-        run = Run.objects.select_for_update().filter(state=RunState.QUEUED).order_by("id").first()
+        queued = Run.objects.select_for_update().filter(state=RunState.QUEUED, job__in=jobs).order_by("id")
+        run = next((each for each in queued if not _waits(each)), None)
         if run is not None:
             run.state, run.started_at = RunState.RUNNING, timezone.now()
             run.save(update_fields=["state", "started_at"])
         return run
+
+
+def _waits(run: Run) -> bool:
+    before = Run.objects.filter(state__in=UNFINISHED, job__in=WAITS_FOR.get(run.job, ()), pk__lt=run.pk)
+    return before.exists()
+
+
+def runs_wait(*jobs: Job) -> bool:
+    """Whether a run of one of these jobs is queued."""
+    return Run.objects.filter(state=RunState.QUEUED, job__in=jobs).exists()
 
 
 def run_progress(run: Run, *, progress: float, counts: Mapping[str, Any]) -> None:
@@ -104,9 +124,9 @@ def runs_refuse(*, reason: str) -> int:
     return len(queued)
 
 
-def runs_interrupted(*, why: str = INTERRUPTED) -> list[Run]:
-    """Close the runs that were cut off while they were running, and queue the same jobs again."""
-    left = list(Run.objects.filter(state=RunState.RUNNING))
+def runs_interrupted(jobs: Collection[Job], *, why: str = INTERRUPTED) -> list[Run]:
+    """Close the runs of these jobs that were cut off while they were running, and queue the same jobs again."""
+    left = list(Run.objects.filter(state=RunState.RUNNING, job__in=jobs))
     for run in left:
         run_finish(run, counts=run.counts, error=why)
     if left:

@@ -8,8 +8,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q
 
-from streams.models import Rollup, RollupPosition
-from streams.models.history import Step
+from streams.models import Erasure, Rollup, RollupPosition
+from streams.models.history import RunState, Step
 
 AT_ONCE = 3000
 """Windows of one look: their figures are in memory together."""
@@ -101,17 +101,27 @@ def windows_due(*, now: datetime, limit: int = AT_ONCE) -> list[DueWindow]:
 
 
 @transaction.atomic
-def windows_store(found: Iterable[WindowFigures]) -> int:
+def windows_store(found: Iterable[WindowFigures], *, since: datetime) -> int:
     """Put figures in the place of those of an earlier look; those of rows that have gone are passed over.
+
+    So are those of streams of which something was erased meanwhile: they may name it, and are due again.
 
     Whole rows in a few statements: Django's ``bulk_update``, a choice of rows for each column, kept the database
     for five seconds a day of minutes.
 
+    Args:
+        since: when the look began, before it knew which files to read.
+
     Returns:
-        How many rows were there.
+        How many were put there.
     """
     looks = {each.pk: each for each in found}
-    rows = list(Rollup.objects.select_for_update().filter(pk__in=looks)) if looks else []
+    held = Rollup.objects.filter(pk__in=looks)
+    _one_at_a_time(held.values_list("stream_id", flat=True).distinct().order_by())
+    rows = list(held.select_for_update()) if looks else []
+    erased = Erasure.objects.filter(state=RunState.SUCCEEDED, finished_at__gte=since)
+    passed_over = set(erased.values_list("stream_id", flat=True))
+    rows = [row for row in rows if row.stream_id not in passed_over]
     for row in rows:
         look = looks[row.pk]
         row.looked_at = look.looked_at
@@ -127,12 +137,18 @@ def windows_store(found: Iterable[WindowFigures]) -> int:
     return len(rows)
 
 
+def _one_at_a_time(stream_ids: Iterable[str]) -> None:
+    """Until the transaction ends, whoever else stores or forgets figures of these streams waits."""
+    list(RollupPosition.objects.select_for_update().filter(stream_id__in=set(stream_ids)).order_by("pk"))
+
+
 def windows_forget(stream_id: str, *, offset: int | None, key: str) -> int:
     """Forget the figures that name a key, or count an offset, that was erased; they are looked for anew.
 
     Returns:
         How many windows.
     """
+    _one_at_a_time({stream_id})
     found = Rollup.objects.filter(stream_id=stream_id, looked_at__gt=0)
     if offset is not None:
         found = found.filter(first_offset__lte=offset, last_offset__gte=offset)

@@ -20,6 +20,8 @@ from pyspark.sql import SparkSession
 from okmq import rollups
 from okmq.analytics import Analytics
 from okmq.causes import readable
+from okmq.lanes import Session
+from okmq.shared_spark import SharedSpark
 from spark import schemas, tables
 from spark.files import Files
 from spark.history import History
@@ -39,11 +41,13 @@ from streams.models import (
     Stream,
     Workspace,
 )
+from streams.models.history import Job
 from streams.services import history as service
 from streams.services import queries
 from streams.services.upkeep import retention_outran_history
 from streams.upkeep import retention
 from tests.spark.published import Published
+from tests.spark.working import due, work
 from tests.waiting import until
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
@@ -62,14 +66,6 @@ def analytics(published: Published, tmp_path: Path, settings: Any) -> Iterator[A
     store.log.cache_clear()
     yield Analytics(settings.ENV, stop=threading.Event())
     store.log.cache_clear()
-
-
-def due(analytics: Analytics) -> None:
-    """Make the schedule's next look due, and work until nothing is queued."""
-    analytics.next_schedule = 0
-    analytics.tick()
-    while Run.objects.filter(state="queued").exists():
-        analytics.tick()
 
 
 def runs() -> list[tuple[str, str]]:
@@ -109,10 +105,10 @@ def test_the_schedule_archives_and_counts_what_is_new_and_only_that(
 def test_a_run_on_demand_with_nothing_new_needs_no_spark(
     analytics: Analytics, published: Published, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_: Analytics) -> SparkSession:
+    def refuse(_: SharedSpark) -> SparkSession:
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr(Analytics, "_session", refuse)
+    monkeypatch.setattr(SharedSpark, "session", refuse)
     published.stream("empty")
     service.run_request(requested_by="somebody")
     due(analytics)
@@ -151,6 +147,28 @@ def test_a_run_that_a_crash_cut_off_is_marked_and_done_again(
     cut_off, again = Run.objects.order_by("id")
     assert (cut_off.state, again.job, again.state) == ("failed", "rollup", "succeeded")
     assert cut_off.error == service.INTERRUPTED
+
+
+def test_the_archive_goes_on_while_a_rollup_takes_its_time(analytics: Analytics) -> None:
+    is_over = threading.Event()
+
+    def rollup(run: Run, session: Session) -> dict[str, int]:
+        assert is_over.wait(60)
+        return {}
+
+    (_, counting) = analytics.lanes
+    counting.jobs = {Job.ROLLUP: rollup}
+    service.run_request(jobs=["rollup"], requested_by="somebody")
+    serving = threading.Thread(target=analytics.serve)
+    serving.start()
+    until(lambda: Run.objects.filter(state="running").exists(), what="the rollup is begun")
+    service.run_request(requested_by="somebody")
+    until(lambda: Run.objects.filter(state="succeeded").exists(), what="the archive is done")
+    assert runs() == [("rollup", "running"), ("archive", "succeeded"), ("rollup", "queued")]
+    is_over.set()
+    until(lambda: not Run.objects.exclude(state="succeeded").exists(), what="the rollups are done")
+    analytics.stop.set()
+    serving.join(10)
 
 
 def test_a_query_that_a_crash_cut_off_is_told_so(analytics: Analytics) -> None:
@@ -264,22 +282,21 @@ def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_a
         found = tables.messages(spark, settings, registered, known).select("offset").collect()
         return sorted(row.offset for row in found)
 
-    analytics._compact_soon_where_needed()
+    analytics.lanes[0]._compact_soon_where_needed(lambda: spark)
     (queued,) = service.run_request(jobs=["compact"], requested_by="somebody")
     assert queued.requested_by == "schedule"  # it was asked for already
-    analytics.next_schedule = float("inf")
-    analytics.tick()
+    work(analytics)
     queued.refresh_from_db()
     assert (queued.state, queued.counts) == ("succeeded", {"messages": 60, "files": 2, "into": 1})
     assert asked() == list(range(1, 61))
     erasure = erasure_of(published, stream, key="k.1")
-    analytics.tick()
+    work(analytics)
     erasure.refresh_from_db()
     assert (erasure.state, erasure.messages, erasure.through, erasure.key) == ("succeeded", 20, 60, "")
     assert asked() == [n for n in range(1, 61) if n % 3 != 1]
     Files(spark, settings.history_url).write("_log/HEAD", "nothing")
     erasure = erasure_of(published, stream, offset=3)
-    analytics.tick()
+    work(analytics)
     erasure.refresh_from_db()
     assert (erasure.state, erasure.messages) == ("failed", None)
     assert "nothing" in erasure.error
@@ -303,13 +320,12 @@ def test_a_run_says_live_how_many_of_sparks_stages_and_tasks_are_done(
     monkeypatch.setattr(archive, "MAX_OFFSETS", 200)  # ten micro-batches, each with stages of its own
     published.numbered(published.stream("a"), 2000)
     (run,) = service.run_request(jobs=["archive"], requested_by="somebody")
-    analytics.next_schedule = float("inf")
     seen: list[tuple[int, int, int, int]] = []
     stop = threading.Event()
     watching = threading.Thread(target=look_at, args=(run.pk, seen, stop))
     watching.start()
     try:
-        analytics.tick()
+        work(analytics)
     finally:
         stop.set()
         watching.join()
@@ -323,7 +339,7 @@ def test_a_run_says_live_how_many_of_sparks_stages_and_tasks_are_done(
     assert seen == sorted(seen), "only ever more"
     # What comes after it is none of its work.
     service.run_request(jobs=["rollup"], requested_by="somebody")
-    analytics.tick()
+    work(analytics)
     first, second = Run.objects.order_by("id").values_list("stages", flat=True)
     assert first == run.stages
     assert second > 0
@@ -356,8 +372,7 @@ def test_a_run_counts_how_groups_stood_each_sample_once(
     for n, redelivered in enumerate((2, 5)):
         sampled(published, metrics, at_ms=at_ms + n, redelivered=redelivered)
         (run,) = service.run_request(jobs=["rollup"], requested_by="somebody")
-        analytics.next_schedule = float("inf")
-        analytics.tick()
+        work(analytics)
         run.refresh_from_db()
         assert (run.state, run.counts["samples"]) == ("succeeded", 3)
     (row,) = StandingRollup.objects.filter(stream_id="stood-in-run", step="day")
@@ -382,8 +397,7 @@ def test_samples_that_come_while_a_run_counts_are_left_to_the_next(
     for n in range(3):
         sampled(published, metrics, at_ms=n, redelivered=0)
     (run,) = service.run_request(jobs=["rollup"], requested_by="somebody")
-    analytics.next_schedule = float("inf")
-    analytics.tick()
+    work(analytics)
     run.refresh_from_db()
     assert (run.state, looks) == ("succeeded", [0, 2])
 

@@ -23,6 +23,7 @@ from streams.log.client import Log
 from streams.models import RollupPosition, Run
 from tests.servers import Store, store
 from tests.spark.published import Published, Row, rows
+from tests.spark.working import due
 
 pytestmark = pytest.mark.spark
 
@@ -122,10 +123,7 @@ def test_a_loss_is_counted_off_once_and_leaves_nothing_to_do(
     def work() -> list[str]:
         """Let the schedule look until it finds nothing; the jobs that it ran."""
         before = set(Run.objects.values_list("pk", flat=True))
-        analytics.next_schedule = 0
-        analytics.tick()
-        while Run.objects.filter(state="queued").exists():
-            analytics.tick()
+        due(analytics)
         assert jobs_with_work() == []
         return [run.job for run in Run.objects.exclude(pk__in=before).order_by("pk")]
 

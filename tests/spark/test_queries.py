@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from streams.models import Query, QueryState, Rollup, Run, StandingRollup, Works
 from streams.services import history as service_of_runs
 from streams.services import queries as service
 from tests.spark.published import Published
+from tests.spark.working import due, work
 from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
@@ -69,9 +69,7 @@ def test_a_query_is_answered_from_history_and_live_tail_of_its_own_workspace(
     elsewhere.numbered(elsewhere.stream("a"), 3)
     stream = here.stream("a")
     here.numbered(stream, 20)
-    analytics.tick()
-    while Run.objects.filter(state="queued").exists():
-        analytics.tick()
+    due(analytics)
     here.numbered(stream, 5, prefix="live")
     here.numbered(here.stream("b"), 7)
     sql = "SELECT (SELECT count(*) FROM messages), (SELECT sum(messages) FROM rollups WHERE step = 'day')"
@@ -112,15 +110,14 @@ def test_an_endless_query_holds_up_no_run_and_is_cancelled_to_its_last_task(
 ) -> None:
     here.numbered(here.stream("a"), 10)
     service_of_runs.run_request(jobs=["archive"], requested_by="somebody")
-    analytics.next_schedule = time.monotonic() + 3600
-    analytics.tick()
+    work(analytics)
     query = put(here, ENDLESS)
     answering = threading.Thread(target=analytics.queries.answer_next)
     answering.start()
     until(lambda: watching.tasks_left(group_of(query)), within_s=60, what="its tasks run")
     assert Query.objects.get().state == QueryState.RUNNING
     service_of_runs.run_request(jobs=["rollup"], requested_by="somebody")
-    analytics.tick()
+    work(analytics)
     assert list(Run.objects.order_by("id").values_list("job", "state")) == [
         ("archive", "succeeded"),
         ("rollup", "succeeded"),

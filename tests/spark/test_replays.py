@@ -20,9 +20,10 @@ from streams import store
 from streams.access import SYSTEM, Caller
 from streams.log import append
 from streams.log.entries import NewMessage
-from streams.models import Event, Replay, ReplayState, Run, Stream, Workspace
+from streams.models import Event, Replay, ReplayState, Stream, Workspace
 from streams.services import replays as service
 from tests.spark.published import Published, moment
+from tests.spark.working import due
 from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
@@ -50,10 +51,7 @@ class Here:
         return stream_id
 
     def archive(self) -> None:
-        self.analytics.next_schedule = 0
-        self.analytics.tick()
-        while Run.objects.filter(state="queued").exists():
-            self.analytics.tick()
+        due(self.analytics)
 
     def asked(self, source: str, target: str, **wanted: Any) -> Replay:
         wanted_ = service.ReplayWanted(**wanted)

@@ -10,8 +10,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from spark import query, schemas
-from spark.history import History, HistoryFile
+from spark.history import History, HistoryFile, begun_again
 from spark.jobs import rewrite
+from spark.jobs import rollup as rollup_job
 from spark.jobs.rollup import rollup
 from spark.jobs.settings import JobSettings
 from spark.query import ask
@@ -123,6 +124,23 @@ def test_small_files_of_a_stream_and_day_become_one_in_the_order_of_offsets(
         found = [row.offset for row in spark.read.parquet(history.files.url(file.path)).collect()]
         assert found == list(range(file.first, file.last + 1))
     assert rewrite.compact(spark, settings) == rewrite.Compacted()
+
+
+@pytest.mark.spark
+def test_what_gives_way_is_done_the_next_time(
+    spark: SparkSession, settings: JobSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rewrite, "ROUND_FILES", 2)
+    rounds: list[rewrite.Compacted] = []
+    while not rounds or rounds[-1].left:
+        rounds.append(rewrite.compact(spark, settings, gives_way=lambda: True))
+    assert [(each.files, each.into, each.left) for each in rounds] == [
+        (2, 1, 6),
+        (2, 1, 4),
+        (2, 1, 2),
+        (2, 1, 0),
+    ]
+    assert counting(spark, settings) == on_disk(spark, settings) == all_places()
 
 
 @pytest.mark.spark
@@ -240,6 +258,23 @@ def test_a_query_that_reads_meanwhile_is_begun_again(
         spark, settings, "SELECT count(*), sum(offset) FROM messages", seen=seen, known=known, limit=10
     )
     assert (answer.rows, next(calls)) == ([f"[16,{sum(range(1, 17))}]"], 2)
+
+
+@pytest.mark.spark
+def test_a_rollup_that_reads_meanwhile_is_begun_again(
+    spark: SparkSession, settings: JobSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = rollup_job._new_files, iter(range(10))
+
+    def rewritten_meanwhile(*asked: Any, **wanted: Any) -> Any:
+        found = real(*asked, **wanted)
+        if next(calls) == 0:
+            rewrite.compact(spark, settings)
+        return found
+
+    monkeypatch.setattr(rollup_job, "_new_files", rewritten_meanwhile)
+    found = begun_again(lambda: rollup(spark, settings, counted={}, archived={STREAMS[0]: 24}))
+    assert (found.messages, next(calls)) == (24, 2)
 
 
 def file_of(stream_id: str, n: int, size: int) -> HistoryFile:

@@ -125,7 +125,7 @@ def test_a_look_at_a_step_is_told_with_how_many_messages_it_knows(owner: Api, st
         top_keys=[("a", 2), ("b", 1)],
         **sizes,
     )
-    windows_store([found])
+    windows_store([found], since=START)
     point = owner.get("streams/orders/history?step=hour").json()["points"][-1]
     assert point == {
         "start": "2026-11-21T07:00:00.000Z",

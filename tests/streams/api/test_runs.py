@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from streams.models import Run
+from streams.models.history import Job
 from streams.services.history import run_finish, run_take, run_works
 from tests.streams.api.conftest import Api, code, fields
 
@@ -34,7 +35,7 @@ def test_one_job_is_queued_once(owner: Api) -> None:
 
 def test_a_run_is_seen_through(ruler: Api) -> None:
     asked = ruler.post("analytics/runs/", {"job": "archive"}).json()
-    run = run_take()
+    run = run_take([Job.ARCHIVE])
     assert run is not None
     assert (
         ruler.client.get(asked["url"], headers={"authorization": ruler.secret}).json()["state"] == "running"

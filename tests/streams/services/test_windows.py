@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streams.models import Rollup, RollupPosition
+from streams.models import Erasure, Rollup, RollupPosition, Workspace
 from streams.services.windows import WindowFigures, windows_due, windows_forget, windows_store
 
 pytestmark = pytest.mark.django_db
@@ -66,7 +66,7 @@ def test_the_newest_come_first_and_no_more_than_asked_for() -> None:
 def test_what_was_found_is_stored_beside_the_sums_and_is_due_no_more() -> None:
     row, gone = window(), window(start=AFTER)
     gone.delete()
-    windows_store([replace(FOUND, pk=row.pk), replace(FOUND, pk=gone.pk or 999)])
+    windows_store([replace(FOUND, pk=row.pk), replace(FOUND, pk=gone.pk or 999)], since=AFTER)
     row.refresh_from_db()
     assert (row.messages, row.bytes, row.missing, row.size_p90) == (10, 100, 2, 20)
     assert row.top_keys == [["a", 6], ["b", 4]]
@@ -88,7 +88,7 @@ def test_what_names_an_erased_key_is_forgotten_and_looked_for_anew(
     erased: dict[str, Any], forgotten: bool
 ) -> None:
     row, other = window(), window(stream_id="t")
-    windows_store([replace(FOUND, pk=row.pk), replace(FOUND, pk=other.pk)])
+    windows_store([replace(FOUND, pk=row.pk), replace(FOUND, pk=other.pk)], since=AFTER)
     assert windows_forget("s", **erased) == int(forgotten)
     row.refresh_from_db()
     other.refresh_from_db()
@@ -101,9 +101,24 @@ def test_fields_of_days_are_looked_for_anew_where_a_key_was_erased() -> None:
     row, other = window(step="day"), window()
     fields = [{"name": "f", "present": 1, "types": {"null": 1}}]
     windows_store(
-        [replace(FOUND, pk=row.pk, bodies=10, unreadable=0, fields=fields), replace(FOUND, pk=other.pk)]
+        [replace(FOUND, pk=row.pk, bodies=10, unreadable=0, fields=fields), replace(FOUND, pk=other.pk)],
+        since=AFTER,
     )
     assert windows_forget("s", offset=None, key="unknown") == 1
     row.refresh_from_db()
     assert (row.fields, row.top_keys, row.looked_at) == (None, None, 0)
     assert [each.pk for each in windows_due(now=AFTER)] == [row.pk]
+
+
+def test_a_look_that_an_erasure_overtook_is_not_stored_and_taken_again() -> None:
+    row, other = window(), window(stream_id="t")
+    Erasure.objects.create(
+        workspace=Workspace.objects.create(name="erasing"),
+        stream_id="s",
+        state="succeeded",
+        finished_at=AFTER,
+    )
+    found = [replace(FOUND, pk=row.pk), replace(FOUND, pk=other.pk)]
+    assert windows_store(found, since=AFTER - timedelta(seconds=1)) == 1
+    assert [each.pk for each in windows_due(now=AFTER)] == [row.pk]
+    assert windows_store(found, since=AFTER + timedelta(seconds=1)) == 2

@@ -1,0 +1,111 @@
+"""The lane of what writes the history, which one may do at a time: archive, compact, erase."""
+
+import logging
+import threading
+import time
+
+from okmq.causes import readable
+from okmq.lanes import Lane, Session
+from okmq.shared_spark import SharedSpark
+from spark.positions import archive_backlog
+from streams import store
+from streams.models import Erasure, Run
+from streams.models.history import Job
+from streams.services import erasures as erasures_service
+from streams.services import history as service
+
+log = logging.getLogger(__name__)
+
+
+class HistoryLane(Lane):
+    """Archives and compacts as runs say, and erases where no run waits."""
+
+    def __init__(self, *, spark: SharedSpark, stop: threading.Event) -> None:
+        jobs = {Job.ARCHIVE: self._archive, Job.COMPACT: self._compact}
+        super().__init__("history", spark=spark, stop=stop, jobs=jobs)
+
+    def step(self) -> bool:
+        if super().step():
+            return True
+        erasure = erasures_service.erasure_take()
+        if erasure is None:
+            return False
+        with self.spark.in_use():
+            self._erase(erasure)
+        return True
+
+    def begin_again(self) -> None:
+        super().begin_again()
+        erasures_service.erasures_interrupted()
+
+    def _archive(self, run: Run, session: Session) -> dict[str, int]:
+        if store.log().run(archive_backlog()) == 0:
+            return {"messages": 0, "bytes": 0, "batches": 0}
+        from spark.jobs.archive import ArchiveProgress, archive
+
+        def note(progress: ArchiveProgress) -> None:
+            service.run_progress(run, progress=progress.fraction, counts=counts(progress))
+
+        def counts(progress: ArchiveProgress) -> dict[str, int]:
+            return {"messages": progress.messages, "bytes": progress.bytes, "batches": progress.batches}
+
+        done = archive(session(), self.spark.settings(), on_progress=note)
+        self._compact_soon_where_needed(session)
+        return counts(done)
+
+    def _compact_soon_where_needed(self, session: Session) -> None:
+        """Queue a compaction where a stream has many small files of one day."""
+        from spark.history import History, current_files
+        from spark.jobs.rewrite import small_files
+
+        history = History(session(), self.spark.settings().history_url)
+        if small_files(current_files(self.spark.batches().refresh(history))):
+            service.run_request(jobs=[Job.COMPACT], requested_by="schedule")
+
+    def _compact(self, run: Run, session: Session) -> dict[str, int]:
+        """Put files together; what is left when another run waits is a run of its own, after that one."""
+        from spark.jobs.rewrite import Compacted, compact
+
+        def counts(done: Compacted) -> dict[str, int]:
+            return {"messages": done.messages, "files": done.files, "into": done.into}
+
+        def note(done: Compacted) -> None:
+            service.run_progress(run, progress=done.files / (done.files + done.left), counts=counts(done))
+
+        done = compact(
+            session(),
+            self.spark.settings(),
+            on_progress=note,
+            gives_way=lambda: service.runs_wait(Job.ARCHIVE, Job.ROLLUP),
+        )
+        if done.left:
+            service.run_request(jobs=[Job.COMPACT], requested_by=run.requested_by)
+        return counts(done)
+
+    def _erase(self, erasure: Erasure) -> None:
+        """Do one erasure and note how it ended; what is cut off is done again."""
+        from spark.jobs.rewrite import erase
+
+        started = time.monotonic()
+        try:
+            done = erase(
+                self._session(),
+                self.spark.settings(),
+                stream_id=erasure.stream_id,
+                offset=erasure.offset,
+                key=erasure.key or None,
+            )
+        except Exception as error:
+            if self.stop.is_set():
+                return
+            if self.spark.was_broken_off(since=started):
+                erasures_service.erasures_interrupted()
+                return
+            if self.spark.died_under(f"Erasure {erasure.pk}", since=started):
+                erasures_service.erasures_interrupted()
+                return
+            log.exception("Erasure %s failed.", erasure.pk)
+            erasures_service.erasure_failed(erasure, error=readable(error))
+            self.spark.end_if_dead()
+            return
+        erasures_service.erasure_done(erasure, messages=done.messages, through=done.through)
