@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
@@ -123,16 +124,18 @@ def activate(session: SparkSession) -> None:
 
 
 def lives() -> bool:
-    """Whether this process has a JVM that runs."""
+    """Whether this process has a JVM that runs, with a context that was not stopped."""
     process = _jvm_process()
-    return process is not None and process.poll() is None
+    return process is not None and process.poll() is None and not _is_stopped()
 
 
 def died() -> bool:
-    """Whether the JVM of this process has ended by itself; one that is just ending is waited for, for a second."""
+    """Whether the JVM of this process, or Spark in it, has ended by itself; a JVM that is just ending is waited for."""
     process = _jvm_process()
     if process is None:
         return False
+    if _is_stopped():
+        return True
     try:
         process.wait(ENDING_S)
     except subprocess.TimeoutExpired:
@@ -165,6 +168,18 @@ def end() -> None:
 
 def _jvm_process() -> "subprocess.Popen[bytes] | None":
     return getattr(SparkContext._gateway, "proc", None)
+
+
+def _is_stopped() -> bool:
+    """Whether Spark has stopped its context, as it does where a cluster gives it up; the JVM runs on, of no use."""
+    context = SparkContext._active_spark_context
+    if context is None:
+        return False
+    try:
+        jsc: Any = context._jsc
+        return bool(jsc.sc().isStopped())
+    except (Py4JError, OSError):
+        return False  # the JVM has just gone
 
 
 def _say_no_more() -> None:
