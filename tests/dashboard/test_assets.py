@@ -67,8 +67,8 @@ def test_a_template_is_short(path: Path) -> None:
 
 
 def test_our_own_scripts_stay_under_20_kilobytes() -> None:
-    assert gzipped(sorted((STATIC / "js").glob("*.js"))) < 20 * 1024
+    assert gzipped(sorted((STATIC / "js").glob("*.js"))) < 20_000
 
 
 def test_our_own_style_sheets_stay_under_10_kilobytes() -> None:
-    assert gzipped(sorted((STATIC / "css").glob("*.css"))) < 10 * 1024
+    assert gzipped(sorted((STATIC / "css").glob("*.css"))) < 10_000

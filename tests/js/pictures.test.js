@@ -14,11 +14,11 @@ test("a sparkline of silence lies on the ground", () => {
 });
 
 test("a live chart drops what is older than its window", () => {
-  assert.deepEqual(appended([[0, 1, 2], [5, 6, 7]], 3, [8], 2), [[1, 2, 3], [6, 7, 8]]);
+  assert.deepEqual(appended([[0, 1, 2], [5, 6, 7]], 3, [8], 2, 5), [[1, 2, 3], [6, 7, 8]]);
 });
 
 test("a gap stays a gap", () => {
-  assert.deepEqual(appended([[0], [5]], 60, [8], 900), [[0, 1, 60], [5, null, 8]]);
+  assert.deepEqual(appended([[0], [5]], 60, [8], 900, 5), [[0, 1, 60], [5, null, 8]]);
 });
 
 test("how long a silence is a gap is the chart's to say", () => {
@@ -33,11 +33,11 @@ test("what is at rest goes on at rest, what nobody looked at does not", () => {
 });
 
 test("two lines of a chart grow together", () => {
-  assert.deepEqual(appended([[0, 1], [5, 6], [1, 2]], 30, [7, 3], 29), [[1, 2, 30], [6, null, 7], [2, null, 3]]);
+  assert.deepEqual(appended([[0, 1], [5, 6], [1, 2]], 30, [7, 3], 29, 5), [[1, 2, 30], [6, null, 7], [2, null, 3]]);
 });
 
 test("a sample that was drawn already is not drawn again", () => {
-  assert.deepEqual(appended([[0, 1], [5, 6]], 1, [9], 900), [[0, 1], [5, 6]]);
+  assert.deepEqual(appended([[0, 1], [5, 6]], 1, [9], 900, 5), [[0, 1], [5, 6]]);
 });
 
 test("an axis says the clock within a day and the date beyond", () => {

@@ -10,8 +10,7 @@ const ACTIVE_WITHIN_MS = 60_000;
 /** The topics that the page shows, from its elements. */
 export function topicsOf(root) {
   const topics = new Set();
-  for (const element of root.querySelectorAll("[data-live]")) topics.add(element.dataset.live);
-  for (const element of root.querySelectorAll("[data-spark]")) topics.add(element.dataset.spark);
+  for (const { dataset } of root.querySelectorAll("[data-live], [data-spark]")) topics.add(dataset.live ?? dataset.spark);
   return topics;
 }
 
@@ -24,9 +23,9 @@ export function healthOf({ messages, last_ms: lastMs }, nowMs) {
 /** The text and the title of a value. */
 export function said(value, format) {
   const text = (FORMATS[format] ?? String)(value);
-  const known = value !== null && value !== undefined;
-  if (known && format === "size") return { text, title: say("%(count)s bytes", { count: count(Math.round(value)) }) };
-  if (known && format === "size_rate") return { text, title: say("%(count)s bytes/s", { count: count(Math.round(value)) }) };
+  const bytes = value != null && { count: count(Math.round(value)) };
+  if (bytes && format === "size") return { text, title: say("%(count)s bytes", bytes) };
+  if (bytes && format === "size_rate") return { text, title: say("%(count)s bytes/s", bytes) };
   return { text, title: null };
 }
 
@@ -34,39 +33,30 @@ function paintElement(element, event, nowMs) {
   const { field, format } = element.dataset;
   if (format === "health") {
     if (event.kind !== "stream_sampled") return;
-    const health = healthOf(event, nowMs);
-    element.dataset.state = health;
-    element.title = element.querySelector("span").textContent = say(health);
+    element.dataset.state = healthOf(event, nowMs);
+    element.title = element.querySelector("span").textContent = say(element.dataset.state);
     return;
   }
   const value = event[field];
   if (value === undefined) return;
-  if (format === "state") {
-    element.dataset.state = value;
-    return;
+  if (format === "state") element.dataset.state = value;
+  else if (format === "title") element.title = value;
+  else if (format === "differs") element.hidden = String(value) === element.dataset.value;
+  else if (format === "age") paintAge(element, value, nowMs);
+  else {
+    const { text, title } = said(value, format);
+    if (element.textContent !== text) element.textContent = text;
+    if (title) element.title = title;
   }
-  if (format === "title") {
-    element.title = value;
-    return;
+}
+
+function paintAge(element, value, nowMs) {
+  if (value) {
+    element.dataset.ms = value;
+    element.dateTime = new Date(value).toISOString();
+    element.title = moment(value);
   }
-  if (format === "differs") {
-    element.hidden = String(value) === element.dataset.value;
-    return;
-  }
-  if (format === "age") {
-    if (value) {
-      element.dataset.ms = value;
-      element.dateTime = new Date(value).toISOString();
-      element.title = moment(value);
-      element.textContent = age((nowMs - value) / 1000);
-    } else {
-      element.textContent = age(null);
-    }
-    return;
-  }
-  const { text, title } = said(value, format);
-  if (element.textContent !== text) element.textContent = text;
-  if (title) element.title = title;
+  element.textContent = age(value ? (nowMs - value) / 1000 : null);
 }
 
 /** Put an event's values where the page shows them. */

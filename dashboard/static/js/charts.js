@@ -7,15 +7,13 @@
 
 import { FORMATS, onClock, pageZone } from "./format.js";
 
-const WINDOW_S = 15 * 60;
-const GAP_S = 5;
 const REST_MS = 3000; // what a subject at rest did so long ago is known: nothing
 const DURATIONS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000]; // steps of an axis of time
 const BINARY = Array.from({ length: 60 }, (_, power) => 2 ** power); // steps of an axis of bytes
 const said = (seconds) => onClock(seconds * 1000)[0];
 
 /** Add a sample to [times, values of each line…]: what is older than the window goes, a gap stays a gap. */
-export function appended([times, ...lines], time, values, windowS = WINDOW_S, gapS = GAP_S) {
+export function appended([times, ...lines], time, values, windowS, gapS) {
   const last = times.at(-1);
   if (last !== undefined && time <= last) return [times, ...lines];
   const gap = last !== undefined && time - last > gapS;
@@ -59,12 +57,12 @@ function colour(name) {
 }
 
 /** A value with the word for its line; nothing where there is none. */
-const spoken = (value, say, word) => (value === null || value === undefined ? [] : [word ? `${say(value)} ${word}` : say(value)]);
+const spoken = (value, say, word) => (value == null ? [] : [word ? `${say(value)} ${word}` : say(value)]);
 
 /** Paint what is usual behind the lines, as far as it is within the chart. */
-function paintBand(plot, [low, high], fill) {
+function paintBand(plot, low, high, fill) {
   const { left, top, width, height } = plot.bbox;
-  const place = (value) => Math.min(top + height, Math.max(top, plot.valToPos(value, "y", true)));
+  const place = (value) => Math.min(top + height, Math.max(top, plot.valToPos(Number(value), "y", true)));
   plot.ctx.save();
   plot.ctx.fillStyle = fill;
   plot.ctx.fillRect(left, place(high), width, place(low) - place(high));
@@ -94,7 +92,12 @@ function choose(box, plot, stepS) {
   location.assign(rangeAddress(location.search, from, until, stepS) + (place ? `#${place}` : ""));
 }
 
-function options(box, { format, bars, series, stepS, windowS, span, live, numbers, line, words, band, marks, ranges }) {
+function options(box, { step_s: stepS = 0, window_s: windowS, span, marks = [] }) {
+  const { format, kind, colour: series, x, line, low, high, says = "", lineSays = "" } = box.dataset;
+  const words = line ? [says, lineSays] : [says];
+  const bars = kind === "bars";
+  const numbers = x === "number";
+  const isRanged = box.hasAttribute("data-ranges");
   const say = FORMATS[format];
   const faint = colour("--ink-faint");
   const grid = { stroke: colour("--line"), width: 1 };
@@ -108,9 +111,9 @@ function options(box, { format, bars, series, stepS, windowS, span, live, number
     height: box.clientHeight,
     legend: { show: false },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), pageZone()),
-    cursor: { sync: { key: "okmq" }, drag: { x: ranges, y: false, setScale: false }, points: { size: 6 } },
+    cursor: { sync: { key: "okmq" }, drag: { x: isRanged, y: false, setScale: false }, points: { size: 6 } },
     padding: [8, 20, 0, 0],
-    scales: { x: { time: !numbers, range: (_, first, last) => span ?? (live ? [last - windowS, last] : [first, last + stepS]) }, y: { range: (_, __, top) => [0, Math.max(top ?? 0, band?.[1] ?? 0) * 1.1 || 1] } },
+    scales: { x: { time: !numbers, range: (_, first, last) => span ?? (kind === "live" ? [last - windowS, last] : [first, last + stepS]) }, y: { range: (_, __, top) => [0, Math.max(top ?? 0, high ?? 0) * 1.1 || 1] } },
     axes: [
       { ...axis, grid: { show: false }, values: (_, splits, __, ___, step) => splits.map((at) => (numbers ? String(at) : axisLabel(at, step))), space: 70, size: 26 },
       { ...axis, values: (_, splits) => splits.map(short), size: 66, space: 36, gap: 6, ...(format.startsWith("size") && { incrs: BINARY }), ...(format === "duration" && { incrs: DURATIONS }) },
@@ -128,14 +131,13 @@ function options(box, { format, bars, series, stepS, windowS, span, live, number
     ],
     hooks: {
       draw: marks.length ? [(plot) => paintMarks(plot, marks, colour("--ink-faint"))] : [],
-      setSelect: ranges ? [(plot) => choose(box, plot, stepS)] : [],
-      drawClear: band ? [(plot) => paintBand(plot, band, colour("--line"))] : [],
+      setSelect: isRanged ? [(plot) => choose(box, plot, stepS)] : [],
+      drawClear: low ? [(plot) => paintBand(plot, low, high, colour("--line"))] : [],
       setCursor: [
         (plot) => {
           const at = plot.cursor.idx;
-          const value = at === null || at === undefined ? undefined : plot.data[1][at];
           readout.textContent =
-            value === undefined || value === null
+            plot.data[1][at] == null
               ? (box.dataset.resting ?? resting)
               : [numbers ? plot.data[0][at] : said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS >= 60 ? 16 : 19), ...words.flatMap((word, row) => spoken(plot.data[row + 1][at], say, word)), ...marksNear(marks, plot.posToVal(plot.cursor.left, "x"), (6 / plot.bbox.width) * devicePixelRatio * (plot.scales.x.max - plot.scales.x.min))].join(" · ");
         },
@@ -146,21 +148,19 @@ function options(box, { format, bars, series, stepS, windowS, span, live, number
 
 function draw(box) {
   const seed = JSON.parse(document.getElementById(box.dataset.chart).textContent);
-  const { series: field, format, kind, liveChart: topic, x, line } = box.dataset;
+  const { series: field, kind, liveChart: topic, line } = box.dataset;
   const fields = line ? [field, line] : [field];
-  const words = [box.dataset.says ?? "", box.dataset.lineSays ?? ""].slice(0, fields.length);
-  const look = { format, bars: kind === "bars", series: box.dataset.colour, stepS: seed.step_s ?? 0, windowS: seed.window_s ?? WINDOW_S, span: seed.span, live: kind === "live", numbers: x === "number", line, words, marks: seed.marks ?? [], ranges: box.dataset.ranges !== undefined, band: box.dataset.low === undefined ? null : [Number(box.dataset.low), Number(box.dataset.high)] };
   let data = [seed.times, ...fields.map((each) => seed[each])];
-  let plot = new uPlot(options(box, look), data, box);
+  let plot = new uPlot(options(box, seed), data, box);
   const redraw = () => {
     plot.destroy();
-    plot = new uPlot(options(box, look), data, box);
+    plot = new uPlot(options(box, seed), data, box);
   };
   new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: box.clientHeight })).observe(box);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   if (!topic || kind !== "live") return;
   const take = (atMs, values) => {
-    data = appended(data, Math.round(atMs / 1000), values, look.windowS, seed.gap_s);
+    data = appended(data, Math.round(atMs / 1000), values, seed.window_s, seed.gap_s);
     plot.setData(data);
   };
   document.addEventListener("okmq:live", ({ detail }) => {

@@ -6,10 +6,9 @@ import { say } from "./words.js";
 export const UNKNOWN = "–";
 const IEC = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 const MINUTE = 60;
-const HOUR = 3600;
-const DAY = 86400;
+const TIMES = [[86400, "d"], [3600, "h"], [MINUTE, "min"], [1, "s"]];
 
-const unknown = (value) => value === null || value === undefined || Number.isNaN(value);
+const unknown = (value) => value == null || Number.isNaN(value);
 
 /** Thousands separated, without Intl's locale: a page looks the same everywhere. */
 function separated(text) {
@@ -66,8 +65,8 @@ export function duration(seconds) {
   if (unknown(seconds)) return UNKNOWN;
   const whole = Math.max(0, Math.trunc(seconds));
   if (whole < MINUTE) return `${whole} s`;
-  const [unit, name, part, partName] =
-    whole >= DAY ? [DAY, "d", HOUR, "h"] : whole >= HOUR ? [HOUR, "h", MINUTE, "min"] : [MINUTE, "min", 1, "s"];
+  const at = TIMES.findIndex(([unit]) => whole >= unit);
+  const [[unit, name], [part, partName]] = TIMES.slice(at);
   const rest = Math.floor((whole % unit) / part);
   return `${Math.floor(whole / unit)} ${name}${rest ? ` ${rest} ${partName}` : ""}`;
 }
@@ -81,7 +80,7 @@ export function age(seconds) {
   if (unknown(seconds)) return UNKNOWN;
   const whole = Math.trunc(seconds);
   if (whole < 1) return say("now");
-  const [unit, name] = whole >= DAY ? [DAY, "d"] : whole >= HOUR ? [HOUR, "h"] : whole >= MINUTE ? [MINUTE, "min"] : [1, "s"];
+  const [unit, name] = TIMES.find(([each]) => whole >= each);
   return say("%(time)s ago", { time: `${Math.floor(whole / unit)} ${name}` });
 }
 

@@ -20,15 +20,16 @@ export function retryDelay(attempt, random = Math.random) {
   return SHORTEST_RETRY_MS + random() * (ceiling - SHORTEST_RETRY_MS);
 }
 
+const is = (state, word, age = "") => ({ state, word, age });
+
 /** The dot, the word and the age that say how fresh the page is. */
 export function statusOf({ connection, hidden, silentMs, waiting = null }) {
-  const polling = connection === "polling";
-  if (connection === "gone") return { state: "gone", word: say("Logged out"), age: "" };
-  if (hidden) return { state: "paused", word: say("Paused"), age: "" };
-  if (connection === "closed") return { state: "reconnecting", word: say("Reconnecting"), age: "" };
-  if (waiting !== null) return { state: "paused", word: say("Paused"), age: waiting ? say("%(count)s new", { count: count(waiting) }) : "" };
-  if (silentMs > STALE_AFTER_MS) return { state: "stale", word: say("Stale"), age: duration(silentMs / 1000) };
-  return { state: "live", word: polling ? say("Live, polling") : say("Live"), age: "" };
+  if (connection === "gone") return is("gone", say("Logged out"));
+  if (hidden) return is("paused", say("Paused"));
+  if (connection === "closed") return is("reconnecting", say("Reconnecting"));
+  if (waiting !== null) return is("paused", say("Paused"), waiting ? say("%(count)s new", { count: count(waiting) }) : "");
+  if (silentMs > STALE_AFTER_MS) return is("stale", say("Stale"), duration(silentMs / 1000));
+  return is("live", connection === "polling" ? say("Live, polling") : say("Live"));
 }
 
 /** Whether a beat was missed, and with it perhaps other events; the first one may be one beat after the asking. */
@@ -191,7 +192,7 @@ export class Live {
   async #pollNow() {
     this.#poll = setTimeout(() => this.#pollNow(), POLL_EVERY_MS);
     try {
-      const query = [...this.#topics].map((topic) => `topic=${encodeURIComponent(topic)}`).join("&");
+      const query = new URLSearchParams([...this.#topics].map((topic) => ["topic", topic]));
       const answer = await fetch(`/live/now/?${query}`, { headers: { Accept: "application/json" } });
       if (answer.status === 401) {
         clearTimeout(this.#retry);

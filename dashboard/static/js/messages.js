@@ -1,6 +1,8 @@
 // Message rows open in place: the link's own page is put under the row, and taken away again. Which are open stands in
 // the address (?open=12&open=15), where the table says so: a reload or a link shows the same.
 
+import { partOf } from "./parts.js";
+
 /** The query string with a message opened or closed. */
 export function withOpen(search, offset, isOpen) {
   const query = new URLSearchParams(search);
@@ -25,19 +27,15 @@ export function startMessages(root) {
     opener.setAttribute("aria-expanded", String(!open));
     if (open) {
       row.nextElementSibling.remove();
-      note(row, false);
-      return;
+      return note(row, false);
     }
-    const answer = await fetch(opener.href, { headers: { "HX-Request": "true" } });
-    if (!answer.ok) {
-      location.assign(opener.href);
-      return;
-    }
+    const part = await partOf(opener.href);
+    if (!part) return location.assign(opener.href);
     const detail = document.createElement("tr");
     detail.className = "detail-row";
     const cell = document.createElement("td");
     cell.colSpan = row.children.length;
-    cell.innerHTML = await answer.text(); // made and escaped by our own server, as on its own page
+    cell.append(part);
     detail.append(cell);
     row.after(detail);
     note(row, true);

@@ -1,15 +1,16 @@
 // Ctrl-K: a dialog that asks the server for streams, groups, pages and actions. Arrows choose, Enter goes.
 // "?" shows the sheet of keys. Both are <dialog>s of the frame; Escape closes them.
 
+import { partOf } from "./parts.js";
+
 const PAUSE_MS = 120;
 
 function choose(list, input, place) {
   const options = [...list.querySelectorAll("[role=option]")];
-  const chosen = options.length ? ((place % options.length) + options.length) % options.length : -1;
-  options.forEach((option, at) => option.setAttribute("aria-selected", String(at === chosen)));
+  const chosen = (place + options.length) % options.length; // not a number where nothing was found
+  options.forEach((option, at) => option.setAttribute("aria-selected", at === chosen));
   options[chosen]?.scrollIntoView({ block: "nearest" });
-  if (chosen < 0) input.removeAttribute("aria-activedescendant");
-  else input.setAttribute("aria-activedescendant", options[chosen].id);
+  input.setAttribute("aria-activedescendant", options[chosen]?.id ?? "");
   return chosen;
 }
 
@@ -24,9 +25,9 @@ export function startPalette(root) {
 
   const ask = async () => {
     const turn = ++asked;
-    const answer = await fetch(`${dialog.dataset.palette}?q=${encodeURIComponent(input.value)}`, { headers: { "HX-Request": "true" } }).catch(() => null);
-    if (turn !== asked || !answer?.ok) return;
-    list.innerHTML = await answer.text(); // made and escaped by our own server
+    const part = await partOf(`${dialog.dataset.palette}?q=${encodeURIComponent(input.value)}`);
+    if (turn !== asked || !part) return;
+    list.replaceChildren(part);
     place = choose(list, input, 0);
   };
   const open = () => {

@@ -27,6 +27,7 @@ export async function* partsOf(stream, partBytes = PART_BYTES) {
 function start(form) {
   const [outcome, progress, send, stop] = ["[data-outcome]", "[data-progress]", "[data-send]", "[data-stop]"].map((each) => form.querySelector(each));
   const { lines, file, begin, ids, keep } = form.elements;
+  const told = () => outcome.querySelector("[data-told]").dataset;
   let stopped = false;
   stop.addEventListener("click", () => (stopped = true));
 
@@ -34,8 +35,7 @@ function start(form) {
     const sent = new FormData(form);
     sent.delete("lines");
     sent.set("file", new Blob([part]), "lines");
-    const before = outcome.querySelector("[data-told]").dataset;
-    for (const name of ["line", "stored", "known", "first", "last"]) sent.set(`so_far_${name}`, before[name] ?? "");
+    for (const name of ["line", "stored", "known", "first", "last"]) sent.set(`so_far_${name}`, told()[name] ?? "");
     const answer = await fetch(location.pathname, { method: "POST", body: sent, headers: { "HX-Request": "true" } });
     if (!answer.ok && answer.status !== 422) throw new Error(answer.status);
     outcome.innerHTML = await answer.text(); // made and escaped by our own server, as on every page
@@ -56,9 +56,8 @@ function start(form) {
   }
 
   function prepare(isWhole) {
-    const told = outcome.querySelector("[data-told]").dataset;
-    begin.value = isWhole ? 1 : (told.line ?? begin.value);
-    if (told.ids) ids.value = told.ids;
+    begin.value = isWhole ? 1 : (told().line ?? begin.value);
+    if (told().ids) ids.value = told().ids;
     if (!isWhole || keep.checked) return;
     lines.value = file.value = "";
   }
@@ -73,8 +72,7 @@ function start(form) {
     try {
       prepare(await sendAll(source));
     } catch {
-      const told = outcome.querySelector("[data-told]").dataset;
-      begin.value = told.line ?? begin.value; // the ids stay: what was stored unseen has them
+      begin.value = told().line ?? begin.value; // the ids stay: what was stored unseen has them
       outcome.append(form.querySelector("[data-broken]").content.cloneNode(true));
     } finally {
       send.disabled = false;

@@ -1,6 +1,8 @@
 // A search goes on slice by slice until a page of new rows has come, the end, or Stop. Without this, each slice is a
 // page of its own.
 
+import { partOf } from "./parts.js";
+
 const ENOUGH_ROWS = 50;
 
 export function startSearching(root) {
@@ -19,12 +21,10 @@ export function startSearching(root) {
       stop.focus({ preventScroll: true });
       stop.addEventListener("click", () => (stopped = true));
       status.querySelector("[data-search-on]").hidden = true;
-      const answer = await fetch(address, { headers: { "HX-Request": "true" } });
-      if (!answer.ok) return location.assign(address);
-      const part = document.createElement("template");
-      part.innerHTML = await answer.text(); // made and escaped by our own server, as on every page
-      body.append(...part.content.querySelectorAll("tbody > tr"));
-      const next = part.content.querySelector("[data-search-status]");
+      const part = await partOf(address);
+      if (!part) return location.assign(address);
+      body.append(...part.querySelectorAll("tbody > tr"));
+      const next = part.querySelector("[data-search-status]");
       address = next.querySelector("[data-search-on]")?.href;
       status.replaceWith(next);
     }

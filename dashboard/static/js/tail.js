@@ -2,6 +2,7 @@
 // asks for nothing and says how many wait; stopped, the rows stay.
 
 import { count } from "./format.js";
+import { partOf } from "./parts.js";
 import { say } from "./words.js";
 
 /** What the line above the rows says. */
@@ -41,11 +42,9 @@ export function startTail(root) {
       const upTo = newest;
       const address = new URL(location.href);
       address.searchParams.set("after", after);
-      const answer = await fetch(address, { headers: { "HX-Request": "true" } });
-      if (!answer.ok) return;
-      const part = document.createElement("template");
-      part.innerHTML = await answer.text(); // made and escaped by our own server, as on every page
-      const rows = [...part.content.querySelectorAll("tr")];
+      const part = await partOf(address);
+      if (!part) return;
+      const rows = [...part.querySelectorAll("tr")];
       const top = rows.find((row) => row.dataset.offset);
       after = Math.max(upTo, Number(top?.dataset.offset ?? 0));
       body.prepend(...rows);
