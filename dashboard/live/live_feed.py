@@ -1,6 +1,7 @@
 """What the worker tells the pages: each stream that moved, and every second the sums of each workspace.
 
-The worker calls ``publish_samples`` and ``publish_processes``; the events and their way are those of ``live_events``.
+The worker calls ``publish_samples``, ``publish_processes`` and ``rest``; the events and their way are those of
+``live_events``.
 """
 
 import asyncio
@@ -41,9 +42,11 @@ class Feed:
         self._rows_at = 0.0
         self._beats = 0
         self._beating: asyncio.Task[None] | None = None
+        self._is_resting = False
 
     async def publish(self, samples: Sequence[Sample]) -> None:
         """Tell the pages of these streams, and keep the sums beating from now on."""
+        self._is_resting = False
         if self._beating is None or self._beating.done():
             self._beating = asyncio.create_task(self._keep_beating())
         events = {sample.stream_id: live_events.sampled(sample) for sample in samples}
@@ -51,6 +54,16 @@ class Feed:
         self._undelivered.update(events)
         self._repeated.update(dict.fromkeys(events, REPEATS))
         await self._deliver()
+
+    def rest(self) -> None:
+        """Tell nothing until the next ``publish``: somebody else samples, and what is known here grows old.
+
+        Two beats would also be two counts, and each page would take every other beat for a gap.
+        """
+        self._is_resting = True
+        self._rows_at = 0.0
+        for known in (self._last, self._undelivered, self._repeated):
+            known.clear()
 
     def sums(self, *, at_ms: int) -> list[OverviewSampled]:
         """One event a workspace."""
@@ -86,8 +99,8 @@ class Feed:
                 self._undelivered.setdefault(stream_id, last)
 
     async def _keep_beating(self) -> None:
-        """Send the sums every second, whether or not anything moved; ends with the worker's event loop."""
-        while True:
+        """Send the sums every second, whether or not anything moved; ends with the worker's event loop, or to rest."""
+        while not self._is_resting:
             started = time.monotonic()
             try:
                 if started - self._rows_at >= ROWS_EVERY_S:
@@ -147,6 +160,11 @@ _feed = Feed()
 async def publish_samples(samples: Sequence[Sample]) -> None:
     """What the worker calls with the samples of a second."""
     await _feed.publish(samples)
+
+
+def rest() -> None:
+    """What the worker calls each second in which another one works."""
+    _feed.rest()
 
 
 async def publish_processes(processes: Sequence[ProcessStatus]) -> None:

@@ -57,6 +57,7 @@ class Worker:
         processes_file: what the supervisor writes; restarts in it become events.
         on_samples, on_processes: told what the live pages show.
         on_groups: told the ids of streams whose groups may stand differently.
+        on_other: called each second in which another worker works.
         hold_ms: how long what retention removed waits for the history at most; None is an hour.
     """
 
@@ -70,6 +71,7 @@ class Worker:
         on_samples: OnSamples,
         on_groups: OnGroups,
         on_processes: OnProcesses,
+        on_other: Callable[[], None],
         hold_ms: int | None = None,
     ) -> None:
         self._log = AsyncLog(url, memory_url=memory_url, keeps_clock=True)
@@ -78,6 +80,7 @@ class Worker:
         self._metrics_stream_id = metrics_stream_id
         self._processes_file = processes_file
         self._on_samples, self._on_groups, self._on_processes = on_samples, on_groups, on_processes
+        self._on_other = on_other
         self._sampler = sampling.Sampler(self._log)
         self._round, self._hold_ms = retention.Round(), hold_ms
         self._unfinished: set[str] = set()
@@ -101,6 +104,8 @@ class Worker:
                 try:
                     if await self._log.run(lease.worker_hold(self._owner, for_ms=LEASE_MS)):
                         await self._tick()
+                    else:
+                        self._on_other()
                     self._complained = False
                 except LogError as error:
                     if not self._complained:

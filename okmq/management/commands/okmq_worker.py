@@ -31,6 +31,7 @@ class Command(BaseCommand):
             on_samples=live_feed.publish_samples,
             on_groups=live_groups.publish_changed,
             on_processes=live_feed.publish_processes,
+            on_other=live_feed.rest,
             hold_ms=1000 * settings.ENV.history_wait_s,
         )
         asyncio.run(_until_told_to_stop(worker))

@@ -326,6 +326,26 @@ async def test_what_nobody_heard_is_told_again_for_a_while(
     feed._beating.cancel()
 
 
+async def test_while_another_worker_works_nothing_is_told_and_nothing_old_after_it(
+    pages: list[Page], ours: tuple[Any, Stream]
+) -> None:
+    page = await opened(pages, ours[0], "overview")
+    feed = Feed()
+    await feed.publish([sample_of(ours[1], messages=77)])
+    beat = (await page.next("overview"))["event"]
+    while beat["messages"] != 77:  # what was there before comes first
+        beat = (await page.next("overview"))["event"]
+    feed.rest()
+    assert feed._beating
+    await asyncio.wait_for(feed._beating, LONG_ENOUGH_S)
+    await feed.publish([])
+    while beat["messages"] == 77:
+        beat = (await page.next("overview"))["event"]
+    assert beat["messages"] == 2, "as it stands now"
+    feed.rest()
+    await asyncio.wait_for(feed._beating, LONG_ENOUGH_S)
+
+
 async def test_a_group_is_told_when_its_stream_changed(pages: list[Page], ours: tuple[Any, Stream]) -> None:
     user, stream = ours
     await asyncio.to_thread(group_create, stream, name="billing", settings={}, actor=SYSTEM)

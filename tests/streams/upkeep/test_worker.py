@@ -30,6 +30,7 @@ class Watched:
     def __init__(self, url: str, processes_file: Path) -> None:
         self.samples: list[Sample] = []
         self.groups: list[str] = []
+        self.others = 0
         self.processes: list[Sequence[ProcessStatus]] = []
         self.worker = Worker(
             url,
@@ -38,7 +39,11 @@ class Watched:
             on_samples=self._samples,
             on_groups=self._groups,
             on_processes=self._processes,
+            on_other=self._other,
         )
+
+    def _other(self) -> None:
+        self.others += 1
 
     async def _samples(self, samples: Sequence[Sample]) -> None:
         self.samples += samples
@@ -80,12 +85,14 @@ def test_one_worker_at_a_time_and_another_takes_over(
         log.run(stats.touch([first_stream]))
         await until(lambda: first.saw(first_stream))
         two = asyncio.create_task(second.worker.run())
+        await until(lambda: second.others > 0)
         first.worker.stop()
         await one
         fill(log, second_stream, 1)
         log.run(stats.touch([second_stream]))
         await until(lambda: second.saw(second_stream))
         assert not second.saw(first_stream)
+        assert first.others == 0
         second.worker.stop()
         await two
 
