@@ -1,13 +1,17 @@
 """The pages of consumer groups as commands to copy."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from django import template
 
+from dashboard.groups.desk_forms import SettleForm
 from dashboard.templatetags.shell import call
 
 register = template.Library()
+
+DELETIONS_SHOWN = 20
 
 
 def _groups(base_url: str, stream: str) -> str:
@@ -46,6 +50,37 @@ def pending_command(base_url: str, stream: str, group: str) -> str:
     path = f"{_groups(base_url, stream)}{group}"
     back = call(f"{path}/nack", body='{"offsets": [7], "delay": 30}')
     return f"{call(f'{path}/pending?deliveries=2')}\n\n{back}"
+
+
+@register.simple_tag
+def settle_command(base_url: str, stream: str, group: str, form: SettleForm, offsets: Sequence[int]) -> str:
+    """What the desk is about to do to these, by the API."""
+    what, delay, reason = (form.cleaned_data[name] for name in ("what", "delay", "reason"))
+    body: dict[str, Any] = {"offsets": list(offsets)}
+    if what == "nack" and delay:
+        body["delay"] = delay
+    if what == "term" and reason:
+        body["reason"] = reason
+    return call(f"{_groups(base_url, stream)}{group}/{what}", body=json.dumps(body))
+
+
+@register.simple_tag
+def letter_command(base_url: str, stream: str, group: str, offset: int) -> str:
+    """One dead letter, and it delivered again."""
+    letters = f"{_groups(base_url, stream)}{group}/dead-letters"
+    replayed = letters_command(base_url, stream, group, "replay", [offset])
+    return f"{call(f'{letters}/?after={offset - 1}&limit=1')}\n\n{replayed}"
+
+
+@register.simple_tag
+def letters_command(base_url: str, stream: str, group: str, deed: str, offsets: Sequence[int]) -> str:
+    """What is about to be done to these dead letters, by the API, which deletes one at a time: the first twenty."""
+    letters = f"{_groups(base_url, stream)}{group}/dead-letters"
+    if deed == "replay":
+        return call(f"{letters}/replay", body=json.dumps({"offsets": list(offsets)}))
+    return "\n\n".join(
+        call(f"{letters}/?offset={offset}", method="-X DELETE ") for offset in offsets[:DELETIONS_SHOWN]
+    )
 
 
 @register.simple_tag

@@ -136,11 +136,13 @@ def publish_many_command(base_url: str, name: str) -> str:
 def browse_command(base_url: str, name: str, window: Any, start: str, form: Any) -> str:
     """What the page of messages shows, from the API; the API knows keys, it does not search bodies."""
     path = f"{base_url}/api/v1/streams/{name}/messages"
-    key = f"&key={quote(form.cleaned_data['key'])}" if form.cleaned_data["key"] else ""
-    if window.rows and start != "newest":
+    wanted = form.cleaned_data.get("key")
+    key = f"&key={quote(wanted)}" if wanted else ""
+    if not window.rows:
+        return call(f"{path}?offset=1&limit=50{key}")
+    if start != "newest":
         return call(f"{path}?offset={window.lowest}&limit={len(window.rows)}{key}")
-    before = window.highest + 1 if window.rows else 1
-    return call(f"{path}?before={before}&limit={len(window.rows) or 50}{key}")
+    return call(f"{path}?before={window.highest + 1}&limit={len(window.rows)}{key}")
 
 
 @register.simple_tag
@@ -159,6 +161,12 @@ def message_command(base_url: str, name: str, offset: int) -> str:
 def api_command(base_url: str, path: str) -> str:
     """A path of the API, read."""
     return call(f"{base_url}/api/v1/{path}")
+
+
+@register.simple_tag
+def search_command(base_url: str, question: str) -> str:
+    """The streams whose names hold what is looked for."""
+    return call(f"{base_url}/api/v1/streams/?name={quote(question)}")
 
 
 @register.simple_tag

@@ -131,6 +131,7 @@ def bulk(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
             "group": found,
             "form": form,
             "offsets": form.offsets,
+            "chosen": offsets,
             "count": len(offsets),
             "first": offsets[0],
             "last": offsets[-1],

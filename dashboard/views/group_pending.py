@@ -100,6 +100,7 @@ def settle(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
         "desk": desk,
         "what": what,
         "offsets": form.offsets,
+        "chosen": chosen,
         "count": len(chosen),
         "first": chosen[0],
         "last": chosen[-1],

@@ -78,6 +78,7 @@ def _attention(caller: Caller) -> dict[str, Any]:
     return {
         "processes": running,
         "groups": groups,
+        "at_ms": int(time.time() * 1000),
         "statuses": [
             (status, DOTS.get(status, "empty"), count) for status, count in groups.by_status.items()
         ],

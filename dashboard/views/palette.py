@@ -5,7 +5,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from dashboard.palette import hits
-from dashboard.views.door import console_page, is_part
+from dashboard.views.door import base_url, console_page, is_part
 from streams.access import Caller
 
 
@@ -14,7 +14,12 @@ from streams.access import Caller
 def palette(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Streams, groups, pages and actions that ``q`` finds."""
     question = request.GET.get("q", "")
-    context = {"caller": caller, "question": question, "hits": hits(caller, question)}
+    context = {
+        "caller": caller,
+        "question": question,
+        "hits": hits(caller, question),
+        "base_url": base_url(request),
+    }
     template = "dashboard/parts/palette_hits.html" if is_part(request) else "dashboard/palette.html"
     answer = render(request, template, context)
     answer["Vary"] = "HX-Request"

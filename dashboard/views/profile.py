@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from dashboard.people_forms import NewPasswordForm, OwnPasswordForm
 from dashboard.quantities import number_of
-from dashboard.views.door import address_of, console_page
+from dashboard.views.door import address_of, base_url, console_page
 from dashboard.zones import choice_of, names
 from streams import selectors
 from streams.access import MUST_CHANGE, Actor, Caller
@@ -36,6 +36,7 @@ def profile(request: HttpRequest, caller: Caller) -> HttpResponse:
         "zone_choice": choice_of(request),
         "zones": names(),
         "this_login": request.session.session_key,
+        "base_url": base_url(request),
     }
     return render(request, "dashboard/profile.html", context)
 

@@ -1,5 +1,6 @@
 """The overview: groups by status, what needs attention, events that repeat."""
 
+import re
 import time
 from datetime import timedelta
 
@@ -34,8 +35,11 @@ def orders(make_stream: MakeStream) -> Stream:
 
 
 def test_groups_are_counted_by_status_the_worst_first(viewer: Client, orders: Stream) -> None:
-    statuses = viewer.get("/").context["statuses"]
-    assert [(status, count) for status, _, count in statuses] == [("stopped", 1), ("slow", 1), ("ok", 2)]
+    page = viewer.get("/")
+    counts = [(status, count) for status, _, count in page.context["statuses"]]
+    assert counts == [("stopped", 1), ("slow", 1), ("ok", 2)]
+    (groups,) = re.findall(r"<h2>Groups</h2>(.*?)</div>", page.content.decode(), re.DOTALL)
+    assert re.search(r"4 by status · seen <time [^>]*data-age", groups), "and how fresh that is"
 
 
 def test_a_group_in_trouble_needs_attention_with_its_reason(viewer: Client, orders: Stream) -> None:
