@@ -9,7 +9,7 @@ from okmq.lanes import Lane, Session
 from okmq.shared_spark import SharedSpark
 from spark.positions import archive_backlog
 from streams import store
-from streams.models import Erasure, Run
+from streams.models import Erasure, Run, Stream
 from streams.models.history import Job
 from streams.services import erasures as erasures_service
 from streams.services import history as service
@@ -91,7 +91,7 @@ class HistoryLane(Lane):
             done = erase(
                 self._session(),
                 self.spark.settings(),
-                stream_id=erasure.stream_id,
+                stream_ids=self._deleted(erasure) if erasure.of_deleted else {erasure.stream_id},
                 offset=erasure.offset,
                 key=erasure.key or None,
             )
@@ -109,3 +109,15 @@ class HistoryLane(Lane):
             self.spark.end_if_dead()
             return
         erasures_service.erasure_done(erasure, messages=done.messages, through=done.through)
+
+    def _deleted(self, erasure: Erasure) -> set[str]:
+        """The ids of the deleted streams that an erasure means."""
+        from spark.jobs.rewrite import streams_deleted
+
+        return streams_deleted(
+            self._session(),
+            self.spark.settings(),
+            workspace_id=erasure.workspace_id,
+            name=erasure.stream,
+            living=lambda: set(Stream.objects.values_list("stream_id", flat=True)),
+        )

@@ -5,7 +5,7 @@
 puts small files together; an erasure is asked for over the API.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -133,22 +133,25 @@ def erase(
     session: SparkSession,
     settings: JobSettings,
     *,
-    stream_id: str,
+    stream_ids: Collection[str],
     offset: int | None = None,
     key: str | None = None,
 ) -> Erased:
-    """Take the message at an offset, or all messages of a key, out of the history of one stream.
+    """Take the message at an offset, all messages of a key, or with neither all, out of the history of some streams.
 
     The files that held them are written anew without them and then removed. Cut off at any moment, it is done again.
     """
     history = History(session, settings.history_url)
     history.settle()
     history.forget_unfinished()
-    files = [file for file in history.current_files() if file.stream_id == stream_id]
+    files = [file for file in history.current_files() if file.stream_id in stream_ids]
     through = max((file.last for file in files), default=0)
+    unwanted = sf.lit(True)
     if offset is not None:
         files = [file for file in files if file.first <= offset <= file.last]
-    unwanted = sf.col("offset").eqNullSafe(offset or 0) if key is None else sf.col("key").eqNullSafe(key)
+        unwanted = sf.col("offset").eqNullSafe(offset)
+    elif key is not None:
+        unwanted = sf.col("key").eqNullSafe(key)
     messages = rewritten = 0
     for part in _parts(files):
         holding = _holding(history, part, unwanted)
@@ -158,6 +161,27 @@ def erase(
             history.rewrite(hit, history.read(hit).where(~unwanted), messages=left)
             messages, rewritten = messages + sum(holding.values()), rewritten + len(hit)
     return Erased(messages=messages, files=rewritten, through=through)
+
+
+def streams_deleted(
+    session: SparkSession,
+    settings: JobSettings,
+    *,
+    workspace_id: int,
+    name: str,
+    living: Callable[[], Collection[str]],
+) -> set[str]:
+    """The ids of the streams of a name that the history has and that are there no more.
+
+    Args:
+        living: gives the ids of all that are there; asked once the files are known, so no new one is taken for an old.
+    """
+    history = History(session, settings.history_url)
+    files = {file.stream_id: file for file in history.current_files() if file.workspace_id == workspace_id}
+    there = living()
+    gone = [file for stream_id, file in files.items() if stream_id not in there]  # one tells the name
+    found = history.read(gone).where(sf.col("stream").eqNullSafe(name)).select("stream_id").distinct()
+    return {row.stream_id for row in found.collect()}
 
 
 def _parts(files: Sequence[HistoryFile]) -> Iterator[list[HistoryFile]]:

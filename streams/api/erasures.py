@@ -10,7 +10,7 @@ from streams import naming, selectors
 from streams.access import erasure_for
 from streams.api.base import ApiView
 from streams.api.errors import invalid
-from streams.api.fields import Moment, Name, Strict, Text, WholeNumber
+from streams.api.fields import Moment, Name, Strict, Switch, Text, WholeNumber
 from streams.api.operation import Operation
 from streams.api.sql import number_of
 from streams.models import Erasure
@@ -32,12 +32,19 @@ class MessageKey(Text):
 
 
 class ErasureAsked(Strict):
-    """What is to be erased: the message at an offset, or all messages of a key."""
+    """What is to be erased: the message at an offset, or all messages of a key; of deleted streams also everything."""
 
     stream = Name(help_text="The stream whose history it is.")
     offset = WholeNumber(required=False, help_text="The offset of one message.")
     key = MessageKey(
         max_length=naming.LONGEST_KEY, required=False, help_text="A key; all of its messages are erased."
+    )
+    deleted = Switch(
+        default=False,
+        help_text=(
+            "Of all streams of that name that were deleted, not of one that is there; "
+            "without offset and key everything."
+        ),
     )
 
 
@@ -48,6 +55,9 @@ class ErasureObject(serializers.Serializer):  # type: ignore[type-arg]
     url = serializers.SerializerMethodField()
     state = serializers.ChoiceField(choices=RunState.values)
     stream = serializers.CharField()
+    deleted = serializers.BooleanField(
+        source="of_deleted", help_text="Whether it is about the streams of that name that were deleted."
+    )
     offset = serializers.IntegerField(allow_null=True)
     key_sha256 = serializers.SerializerMethodField(
         help_text="SHA-256 of the key, hexadecimal, or null; the key itself is not kept."
@@ -101,6 +111,7 @@ class ErasuresView(ApiView):
             examples={
                 "a message": {"stream": "orders", "offset": 1234},
                 "a key": {"stream": "orders", "key": "customers.8817"},
+                "deleted streams": {"stream": "orders", "deleted": True},
             },
         ),
     }
@@ -111,10 +122,15 @@ class ErasuresView(ApiView):
 
     def post(self, request: Request) -> Response:
         sent = self.sent(ErasureAsked)
-        if ("offset" in sent) == ("key" in sent):
+        named = {"offset", "key"} & sent.keys()
+        if len(named) == 2 or not (named or sent["deleted"]):
             raise invalid("offset", "Expected either offset or key.")
         erasure = service.erasure_request(
-            self.caller, stream=sent["stream"], offset=sent.get("offset"), key=sent.get("key", "")
+            self.caller,
+            stream=sent["stream"],
+            offset=sent.get("offset"),
+            key=sent.get("key", ""),
+            deleted=sent["deleted"],
         )
         shown = ErasureObject(erasure, context={"request": request}).data
         return Response(shown, status=202, headers={"Location": shown["url"]})

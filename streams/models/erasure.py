@@ -9,11 +9,12 @@ from streams.models.workspace import Workspace
 
 
 class Erasure(models.Model):
-    """One message, or all messages of one key, that somebody had taken out of a stream's history.
+    """What somebody had taken out of a history: one message, all of one key, or all of deleted streams.
 
     Attributes:
-        stream: its name when it was asked for; ``stream_id`` says which stream that was.
-        offset, key: one of the two; the key is forgotten once it is done.
+        stream: its name when it was asked for; ``stream_id`` says which stream that was, and is empty for all of that
+            name that were deleted.
+        offset, key: one of the two, or of deleted streams neither, for all; the key is forgotten once it is done.
         key_sha256: what is kept of it, to show that it was this one.
         messages: how many were in the history.
         through: the last offset that the history had of the stream.
@@ -39,3 +40,8 @@ class Erasure(models.Model):
 
     def __str__(self) -> str:
         return f"erasure {self.pk} in {self.stream}: {self.state}"
+
+    @property
+    def of_deleted(self) -> bool:
+        """Whether it is about the streams of that name that were deleted."""
+        return not self.stream_id

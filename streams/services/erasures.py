@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from streams.access import Actor, Caller, stream_for
 from streams.errors import Refusal
-from streams.models import Erasure
+from streams.models import Erasure, Stream
 from streams.models.history import RunState
 from streams.services.events import event_record
 from streams.services.windows import windows_forget
@@ -19,16 +19,23 @@ MOST_UNFINISHED = 100
 UNFINISHED = (RunState.QUEUED, RunState.RUNNING)
 
 
-def erasure_request(caller: Caller, *, stream: str, offset: int | None = None, key: str = "") -> Erasure:
+def erasure_request(
+    caller: Caller, *, stream: str, offset: int | None = None, key: str = "", deleted: bool = False
+) -> Erasure:
     """Have one message, or all messages of a key, taken out of a stream's history.
+
+    Args:
+        deleted: out of that of all streams of the name that were deleted, not of one that is there; then without an
+            offset and a key all of it goes.
 
     Raises:
         Refusal: ``forbidden`` without the scope ``erase``; ``stream_not_found``; ``operation_denied`` where the stream
             has ``deny_delete``; ``history_off``; ``rate_limited``.
     """
-    found = stream_for(caller, stream, may="erase")
-    if found.deny_delete:
-        raise Refusal("operation_denied", f"Stream {found.name!r} has deny_delete set.", switch="deny_delete")
+    stream_id = "" if deleted else _erasable(caller, stream).stream_id
+    if deleted:
+        caller.demand("erase")
+        caller.demand_stream(stream)
     if not settings.ENV.history:
         raise Refusal("history_off", "The history is switched off here (OKMQ_HISTORY=off).")
     with transaction.atomic():
@@ -41,8 +48,8 @@ def erasure_request(caller: Caller, *, stream: str, offset: int | None = None, k
             )
         erasure = Erasure.objects.create(
             workspace=caller.workspace,
-            stream=found.name,
-            stream_id=found.stream_id,
+            stream=stream,
+            stream_id=stream_id,
             offset=offset,
             key=key,
             key_sha256=hashlib.sha256(key.encode()).hexdigest() if key else "",
@@ -51,6 +58,13 @@ def erasure_request(caller: Caller, *, stream: str, offset: int | None = None, k
         )
         _recorded(erasure, "requested")
     return erasure
+
+
+def _erasable(caller: Caller, name: str) -> Stream:
+    found = stream_for(caller, name, may="erase")
+    if found.deny_delete:
+        raise Refusal("operation_denied", f"Stream {found.name!r} has deny_delete set.", switch="deny_delete")
+    return found
 
 
 def erasure_take() -> Erasure | None:
@@ -100,7 +114,10 @@ def _ended(erasure: Erasure, state: RunState) -> None:
 
 def _recorded(erasure: Erasure, verb: str) -> None:
     # Events are for ever, and a key may be what has to be forgotten: so they have its digest only.
-    what = f"offset {erasure.offset}" if erasure.offset is not None else "a key"
+    what = "a key" if erasure.key_sha256 else "everything"
+    if erasure.offset is not None:
+        what = f"offset {erasure.offset}"
+    whose = f"deleted streams named {erasure.stream}" if erasure.of_deleted else erasure.stream
     event_record(
         erasure.workspace,
         kind=f"history.erasure_{verb}",
@@ -108,10 +125,11 @@ def _recorded(erasure: Erasure, verb: str) -> None:
         stream=erasure.stream,
         after={
             "erasure": erasure.pk,
+            "deleted": erasure.of_deleted,
             "offset": erasure.offset,
             "key_sha256": erasure.key_sha256 or None,
             "messages": erasure.messages,
             "through": erasure.through,
         },
-        summary=f"Erasure {erasure.pk} of {what} from the history of {erasure.stream}: {verb}.",
+        summary=f"Erasure {erasure.pk} of {what} from the history of {whose}: {verb}.",
     )

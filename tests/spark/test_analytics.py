@@ -264,9 +264,12 @@ def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_a
     stream = published.stream("a")
     settings, known = analytics.spark.settings(), analytics.spark.batches()
     at = datetime(2026, 1, 1, tzinfo=UTC)
+    workspace, _ = Workspace.objects.get_or_create(name=published.workspace)
+    there = Stream.objects.create(workspace=workspace, name="a", stream_id=stream)
     for start in (0, 30):
         rows = [
-            (1, stream, "a", n, at, f"m{n}", f"k.{n % 3}", None, "1", 1) for n in range(start + 1, start + 31)
+            (workspace.pk, stream, "a", n, at, f"m{n}", f"k.{n % 3}", None, "1", 1)
+            for n in range(start + 1, start + 31)
         ]
         History(spark, settings.history_url).append(
             spark.createDataFrame(rows, schemas.MESSAGES).coalesce(1),
@@ -294,6 +297,13 @@ def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_a
     erasure.refresh_from_db()
     assert (erasure.state, erasure.messages, erasure.through, erasure.key) == ("succeeded", 20, 60, "")
     assert asked() == [n for n in range(1, 61) if n % 3 != 1]
+    for messages in (0, 40):  # what is there is not meant, until it is deleted
+        erasure = erasure_of(published, "")
+        work(analytics)
+        erasure.refresh_from_db()
+        assert (erasure.state, erasure.messages) == ("succeeded", messages)
+        Stream.objects.filter(pk=there.pk).delete()
+    assert asked() == []
     Files(spark, settings.history_url).write("_log/HEAD", "nothing")
     erasure = erasure_of(published, stream, offset=3)
     work(analytics)

@@ -179,19 +179,40 @@ def test_a_process_that_is_killed_leaves_everything(
 @pytest.mark.spark
 def test_a_message_and_a_key_are_erased_from_every_file(spark: SparkSession, settings: JobSettings) -> None:
     mine, other = STREAMS
-    one = rewrite.erase(spark, settings, stream_id=mine, offset=7)
+    one = rewrite.erase(spark, settings, stream_ids={mine}, offset=7)
     assert one == rewrite.Erased(messages=1, files=1, through=24)
-    assert rewrite.erase(spark, settings, stream_id=mine, offset=7).messages == 0
+    assert rewrite.erase(spark, settings, stream_ids={mine}, offset=7).messages == 0
     wanted = {n for n in range(1, 25) if n % 3 == 2 and n % 4}
-    assert rewrite.erase(spark, settings, stream_id=mine, key="k.2").messages == len(wanted)
+    assert rewrite.erase(spark, settings, stream_ids={mine}, key="k.2").messages == len(wanted)
     left = [place for place in all_places() if place[0] == other or place[1] not in wanted | {7}]
     assert counting(spark, settings) == on_disk(spark, settings) == left
-    assert rewrite.erase(spark, settings, stream_id=mine, key="k").messages == 0
+    assert rewrite.erase(spark, settings, stream_ids={mine}, key="k").messages == 0
     for n in range(1, 9):
-        rewrite.erase(spark, settings, stream_id=other, offset=n)
+        rewrite.erase(spark, settings, stream_ids={other}, offset=n)
     assert (
         counting(spark, settings) == on_disk(spark, settings) == [p for p in left if p[0] == mine or p[1] > 8]
     )
+
+
+@pytest.mark.spark
+def test_everything_is_erased_of_deleted_streams_of_a_name(
+    spark: SparkSession, settings: JobSettings
+) -> None:
+    mine, other = STREAMS
+
+    def deleted(workspace_id: int, name: str, *living: str) -> set[str]:
+        return rewrite.streams_deleted(
+            spark, settings, workspace_id=workspace_id, name=name, living=lambda: living
+        )
+
+    assert deleted(1, "s", other) == {mine}
+    assert deleted(1, "s") == {mine, other}
+    assert deleted(1, "s", *STREAMS) == deleted(2, "s") == deleted(1, "t") == set()
+    assert rewrite.erase(spark, settings, stream_ids={mine}) == rewrite.Erased(
+        messages=24, files=4, through=24
+    )
+    assert counting(spark, settings) == on_disk(spark, settings) == [p for p in all_places() if p[0] == other]
+    assert deleted(1, "s", other) == set()
 
 
 @pytest.mark.spark
@@ -200,8 +221,8 @@ def test_an_erasure_that_was_cut_off_is_whole_once_it_is_done_again(
     spark: SparkSession, settings: JobSettings, point: CrashPoint
 ) -> None:
     with point.armed(), pytest.raises(Crash):
-        rewrite.erase(spark, settings, stream_id=STREAMS[0], key="k.2")
-    rewrite.erase(spark, settings, stream_id=STREAMS[0], key="k.2")
+        rewrite.erase(spark, settings, stream_ids={STREAMS[0]}, key="k.2")
+    rewrite.erase(spark, settings, stream_ids={STREAMS[0]}, key="k.2")
     erased = {n for n in range(1, 25) if n % 3 == 2 and n % 4}
     left = [place for place in all_places() if place[0] != STREAMS[0] or place[1] not in erased]
     assert counting(spark, settings) == on_disk(spark, settings) == left

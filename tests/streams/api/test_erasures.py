@@ -81,6 +81,9 @@ def test_it_ends_with_the_reason_where_nothing_will_work_on_it(owner: Api) -> No
         ({"stream": "a", "key": "eu.*"}, "key"),
         ({"stream": "a", "key": ""}, "key"),
         ({"stream": "a", "offset": 1, "all": True}, "all"),
+        ({"stream": "a", "deleted": False}, "offset"),
+        ({"stream": "a", "deleted": True, "offset": 1, "key": "k"}, "offset"),
+        ({"stream": "a", "deleted": 1, "key": "k"}, "deleted"),
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_is_stored(owner: Api, sent: dict[str, Any], field: str) -> None:
@@ -98,6 +101,25 @@ def test_only_who_has_the_scope_may_in_the_streams_that_are_theirs(owner: Api) -
     assert code(narrowed.get(f"{PATH}/{of_b['id']}")) == "erasure_not_found"
     assert narrowed.get(PATH).json() == []
     assert narrowed.post(PATH, {"stream": "a", "offset": 1}).status_code == 202
+
+
+def test_streams_that_were_deleted_are_erased_by_their_name(owner: Api) -> None:
+    whole = owner.post(PATH, {"stream": "gone", "deleted": True}).json()
+    owner.post(PATH, {"stream": "gone", "deleted": True, "key": "k"})
+    owner.post(PATH, {"stream": "a", "key": "k"})
+    assert [(each["stream"], each["deleted"]) for each in owner.get(PATH).json()] == [
+        ("a", False),
+        ("gone", True),
+        ("gone", True),
+    ]
+    told = Event.objects.filter(workspace=owner.workspace.name, kind="history.erasure_requested")
+    assert told.filter(after__erasure=whole["id"]).get().summary == (
+        f"Erasure {whole['id']} of everything from the history of deleted streams named gone: requested."
+    )
+    narrowed = caller(owner.workspace, scopes=["erase"], streams=["a"])
+    assert code(narrowed.post(PATH, {"stream": "gone", "deleted": True})) == "forbidden"
+    manager = caller(owner.workspace, scopes=["read", "manage"])
+    assert code(manager.post(PATH, {"stream": "gone", "deleted": True})) == "forbidden"
 
 
 def test_what_may_not_be_deleted_is_not_erased(owner: Api) -> None:
