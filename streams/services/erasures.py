@@ -69,9 +69,11 @@ def _erasable(caller: Caller, name: str) -> Stream:
 
 def erasure_take() -> Erasure | None:
     """The oldest erasure that waits, now running."""
+    waiting = Erasure.objects.filter(state=RunState.QUEUED).order_by("id")
+    if not waiting.exists():  # the look is cheap, the lock is not
+        return None
     with transaction.atomic():
-        waiting = Erasure.objects.select_for_update().filter(state=RunState.QUEUED).order_by("id")
-        erasure = waiting.first()
+        erasure = waiting.select_for_update().first()
         if erasure is not None:
             erasure.state = RunState.RUNNING
             erasure.save(update_fields=["state"])

@@ -75,9 +75,11 @@ def run_request(*, jobs: Iterable[str] = (Job.ARCHIVE, Job.ROLLUP), requested_by
 
 def run_take(jobs: Collection[Job]) -> Run | None:
     """The oldest queued run of these jobs that waits for no other, now running; None where there is none."""
+    queued = Run.objects.filter(state=RunState.QUEUED, job__in=jobs).order_by("id")
+    if not queued.exists():  # the look is cheap, the lock is not
+        return None
     with transaction.atomic():
-        queued = Run.objects.select_for_update().filter(state=RunState.QUEUED, job__in=jobs).order_by("id")
-        run = next((each for each in queued if not _waits(each)), None)
+        run = next((each for each in queued.select_for_update() if not _waits(each)), None)
         if run is not None:
             run.state, run.started_at = RunState.RUNNING, timezone.now()
             run.save(update_fields=["state", "started_at"])
