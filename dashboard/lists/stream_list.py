@@ -208,7 +208,7 @@ def _group_order(
         with_groups = list(groups) if query.falls else list(groups)[::-1]
     else:
         counted = BY_SUMS[query.column]
-        sums = {pk: counted(selectors.sums_of(groups[pk])) for pk in by_name if pk in groups}
+        sums = {pk: counted(selectors.sums_of(groups[pk])) or 0 for pk in by_name if pk in groups}
         with_groups = sorted(sums, key=sums.__getitem__, reverse=query.falls)
     return [*with_groups, *(pk for pk in by_name if pk not in groups)]
 

@@ -52,12 +52,15 @@ class JudgedGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupSums:
-    """What some groups come to together, as far as it is known; the oldest message that any of them has to do."""
+    """What some groups come to together, as far as it is known; the oldest message that any of them has to do.
 
-    lag: int = 0
-    pending: int = 0
-    dead_letters: int = 0
-    lag_seconds: float = 0.0
+    None where there are groups and nothing is known of any.
+    """
+
+    lag: int | None = 0
+    pending: int | None = 0
+    dead_letters: int | None = 0
+    lag_seconds: float | None = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,10 @@ def worst_of(groups: Iterable[JudgedGroup]) -> JudgedGroup:
 
 def sums_of(groups: Iterable[JudgedGroup]) -> GroupSums:
     """Groups together."""
-    known = list(groups)
+    given = list(groups)
+    known = [each for each in given if each.lag is not None]
+    if given and not known:
+        return GroupSums(lag=None, pending=None, dead_letters=None, lag_seconds=None)
     return GroupSums(
         lag=sum(each.lag or 0 for each in known),
         pending=sum(each.pending or 0 for each in known),

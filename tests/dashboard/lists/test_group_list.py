@@ -167,3 +167,19 @@ def test_the_list_of_groups_is_exported_as_it_is_narrowed_and_ordered(
     narrowed = viewer.get("/groups/_export/?status=unknown").content.decode().splitlines()
     assert [line.split(",")[1] for line in narrowed[1:]] == ["unseen"]
     assert len(stranger.get("/groups/_export/").content.decode().splitlines()) == 1
+
+
+def test_the_sums_of_groups_of_which_nothing_is_known_are_unknown_never_nought(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders")
+    make_group(stream, "unseen")
+
+    def sums() -> list[str]:
+        return re.findall(r'<dd class="figure">(.*?)</dd>', viewer.get("/groups/").content.decode())
+
+    assert sums() == ["–"] * 4
+    make_group(stream, "seen")
+    judged(stream, "seen", "slow", lag_ms=9_000)
+    assert sums()[1] == "9 s"
+    assert "–" not in sums()
