@@ -16,7 +16,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from okmq import java, resp
 from okmq.env import Env
-from streams import store
+from streams import addresses, store
 from streams.log import lineage, server
 from streams.log.client import one
 from streams.log.errors import LogError
@@ -167,12 +167,38 @@ def _store(env: Env) -> Iterator[Told]:
         yield Told(about="durability", sentence="what is acknowledged is on disk")
 
 
-def _clock(env: Env) -> Iterator[Told]:
+def _cluster(env: Env) -> Iterator[Told]:
+    if not addresses.is_cluster(env.redis_url):
+        return
+    about = "cluster"
     try:
-        seconds, microseconds = store.log().run(one(("TIME",)))
+        away, nodes = store.log().run(server.away())
+        stops = store.log().run(server.stops_as_a_whole())
     except LogError:
         return  # told above
-    ahead_ms = int(seconds) * 1000 + int(microseconds) // 1000 - int(time.time() * 1000)
+    if away:
+        yield Told(
+            about=about,
+            sentence=f"{away} of {nodes} nodes do not answer: their streams are refused",
+            todo="start them, or promote their replicas (CLUSTER FAILOVER)",
+            grave=True,
+        )
+    else:
+        yield Told(about=about, sentence=f"{nodes} nodes answer")
+    if stops:
+        yield Told(
+            about=about,
+            sentence="while one node is away the streams of all others are refused",
+            todo="cluster-require-full-coverage no",
+        )
+
+
+def _clock(env: Env) -> Iterator[Told]:
+    try:
+        told = store.log().run(server.clocks())
+    except LogError:
+        return  # told above
+    ahead_ms = max((each - int(time.time() * 1000) for each in told), key=abs, default=0)
     if abs(ahead_ms) > LARGEST_SKEW_MS:
         yield Told(
             about="clock",
@@ -277,6 +303,7 @@ LOOKS: tuple[Look, ...] = (
     _rights,
     _processes,
     _store,
+    _cluster,
     _clock,
     _memory_store,
     _database,

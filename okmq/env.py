@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from streams import addresses
+
 PROJECT = Path(__file__).resolve().parent.parent
 # A unix socket's path may hold 107 bytes on Linux (sun_path); some room is left for a suffix.
 LONGEST_SOCKET_PATH = 100
@@ -151,20 +153,20 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         lambda text: Path(text).expanduser().absolute(),
         PROJECT / "var",
     )
-    given_redis = read("OKMQ_REDIS_URL", _redis_url, None)
-    given_memory = read("OKMQ_MEMORY_REDIS_URL", _redis_url, None)
-    if given_memory is not None and given_memory == given_redis:
+    given_redis = read("OKMQ_REDIS_URL", addresses.of_store, "")
+    given_memory = read("OKMQ_MEMORY_REDIS_URL", addresses.of_server, "")
+    if given_memory and given_memory == given_redis:
         raise EnvError(
             f"OKMQ_MEMORY_REDIS_URL={given_memory!r}: expected another server than OKMQ_REDIS_URL names."
         )
-    private_memory = given_redis is None and given_memory is None
+    private_memory = not given_redis and not given_memory
     own_memory = f"unix://{private_socket(data_dir, server='valkey-memory')}" if private_memory else None
     found = Env(
         host=read("OKMQ_HOST", str, "127.0.0.1"),
         port=read("OKMQ_PORT", _between(1, 65535), 8000),
         data_dir=data_dir,
         redis_url=given_redis or f"unix://{private_socket(data_dir)}",
-        private_store=given_redis is None,
+        private_store=not given_redis,
         memory_redis_url=given_memory or own_memory,
         private_memory=private_memory,
         database_url=read("OKMQ_DATABASE_URL", _database_url, f"sqlite:///{data_dir / 'okmq.sqlite3'}"),
@@ -238,12 +240,6 @@ def _names(text: str) -> tuple[str, ...]:
     if not names:
         raise ValueError("expected host names, separated by commas.")
     return names
-
-
-def _redis_url(text: str) -> str | None:
-    if not text.startswith(("redis://", "rediss://", "unix://")):
-        raise ValueError("expected a URL that starts with redis://, rediss:// or unix://.")
-    return text
 
 
 def _database_url(text: str) -> str:

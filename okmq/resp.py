@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
+from streams import addresses
+
 TIMEOUT_S = 5.0
 
 
@@ -26,35 +28,64 @@ class Loading(StoreError):
 
 
 def ping(url: str, *, timeout_s: float = TIMEOUT_S) -> None:
-    """Return once the server answered.
+    """Return once the server answered, or one of the named nodes of a cluster.
 
     Raises:
         Loading: it reads its files and will answer later.
         StoreError: it is not reachable or refuses us.
     """
-    ask(url, "PING", timeout_s=timeout_s)
+    away: Unreachable | None = None
+    for node in addresses.nodes(url):
+        try:
+            ask(node, "PING", timeout_s=timeout_s)
+        except Unreachable as error:
+            away = error
+        else:
+            return
+    if away is not None:
+        raise away
 
 
 def check(url: str, *, timeout_s: float = TIMEOUT_S) -> None:
     """Check that a server given by ``OKMQ_REDIS_URL`` keeps what it is given: 7.0 or later, and no eviction.
 
+    Of a cluster each node that is named and answers is checked.
+
     Raises:
+        Unreachable: it does not answer; of a cluster none that is named does.
         StoreError: naming the server and what is wrong with it.
     """
+    away: list[Unreachable] = []
+    named = addresses.nodes(url)
+    for node in named:
+        try:
+            _check_one(node, is_node=addresses.is_cluster(url), timeout_s=timeout_s)
+        except Unreachable as error:
+            away.append(error)
+    if len(away) == len(named):
+        raise away[0]
+
+
+def _check_one(url: str, *, is_node: bool, timeout_s: float) -> None:
     shown = without_password(url)
     with _connected(url, timeout_s=timeout_s) as talk:
         told = facts(talk.call("INFO", "server")) | facts(talk.call("INFO", "memory"))
-    version = told.get("redis_version", "0")
-    if tuple(int(part) for part in version.split(".")[:2]) < (7, 0):
-        raise StoreError(
-            f"The server at {shown} is version {version}; OKMQ needs Redis or Valkey 7.0 or later."
-        )
-    policy = told.get("maxmemory_policy", "noeviction")
-    if policy != "noeviction":
-        raise StoreError(
-            f"The server at {shown} would throw messages away when its memory is full "
-            f"(maxmemory-policy {policy}); set maxmemory-policy noeviction."
-        )
+        version = told.get("redis_version", "0")
+        if tuple(int(part) for part in version.split(".")[:2]) < (7, 0):
+            raise StoreError(
+                f"The server at {shown} is version {version}; OKMQ needs Redis or Valkey 7.0 or later."
+            )
+        policy = told.get("maxmemory_policy", "noeviction")
+        if policy != "noeviction":
+            raise StoreError(
+                f"The server at {shown} would throw messages away when its memory is full "
+                f"(maxmemory-policy {policy}); set maxmemory-policy noeviction."
+            )
+        is_in_cluster = facts(talk.call("INFO", "cluster")).get("cluster_enabled") == "1"
+    if is_node and not is_in_cluster:
+        raise StoreError(f"The server at {shown} is no node of a cluster; name it as redis://.")
+    if is_in_cluster and not is_node:
+        raise StoreError(f"The server at {shown} is a node of a cluster; name it as redis+cluster://.")
 
 
 def ask(url: str, *words: str, timeout_s: float = TIMEOUT_S) -> str:

@@ -29,6 +29,7 @@ COMMANDS = frozenset(
         *("publish", "pubsub|numsub", "subscribe", "unsubscribe"),
         *("fcall", "function|delete", "function|list", "function|load"),
         *("config|get", "info", "ping", "select", "time"),
+        "cluster|slots",  # of a cluster of one's own; a single server has none to tell
     }
 )
 """As access lists write them: in small letters, a part of a command behind a bar."""

@@ -10,6 +10,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from okmq import env as environment
+from streams import addresses
 
 try:
     ENV = environment.load()
@@ -119,7 +120,7 @@ DEFAULT_FROM_EMAIL = ENV.mail_from
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [ENV.redis_url], "prefix": "okmq.live"},
+        "CONFIG": {"hosts": addresses.nodes(ENV.redis_url)[:1], "prefix": "okmq.live"},
     },
 }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
-from streams import moments, naming
+from streams import addresses, moments, naming
 
 EARLIEST = "earliest"
 LATEST = "latest"
@@ -180,10 +180,12 @@ def _reader(given: Mapping[str, str], *, known: Sequence[str]) -> _Read:
 
 def _stores(read: _Read, surroundings: Mapping[str, str]) -> tuple[str, str | None]:
     """The addresses of the durable server and of the one in memory."""
-    url = read("url", _url, None) or surroundings.get("OKMQ_REDIS_URL")
+    url = read("url", addresses.of_store, "") or surroundings.get("OKMQ_REDIS_URL")
     if not url:
         raise OptionError("Option url is missing, and OKMQ_REDIS_URL is not set: where is the store?")
-    return url, read("memoryUrl", _url, None) or surroundings.get("OKMQ_MEMORY_REDIS_URL") or None
+    return url, read("memoryUrl", addresses.of_server, "") or surroundings.get(
+        "OKMQ_MEMORY_REDIS_URL"
+    ) or None
 
 
 def _name(text: str) -> str:
@@ -196,12 +198,6 @@ def _one_workspace(text: str) -> str:
     if not naming.is_name(text.strip()):
         raise ValueError("expected a workspace's name.")
     return text.strip()
-
-
-def _url(text: str) -> str | None:
-    if not text.startswith(("redis://", "rediss://", "unix://")):
-        raise ValueError("expected a URL that starts with redis://, rediss:// or unix://.")
-    return text
 
 
 def _names(text: str) -> tuple[str, ...] | None:

@@ -70,7 +70,8 @@ class OkmqDataSource(DataSource):
     ``workspace``
         its name, default ``default``; ``*`` is all of them.
     ``url``
-        the store: ``redis://``, ``rediss://`` or ``unix://``; default is the variable ``OKMQ_REDIS_URL``.
+        the store: ``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://``; default is the variable
+        ``OKMQ_REDIS_URL``.
     ``memoryUrl``
         the server of the streams in memory; default is the variable ``OKMQ_MEMORY_REDIS_URL``.
     ``startingOffsets``

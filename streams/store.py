@@ -26,5 +26,6 @@ def demand(stream_ids: Iterable[str] = ()) -> None:
     For what cannot be done without the log: asked before the transaction, in which everybody else who wants to write to
     the database would wait until a server that hangs is given up.
     """
-    a_stream_of = {False: "", **{keys.in_memory(each): each for each in stream_ids}}
-    log().run(one(Pipeline([("EXISTS", keys.meta(each)) for each in a_stream_of.values()])))
+    server_of = log().server_of
+    a_key_at = {server_of(): keys.REGISTRY, **{server_of(each): keys.meta(each) for each in stream_ids}}
+    log().run(one(Pipeline([("EXISTS", key) for key in a_key_at.values()])))

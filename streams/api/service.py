@@ -29,8 +29,8 @@ def healthz(request: HttpRequest) -> JsonResponse:
 def readyz(request: HttpRequest) -> JsonResponse:
     """Its stores answer too; 503 names those that do not, or that follow another server.
 
-    A full message store still lets messages go, and without the server of the streams in memory the others can be
-    served: that is told, and no reason for a 503.
+    A full message store still lets messages go, and without one node of a cluster, or the server of the streams in
+    memory, the others can be served: that is told, and no reason for a 503.
     """
     if refusal := _refused(request):
         return answer(refusal)
@@ -41,6 +41,10 @@ def readyz(request: HttpRequest) -> JsonResponse:
             reasons["log"] = "The message store is a replica of another server, and takes nothing."
         elif store.log().run(server.is_full()):
             log_check = "The message store is full."
+        else:
+            away, nodes = store.log().run(server.away())
+            if away:
+                log_check = f"{away} of the {nodes} nodes of the message store do not answer."
     except LogError as error:
         log.warning("Not ready: %s", error)
         reasons["log"] = "The message store does not answer."

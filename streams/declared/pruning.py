@@ -33,7 +33,7 @@ def losses_of(paths: Sequence[tuple[str, ...]], workspace: Workspace) -> dict[tu
     names = {path[1] for path in paths if path[0] in ("stream", "group")}
     rows = {each.name: each for each in Stream.objects.filter(workspace=workspace, name__in=names)}
     whole = [path[1] for path in paths if path[0] == "stream" and path[1] in rows]
-    states = store.log().run(stats.inspect_many([rows[name].stream_id for name in whole]))
+    states = store.log().run(stats.inspect_many([rows[name].stream_id for name in whole], strict=True))
     unread = _unread([rows[path[1]] for path in paths if path[0] in ("stream", "group") and path[1] in rows])
     lost: dict[tuple[str, ...], Lost] = {}
     for name in whole:

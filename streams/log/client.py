@@ -8,16 +8,27 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-import hiredis
-import redis
-from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as StoreConnectionError
 from redis.exceptions import OutOfMemoryError, RedisError, ResponseError
-from redis.retry import Retry
 
+from streams import addresses
 from streams.log import errors, keys, routing, scripts
+from streams.log.blocking import connected, exchanged
 from streams.log.clock import FIRST_LOOKS, SteadyClock
-from streams.log.commands import Command, Op, Pipeline, Script, Scripts, Steady, T, one, small
+from streams.log.cluster import Nodes, Wires
+from streams.log.commands import (
+    Command,
+    Op,
+    Pipeline,
+    Reachable,
+    Script,
+    Scripts,
+    Servers,
+    Steady,
+    T,
+    one,
+    small,
+)
 from streams.log.wire import Wire
 
 __all__ = [
@@ -26,8 +37,10 @@ __all__ = [
     "Log",
     "Op",
     "Pipeline",
+    "Reachable",
     "Script",
     "Scripts",
+    "Servers",
     "Steady",
     "T",
     "named",
@@ -58,7 +71,8 @@ class Log:
     """Runs operations on blocking connections; safe to share between threads.
 
     Args:
-        url: ``redis://``, ``rediss://`` or ``unix://`` of the durable server.
+        url: ``redis://``, ``rediss://`` or ``unix://`` of the durable server,
+            or that of a cluster (see ``streams.addresses``).
         memory_url: of the server that holds the streams in memory; None where there is none.
         keeps_clock: whether a jump of the durable server's clock is noted for all; true of the worker's only.
     """
@@ -93,6 +107,12 @@ class Log:
                 raise errors.StreamLost(routing.LOST) from None
             raise
 
+    def server_of(self, stream_id: str | None = None) -> str:
+        """A word for the server that a stream is on, the same for all streams on it; without one, for that of the
+        installation's keys. Of a stream of which that is not known it is one of its own.
+        """
+        return _server_of(self.client, stream_id)
+
     def close(self) -> None:
         """Give the connections back."""
         self.client.close()
@@ -111,6 +131,11 @@ class Log:
         if isinstance(command, Pipeline):
             plain = routing.parts(command.commands, in_memory=command.in_memory)
             return routing.merged(plain, [self._pipeline(part) for part in plain])
+        if isinstance(command, Servers):
+            return self.client.servers() if isinstance(self.client, Nodes) else [keys.stream_id()]
+        if isinstance(command, Reachable):
+            asked = command.stream_ids
+            return self.client.reachable(asked) if isinstance(self.client, Nodes) else asked
         return self._server(routing.is_for_memory(command)).execute_command(*command)
 
     def _server(self, in_memory: bool) -> Any:
@@ -188,6 +213,15 @@ class AsyncLog:
                 raise errors.StreamLost(routing.LOST) from None
             raise
 
+    @property
+    def keeps_apart(self) -> bool:
+        """Whether streams may lie on different servers, so that no call can be for several."""
+        return isinstance(self._wire, Wires)
+
+    def server_of(self, stream_id: str | None = None) -> str:
+        """As of ``Log``."""
+        return _server_of(self._wire, stream_id)
+
     async def close(self) -> None:
         """Close the connections."""
         await self._wire.close()
@@ -206,9 +240,14 @@ class AsyncLog:
         if isinstance(command, Pipeline):
             plain = routing.parts(command.commands, in_memory=command.in_memory)
             return routing.merged(plain, [await self._pipeline(part) for part in plain])
+        if isinstance(command, Servers):
+            return await self._wire.servers() if isinstance(self._wire, Wires) else [keys.stream_id()]
+        if isinstance(command, Reachable):
+            asked = command.stream_ids
+            return await self._wire.reachable(asked) if isinstance(self._wire, Wires) else asked
         return await self._server(routing.is_for_memory(command)).call(command)
 
-    def _server(self, in_memory: bool) -> Wire:
+    def _server(self, in_memory: bool) -> Wire | Wires:
         if not in_memory:
             return self._wire
         if self._memory is None:
@@ -253,47 +292,36 @@ class AsyncLog:
 
 
 def _client(url: str) -> Any:
-    client: Any = redis.Redis.from_url(
-        url,
-        retry=Retry(NoBackoff(), 0),
-        socket_connect_timeout=CONNECT_TIMEOUT_S,
-        socket_timeout=ANSWER_TIMEOUT_S,
-        protocol=2,
-    )
-    client.response_callbacks.clear()  # replies are parsed by the operations, from raw bytes
-    return client
+    return Nodes(url, connect=_client_of_one) if addresses.is_cluster(url) else _client_of_one(url)
+
+
+def _client_of_one(url: str) -> Any:
+    return connected(url, connect_timeout_s=CONNECT_TIMEOUT_S, answer_timeout_s=ANSWER_TIMEOUT_S)
 
 
 def _replies(client: Any, commands: Sequence[Sequence[Any]]) -> list[Any]:
-    """The replies to commands that go out together, refusals in their places.
-
-    As redis-py's pipeline does it, but packed in C: most of the time of ten thousand short commands was its packing.
-
-    Raises:
-        RedisError: the connection broke and it is not known which were executed.
-    """
-    if not commands:
-        return []
-    pool = client.connection_pool
-    connection = pool.get_connection()
-    try:
-        connection.send_packed_command([b"".join([hiredis.pack_command(tuple(each)) for each in commands])])
-        return [_reply(connection) for _ in commands]
-    except BaseException:
-        connection.disconnect()  # what is left on it belongs to nobody
-        raise
-    finally:
-        pool.release(connection)
+    return client.exchanged(commands) if isinstance(client, Nodes) else exchanged(client, commands)
 
 
-def _reply(connection: Any) -> Any:
-    try:
-        return connection.read_response()
-    except ResponseError as refused:
-        return refused
+def _server_of(store: Any, stream_id: str | None) -> str:
+    if stream_id is not None and keys.in_memory(stream_id):
+        return "memory"
+    if not isinstance(store, Nodes | Wires):
+        return "durable"
+    key = keys.REGISTRY if stream_id is None else keys.meta(stream_id)
+    return store.node_of(key) or key
 
 
-def _wire(url: str) -> Wire:
+def _wire(url: str) -> Wire | Wires:
+    return wires(url) if addresses.is_cluster(url) else _wire_of_one(url)
+
+
+def wires(url: str) -> Wires:
+    """The nodes of a cluster, for coroutines."""
+    return Wires(url, connect=_wire_of_one)
+
+
+def _wire_of_one(url: str) -> Wire:
     return Wire(url, connect_timeout_s=CONNECT_TIMEOUT_S, answer_timeout_s=ANSWER_TIMEOUT_S)
 
 

@@ -41,7 +41,26 @@ class Steady:
     """Asks for the store's steady clock (see ``clock``); the reply is ms."""
 
 
-Command = Script | Scripts | Pipeline | Steady | tuple[Any, ...]
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """Asks which servers the durable store is: one, or in a cluster each node, that of the installation's keys first.
+
+    The reply is, for each, an internal id that no stream has and that lies there: a command without a key goes there
+    after one with a key of that id.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Reachable:
+    """Asks which of these streams lie on nodes that answered last, in their order: all, but in a cluster.
+
+    While the node of the installation's keys does not answer it is all of them, too: nothing goes without it.
+    """
+
+    stream_ids: Sequence[str]
+
+
+Command = Script | Scripts | Pipeline | Reachable | Servers | Steady | tuple[Any, ...]
 Op = Generator[Command, Any, T]
 
 

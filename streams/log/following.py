@@ -4,7 +4,7 @@ import time
 
 from streams.log import keys, meta
 from streams.log.censuses import Censuses
-from streams.log.client import Log, Op, Pipeline
+from streams.log.client import Log, Op, Pipeline, Reachable
 from streams.log.errors import LogError
 from streams.log.looking import look
 
@@ -82,7 +82,7 @@ def _listed(cursor: int) -> Op[tuple[int, set[str]]]:
 
 def _with_keys(stream_ids: list[str]) -> Op[dict[str, meta.Counters]]:
     """The counters of those of these streams that may hold a message with a key, or have a group with a filter."""
-    counters = yield from meta.counters_of(stream_ids)
+    counters = yield from meta.counters_of((yield Reachable(stream_ids)))
     plain = [stream_id for stream_id, each in counters.items() if not each.keyed]
     filtered = (yield Pipeline([("EXISTS", keys.went(each)) for each in plain])) if plain else []
     left_out = {stream_id for stream_id, exists in zip(plain, filtered, strict=True) if not exists}

@@ -3,7 +3,7 @@
 import msgspec
 
 from streams.log import group_meta, keys
-from streams.log.client import Op, Pipeline, Script, Steady
+from streams.log.client import Op, Pipeline, Script, Servers, Steady
 from streams.log.fsck import Finding
 
 SCANNED = 1000
@@ -115,13 +115,14 @@ def strangers() -> Op[list[str]]:
         StoreUnavailable: it does not answer.
     """
     found: set[str] = set()
-    cursor = 0
-    while True:
-        following, names = yield ("SCAN", str(cursor), "MATCH", "okmq:{*", "COUNT", SCANNED)
-        found.update(keys.stream_id_of(name.decode()) for name in names)
-        cursor = int(following)
-        if cursor == 0:
-            break
+    for stream_id in (yield Servers()):
+        cursor = 0
+        while True:
+            following, names = yield from _scanned(stream_id, cursor, "okmq:{*")
+            found.update(keys.stream_id_of(name.decode()) for name in names)
+            cursor = int(following)
+            if cursor == 0:
+                break
     known = yield ("HKEYS", keys.REGISTRY)
     return sorted(found - {stream_id.decode() for stream_id in known})
 
@@ -134,9 +135,16 @@ def strangers_remove(stream_id: str) -> Op[int]:
     """
     removed, cursor = 0, 0
     while True:
-        following, names = yield ("SCAN", str(cursor), "MATCH", f"okmq:{{{stream_id}}}:*", "COUNT", SCANNED)
+        following, names = yield from _scanned(stream_id, cursor, f"okmq:{{{stream_id}}}:*")
         if names:
             removed += yield ("UNLINK", *(name.decode() for name in names))
         cursor = int(following)
         if cursor == 0:
             return removed
+
+
+def _scanned(stream_id: str, cursor: int, pattern: str) -> Op[tuple[bytes, list[bytes]]]:
+    """The next cursor and the keys that were found, at the server that such a stream would be on."""
+    there = ("EXISTS", keys.meta(stream_id))
+    _, (following, names) = yield Pipeline([there, ("SCAN", str(cursor), "MATCH", pattern, "COUNT", SCANNED)])
+    return following, names

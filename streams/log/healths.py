@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from streams.log import keys
-from streams.log.client import Op, Pipeline, small
+from streams.log.client import Op, Pipeline, Reachable, small
 from streams.log.errors import StoreUnavailable
 
 KEPT_S = 86_400
@@ -17,11 +17,13 @@ def one(stream_id: str, name: str) -> Op[bytes | None]:
 
 def many(groups: Sequence[tuple[str, str]]) -> Op[list[bytes | None]]:
     """What the worker keeps of many groups, by the stream's internal id and the group's name, in one round trip
-    a server; nothing of streams in memory while theirs does not answer.
+    a server; nothing of streams in memory while theirs does not answer, or of those on a node that is away.
     """
     found: dict[tuple[str, str], bytes | None] = {}
+    there = set((yield Reachable([stream_id for stream_id, _ in groups])))
+    reachable = [group for group in groups if group[0] in there]
     for in_memory in (False, True):
-        asked = [group for group in groups if keys.in_memory(group[0]) is in_memory]
+        asked = [group for group in reachable if keys.in_memory(group[0]) is in_memory]
         if not asked:
             continue
         try:

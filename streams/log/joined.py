@@ -63,7 +63,7 @@ class Appender:
         size = sum([len(message.body) for message in messages])
         batch = self._open.get(stream_id)
         if batch is None or not batch.has_room(len(messages), size):
-            batch = self._open[stream_id] = _Joined(stream_id, is_unbounded)
+            batch = self._open[stream_id] = _Joined(stream_id, is_unbounded and not self._log.keeps_apart)
             self._leave(batch)
         appended = await batch.join(messages, size)
         if appended is None:
@@ -94,10 +94,18 @@ class Appender:
         turn, self._turn = self._turn, []
         for batch in turn:
             self._close(batch)
-        first, *others = _shares(turn)
+        first, *others = _shares(turn) if not self._log.keeps_apart else self._shares_by_server(turn)
         for share in others:
             self._begin(self._send_together(share))
         await self._send_together(first)
+
+    def _shares_by_server(self, turn: "Sequence[_Joined]") -> "Iterator[Sequence[_Joined]]":
+        """Nobody waits for a node that has nothing of theirs."""
+        by_server: dict[str, list[_Joined]] = {}
+        for batch in turn:
+            by_server.setdefault(self._log.server_of(batch.stream_id), []).append(batch)
+        for part in by_server.values():
+            yield from _shares(part)
 
     async def _send_together(self, share: "Sequence[_Joined]") -> None:
         try:

@@ -4,12 +4,18 @@ A replica that is promoted begins a replication id of its own and keeps the one 
 docs, replication: "Replication ID explained"). A server that starts again alone keeps none, and is no other one.
 """
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from streams.log import keys
-from streams.log.client import Op, Pipeline
+from streams.log.client import Op, Pipeline, Reachable, Servers
+from streams.log.errors import StoreUnavailable
 
-_NONE = "0" * 40
+KEPT = 50
+"""Promotions in a cluster that are remembered by their servers."""
+
+_NONE, _REPLICA = "0" * 40, "slave"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,12 +25,15 @@ class Lineage:
     Attributes:
         is_replica: it follows another server and takes nothing.
         noted: how many promotions were noted.
-        fresh: the replication id of a server whose promotion was not noted yet; empty where it was.
+        fresh: the replication id of a server whose promotion was not noted yet; empty where it was. Of the nodes of a
+            cluster one after the other has its turn.
+        known: of the nodes of a cluster, the replication ids whose promotions were noted last.
     """
 
     is_replica: bool
     noted: int
     fresh: str
+    known: tuple[str, ...] = ()
 
     @property
     def epoch(self) -> int:
@@ -41,17 +50,34 @@ def look() -> Op[Lineage]:
     (number, server), told = yield Pipeline(
         [("HMGET", keys.EPOCH, "number", "server"), ("INFO", "replication")]
     )
-    info = dict(line.partition(":")[::2] for line in told.decode().splitlines())
-    is_replica = info.get("role") == "slave"
-    was_promoted = not is_replica and info.get("master_replid2", _NONE) != _NONE
-    own = info.get("master_replid", "")
+    known = tuple((server or b"").decode().split())
+    info = _facts(told)
+    promoted = [_promoted(info)]
+    others = (yield Servers())[1:]
+    for stream_id in (yield Reachable(others)):
+        with suppress(StoreUnavailable):
+            _, told = yield Pipeline([("EXISTS", keys.meta(stream_id)), ("INFO", "replication")])
+            promoted.append(_promoted(_facts(told)))
     return Lineage(
-        is_replica=is_replica,
+        is_replica=info.get("role") == _REPLICA,
         noted=int(number or 0),
-        fresh=own if was_promoted and own != (server or b"").decode() else "",
+        fresh=next((own for own in promoted if own and own not in known), ""),
+        known=known if others else (),
     )
 
 
 def note(lineage: Lineage) -> Op[None]:
     """Note the promotion that was found."""
-    yield ("HSET", keys.EPOCH, "number", lineage.epoch, "server", lineage.fresh)
+    known = (lineage.fresh, *lineage.known)[:KEPT]
+    yield ("HSET", keys.EPOCH, "number", lineage.epoch, "server", " ".join(known))
+
+
+def _facts(told: bytes) -> dict[str, str]:
+    return dict(line.partition(":")[::2] for line in told.decode().splitlines())
+
+
+def _promoted(info: Mapping[str, str]) -> str:
+    """The replication id of a server that was promoted; empty of one that was not, or is none that takes anything."""
+    if info.get("role") == _REPLICA or info.get("master_replid2", _NONE) == _NONE:
+        return ""
+    return info.get("master_replid", "")

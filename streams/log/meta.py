@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from streams.log import keys
-from streams.log.client import Op, Pipeline
+from streams.log.client import Op, Pipeline, Reachable
 from streams.log.errors import StoreUnavailable
 
 COUNTERS = "counters"
@@ -125,9 +125,9 @@ def counters_of(stream_ids: Iterable[str], *, strict: bool = False) -> Op[dict[s
 
 def counters_at_once(stream_ids: Sequence[str]) -> Op[list[Counters]]:
     """The counters of many streams in their order; those of a new stream for one that is gone, and for those in memory
-    while their server does not answer.
+    while their server does not answer or on a node of a cluster that is away.
     """
-    durable = [stream_id for stream_id in stream_ids if not keys.in_memory(stream_id)]
+    durable = yield Reachable([stream_id for stream_id in stream_ids if not keys.in_memory(stream_id)])
     found = yield from _packed_counters(durable, in_memory=False)
     if len(durable) < len(stream_ids):
         in_memory = [stream_id for stream_id in stream_ids if keys.in_memory(stream_id)]
@@ -136,7 +136,7 @@ def counters_at_once(stream_ids: Sequence[str]) -> Op[list[Counters]]:
         except StoreUnavailable:
             others = [None] * len(in_memory)
         by_id = dict(zip([*durable, *in_memory], [*found, *others], strict=True))
-        found = [by_id[stream_id] for stream_id in stream_ids]
+        found = [by_id.get(stream_id) for stream_id in stream_ids]
     return list(map(unpack, found))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from streams.log import keys
-from streams.log.commands import Command, Pipeline, Script, Scripts, Steady
+from streams.log.commands import Command, Pipeline, Reachable, Script, Scripts, Servers, Steady
 
 NO_MEMORY = "there is no memory server: set OKMQ_MEMORY_REDIS_URL"
 LOST = "the memory server has lost this stream, which is about to be begun again"
@@ -68,7 +68,7 @@ def merged(parts: Sequence[Part[Sent]], replies: Sequence[list[Any]]) -> list[An
 
 def memory_stream_of(command: Command) -> str | None:
     """The memory stream that a command is about, or None."""
-    if isinstance(command, Steady):
+    if isinstance(command, Reachable | Servers | Steady):
         return None
     if isinstance(command, Scripts | Pipeline):
         commands = command.calls if isinstance(command, Scripts) else command.commands

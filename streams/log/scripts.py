@@ -17,7 +17,8 @@ from typing import Any
 from redis.exceptions import RedisError
 
 from streams.log import keys
-from streams.log.commands import Op, Pipeline, Script
+from streams.log.commands import Op, Pipeline, Script, Servers
+from streams.log.errors import StoreUnavailable
 
 LUA = Path(__file__).parent / "lua"
 PREFIX = "okmq_"
@@ -55,7 +56,8 @@ def is_known_already(reply: object) -> bool:
 
 
 def older_forget(*, memory: bool = False) -> Op[int]:
-    """Take away the libraries of other versions from one server; how many there were.
+    """Take away the libraries of other versions from the durable store or the memory server; how many there were.
+    Nodes of a cluster that are away keep theirs.
 
     A process of another version that still runs loads its own again with its next call, so this can only cost it a
     round trip.
@@ -63,7 +65,19 @@ def older_forget(*, memory: bool = False) -> Op[int]:
     Raises:
         StoreUnavailable: it does not answer.
     """
-    there = ("EXISTS", keys.meta(keys.stream_id(memory=memory)))  # nothing is; it says which server is asked
+    asked = [keys.stream_id(memory=True)] if memory else (yield Servers())
+    total = 0
+    for stream_id in asked:
+        try:
+            total += yield from _older_forget_at(stream_id)
+        except StoreUnavailable:
+            if stream_id == asked[0]:
+                raise
+    return total
+
+
+def _older_forget_at(stream_id: str) -> Op[int]:
+    there = ("EXISTS", keys.meta(stream_id))  # nothing is; it says which server is asked
     _, listed = yield Pipeline([there, ("FUNCTION", "LIST", "LIBRARYNAME", f"{PREFIX}*")])
     names = [dict(zip(each[::2], each[1::2], strict=True))[b"library_name"].decode() for each in listed]
     older = [each for each in names if each != name()]

@@ -1,9 +1,11 @@
 """How the store itself stands."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from streams.log import keys, stats
-from streams.log.client import Op, Pipeline
+from streams.log.client import Op, Pipeline, Reachable, Servers
+from streams.log.errors import StoreUnavailable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,33 +30,67 @@ class ServerState:
 
 def is_full(*, memory: bool = False) -> Op[bool]:
     """Whether the memory of the durable server is used up (``maxmemory``), or of the one that holds the streams in
-    memory: it lets messages go and takes none.
+    memory: it lets messages go and takes none. In a cluster: of one node that answers.
 
     Raises:
         StoreUnavailable: it does not answer.
     """
-    _, info = yield Pipeline([("EXISTS", keys.meta(keys.stream_id(memory=memory))), ("INFO", "memory")])
-    told = _figures(info)
-    allowed, uncounted = int(told.get("maxmemory", 0)), int(told.get("mem_not_counted_for_evict", 0))
-    return 0 < allowed < int(told.get("used_memory", 0)) - uncounted
+    for told in (yield from _answers("memory", memory=memory)).values():
+        allowed, uncounted = int(told.get("maxmemory", 0)), int(told.get("mem_not_counted_for_evict", 0))
+        if 0 < allowed < int(told.get("used_memory", 0)) - uncounted:
+            return True
+    return False
+
+
+def away() -> Op[tuple[int, int]]:
+    """How many servers of the durable store did not answer when they were asked last, and how many there are."""
+    servers = yield Servers()
+    answering = yield Reachable(servers)
+    return len(servers) - len(answering), len(servers)
+
+
+def clocks() -> Op[list[int]]:
+    """The time of each server of the durable store that answers, in unix ms.
+
+    Raises:
+        StoreUnavailable: none does.
+    """
+    found: list[int] = []
+    for stream_id in (yield Reachable((yield Servers()))):
+        _, (seconds, microseconds) = yield Pipeline([("EXISTS", keys.meta(stream_id)), ("TIME",)])
+        found.append(int(seconds) * 1000 + int(microseconds) // 1000)
+    return found
+
+
+def stops_as_a_whole() -> Op[bool]:
+    """Whether a node of the cluster refuses the streams that it has while another node is away."""
+    for stream_id in (yield Reachable((yield Servers()))):
+        _, told = yield Pipeline(
+            [("EXISTS", keys.meta(stream_id)), ("CONFIG", "GET", "cluster-require-full-coverage")]
+        )
+        if told[1:] == [b"yes"]:
+            return True
+    return False
 
 
 def inspect(*, memory: bool = False) -> Op[ServerState]:
-    """How the durable server stands, or the one that holds the streams in memory.
+    """How the durable server stands, or the one that holds the streams in memory; of a cluster, how the nodes that
+    answer stand together.
 
     Raises:
         StoreUnavailable: it does not answer.
     """
-    # No stream has this id; it says which server is asked.
-    told, durability = yield from _asked(keys.stream_id(memory=memory))
-    info = _figures(told)
+    told = yield from _answers(memory=memory)
+    promised = set()
+    for stream_id in told:
+        promised.add((yield from stats.durability(stream_id)))
     return ServerState(
-        memory_bytes=int(info.get("used_memory", 0)),
-        clients=int(info.get("connected_clients", 0)),
-        commands=int(info.get("total_commands_processed", 0)),
-        aof_bytes=int(info.get("aof_current_size", 0)),
-        durability=durability,
-        writes_fail=info.get("aof_last_write_status", "ok") != "ok",
+        memory_bytes=_sum(told.values(), "used_memory"),
+        clients=_sum(told.values(), "connected_clients"),
+        commands=_sum(told.values(), "total_commands_processed"),
+        aof_bytes=_sum(told.values(), "aof_current_size"),
+        durability=max(promised, key=stats.PROMISES.index),
+        writes_fail=any(info.get("aof_last_write_status", "ok") != "ok" for info in told.values()),
     )
 
 
@@ -62,6 +98,20 @@ def _figures(told: bytes) -> dict[str, str]:
     return dict(line.partition(":")[::2] for line in told.decode().splitlines() if ":" in line)
 
 
-def _asked(stream_id: str) -> Op[tuple[bytes, str]]:
-    _, info = yield Pipeline([("EXISTS", keys.meta(stream_id)), ("INFO",)])
-    return info, (yield from stats.durability(stream_id))
+def _sum(told: Iterable[Mapping[str, str]], name: str) -> int:
+    return sum(int(info.get(name, 0)) for info in told)
+
+
+def _answers(*section: str, memory: bool) -> Op[dict[str, dict[str, str]]]:
+    """What each server tells of itself, by an id that no stream has and that says which one is asked."""
+    asked = [keys.stream_id(memory=True)] if memory else (yield Reachable((yield Servers())))
+    found: dict[str, dict[str, str]] = {}
+    for stream_id in asked:
+        try:
+            _, info = yield Pipeline([("EXISTS", keys.meta(stream_id)), ("INFO", *section)])
+        except StoreUnavailable:
+            if stream_id == asked[0]:
+                raise  # without this one nothing goes
+        else:
+            found[stream_id] = _figures(info)
+    return found

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from streams.log import keys, meta, trim
-from streams.log.client import Op, Pipeline, Script, Scripts
+from streams.log.client import Op, Pipeline, Reachable, Script, Scripts
 from streams.log.errors import StoreUnavailable, StreamLost, StreamNotFound, StreamSealed
 
 EXACT_WITHIN_S, GLANCE_WITHIN_S = 2.0, 0.05
@@ -83,14 +83,19 @@ def inspect(stream_id: str) -> Op[State]:
     return _state(found[stream_id])
 
 
-def inspect_many(stream_ids: Sequence[str], *, within_s: float = GLANCE_WITHIN_S) -> Op[dict[str, State]]:
+def inspect_many(
+    stream_ids: Sequence[str], *, within_s: float = GLANCE_WITHIN_S, strict: bool = False
+) -> Op[dict[str, State]]:
     """How several streams stand, in one round trip; those that are gone are left out.
 
-    So are those in memory while their server does not answer or has lost them.
+    So are those in memory while their server does not answer or has lost them, and those on a node of a cluster that is
+    away; that is an error with ``strict``.
 
     Args:
         within_s: how long what is over by its own time may be taken away first, in all, where much is.
     """
+    if not strict:
+        stream_ids = yield Reachable(stream_ids)
     if not stream_ids:
         return {}
     replies = yield Scripts([_inspection(stream_id) for stream_id in stream_ids])
@@ -166,7 +171,7 @@ def counted(stream_ids: Sequence[str]) -> Op[dict[str, Counted]]:
     """
     # Those in memory are few, and their server may be away.
     closely = [stream_id for stream_id in stream_ids if keys.in_memory(stream_id)]
-    durable = [stream_id for stream_id in stream_ids if not keys.in_memory(stream_id)]
+    durable = yield Reachable([stream_id for stream_id in stream_ids if not keys.in_memory(stream_id)])
     asked: list[tuple[str, ...]] = [("HMGET", keys.meta(stream_id), *meta.FIELDS) for stream_id in durable]
     asked += [("EXISTS", keys.expiry(stream_id)) for stream_id in durable]
     replies = (yield Pipeline(asked)) if asked else []
@@ -307,6 +312,10 @@ def take_touched(limit: int) -> Op[list[str]]:
     """The streams that have changed since the last call, at most ``limit``."""
     found = yield ("SPOP", keys.TOUCHED, limit)
     return [stream_id.decode() for stream_id in found]
+
+
+PROMISES = ("fsync", "window", "memory")
+"""What ``durability`` can say, the strongest first."""
 
 
 def durability(stream_id: str) -> Op[str]:

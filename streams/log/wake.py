@@ -4,14 +4,16 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import redis.asyncio
 from redis.exceptions import RedisError
 
+from streams import addresses
 from streams.log import keys, routing
+from streams.log.client import wires
 from streams.log.errors import StoreUnavailable
 
 LINGER_S = 30.0
@@ -45,7 +47,9 @@ class Wakener:
     """
 
     def __init__(self, url: str, *, memory_url: str | None = None, on_changed: Callable[[str], None]) -> None:
-        self._durable = _Ear(url, on_changed=on_changed)
+        self._nodes = wires(url) if addresses.is_cluster(url) else None
+        # In a cluster every node tells all others what is said, so one is enough: that of the names and tokens.
+        self._durable = _Ear(url if self._nodes is None else self._nodes.home, on_changed=on_changed)
         self._memory = None if memory_url is None else _Ear(memory_url)
 
     def start(self) -> None:
@@ -57,6 +61,8 @@ class Wakener:
         await self._durable.stop()
         if self._memory is not None:
             await self._memory.stop()
+        if self._nodes is not None:
+            await self._nodes.close()
 
     async def watch(self, stream_id: str, *, within_s: float) -> asyncio.Future[None]:
         """A future that is done as soon as there is a reason to look at the stream again; ``forget`` it after use.
@@ -85,13 +91,15 @@ class Wakener:
 
 
 class _Ear:
-    """One subscription at one server. With ``on_changed`` it hears of configuration, too."""
+    """One subscription at one server, or at the one that is said for each connection. With ``on_changed`` it hears of
+    configuration, too.
+    """
 
-    def __init__(self, url: str, *, on_changed: Callable[[str], None] | None = None) -> None:
-        # It waits for as long as nothing is said.
-        self._client = redis.asyncio.Redis.from_url(
-            url, socket_connect_timeout=2.0, socket_timeout=None, protocol=2
-        )
+    def __init__(
+        self, where: str | Callable[[], Awaitable[str]], *, on_changed: Callable[[str], None] | None = None
+    ) -> None:
+        self._where = where
+        self._clients: dict[str, redis.asyncio.Redis] = {}
         self._on_changed = on_changed
         self._channels: dict[str, _Channel] = {}
         self._connection: Any = None
@@ -107,7 +115,8 @@ class _Ear:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._wake_all()
-        await self._client.aclose()
+        for client in self._clients.values():
+            await client.aclose()
 
     async def watch(self, name: str, *, within_s: float) -> asyncio.Future[None]:
         channel = self._channels.get(name)
@@ -149,8 +158,9 @@ class _Ear:
         while True:
             # A connection of the client library's, without its PubSub: that one makes a lost connection again in
             # whichever task comes first, under the others, and they fail or are never heard.
-            connection = self._client.connection_pool.make_connection()
+            connection: Any = None
             try:
+                connection = await self._made()
                 await connection.connect()
                 # A subscription of nothing would be none, so there is always this channel.
                 asked = set(self._channels)
@@ -168,8 +178,19 @@ class _Ear:
                 self._complained = True  # once an outage: it is tried again five times a second
             finally:
                 self._connection = None
-                await connection.disconnect(nowait=True)
+                if connection is not None:
+                    await connection.disconnect(nowait=True)
             await asyncio.sleep(RECONNECT_S)
+
+    async def _made(self) -> Any:
+        """A connection of the client library's that is not made yet."""
+        url = self._where if isinstance(self._where, str) else await self._where()
+        if url not in self._clients:
+            # It waits for as long as nothing is said.
+            self._clients[url] = redis.asyncio.Redis.from_url(
+                url, socket_connect_timeout=2.0, socket_timeout=None, protocol=2
+            )
+        return self._clients[url].connection_pool.make_connection()
 
     def _changed(self, kind: str) -> None:
         if self._on_changed is not None:

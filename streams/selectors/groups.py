@@ -10,7 +10,7 @@ from streams.errors import group_not_found
 from streams.health import EVERY_MS, Health, Verdict
 from streams.log import dead_letters as letters
 from streams.log import healths, keys, open_polls, pending, standing
-from streams.log.client import Op
+from streams.log.client import Op, Reachable, one
 from streams.log.dead_letters import DeadLetter
 from streams.log.errors import GroupNotFound, StoreUnavailable, StreamNotFound
 from streams.log.pending import InFlight, Wanted
@@ -141,8 +141,10 @@ def group_views(groups_: Iterable[Group]) -> list[GroupView]:
 
 
 def reachable_views(groups_: Iterable[Group]) -> list[GroupView]:
-    """As ``group_views``; groups of streams in memory are left out while their server is away."""
+    """As ``group_views``; groups of streams in memory, or on a node of a cluster, are left out while that is away."""
     wanted = list(groups_)
+    there = set(store.log().run(one(Reachable([group.stream.stream_id for group in wanted]))))
+    wanted = [group for group in wanted if group.stream.stream_id in there]
     views = group_views(group for group in wanted if not keys.in_memory(group.stream.stream_id))
     with contextlib.suppress(StoreUnavailable):
         views += group_views(group for group in wanted if keys.in_memory(group.stream.stream_id))

@@ -14,6 +14,7 @@ from django.db.models.functions import StrIndex
 from streams import naming, store
 from streams.access import Caller
 from streams.log import keys, stats
+from streams.log.client import Reachable, one
 from streams.log.errors import StoreUnavailable
 from streams.log.stats import Figures, State
 from streams.models import (
@@ -76,26 +77,28 @@ def stream_known(stream: Stream) -> StreamView:
     """As ``stream_view``, of a stream whose figures have to be told.
 
     Raises:
-        StoreUnavailable: it is in memory, and its server does not answer or has yet to begin it again.
+        StoreUnavailable: it is in memory, and its server does not answer or has yet to begin it again, or it lies on a
+            node of a cluster that is away.
     """
     view = stream_view(stream)
     if not view.is_reachable:
-        raise StoreUnavailable(f"stream {stream.stream_id} in memory")
+        raise StoreUnavailable(f"the server of stream {stream.stream_id} is away")
     return view
 
 
 def stream_views(streams: Sequence[Stream]) -> list[StreamView]:
     """Streams with their states, in one round trip."""
-    states = store.log().run(
-        stats.inspect_many([stream.stream_id for stream in streams], within_s=stats.EXACT_WITHIN_S)
-    )
+    stream_ids = [stream.stream_id for stream in streams]
+    states = store.log().run(stats.inspect_many(stream_ids, within_s=stats.EXACT_WITHIN_S))
+    answering = set(store.log().run(one(Reachable(stream_ids))))
     groups_of = Counter(Group.objects.filter(stream__in=streams).values_list("stream_id", flat=True))
     return [
         StreamView(
             stream,
             states.get(stream.stream_id, stats.EMPTY),
             groups_of[stream.pk],
-            is_reachable=stream.stream_id in states or not keys.in_memory(stream.stream_id),
+            is_reachable=stream.stream_id in states
+            or (not keys.in_memory(stream.stream_id) and stream.stream_id in answering),
         )
         for stream in streams
     ]

@@ -10,6 +10,7 @@ from django.db import transaction
 from streams import bearer, selectors, store
 from streams.access import SYSTEM
 from streams.log import config, scripts
+from streams.log.client import Reachable, one
 from streams.log.errors import StoreUnavailable
 from streams.models import (
     DEFAULT_WORKSPACE,
@@ -75,17 +76,21 @@ def installation_prepare(*, password: str | None, token: str | None) -> Prepared
 def configuration_republish() -> tuple[int, int]:
     """Tell the log of every stream, group and token again; counters stay as they are.
 
-    Streams in memory are left to the worker while their server does not answer: the others need not wait for it.
+    Streams in memory are left to the worker while their server does not answer: the others need not wait for it. Those
+    on a node of a cluster that is away stay as that node has them.
 
     Returns:
         How many streams and tokens.
     """
     store.log().run(scripts.older_forget())
     streams = list(Stream.objects.select_related("workspace"))
-    streams_publish([stream for stream in streams if stream.storage == Storage.DURABLE])
+    there = set(store.log().run(one(Reachable([stream.stream_id for stream in streams]))))
+    durable = [each for each in streams if each.storage == Storage.DURABLE and each.stream_id in there]
+    streams_publish(durable)
     for group in Group.objects.select_related("stream").filter(stream__storage=Storage.DURABLE):
-        group_publish(group)
-    groups_repair([stream.stream_id for stream in streams if stream.storage == Storage.DURABLE])
+        if group.stream.stream_id in there:
+            group_publish(group)
+    groups_repair([stream.stream_id for stream in durable])
     if store.has_memory():
         with contextlib.suppress(StoreUnavailable):
             store.log().run(scripts.older_forget(memory=True))

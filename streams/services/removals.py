@@ -111,7 +111,7 @@ def removals_close(stream_ids: Sequence[str]) -> dict[str, State]:
     """
     held = _held(stream_ids)
     head_locked()
-    states = store.log().run(stats.inspect_many(stream_ids))
+    states = store.log().run(stats.inspect_many(stream_ids, strict=True))
     _record(held, states, period=timedelta())
     return states
 

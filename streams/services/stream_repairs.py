@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from streams import store
 from streams.log import config, keys
+from streams.log.client import Reachable, one
 from streams.log.config import Registered
 from streams.models import Stream
 from streams.models.stream import Storage
@@ -24,6 +25,8 @@ def streams_repair(*, with_memory: bool) -> list[str]:
     """
     untold = Stream.objects.select_related("workspace").filter(is_told=False)
     streams = list(untold if with_memory else untold.filter(storage=Storage.DURABLE))
+    there = _answering(each.stream_id for each in streams)
+    streams = [each for each in streams if each.stream_id in there]
     streams_publish(streams)
     return [stream.name for stream in streams]
 
@@ -46,5 +49,12 @@ def leftovers_remove(held: Iterable[Registered], *, with_memory: bool) -> list[s
     left = [each for each in held if each.stream_id not in known]
     if not with_memory:
         left = [each for each in left if not keys.in_memory(each.stream_id)]
+    there = _answering(each.stream_id for each in left)
+    left = [each for each in left if each.stream_id in there]
     store.log().run(config.streams_remove([(each.stream_id, each.workspace_id, each.name) for each in left]))
     return [each.name for each in left]
+
+
+def _answering(stream_ids: Iterable[str]) -> set[str]:
+    """Those of these streams that lie on nodes that answer: a later call does the others."""
+    return set(store.log().run(one(Reachable(list(stream_ids)))))

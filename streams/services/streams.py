@@ -10,6 +10,7 @@ from streams import store
 from streams.access import Actor
 from streams.errors import Refusal, stream_not_found
 from streams.log import config, keys, stats, trim
+from streams.log.client import Servers, one
 from streams.models import (
     DEFAULT_WORKSPACE,
     POLICY_LIMITS,
@@ -374,12 +375,16 @@ def registered(stream: Stream) -> config.Registered:
 
 
 def internal_stream(name: str, **settings: Any) -> Stream:
-    """One of the system's own streams, in the default workspace; its name begins with an underscore."""
+    """One of the system's own streams, in the default workspace; its name begins with an underscore.
+
+    In a cluster it lies where the names and tokens lie: it is there as long as anything is.
+    """
     workspace = Workspace.objects.get(name=DEFAULT_WORKSPACE)
+    stream_id, *_ = store.log().run(one(Servers()))
     stream, _ = Stream.objects.get_or_create(
         workspace=workspace,
         name=name,
-        defaults={"internal": True, "stream_id": keys.stream_id(), **settings},
+        defaults={"internal": True, "stream_id": stream_id, **settings},
     )
     streams_publish([stream])
     return stream

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from streams.log import config, flow, keys, stats
 from streams.log.append import append
-from streams.log.client import AsyncLog
+from streams.log.client import AsyncLog, Reachable, one
 from streams.log.config import Registered
 from streams.log.entries import NewMessage
-from streams.log.errors import StoreFull, StreamNotFound
+from streams.log.errors import StoreFull, StoreUnavailable, StreamNotFound
 from streams.log.flow import Flow
 from streams.log.stats import Counted
 
@@ -94,16 +94,16 @@ class Sampler:
         registered = await self.registered()
         if not wanted <= registered.keys():
             registered = await self._refresh()
-        asked = {each for each in wanted & registered.keys() if with_memory or not keys.in_memory(each)}
+        known = wanted & registered.keys()
+        there = set(await self._log.run(one(Reachable(sorted(known)))))
+        asked = {each for each in there if with_memory or not keys.in_memory(each)}
         before = {each: self._last[each][1] for each in asked & self._last.keys()}
         states = await self._log.run(stats.counted_again(sorted(asked), before))
         samples = [self._sampled(stream_id, state, at_ms=at_ms) for stream_id, state in states.items()]
         for stream_id in wanted - states.keys():
             self._last.pop(stream_id, None)
         self._moving = {sample.stream_id for sample in samples if sample.is_moving}
-        self._moving |= {
-            each for each in wanted & registered.keys() if each not in states and keys.in_memory(each)
-        }
+        self._moving |= {each for each in known - states.keys() if keys.in_memory(each) or each not in there}
         return samples
 
     def forget(self, stream_ids: Iterable[str]) -> None:
@@ -171,7 +171,7 @@ async def record(log: AsyncLog, metrics_stream_id: str, samples: Iterable[Sample
         message = NewMessage(id=f"{at_ms}-{first}", body=body.encode())
         try:
             await log.run(append(metrics_stream_id, [message]))
-        except (StreamNotFound, StoreFull):
+        except (StreamNotFound, StoreFull, StoreUnavailable):
             return
 
 

@@ -176,7 +176,7 @@ async def record(log: AsyncLog, metrics_stream_id: str, watched: Sequence[Watche
     body = json.dumps({"at": at_ms, "streams": {}, "groups": of_streams})
     try:
         await log.run(append(metrics_stream_id, [NewMessage(id=f"{at_ms}-groups", body=body.encode())]))
-    except (StreamNotFound, StoreFull):
+    except (StreamNotFound, StoreFull, StoreUnavailable):
         return
 
 

@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 
 from streams.log import config, keys, lease, lineage, memory, notes, standing, stats
-from streams.log.client import AsyncLog, Steady, one
+from streams.log.client import AsyncLog, Reachable, Steady, one
 from streams.log.errors import LogError, StoreUnavailable
 from streams.log.keys import GroupName
 from streams.services import (
@@ -145,9 +145,10 @@ class Worker:
             await self._log.run(memory.held_set(held))
         await self._watch_processes()
         registered = await self._sampler.registered()
+        there = set(await self._log.run(one(Reachable(list(registered)))))
         turn = set(self._round.next(list(registered)))
         turn |= {sample.stream_id for sample in samples if sample.is_to_tend} | self._unfinished
-        tended = sorted(each for each in turn if answers or not keys.in_memory(each))
+        tended = sorted(each for each in turn & there if answers or not keys.in_memory(each))
         done = await retention.tend(self._log, tended, on_missed=self._missed, hold_ms=self._hold_ms)
         self._unfinished = done.unfinished
         if done.is_one_lost:
@@ -155,7 +156,7 @@ class Worker:
             await self._log.run(memory.filled_set(""))
         await self._record_removals(samples)
         self._watch.changed(sample.stream_id for sample in samples)
-        reachable = [each for each in registered if answers or not keys.in_memory(each)]
+        reachable = [each for each in registered if each in there and (answers or not keys.in_memory(each))]
         counters = await self._watch.retire(reachable)
         self._sampler.acked = self._acks.look(counters, at_s=time.monotonic())
         moved = {sample.stream_id for sample in shown} & self._watch.with_groups

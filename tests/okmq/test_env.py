@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from okmq import env
+from streams import addresses
 
 
 @pytest.mark.parametrize(
@@ -71,3 +72,25 @@ def test_beside_a_server_of_ones_own_there_is_no_private_one_in_memory() -> None
     private = env.load({}, dotenv=None)
     assert private.private_memory
     assert private.memory_redis_url not in (None, private.redis_url)
+
+
+def test_a_cluster_is_named_by_some_of_its_nodes() -> None:
+    url = "rediss+cluster://user:p%40ss@one:7001,two:7002?ssl_cert_reqs=none"
+    assert env.load({"OKMQ_REDIS_URL": url}, dotenv=None).redis_url == url
+    assert addresses.nodes(url) == [
+        "rediss://user:p%40ss@one:7001?ssl_cert_reqs=none",
+        "rediss://user:p%40ss@two:7002?ssl_cert_reqs=none",
+    ]
+    assert addresses.node(url, "fe80::1", 7) == "rediss://user:p%40ss@[fe80::1]:7?ssl_cert_reqs=none"
+    assert addresses.nodes("unix:///tmp/s") == ["unix:///tmp/s"]
+
+
+@pytest.mark.parametrize("hosts", ["", "one", "one:7001,", "one:7001,two", "one:x"])
+def test_a_cluster_without_nodes_is_refused(hosts: str) -> None:
+    with pytest.raises(env.EnvError, match="with one or more nodes"):
+        env.load({"OKMQ_REDIS_URL": f"redis+cluster://{hosts}"}, dotenv=None)
+
+
+def test_streams_in_memory_take_no_cluster() -> None:
+    with pytest.raises(env.EnvError, match="starts with redis://"):
+        env.load({"OKMQ_MEMORY_REDIS_URL": "redis+cluster://one:7001"}, dotenv=None)

@@ -1,0 +1,437 @@
+"""A cluster of servers behind the face of one: each command goes to the node that has its key.
+
+The keys of a stream lie together by their tag. Those of the installation (names, tokens, the worker's lease …) have
+none on a single server; in a cluster each carries the same one, and so they lie together, too: on the node of ``HOME``.
+
+Of redis-py's own cluster client only the slot of a key is taken: it sends a command again that may have been executed.
+Here a command is sent again only where a node refused it because another one has the key.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
+from redis.exceptions import ConnectionError as StoreConnectionError
+from redis.exceptions import MovedError, RedisError
+
+from streams import addresses
+from streams.log import keys
+from streams.log.blocking import exchanged
+from streams.log.wire import Wire
+
+Command = Sequence[Any]
+
+TAG = "{okmq}"
+"""Ends the keys of the installation in a cluster. No stream has this id, and no key of a stream begins alike."""
+
+HOME = f"okmq{TAG}"
+"""A key that would lie where those of the installation lie."""
+
+SLOTS = ("CLUSTER", "SLOTS")
+
+LOOK_EVERY_S = 0.5
+"""While nodes are away it is asked no more often where the slots are."""
+
+KEYLESS = frozenset({"CONFIG", "FUNCTION", "INFO", "PING", "PUBSUB", "SCAN", "TIME"})
+"""Commands whose first argument is no key: they go where the one before them goes, or the first one that has a key."""
+
+CHANNELS = frozenset({"PUBLISH"})
+"""Commands whose first argument is a channel, which keeps its name: every node tells all others what is said."""
+
+
+class Topology:
+    """Which node has which slot, as far as is known.
+
+    Args:
+        url: of the cluster.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._owners: list[str] = []
+        self._is_stale = True
+        self._looked_at = 0.0
+        # The nodes that did not answer when they were asked last, and when to ask them again.
+        self._away: dict[str, float] = {}
+        self._servers: list[str] = []
+        self._servers_of: list[str] | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it was ever told where the slots are."""
+        return bool(self._owners)
+
+    def servers(self) -> list[str]:
+        """For each node that has slots an internal id that no stream has, and that lies there; ``HOME``'s first."""
+        owners = self._owners
+        if self._servers_of is not owners:
+            found = dict.fromkeys(filter(None, [self.owner(HOME), *owners]), "")
+            left = set(found)
+            while left:
+                stream_id = keys.stream_id()
+                owner = owners[_slot(keys.meta(stream_id))]
+                if owner in left:
+                    found[owner] = stream_id
+                    left.discard(owner)
+            self._servers, self._servers_of = list(found.values()), owners
+        return self._servers
+
+    def asked(self) -> list[str]:
+        """The nodes to ask for the slots, one after the other; those that are away last."""
+        found = dict.fromkeys([*filter(None, self._owners), *addresses.nodes(self._url)])
+        return sorted(found, key=lambda node: node in self._away)
+
+    def is_due(self, *, now: float) -> bool:
+        """Whether to ask for the slots (again), which is then taken for done."""
+        if not self._is_stale or (self._owners and now - self._looked_at < LOOK_EVERY_S):
+            return False
+        self._looked_at = now
+        return True
+
+    def doubt(self) -> None:
+        """A slot is not where it was: look again at once."""
+        self._is_stale, self._looked_at = True, float("-inf")
+
+    def failed(self, node: str, *, asked_at: float) -> None:
+        """A node did not answer: look where its slots are now, and leave it alone the longer the longer that took."""
+        now = time.monotonic()
+        self._is_stale = True
+        self._away[node] = now + max(LOOK_EVERY_S, 3 * (now - asked_at))
+
+    def answered(self, node: str) -> None:
+        """A node answered."""
+        if self._away:
+            self._away.pop(node, None)
+
+    def to_ask_again(self) -> list[str]:
+        """The nodes that were away and may be back."""
+        if not self._away:
+            return []
+        now, owners = time.monotonic(), set(self._owners)
+        self._away = {node: at for node, at in self._away.items() if node in owners}
+        return [node for node, at in self._away.items() if at <= now]
+
+    def reachable(self, stream_ids: Sequence[str]) -> Sequence[str]:
+        """The streams whose nodes are not known to be away; all of them while that of the installation is."""
+        if not self._away or self.owner(HOME) in self._away:
+            return stream_ids
+        return [each for each in stream_ids if self.owner(keys.meta(each)) not in self._away]
+
+    def learn(self, told: Sequence[Any], *, asked: str) -> bool:
+        """Take over what a node says to ``SLOTS``; false where it knows of none."""
+        owners = [""] * REDIS_CLUSTER_HASH_SLOTS
+        for first, last, primary, *_ in told:
+            host, port = primary[0], int(primary[1])
+            # A node that does not know its own address says nothing: it is the one that was asked.
+            address = addresses.node(self._url, host.decode(), port) if host else asked
+            owners[first : last + 1] = [address] * (last + 1 - first)
+        if not any(owners):
+            return False
+        self._owners, self._is_stale = owners, False
+        return True
+
+    def node_of(self, key: str) -> str:
+        """The address of the node that has a key.
+
+        Raises:
+            ConnectionError: none has its slot.
+        """
+        owner = self.owner(key)
+        if not owner:
+            self._is_stale = True
+            raise StoreConnectionError("no node of the cluster has the slot of this key")
+        return owner
+
+    def shared_out(self, commands: Sequence[Command]) -> dict[str, list[int]]:
+        """The places of commands by the address of the node that each is for; "" where no node has its slot."""
+        names = [key_of(command) for command in commands]
+        name = next((each for each in names if each is not None), HOME)
+        found: dict[str, list[int]] = {}
+        for place, own in enumerate(names):
+            name = name if own is None else own
+            found.setdefault(self.owner(name), []).append(place)
+        return found
+
+    def owner(self, key: str) -> str:
+        """The address of the node that has a key; empty where none is known to."""
+        return self._owners[_slot(key)] if self._owners else ""
+
+
+def _slot(key: str) -> int:
+    slot: int = key_slot(key.encode("utf-8", "surrogateescape"))
+    return slot
+
+
+def placed(key: str) -> str:
+    """The name of a key in a cluster."""
+    return key if "{" in key else key + TAG
+
+
+def key_of(command: Command) -> str | None:
+    """What a command goes by, a key or a channel; None where it has neither."""
+    if command[0] == "FCALL":
+        key: str = command[3]
+    elif len(command) < 2 or command[0] in KEYLESS:
+        return None
+    else:
+        key = command[1]
+    return placed(key)
+
+
+def told(command: Command) -> Command:
+    """A command with the names that its keys have in a cluster."""
+    if command[0] == "FCALL":
+        end = 3 + command[2]
+        if "{" in command[3]:
+            return command  # all are of one stream, or of several
+        return (*command[:3], *map(placed, command[3:end]), *command[end:])
+    key = key_of(command)
+    return command if key is None or command[0] in CHANNELS else (command[0], key, *command[2:])
+
+
+def is_moved(reply: Any) -> bool:
+    """Whether a node refused a command because another one has its key."""
+    return isinstance(reply, MovedError) or (
+        isinstance(reply, RedisError) and str(reply).startswith("MOVED ")
+    )
+
+
+class Nodes:
+    """A cluster for callers that wait; safe to share between threads, as redis-py's clients are.
+
+    Args:
+        url: of the cluster.
+        connect: makes the client of one node.
+    """
+
+    def __init__(self, url: str, *, connect: Callable[[str], Any]) -> None:
+        self._topology, self._connect = Topology(url), connect
+        self._clients: dict[str, Any] = {}
+
+    def execute_command(self, *command: Any) -> Any:
+        """The reply to one command.
+
+        Raises:
+            RedisError: it was refused, or the connection broke and it is not known whether it was executed.
+        """
+        (reply,) = self.exchanged([command])
+        if isinstance(reply, RedisError):
+            raise reply
+        return reply
+
+    def exchanged(self, commands: Sequence[Command]) -> list[Any]:
+        """The replies to commands; a refusal, or that a node is away, stands in the place of its reply.
+
+        Raises:
+            RedisError: no node of the cluster answers.
+        """
+        self._look()
+        sent = [told(command) for command in commands]
+        replies = self._sent(sent)
+        again = [place for place, reply in enumerate(replies) if is_moved(reply)]
+        if again:
+            self._topology.doubt()
+            self._look()
+            for place, reply in zip(again, self._sent([sent[place] for place in again]), strict=True):
+                replies[place] = reply
+        return replies
+
+    def node_of(self, key: str) -> str:
+        """The address of the node that has a key; empty while it is not known."""
+        return self._topology.owner(placed(key))
+
+    def pubsub(self) -> Any:
+        """A subscription at the node of the installation's keys."""
+        self._look()
+        return self._client(self._topology.node_of(HOME)).pubsub()
+
+    def servers(self) -> list[str]:
+        """An internal id for each node (see ``commands.Servers``)."""
+        self._look()
+        return self._topology.servers()
+
+    def reachable(self, stream_ids: Sequence[str]) -> Sequence[str]:
+        """The streams that ``commands.Reachable`` asks for."""
+        self._look()
+        for node in self._topology.to_ask_again():
+            self._part(node, [("PING",)])
+        return self._topology.reachable(stream_ids)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        for client in self._clients.values():
+            client.close()
+
+    def _sent(self, commands: Sequence[Command]) -> list[Any]:
+        replies: list[Any] = [None] * len(commands)
+        for node, places in self._topology.shared_out(commands).items():
+            part = self._part(node, [commands[place] for place in places])
+            for place, reply in zip(places, part, strict=True):
+                replies[place] = reply
+        return replies
+
+    def _part(self, node: str, commands: Sequence[Command]) -> list[Any]:
+        asked_at = time.monotonic()
+        try:
+            replies = exchanged(self._client(node), commands)
+        except RedisError as error:
+            self._topology.failed(node, asked_at=asked_at)
+            return [error] * len(commands)
+        self._topology.answered(node)
+        return replies
+
+    def _client(self, node: str) -> Any:
+        if not node:
+            raise StoreConnectionError("no node of the cluster has the slot of this key")
+        if node not in self._clients:
+            self._clients[node] = self._connect(node)
+        return self._clients[node]
+
+    def _look(self) -> None:
+        if not self._topology.is_due(now=time.monotonic()):
+            return
+        away: RedisError | None = None
+        for node in self._topology.asked():
+            try:
+                if self._topology.learn(self._client(node).execute_command(*SLOTS), asked=node):
+                    return
+            except RedisError as error:
+                away = error
+        if away is not None:
+            raise away
+
+
+class Wires:
+    """A cluster for coroutines, one connection a node; belongs to one event loop, as ``Wire`` does.
+
+    Args:
+        url: of the cluster.
+        connect: makes the connection to one node.
+    """
+
+    def __init__(self, url: str, *, connect: Callable[[str], Wire]) -> None:
+        self._topology, self._connect = Topology(url), connect
+        self._wires: dict[str, Wire] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._asking: dict[str, asyncio.Task[list[Any]]] = {}
+
+    async def call(self, command: Command) -> Any:
+        """The reply to one command; the errors are those of ``Nodes.execute_command``."""
+        (reply,) = await self.call_many([command])
+        if isinstance(reply, RedisError):
+            raise reply
+        return reply
+
+    async def call_many(self, commands: Sequence[Command]) -> list[Any]:
+        """The replies to commands, as of ``Nodes.exchanged``; the nodes are asked side by side."""
+        await self._look()
+        sent = [told(command) for command in commands]
+        replies = await self._sent(sent)
+        again = [place for place, reply in enumerate(replies) if is_moved(reply)]
+        if again:
+            self._topology.doubt()
+            await self._look(wait=True)
+            for place, reply in zip(again, await self._sent([sent[place] for place in again]), strict=True):
+                replies[place] = reply
+        return replies
+
+    def node_of(self, key: str) -> str:
+        """The address of the node that has a key; empty while it is not known."""
+        return self._topology.owner(placed(key))
+
+    async def home(self) -> str:
+        """The address of the node of the installation's keys.
+
+        Raises:
+            RedisError: it is not known.
+        """
+        self._topology.doubt()
+        await self._look(wait=True)
+        return self._topology.node_of(HOME)
+
+    async def servers(self) -> list[str]:
+        """An internal id for each node (see ``commands.Servers``)."""
+        await self._look()
+        return self._topology.servers()
+
+    async def reachable(self, stream_ids: Sequence[str]) -> Sequence[str]:
+        """The streams that ``commands.Reachable`` asks for."""
+        await self._look()
+        for node in self._topology.to_ask_again():
+            if node not in self._asking:  # which may take long: it is known the next time
+                self._asking[node] = asyncio.create_task(self._part(node, [("PING",)]))
+                self._asking[node].add_done_callback(partial(self._asked, node))
+        return self._topology.reachable(stream_ids)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        pending = [*self._asking.values(), *([self._looking] if self._looking else [])]
+        for task in pending:
+            task.cancel()
+        if pending:
+            await asyncio.wait(pending)
+        for wire in self._wires.values():
+            await wire.close()
+
+    def _asked(self, node: str, _: "asyncio.Task[list[Any]]") -> None:
+        del self._asking[node]
+
+    async def _sent(self, commands: Sequence[Command]) -> list[Any]:
+        shares = self._topology.shared_out(commands)
+        parts = await asyncio.gather(
+            *(self._part(node, [commands[place] for place in places]) for node, places in shares.items())
+        )
+        replies: list[Any] = [None] * len(commands)
+        for places, part in zip(shares.values(), parts, strict=True):
+            for place, reply in zip(places, part, strict=True):
+                replies[place] = reply
+        return replies
+
+    async def _part(self, node: str, commands: Sequence[Command]) -> list[Any]:
+        asked_at = time.monotonic()
+        try:
+            replies = await self._wire(node).call_many(commands)
+        except RedisError as error:
+            self._topology.failed(node, asked_at=asked_at)
+            return [error] * len(commands)
+        self._topology.answered(node)
+        return replies
+
+    def _wire(self, node: str) -> Wire:
+        if not node:
+            raise StoreConnectionError("no node of the cluster has the slot of this key")
+        if node not in self._wires:
+            self._wires[node] = self._connect(node)
+        return self._wires[node]
+
+    async def _look(self, *, wait: bool = False) -> None:
+        """Ask for the slots where that is due; while those of before are known, only ``wait`` waits for the answer."""
+        if self._looking is None and self._topology.is_due(now=time.monotonic()):
+            self._looking = asyncio.create_task(self._ask())
+            self._looking.add_done_callback(_heard)
+        if self._looking is not None and (wait or not self._topology.is_known):
+            # One that asks is enough, and whoever goes away takes nobody along.
+            await asyncio.shield(self._looking)
+
+    async def _ask(self) -> None:
+        away: RedisError | None = None
+        try:
+            for node in self._topology.asked():
+                try:
+                    if self._topology.learn(await self._wire(node).call(SLOTS), asked=node):
+                        return
+                except RedisError as error:
+                    away = error
+        finally:
+            self._looking = None
+        if away is not None:
+            raise away
+
+
+def _heard(asking: "asyncio.Task[None]") -> None:
+    """Nobody may wait for it: that it failed is not to be told a second time."""
+    if not asking.cancelled():
+        asking.exception()
