@@ -54,6 +54,7 @@ STATUS = {
     "lease_lost": 409,
     "removed_since": 409,
     "removal_taken": 409,
+    "removal_over": 409,
     "stream_full": 409,
     "wrong_last_offset": 409,
     "wrong_last_id": 409,
@@ -142,6 +143,12 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "")
                 "removal_not_found",
                 "There is no such removal, or it can no longer be undone: its time is over, a limit has passed it, "
                 "or it was undone.",
+            )
+        case log_errors.RemovalOver():
+            return Refusal(
+                "removal_over",
+                "The removal was undone or made final while it went on, so it has ended. What it had not come to is "
+                "still there.",
             )
         case log_errors.RemovedSince():
             return Refusal(

@@ -302,7 +302,7 @@ PATHS: Mapping[str, Schema] = {
                 UNDO,
             ),
             success={"200": answer(ref("Deleted"))},
-            refusals=("operation_denied", *TOO_LARGE),
+            refusals=("operation_denied", "removal_over", *TOO_LARGE),
             description="Offsets go on, the committed offset stays.",
         ),
     },

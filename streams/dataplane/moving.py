@@ -1,6 +1,7 @@
 """Committing a position, deleting messages."""
 
 import secrets
+import time
 from collections.abc import Mapping
 
 import msgspec
@@ -17,7 +18,7 @@ from streams.log import entries, read, removals, trim
 from streams.log.client import Op
 from streams.log.config import TokenGrant
 from streams.log.entries import Entry
-from streams.log.errors import LogError, MessageNotFound, StreamNotFound
+from streams.log.errors import LogError, MessageNotFound, RemovalOver, StreamNotFound
 from streams.log.trim import Removed
 
 NOTED = 1000
@@ -55,23 +56,25 @@ async def delete_message(context: Context, request: Request, name: str, offset: 
     async def act(known: Known) -> Removed:
         nonlocal number
         await context.log.run(read.message(known.stream_id, wanted))
-        if keep_ms:
-            facts = {"kind": "message.deleted", "token_id": grant.id}
-            operation = removals.delete(known.stream_id, [wanted], keep_ms=keep_ms, facts=facts)
-            removed, number = await context.log.run(operation)
-        else:
-            removed = await context.log.run(trim.delete(known.stream_id, [wanted]))
-        if not removed.messages:
-            raise MessageNotFound
-        context.touched.add(known.stream_id)
-        await context.note(
-            known,
-            request,
-            kind="message.deleted",
-            after={"offsets": [wanted], "count": 1} | _told(number, removed),
-            messages=1,
-            size=removed.bytes,
-        )
+        asked = {"offsets": [wanted], "count": 0}
+        async with context.on_record(known, request, kind="message.deleted", after=asked):
+            if keep_ms:
+                facts = {"kind": "message.deleted", "token_id": grant.id}
+                operation = removals.delete(known.stream_id, [wanted], keep_ms=keep_ms, facts=facts)
+                removed, number = await context.log.run(operation)
+            else:
+                removed = await context.log.run(trim.delete(known.stream_id, [wanted]))
+            if not removed.messages:
+                raise MessageNotFound
+            context.touched.add(known.stream_id)
+            await context.note(
+                known,
+                request,
+                kind="message.deleted",
+                after={"offsets": [wanted], "count": 1} | _told(number, removed),
+                messages=1,
+                size=removed.bytes,
+            )
         return removed
 
     try:
@@ -102,7 +105,7 @@ async def purge(context: Context, request: Request, name: str) -> Response:
         return pattern is not None and key is not None and pattern.fullmatch(key.decode()) is not None
 
     number: int | None = None
-    deed = secrets.token_hex(8)
+    deed, kept_until = secrets.token_hex(8), time.monotonic() + keep_ms / 1000
 
     def operation(stream_id: str, found: trim.Matching | None) -> Op[tuple[Removed, int | None]]:
         if keep_ms:
@@ -116,32 +119,40 @@ async def purge(context: Context, request: Request, name: str) -> Response:
 
     async def take(known: Known, found: trim.Matching | None) -> Removed:
         nonlocal number
-        try:
-            removed, number = await context.log.run(operation(known.stream_id, found))
-        finally:
-            context.touched.add(known.stream_id)
-        await context.note(
-            known,
-            request,
-            kind="stream.purged",
-            after={"messages": removed.messages, "bytes": removed.bytes, "asked": given}
-            | _told(number, removed),
-            messages=removed.messages,
-            size=removed.bytes,
-            deed=deed,
-        )
-        return removed
+        asked = {"messages": 0, "bytes": 0, "asked": given}
+        over: RemovalOver | None = None
+        async with context.on_record(known, request, kind="stream.purged", after=asked, deed=deed):
+            try:
+                removed, number = await context.log.run(operation(known.stream_id, found))
+            except RemovalOver as error:
+                over, removed = error, Removed(error.messages, error.bytes, error.ended)
+            finally:
+                context.touched.add(known.stream_id)
+            await context.note(
+                known,
+                request,
+                kind="stream.purged",
+                after={"messages": removed.messages, "bytes": removed.bytes, "asked": given}
+                | _told(number, removed),
+                messages=removed.messages,
+                size=removed.bytes,
+                deed=deed,
+            )
+        if over is None:
+            return removed
+        if time.monotonic() < kept_until:
+            raise over
+        number = None  # it took longer than it is kept: the rest is a removal of its own
+        return removed + await take(known, found)
 
     async def act(known: Known) -> Removed:
         if pattern is None:
             return await take(known, None)
         found = await context.log.run(trim.matching(known.stream_id, matches, below=below, keep=keep))
-        taken = [await take(known, part) for part in found.parts(NOTED)]
-        return Removed(
-            sum(each.messages for each in taken),
-            sum(each.bytes for each in taken),
-            next((each.ended for each in taken if each.ended), 0),
-        )
+        removed = Removed(0, 0)
+        for part in found.parts(NOTED):
+            removed += await take(known, part)
+        return removed
 
     try:
         removed = await context.directory.with_stream(grant, name, act, may="manage")

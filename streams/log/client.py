@@ -369,6 +369,8 @@ def named(error: RedisError) -> errors.LogError:
             return errors.GroupNotFound()
         case "OKMQ_NO_REMOVAL":
             return errors.RemovalNotFound()
+        case "OKMQ_REMOVAL_OVER":
+            return errors.RemovalOver()
         case "OKMQ_UNDO_LATER":
             return errors.RemovedSince(int(rest))
         case "OKMQ_UNDO_PART":

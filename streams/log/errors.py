@@ -23,6 +23,9 @@ class StreamLost(StoreUnavailable):
     """The memory server has lost this stream, and it is about to be begun again; nothing was done."""
 
 
+NOTHING_DONE = (StoreFull, KeysApart, StreamLost)
+
+
 class OffsetsUsedUp(LogError):
     """A memory stream has handed out what was reserved for it; nothing was stored. ``append`` reserves more."""
 
@@ -57,6 +60,18 @@ class OperationDenied(LogError):
 
 class RemovalNotFound(LogError):
     """There is no such removal, its time is over, or it was undone."""
+
+
+class RemovalOver(LogError):
+    """It was undone, made final, or its time is over, while it went on: it takes nothing more.
+
+    Attributes:
+        messages, bytes, ended: that it had taken away in this call, as of ``Removed``.
+    """
+
+    def __init__(self, messages: int = 0, size: int = 0, ended: int = 0) -> None:
+        super().__init__("it is over")
+        self.messages, self.bytes, self.ended = messages, size, ended
 
 
 class RemovedSince(LogError):

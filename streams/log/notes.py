@@ -10,6 +10,9 @@ from streams.log.client import Op, Script
 
 AT_ONCE = 1000
 
+UNKNOWN = {"outcome": "unknown"}
+"""In ``after`` where the store's answer was lost: it may have done all, a part or nothing."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:

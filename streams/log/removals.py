@@ -12,7 +12,7 @@ from typing import Any
 
 from streams.log import keys, read, spent, trim
 from streams.log.client import Op, Script
-from streams.log.errors import RemovalNotFound, RemovalTaken
+from streams.log.errors import RemovalNotFound, RemovalOver, RemovalTaken
 from streams.log.group_scripts import group_script
 from streams.log.trim import Removed
 
@@ -96,13 +96,14 @@ def delete(
 
     Raises:
         StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
+        RemovalOver: the removal can be undone no more, so the rest stays.
     """
     yield from spent.retire_before_removal(stream_id)
     messages = size = ended = 0
     at_once, at = min(at_once, DELETE_SLICE), 0
     while at < len(offsets):
         names = yield from _groups(stream_id)
-        went, went_bytes, took, ended_now, done = yield Script(
+        part = Script(
             "delete_aside",
             [
                 keys.log(stream_id),
@@ -125,6 +126,10 @@ def delete(
                 *offsets[at : at + at_once],
             ],
         )
+        try:
+            went, went_bytes, took, ended_now, done = yield part
+        except RemovalOver:
+            raise RemovalOver(messages, size, ended) from None
         if done:
             messages, size = messages + went, size + went_bytes
             number, ended = took, ended + ended_now

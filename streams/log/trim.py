@@ -38,6 +38,9 @@ class Removed:
     bytes: int
     ended: int = 0
 
+    def __add__(self, more: "Removed") -> "Removed":
+        return Removed(self.messages + more.messages, self.bytes + more.bytes, self.ended or more.ended)
+
 
 def purge(stream_id: str, *, below: int | None = None, keep: int | None = None) -> Op[Removed]:
     """Remove by hand everything below an offset, or all but the newest ``keep``, or everything.

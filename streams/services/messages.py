@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 
 from streams import store
 from streams.access import Actor
 from streams.errors import refusal_of
 from streams.log import read, removals, stats, trim
-from streams.log.errors import LogError
+from streams.log.errors import NOTHING_DONE, LogError, StoreUnavailable
+from streams.log.notes import UNKNOWN
 from streams.log.trim import Removed
 from streams.models import Stream
 from streams.services.events import event_record
@@ -37,12 +37,14 @@ def message_delete(stream: Stream, *, offset: int, actor: Actor) -> None:
             removed = log.run(trim.delete(stream.stream_id, [offset]))
         log.run(stats.touch([stream.stream_id]))
     except LogError as error:
+        asked = {"offsets": [offset], "count": 0}
+        answer_lost(error, stream, kind="message.deleted", actor=actor, after=asked)
         raise refusal_of(error, stream=stream.name) from None
-    _recorded(
-        stream,
-        removed,
+    event_record(
+        stream.workspace,
         kind="message.deleted",
         actor=actor,
+        stream=stream.name,
         after={"offsets": [offset], "count": removed.messages} | _ended(removed),
         summary=f"Message {offset} of {stream.name} was deleted.",
     )
@@ -69,12 +71,14 @@ def stream_purge(stream: Stream, *, actor: Actor, below: int | None = None) -> i
             removed = log.run(trim.purge(stream.stream_id, below=below))
         log.run(stats.touch([stream.stream_id]))
     except LogError as error:
+        nothing = {"messages": 0, "bytes": 0, "asked": asked}
+        answer_lost(error, stream, kind="stream.purged", actor=actor, after=nothing)
         raise refusal_of(error, stream=stream.name) from None
-    _recorded(
-        stream,
-        removed,
+    event_record(
+        stream.workspace,
         kind="stream.purged",
         actor=actor,
+        stream=stream.name,
         after={"messages": removed.messages, "bytes": removed.bytes, "asked": asked} | _ended(removed),
         summary=f"{removed.messages} message{'s' * (removed.messages != 1)} of {stream.name} purged.",
     )
@@ -85,10 +89,16 @@ def _ended(removed: Removed) -> dict[str, int]:
     return {"ended": removed.ended} if removed.ended else {}
 
 
-@transaction.atomic
-def _recorded(
-    stream: Stream, removed: Removed, *, kind: str, actor: Actor, after: Mapping[str, Any], summary: str
+def answer_lost(
+    error: LogError, stream: Stream, *, kind: str, actor: Actor, after: Mapping[str, Any]
 ) -> None:
-    event_record(
-        stream.workspace, kind=kind, actor=actor, stream=stream.name, after=dict(after), summary=summary
-    )
+    """Record what a person asked for where the store's answer was lost: it may have done it, or a part of it."""
+    if isinstance(error, StoreUnavailable) and not isinstance(error, NOTHING_DONE):
+        event_record(
+            stream.workspace,
+            kind=kind,
+            actor=actor,
+            stream=stream.name,
+            after={**after, **UNKNOWN},
+            summary=f"Asked for of {stream.name}; the store's answer was lost.",
+        )

@@ -10,7 +10,7 @@ from django.utils import timezone
 from streams import store
 from streams.access import SYSTEM, Actor
 from streams.log import stats
-from streams.log.notes import Note, is_later
+from streams.log.notes import UNKNOWN, Note, is_later
 from streams.log.stats import State
 from streams.models import Event, EventHead, RemovalCount, Retention, Stream, Token, Workspace
 from streams.services.events import event_of, events_append, head_locked
@@ -20,6 +20,9 @@ PERIOD = timedelta(hours=1)
 
 MOST_OFFSETS = 100
 """Offsets that one event lists; the rest is in its count."""
+
+UNSURE = ", and perhaps more: the store's answer was lost"
+"""In the summary of an event that tells of something whose outcome is not known."""
 
 COUNTED = (
     "messages",
@@ -64,6 +67,9 @@ def _actors(token_ids: Iterable[int]) -> dict[int, str]:
 def _event(some: Sequence[Note], *, actor: str, workspace: Workspace | None) -> Event:
     first = some[0]
     after: dict[str, Any] = dict(first.after)
+    unsure = ""
+    if any(UNKNOWN.items() <= note.after.items() for note in some):
+        after, unsure = after | UNKNOWN, UNSURE
     if "offsets" in after:
         offsets = sorted({offset for note in some for offset in note.after["offsets"]})
         after |= {"offsets": offsets[:MOST_OFFSETS], "count": sum(note.after["count"] for note in some)}
@@ -74,9 +80,9 @@ def _event(some: Sequence[Note], *, actor: str, workspace: Workspace | None) -> 
                 for note in some:
                     after |= note.after
                 after |= {"messages": messages, "bytes": sum(note.bytes for note in some)}
-            summary = f"{_messages(messages)} of {first.stream} purged."
+            summary = f"{_messages(messages)} of {first.stream} purged{unsure}."
         case "message.deleted":
-            summary = f"{_messages(after['count'])} of {first.stream} deleted."
+            summary = f"{_messages(after['count'])} of {first.stream} deleted{unsure}."
         case _:
             summary = f"{_messages(after['count'])} of group {first.group} of {first.stream} terminated."
     return event_of(

@@ -8,6 +8,7 @@ from streams.log.errors import LogError
 from streams.log.trim import Removed
 from streams.models import Stream
 from streams.services.events import event_record
+from streams.services.messages import answer_lost
 
 
 def removal_undo(stream: Stream, number: int, *, partial: bool = False, actor: Actor) -> Removed:
@@ -24,6 +25,8 @@ def removal_undo(stream: Stream, number: int, *, partial: bool = False, actor: A
         back = log.run(removals.undo(stream.stream_id, number, partial=partial))
         log.run(stats.touch([stream.stream_id]))
     except LogError as error:
+        asked = {"removal": number, "messages": 0, "bytes": 0}
+        answer_lost(error, stream, kind="stream.removal_undone", actor=actor, after=asked)
         raise refusal_of(error, stream=stream.name) from None
     event_record(
         stream.workspace,

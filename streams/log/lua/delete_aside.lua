@@ -16,7 +16,7 @@
 -- ARGV[6...] names: of the groups, in the order of their keys; then offsets, at most 1000
 -- returns: messages and bytes that went, number of the removal or 0, the one that ended for it or 0, 1; 0 at the end when these
 --   are not all groups
--- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
+-- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED OKMQ_REMOVAL_OVER
 -- include: state, gone, floor, group, removal, aside
 local log, meta, gone, aside, removals, groups = KEYS[1], KEYS[2], KEYS[3], KEYS[5], KEYS[6], KEYS[7]
 local stream = {log = log, gone = gone, latest = KEYS[4], went = KEYS[8]}
@@ -28,6 +28,8 @@ local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
 if state[denial] == 1 then return redis.error_reply('OKMQ_DENIED ' .. denial) end
+-- What nobody could bring back is not set aside.
+if number > 0 and tonumber(redis.call('HGET', removals, number .. ':until') or 0) == 0 then return redis.error_reply('OKMQ_REMOVAL_OVER') end
 local now = state_now(state)
 raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
 local standing, positions = aside_positions(groups, names, KEYS, 9)

@@ -1,13 +1,28 @@
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
 from streams.dataplane.moving import NOTED
-from streams.log import notes, stats
+from streams.log import notes, removals, stats
 from streams.log.client import Log
+from streams.log.errors import LogError
 from tests.streams.dataplane.conftest import Server, Stream, refusal
 from tests.streams.dataplane.test_reading import fill, offsets
+
+
+@pytest.fixture
+def brief(valkey: str, token_for: Callable[..., str]) -> Iterator[httpx.Client]:
+    """A client of a process where a removal can be undone for a second."""
+    server = Server(valkey, undo_s=1)
+    headers = {"authorization": f"Bearer {token_for('admin')}"}
+    with httpx.Client(
+        base_url=f"http://127.0.0.1:{server.port}/api/v1/streams", headers=headers, timeout=60
+    ) as client:
+        yield client
+    server.stop()
 
 
 def left(client: httpx.Client, stream: Stream) -> list[int]:
@@ -157,6 +172,45 @@ def test_a_long_purge_by_key_is_noted_as_it_goes(
         1150,
         sum(note.bytes for note in noted),
     )
+
+
+def purged_beside(
+    client: httpx.Client, stream: Stream, beside: Callable[[], object], *, count: int
+) -> httpx.Response:
+    """The answer to a purge by key of so many messages, all of them, and what is done again and again meanwhile."""
+    for first in range(1, count + 1, 1000):
+        fill(client, stream, 1000, first=first)
+    with ThreadPoolExecutor(1) as threads:
+        purging = threads.submit(client.delete, stream.messages, params={"key": "k.*", "undo": "true"})
+        while not purging.done():
+            beside()
+        return purging.result()
+
+
+def test_an_undo_ends_a_purge_that_is_going_on(client: httpx.Client, log: Log, stream: Stream) -> None:
+    def undo() -> None:
+        for each in log.run(removals.removals(stream.stream_id)):
+            with contextlib.suppress(LogError):
+                log.run(removals.undo(stream.stream_id, each.number))
+
+    assert refusal(purged_beside(client, stream, undo, count=20_000)) == (409, "removal_over")
+    undo()
+    standing = log.run(stats.inspect(stream.stream_id))
+    assert (standing.messages, standing.by_hand_messages) == (20_000, 0)
+    assert left(client, stream) == list(range(1, 101))
+    noted = [note for _, note in log.run(notes.take()) if note.stream_id == stream.stream_id]
+    assert 0 < sum(note.messages for note in noted) < 20_000
+
+
+def test_a_purge_that_takes_longer_than_it_is_kept_takes_everything(
+    brief: httpx.Client, log: Log, stream: Stream
+) -> None:
+    def end() -> None:
+        log.run(removals.end(stream.stream_id))
+
+    assert purged_beside(brief, stream, end, count=15_000).json()["deleted"] == 15_000
+    standing = log.run(stats.inspect(stream.stream_id))
+    assert (standing.messages, standing.by_hand_messages) == (0, 15_000)
 
 
 def test_a_removal_says_which_one_it_has_made_final_before_its_time(

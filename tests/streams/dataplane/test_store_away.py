@@ -9,11 +9,12 @@ import httpx
 import pytest
 
 from streams import bearer
-from streams.log import config, groups, keys
+from streams.log import client as client_of_store
+from streams.log import config, groups, keys, notes
 from streams.log.client import Log
 from tests.servers import Store, store
 from tests.streams.dataplane.conftest import WORKSPACE_ID, Server, refusal
-from tests.waiting import Stopwatch
+from tests.waiting import Stopwatch, until
 
 WAIT_S, GRACE_S = 1.5, 1.0
 
@@ -45,9 +46,11 @@ def served(folder: Path) -> Iterator[tuple[Store, httpx.Client]]:
             headers={"authorization": f"Bearer {secret}"},
             timeout=35,
         )
-        yield running, client
-        client.close()
-        server.stop()
+        try:
+            yield running, client
+        finally:
+            client.close()
+            server.stop()
 
 
 @pytest.mark.parametrize(
@@ -78,3 +81,21 @@ def test_a_tail_ends_whole(tmp_path: Path) -> None:
         running.kill()
         assert answer.status_code == 200
         assert b"".join(answer.iter_raw()) == b""
+
+
+@pytest.mark.parametrize("path", ["/orders/messages", "/orders/messages?undo=true", "/orders/messages/2"])
+def test_a_removal_whose_answer_was_lost_is_on_record_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr(client_of_store, "ANSWER_TIMEOUT_S", 1.0)
+    with served(tmp_path) as (running, client):
+        log = Log(running.url)
+        for n in range(3):
+            client.post("/orders/messages", json={"id": str(n), "body": n, "key": "a"}).raise_for_status()
+        log.client.execute_command("CLIENT", "PAUSE", "3000", "WRITE")
+        assert refusal(client.delete(path)) == (503, "store_unavailable")
+        until(lambda: log.run(notes.take()), within_s=10, what="a note is left")
+        ((_, note),) = log.run(notes.take())
+        log.close()
+    assert note.kind == ("message.deleted" if path.endswith("/2") else "stream.purged")
+    assert note.after["outcome"] == "unknown"

@@ -1,6 +1,6 @@
 """What a person removed for a while comes back as it was: counts, bytes, order, groups; nothing of it counts before."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
@@ -217,6 +217,36 @@ def test_an_undo_that_was_cut_off_can_be_asked_for_again_and_answers_with_all_th
     assert log.run(removals.undo(stream, number)) == trim.Removed(290, 580)
     assert offsets(log, stream) == list(range(1, 301))
     assert log.client.execute_command("HKEYS", keys.removals(stream)) == [b"last"]
+
+
+@pytest.mark.parametrize("over", [removals.undo, removals.end], ids=["undone", "made final"])
+def test_a_removal_that_is_over_while_it_goes_on_takes_nothing_more(
+    log: Log, stream: str, over: Callable[[str, int], Op[object]]
+) -> None:
+    fill(log, stream, 300)
+    went, slices = removals.delete(stream, range(1, 301), keep_ms=HOUR_MS, facts={}), 0
+
+    def beside() -> Generator[Any, Any, None]:
+        nonlocal slices
+        reply = None
+        while True:
+            command = went.send(reply)
+            if isinstance(command, Script) and command.name == "delete_aside" and (slices := slices + 1) == 4:
+                log.run(over(stream, 1))
+            try:
+                reply = yield command
+            except errors.LogError as error:
+                went.throw(error)
+
+    with pytest.raises(errors.RemovalOver) as ended:
+        log.run(beside())
+    taken = 3 * removals.DELETE_SLICE
+    assert (ended.value.messages, ended.value.bytes) == (taken, taken)
+    left = range(1 if over is removals.undo else taken + 1, 301)
+    assert offsets(log, stream) == list(left)
+    assert (state(log, stream).messages, state(log, stream).bytes) == (len(left), len(left))
+    assert log.run(removals.removals(stream)) == []
+    assert log.run(removals.delete(stream, [300], keep_ms=HOUR_MS, facts={}))[0].messages == 1
 
 
 @pytest.mark.parametrize("full", [{"discard": "new"}, {"discard": "old"}])
