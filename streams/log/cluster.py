@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
+from redis.exceptions import ClusterDownError, MovedError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as StoreConnectionError
-from redis.exceptions import MovedError, RedisError
 
 from streams import addresses
 from streams.log import keys
@@ -56,7 +56,7 @@ class Topology:
         self._looked_at = 0.0
         # The nodes that did not answer when they were asked last, and when to ask them again.
         self._away: dict[str, float] = {}
-        self._servers: list[str] = []
+        self._servers: dict[str, str] = {}
         self._servers_of: list[str] | None = None
 
     @property
@@ -76,8 +76,8 @@ class Topology:
                 if owner in left:
                     found[owner] = stream_id
                     left.discard(owner)
-            self._servers, self._servers_of = list(found.values()), owners
-        return self._servers
+            self._servers, self._servers_of = found, owners
+        return list(self._servers.values())
 
     def asked(self) -> list[str]:
         """The nodes to ask for the slots, one after the other; those that are away last."""
@@ -95,24 +95,29 @@ class Topology:
         """A slot is not where it was: look again at once."""
         self._is_stale, self._looked_at = True, float("-inf")
 
-    def failed(self, node: str, *, asked_at: float) -> None:
-        """A node did not answer: look where its slots are now, and leave it alone the longer the longer that took."""
-        now = time.monotonic()
-        self._is_stale = True
-        self._away[node] = now + max(LOOK_EVERY_S, 3 * (now - asked_at))
-
-    def answered(self, node: str) -> None:
-        """A node answered."""
-        if self._away:
+    def heard(self, node: str, replies: Sequence[Any], *, asked_at: float) -> None:
+        """What a node answered. Where it did not, or serves nothing: look where its slots are now, and leave it alone
+        the longer the longer that took.
+        """
+        if any(map(is_away, replies)):
+            now = time.monotonic()
+            self._is_stale = True
+            self._away[node] = now + max(LOOK_EVERY_S, 3 * (now - asked_at))
+        elif self._away:
             self._away.pop(node, None)
 
-    def to_ask_again(self) -> list[str]:
-        """The nodes that were away and may be back."""
+    def to_ask_again(self) -> list[tuple[str, Command]]:
+        """The nodes that were away and may be back, and what to ask each: for a key, since one that has just come back
+        answers without serving any.
+        """
         if not self._away:
             return []
-        now, owners = time.monotonic(), set(self._owners)
-        self._away = {node: at for node, at in self._away.items() if node in owners}
-        return [node for node, at in self._away.items() if at <= now]
+        self.servers()
+        now = time.monotonic()
+        self._away = {node: at for node, at in self._away.items() if node in self._servers}
+        return [
+            (node, ("EXISTS", keys.meta(self._servers[node]))) for node, at in self._away.items() if at <= now
+        ]
 
     def reachable(self, stream_ids: Sequence[str]) -> Sequence[str]:
         """The streams whose nodes are not known to be away; all of them while that of the installation is."""
@@ -199,6 +204,15 @@ def is_moved(reply: Any) -> bool:
     )
 
 
+def is_away(reply: Any) -> bool:
+    """Whether a reply is none: the connection broke, or the node does not serve yet or for now."""
+    return isinstance(reply, RedisError) and (
+        not isinstance(reply, ResponseError)
+        or isinstance(reply, ClusterDownError)
+        or str(reply).startswith(("CLUSTERDOWN ", "LOADING "))
+    )
+
+
 class Nodes:
     """A cluster for callers that wait; safe to share between threads, as redis-py's clients are.
 
@@ -256,8 +270,8 @@ class Nodes:
     def reachable(self, stream_ids: Sequence[str]) -> Sequence[str]:
         """The streams that ``commands.Reachable`` asks for."""
         self._look()
-        for node in self._topology.to_ask_again():
-            self._part(node, [("PING",)])
+        for node, asked in self._topology.to_ask_again():
+            self._part(node, [asked])
         return self._topology.reachable(stream_ids)
 
     def close(self) -> None:
@@ -278,9 +292,8 @@ class Nodes:
         try:
             replies = exchanged(self._client(node), commands)
         except RedisError as error:
-            self._topology.failed(node, asked_at=asked_at)
-            return [error] * len(commands)
-        self._topology.answered(node)
+            replies = [error] * len(commands)
+        self._topology.heard(node, replies, asked_at=asked_at)
         return replies
 
     def _client(self, node: str) -> Any:
@@ -360,9 +373,9 @@ class Wires:
     async def reachable(self, stream_ids: Sequence[str]) -> Sequence[str]:
         """The streams that ``commands.Reachable`` asks for."""
         await self._look()
-        for node in self._topology.to_ask_again():
+        for node, asked in self._topology.to_ask_again():
             if node not in self._asking:  # which may take long: it is known the next time
-                self._asking[node] = asyncio.create_task(self._part(node, [("PING",)]))
+                self._asking[node] = asyncio.create_task(self._part(node, [asked]))
                 self._asking[node].add_done_callback(partial(self._asked, node))
         return self._topology.reachable(stream_ids)
 
@@ -395,9 +408,8 @@ class Wires:
         try:
             replies = await self._wire(node).call_many(commands)
         except RedisError as error:
-            self._topology.failed(node, asked_at=asked_at)
-            return [error] * len(commands)
-        self._topology.answered(node)
+            replies = [error] * len(commands)
+        self._topology.heard(node, replies, asked_at=asked_at)
         return replies
 
     def _wire(self, node: str) -> Wire:

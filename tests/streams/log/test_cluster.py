@@ -231,6 +231,8 @@ async def test_streams_of_a_node_that_is_away_are_refused_and_all_others_go_on(
     assert not log.run(lineage.look()).is_replica
 
     away.start()
+    while not takes(log, gone[0]):  # it answers before it serves
+        assert log.run(stats.inspect_many(streams)).keys() == set(there)
     for stream in gone:
         until(partial(takes, log, stream), within_s=20, what="the node takes messages again")
         assert offsets(log, stream) == list(range(1, 13))
