@@ -165,23 +165,27 @@ def removals(stream_id: str) -> Op[list[Aside]]:
         number, _, field = name.decode().partition(":")
         if field and number.isdigit():
             held.setdefault(int(number), {})[field] = value
-    found = [
-        Aside(
-            number=number,
-            messages=int(fields["messages"]),
-            bytes=int(fields["bytes"]),
-            first=_first(int(fields["first"]), upto=int(fields["upto"]), kept=at.kept),
-            until_ms=int(fields["until"]),
-            facts=json.loads(fields["facts"]),
-        )
-        for number, fields in sorted(held.items())
-    ]
-    return [each for each in found if each.until_ms > at.now_ms and 0 < at.kept <= each.first]
+    found = []
+    for number, fields in sorted(held.items()):
+        first, last = int(fields["first"]), int(fields["upto"]) - 1
+        if last < 0 and first < at.kept:  # single messages, of which something has reached the first
+            (last,) = map(int, (yield _last_aside(stream_id, number)) or [b"-1"])
+        if 0 < at.kept <= max(first, last) and int(fields["until"]) > at.now_ms:
+            found.append(
+                Aside(
+                    number=number,
+                    messages=int(fields["messages"]),
+                    bytes=int(fields["bytes"]),
+                    first=max(first, at.kept),
+                    until_ms=int(fields["until"]),
+                    facts=json.loads(fields["facts"]),
+                )
+            )
+    return found
 
 
-def _first(first: int, *, upto: int, kept: int) -> int:
-    """From where a removal may still come back: of a range, which ends below ``upto``, what nothing has reached."""
-    return max(first, kept) if kept < upto else first
+def _last_aside(stream_id: str, number: int) -> tuple[object, ...]:
+    return ("ZREVRANGEBYSCORE", keys.aside(stream_id), number, number, "LIMIT", 0, 1)
 
 
 def undo(stream_id: str, number: int, *, partial: bool = False) -> Op[Removed]:

@@ -596,6 +596,7 @@ def test_an_undo_ends_nothing_of_single_messages_that_a_purge_has_reached_in_par
     number = delete(log, stream, 5, 20)
     other = delete(log, stream, 25)
     log.run(trim.purge(stream, below=10))
+    assert [each.first for each in log.run(removals.removals(stream))] == [10, 25]
     assert log.run(removals.undo(stream, other)).messages == 1
     assert log.run(removals.undo(stream, number, partial=True)).messages == 1
     assert offsets(log, stream) == list(range(10, 31))
