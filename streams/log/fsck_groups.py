@@ -109,22 +109,30 @@ def mend(stream_id: str) -> Op[int]:
 
 
 def strangers() -> Op[list[str]]:
-    """Internal ids that keys of the durable server carry though no stream has them.
+    """Internal ids that keys of the durable server carry though no stream has them; keys that expire do not count.
 
     Raises:
         StoreUnavailable: it does not answer.
     """
-    found: set[str] = set()
+    known, found = (yield from _registered()), set()
     for stream_id in (yield Servers()):
         cursor = 0
         while True:
             following, names = yield from _scanned(stream_id, cursor, "okmq:{*")
-            found.update(keys.stream_id_of(name.decode()) for name in names)
+            strange = [name for name in map(bytes.decode, names) if keys.stream_id_of(name) not in known]
+            if strange:
+                left_ms = yield Pipeline([("PTTL", name) for name in strange])
+                found |= {
+                    keys.stream_id_of(name) for name, ms in zip(strange, left_ms, strict=True) if ms == -1
+                }
             cursor = int(following)
             if cursor == 0:
                 break
-    known = yield ("HKEYS", keys.REGISTRY)
-    return sorted(found - {stream_id.decode() for stream_id in known})
+    return sorted(found - (yield from _registered()))
+
+
+def _registered() -> Op[set[str]]:
+    return {stream_id.decode() for stream_id in (yield ("HKEYS", keys.REGISTRY))}
 
 
 def strangers_remove(stream_id: str) -> Op[int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from okmq import env
-from streams.log import config, keys, meta
+from streams.log import config, healths, keys, meta
 from streams.log.client import Log
 from tests.product import Product
 
@@ -56,8 +56,10 @@ def id_of(log: Log, stream: str) -> str:
     return found
 
 
-def test_all_is_well(steady: Product, unique: str) -> None:
+def test_all_is_well(steady: Product, log: Log, unique: str) -> None:
     filled(steady, unique)
+    # As a look at a group leaves it that goes in the middle of it; it goes by itself.
+    log.run(healths.put(keys.stream_id(), "g", b"{}"))
     code, out, err = fsck(steady)
     assert (code, err) == (0, "")
     assert "everything agrees" in out
