@@ -25,7 +25,7 @@ COMMANDS = frozenset(
         *("zadd", "zcard", "zcount", "zlexcount", "zmscore", "zrange", "zrangebylex", "zrangebyscore"),
         *("zrangestore", "zrank", "zrem", "zremrangebyrank", "zremrangebyscore", "zrevrange"),
         *("zrevrangebyscore", "zscore", "zunionstore"),
-        *("expire", "lrange", "ltrim", "rpush"),
+        *("expire", "lrange", "ltrim", "pttl", "rpush"),
         *("publish", "pubsub|numsub", "subscribe", "unsubscribe"),
         *("fcall", "function|delete", "function|list", "function|load"),
         *("config|get", "info", "ping", "select", "time"),

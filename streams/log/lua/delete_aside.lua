@@ -28,8 +28,10 @@ local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
 if state[denial] == 1 then return redis.error_reply('OKMQ_DENIED ' .. denial) end
--- What nobody could bring back is not set aside.
-if number > 0 and tonumber(redis.call('HGET', removals, number .. ':until') or 0) == 0 then return redis.error_reply('OKMQ_REMOVAL_OVER') end
+-- What nobody could bring back is not set aside; nor is anything added to what is being undone.
+if number > 0 and (aside_is_closed(removals, number) or tonumber(redis.call('HGET', removals, number .. ':until') or 0) == 0) then
+  return redis.error_reply('OKMQ_REMOVAL_OVER')
+end
 local now = state_now(state)
 raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
 local standing, positions = aside_positions(groups, names, KEYS, 9)

@@ -1,5 +1,5 @@
--- Counts how many single messages that were set aside can come back, a slice of them, the newest first; changes nothing. What
--- is not there any more or is over can not, and where the limits have no room for all the oldest stay away.
+-- Counts how many single messages that were set aside can come back, a slice of them, the newest first. What is not there
+-- any more or is over can not, and where the limits have no room for all the oldest stay away. From now on none are added.
 -- KEYS[1] log
 -- KEYS[2] meta
 -- KEYS[3] gone
@@ -13,7 +13,6 @@
 -- returns: messages and bytes that can come back, how many were looked at, 1 when done, how many the removal took that
 --   an undo before has not brought back
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_NO_REMOVAL OKMQ_UNDO_LATER
--- flags: no-writes
 -- include: state, gone, floor, group, removal, aside
 local meta, aside, removals = KEYS[2], KEYS[4], KEYS[5]
 local stream = {log = KEYS[1], gone = KEYS[3]}
@@ -28,6 +27,7 @@ raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.g
 local record, later = aside_open(stream.gone, aside_load(removals), state, number)
 if not record and later > 0 then return redis.error_reply('OKMQ_UNDO_LATER ' .. later) end
 if not record then return redis.error_reply('OKMQ_NO_REMOVAL') end
+aside_close(removals, number)
 local took = record.messages - aside_came(removals, number)
 local members = redis.call('ZREVRANGEBYSCORE', aside, number, number, 'LIMIT', seen, slice)
 for _, member in ipairs(members) do

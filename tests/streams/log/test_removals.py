@@ -1,5 +1,6 @@
 """What a person removed for a while comes back as it was: counts, bytes, order, groups; nothing of it counts before."""
 
+import contextlib
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -247,6 +248,27 @@ def test_a_removal_that_is_over_while_it_goes_on_takes_nothing_more(
     assert (state(log, stream).messages, state(log, stream).bytes) == (len(left), len(left))
     assert log.run(removals.removals(stream)) == []
     assert log.run(removals.delete(stream, [300], keep_ms=HOUR_MS, facts={}))[0].messages == 1
+
+
+def test_an_undo_brings_back_all_of_a_removal_that_goes_on(log: Log, stream: str) -> None:
+    fill(log, stream, 300)
+    number, more, refused = delete(log, stream, *range(1, 201)), iter(range(201, 301)), 0
+
+    def beside() -> Generator[Any, Any, None]:
+        nonlocal refused
+        undoing, reply = removals.undo(stream, number), None
+        with contextlib.suppress(StopIteration):
+            while True:
+                reply = yield undoing.send(reply)
+                try:
+                    log.run(removals.delete(stream, [next(more)], keep_ms=HOUR_MS, facts={}, number=number))
+                except errors.RemovalOver:
+                    refused += 1
+
+    log.run(beside())
+    assert 0 < refused < 300 - next(more), "what came before it began is a part of it"
+    assert offsets(log, stream) == list(range(1, 301))
+    assert log.run(removals.removals(stream)) == []
 
 
 @pytest.mark.parametrize("full", [{"discard": "new"}, {"discard": "old"}])

@@ -109,6 +109,11 @@ local function aside_begin(removals, gone, state, keep_ms, facts, positions)
   return number, ended
 end
 
+-- From the beginning of an undo on single messages are no longer added to a removal.
+local function aside_close(removals, number) redis.call('HSETNX', removals, 'came:' .. number, 0) end
+
+local function aside_is_closed(removals, number) return redis.call('HEXISTS', removals, 'came:' .. number) == 1 end
+
 -- Messages and bytes that an undo of single messages has brought back so far.
 local function aside_came(removals, number)
   local messages, bytes = unpack(redis.call('HMGET', removals, 'came:' .. number, 'came-bytes:' .. number))
