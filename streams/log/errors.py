@@ -82,6 +82,19 @@ class RemovedSince(LogError):
         self.later = later
 
 
+class UndoneInPart(LogError):
+    """An undo was refused after some of its messages were back.
+
+    Attributes:
+        why: what it was refused with.
+        messages, bytes: that are back, as far as nobody was told of them.
+    """
+
+    def __init__(self, why: LogError, messages: int, size: int) -> None:
+        super().__init__(str(why))
+        self.why, self.messages, self.bytes = why, messages, size
+
+
 class RemovalTaken(LogError):
     """A limit has meanwhile taken part of a removal, or would at once; nothing was brought back.
 

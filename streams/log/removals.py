@@ -12,7 +12,14 @@ from typing import Any
 
 from streams.log import keys, read, spent, trim
 from streams.log.client import Op, Script
-from streams.log.errors import RemovalNotFound, RemovalOver, RemovalTaken
+from streams.log.errors import (
+    LogError,
+    RemovalNotFound,
+    RemovalOver,
+    RemovalTaken,
+    StoreUnavailable,
+    UndoneInPart,
+)
 from streams.log.group_scripts import group_script
 from streams.log.trim import Removed
 
@@ -196,6 +203,7 @@ def undo(stream_id: str, number: int, *, partial: bool = False) -> Op[Removed]:
 
     Raises:
         StreamNotFound, StreamSealed, RemovalNotFound, RemovedSince, RemovalTaken: nothing came back.
+        UndoneInPart: it was refused in the middle; see ``undone_told``.
     """
     yield from trim.expire(stream_id)
     upto = yield ("HGET", keys.removals(stream_id), f"{number}:upto")
@@ -217,16 +225,30 @@ def undo(stream_id: str, number: int, *, partial: bool = False) -> Op[Removed]:
         )
     else:
         stay = yield from _look(stream_id, number, partial=partial)
-        done = 0
+        messages = size = done = 0
+        part = Script(
+            "undo_delete",
+            [*_of_undo(stream_id), *of_groups],
+            [keys.wake(stream_id), number, stay, SLICE, *names],
+        )
         while not done:
-            messages, size, done = yield Script(
-                "undo_delete",
-                [*_of_undo(stream_id), *of_groups],
-                [keys.wake(stream_id), number, stay, SLICE, *names],
-            )
+            try:
+                messages, size, done = yield part
+            except StoreUnavailable:
+                raise
+            except LogError as why:
+                if messages:
+                    raise UndoneInPart(why, messages, size) from None
+                raise
     yield from give_back(stream_id)
     yield from trim.keep_newest_of_keys(stream_id, until_s=time.monotonic() + trim.AT_ONCE_S)
     return Removed(messages, size)
+
+
+def undone_told(stream_id: str, number: int, part: UndoneInPart) -> Op[None]:
+    """Note that somebody was told of what an undo had brought back before it was refused."""
+    for field, more in ((f"told:{number}", part.messages), (f"told-bytes:{number}", part.bytes)):
+        yield ("HINCRBY", keys.removals(stream_id), field, more)
 
 
 def _look(stream_id: str, number: int, *, partial: bool) -> Op[int]:

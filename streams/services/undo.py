@@ -2,9 +2,9 @@
 
 from streams import store
 from streams.access import Actor
-from streams.errors import refusal_of
+from streams.errors import Refusal, refusal_of
 from streams.log import removals, stats
-from streams.log.errors import LogError
+from streams.log.errors import LogError, UndoneInPart
 from streams.log.trim import Removed
 from streams.models import Stream
 from streams.services.events import event_record
@@ -24,18 +24,17 @@ def removal_undo(stream: Stream, number: int, *, partial: bool = False, actor: A
     try:
         back = log.run(removals.undo(stream.stream_id, number, partial=partial))
         log.run(stats.touch([stream.stream_id]))
+    except UndoneInPart as part:
+        _record(stream, number, part.messages, part.bytes, actor=actor)
+        log.run(removals.undone_told(stream.stream_id, number, part))
+        refusal = refusal_of(part.why, stream=stream.name)
+        sentence = f"{refusal.message} {_messages(part.messages)} had come back before."
+        raise Refusal(refusal.code, sentence, **refusal.details) from None
     except LogError as error:
         asked = {"removal": number, "messages": 0, "bytes": 0}
         answer_lost(error, stream, kind="stream.removal_undone", actor=actor, after=asked)
         raise refusal_of(error, stream=stream.name) from None
-    event_record(
-        stream.workspace,
-        kind="stream.removal_undone",
-        actor=actor,
-        stream=stream.name,
-        after={"removal": number, "messages": back.messages, "bytes": back.bytes},
-        summary=f"{_messages(back.messages)} of {stream.name} brought back.",
-    )
+    _record(stream, number, back.messages, back.bytes, actor=actor)
     return back
 
 
@@ -56,6 +55,17 @@ def removal_end(stream: Stream, number: int, *, actor: Actor) -> None:
         stream=stream.name,
         after={"removal": number},
         summary=f"Removal {number} of {stream.name}, and those before it, were made final.",
+    )
+
+
+def _record(stream: Stream, number: int, messages: int, size: int, *, actor: Actor) -> None:
+    event_record(
+        stream.workspace,
+        kind="stream.removal_undone",
+        actor=actor,
+        stream=stream.name,
+        after={"removal": number, "messages": messages, "bytes": size},
+        summary=f"{_messages(messages)} of {stream.name} brought back.",
     )
 
 

@@ -10,7 +10,7 @@
 -- ARGV[3] stay: so many of the oldest stay away, for which there is no room
 -- ARGV[4] slice: most messages in one call
 -- ARGV[5...] names: of the groups, in the order of their keys
--- returns: messages and bytes that came back, in earlier calls too, 1 when done
+-- returns: messages and bytes that came back, in earlier calls too but for what somebody was told, 1 when done
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_NO_REMOVAL OKMQ_UNDO_LATER
 -- include: state, gone, floor, members, group, order, removal, aside, aside_groups
 local meta, aside, removals = KEYS[2], KEYS[4], KEYS[5]
@@ -35,6 +35,7 @@ local readers, entries, sums = aside_readers(record, names, KEYS, 6), {}, {}
 local offsets = redis.call('ZRANGEBYSCORE', aside, number, number, 'LIMIT', stay, slice)
 local messages, bytes = state.messages, state.bytes
 local came, came_bytes = aside_came(removals, number)
+local told, told_bytes = aside_told(removals, number)
 for _, member in ipairs(offsets) do
   local entry = aside_entry(stream, state, now, tonumber(member))
   if entry then
@@ -71,4 +72,4 @@ state_save(meta, state)
 redis.call('PUBLISH', wake, 'due')
 came, came_bytes = came + state.messages - messages, came_bytes + state.bytes - bytes
 if not done then redis.call('HSET', removals, 'came:' .. number, came, 'came-bytes:' .. number, came_bytes) end
-return {came, came_bytes, done and 1 or 0}
+return {came - told, came_bytes - told_bytes, done and 1 or 0}

@@ -1,6 +1,8 @@
 """What went of streams, on record: people's deeds one by one, retention's in summary, never mixed up."""
 
+import itertools
 import secrets
+from collections.abc import Generator
 from datetime import timedelta
 from typing import Any
 
@@ -8,8 +10,11 @@ import pytest
 
 from streams import store
 from streams.access import SYSTEM
-from streams.log import groups, notes, stats, trim
+from streams.errors import Refusal
+from streams.log import groups, notes, removals, stats, trim
 from streams.log.append import append
+from streams.log.client import Op, Script
+from streams.log.errors import LogError
 from streams.log.notes import Note
 from streams.models import Event, RemovalCount, Stream, Workspace
 from streams.selectors import events_prove
@@ -17,6 +22,7 @@ from streams.services.groups import group_create
 from streams.services.removals import notes_record, removals_record
 from streams.services.streams import stream_change, stream_create, stream_delete
 from streams.services.tokens import token_create
+from streams.services.undo import removal_undo
 from streams.services.workspaces import workspace_delete
 from tests.streams.log.messages import message
 
@@ -261,3 +267,40 @@ def test_the_store_keeps_notes_until_they_are_forgotten(stream: Stream) -> None:
     store.log().run(notes.forget(second))
     assert mine() == [third]
     assert first != second
+
+
+def test_an_undo_that_is_refused_in_the_middle_tells_what_was_back_by_then_and_the_next_one_the_rest(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(stream, 300)
+    taking = removals.delete(stream.stream_id, range(1, 301), keep_ms=3_600_000, facts={})
+    log = store.log()
+    _, number = log.run(taking)
+    assert number
+    slices = itertools.count()
+
+    def beside(undoing: Op[Any]) -> Generator[Any, Any, Any]:
+        """Somebody purges the stream when two slices are back."""
+        reply = None
+        while True:
+            try:
+                command = undoing.send(reply)
+            except StopIteration as end:
+                return end.value
+            if isinstance(command, Script) and command.name == "undo_delete" and next(slices) == 2:
+                log.run(removals.purge(stream.stream_id, keep_ms=3_600_000, facts={}))
+            try:
+                reply = yield command
+            except LogError as error:
+                undoing.throw(error)
+
+    undo = removals.undo
+    monkeypatch.setattr(removals, "undo", lambda *asked, **more: beside(undo(*asked, **more)))
+    with pytest.raises(Refusal, match=f"Undo removal 2 first.*{2 * removals.SLICE} messages"):
+        removal_undo(stream, number, actor=SYSTEM)
+    monkeypatch.setattr(removals, "undo", undo)
+    assert removal_undo(stream, 2, actor=SYSTEM).messages == 2 * removals.SLICE
+    assert removal_undo(stream, number, actor=SYSTEM).messages == 300 - 2 * removals.SLICE
+    told = [each["messages"] for each in after("stream.removal_undone")]
+    assert told == [2 * removals.SLICE] * 2 + [300 - 2 * removals.SLICE]
+    assert state(stream)[stream.stream_id].messages == 300
