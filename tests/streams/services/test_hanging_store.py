@@ -5,19 +5,25 @@ import signal
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection, connections
 
 from streams import store
 from streams.access import SYSTEM
+from streams.errors import Refusal
 from streams.log import client
+from streams.log.append import append
 from streams.log.client import Log
 from streams.log.errors import StoreUnavailable
-from streams.models import Group, Stream, Token, Workspace
-from streams.services import groups, streams, tokens, workspaces
+from streams.models import Event, Group, Stream, Token, Workspace
+from streams.services import groups, messages, streams, tokens, workspaces
 from tests import servers
+from tests.streams.log.messages import message
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -89,6 +95,23 @@ def test_while_a_store_that_hangs_is_asked_others_can_write(
         os.kill(pid, signal.SIGCONT)
     assert writes > 1
     assert rows(workspace) == before
+
+
+@pytest.mark.parametrize("undo_s", [0, 3600])
+@pytest.mark.parametrize("kind", ["stream.purged", "message.deleted"])
+def test_what_a_person_takes_away_is_on_record_where_the_answer_is_lost(
+    server: servers.Store, workspace: Workspace, settings: Any, kind: str, undo_s: int
+) -> None:
+    settings.ENV = replace(settings.ENV, undo_s=undo_s)
+    store.log().run(append(stream().stream_id, [message(1)]))
+    Log(server.url).client.execute_command("CLIENT", "PAUSE", "60000", "WRITE")
+    taken_by: dict[str, Callable[..., object]] = {
+        "stream.purged": messages.stream_purge,
+        "message.deleted": partial(messages.message_delete, offset=1),
+    }
+    with pytest.raises(Refusal, match="store"):
+        taken_by[kind](stream(), actor=SYSTEM)
+    assert Event.objects.filter(workspace="hanging", kind=kind, after__outcome="unknown").count() == 1
 
 
 def refused(act: Callable[[], object]) -> bool:
