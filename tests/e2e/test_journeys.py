@@ -79,6 +79,19 @@ def test_keys_lead_through_the_console(page: Page) -> None:
     expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
 
 
+def test_the_first_key_on_a_young_page_is_the_first(page: Page) -> None:
+    page.clock.install(time=0)
+    page.clock.pause_at(1)
+    page.goto("/settings/system/")
+    assert page.evaluate("new Event('now').timeStamp") < 1000
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.keyboard.press("g")
+    page.keyboard.press("e")
+    page.wait_for_url("/events/")
+    assert not [url for url in asked if "/groups/" in url], "g is no second g"
+
+
 def test_the_palette_goes_to_a_stream_by_keys_alone(page: Page, stream: str) -> None:
     page.goto("/settings/system/")
     page.keyboard.press("Control+k")

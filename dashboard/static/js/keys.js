@@ -4,7 +4,7 @@
 const GO = { o: "/", s: "/streams/", e: "/events/" };
 
 export function startKeys(root) {
-  let going = 0;
+  let going = -Infinity; // when "g" was pressed, in ms of the page
   root.addEventListener("keydown", (event) => {
     if (root.querySelector("dialog[open]")) return;
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
