@@ -106,6 +106,7 @@ def delete(
         RemovalOver: the removal can be undone no more, so the rest stays.
     """
     yield from spent.retire_before_removal(stream_id)
+    offsets = sorted(offsets)  # a record of where groups were goes by parts in this order
     messages = size = ended = 0
     at_once, at = min(at_once, DELETE_SLICE), 0
     while at < len(offsets):

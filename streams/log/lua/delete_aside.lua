@@ -37,7 +37,7 @@ raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
 local standing, positions = aside_positions(groups, names, KEYS, 9)
 if not standing then return {0, 0, 0, 0, 0} end
 
-local removal, first, ended = removal_begin(), state.last + 1, 0
+local removal, first, last, ended, is_more = removal_begin(), state.last + 1, 0, 0, number > 0
 for n = 6 + count, #ARGV do
   local offset = tonumber(ARGV[n])
   local entry = offset >= state.floor and redis.call('XRANGE', log, ARGV[n], ARGV[n])[1]
@@ -47,7 +47,7 @@ for n = 6 + count, #ARGV do
     if number == 0 then number, ended = aside_begin(removals, gone, state, keep_ms, facts, positions) end
     gone_add_run(gone, removal.sums, state.floor, offset, offset, size, true)
     removal_count(stream, state, removal, offset, size, key)
-    first = math.min(first, offset)
+    first, last = math.min(first, offset), math.max(last, offset)
     -- As wide as the widest, so that those of a removal stand in order.
     redis.call('ZADD', aside, number, string.format('%016.0f', offset))
     for _, group in ipairs(standing) do
@@ -57,6 +57,7 @@ for n = 6 + count, #ARGV do
   end
 end
 if removal.messages > 0 then
+  if is_more then aside_note_moved(removals, number, positions, first, last) end
   state.kept = state.kept > 0 and math.min(state.kept, first) or first
   local held = tonumber(redis.call('HGET', removals, number .. ':first'))
   redis.call('HSET', removals, number .. ':first', string.format('%.0f', math.min(held, first)))

@@ -271,6 +271,40 @@ def test_an_undo_brings_back_all_of_a_removal_that_goes_on(log: Log, stream: str
     assert log.run(removals.removals(stream)) == []
 
 
+@pytest.mark.parametrize("filter_keys", [(), ("a",)], ids=["all", "filter"])
+@pytest.mark.parametrize("pace", [7, 31, 90, 400])
+def test_a_group_that_reads_while_a_removal_goes_on_gets_nothing_twice_after_the_undo(
+    log: Log, stream: str, filter_keys: tuple[str, ...], pace: int
+) -> None:
+    log.run(groups.group_publish(stream, "g", Settings(filter_keys=filter_keys, max_ack_pending=2000)))
+    log.run(append(stream, [message(n, key="a") for n in range(1, 801)]))
+    got: list[int] = []
+    removing = removals.delete(stream, range(2, 801, 2), keep_ms=HOUR_MS, facts={})
+
+    def read(count: int) -> bool:
+        found = fetched(log, stream, "g", count)
+        log.run(groups.ack(stream, "g", "offsets", found))
+        got.extend(found)
+        return bool(found)
+
+    def beside() -> Generator[Any, Any, None]:
+        reply = None
+        with contextlib.suppress(StopIteration):
+            while True:
+                command = removing.send(reply)
+                if isinstance(command, Script) and command.name == "delete_aside":
+                    read(pace)
+                reply = yield command
+
+    log.run(beside())
+    log.run(removals.undo(stream, 1))
+    while read(1000):
+        pass
+    stands = log.run(standing.inspect(stream, "g"))
+    assert sorted(got) == list(range(1, 801))
+    assert (stands.lag, stands.lost, stands.ack_pending) == (0, 0, 0)
+
+
 @pytest.mark.parametrize("full", [{"discard": "new"}, {"discard": "old"}])
 def test_what_comes_back_takes_the_place_of_nothing(
     log: Log, make_stream: MakeStream, full: dict[str, str]

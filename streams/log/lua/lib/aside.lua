@@ -1,10 +1,10 @@
 -- What was removed for a while only. Its entries stay, below the floor or gone from between others, from state.kept on.
 -- "removals" is a hash: "last", the newest number; of removal n the fields "n:facts" (the caller's JSON), "n:until" (unix
 -- ms), "n:first", "n:upto" (the floor after it; 0 where single messages went), "n:cum" (bytes before first), "n:messages",
--- "n:bytes", "n:groups" (JSON: name, generation, position and filter of each group then); "came:n" and "came-bytes:n", what
--- an undo that is not done has brought back of single messages, "told:n" and "told-bytes:n", what of that somebody was told;
--- and "back:n", what an undo has yet to give back to groups. Single offsets stand in "aside", by number. Needs state, gone,
--- floor, group and removal; what groups get back: see aside_groups.lua.
+-- "n:bytes", "n:groups" (JSON: name, generation, position and filter of each group then, and its positions at later parts);
+-- "came:n" and "came-bytes:n", what an undo that is not done has brought back of single messages, "told:n" and "told-bytes:n",
+-- what of that somebody was told; and "back:n", what an undo has yet to give back to groups. Single offsets stand in "aside", by
+-- number. Needs state, gone, floor, group and removal; what groups get back: see aside_groups.lua.
 
 local ASIDE_MOST = 100
 
@@ -80,6 +80,25 @@ local function aside_positions(groups, names, keys, at)
     if group.ordered > 0 then standing[#standing + 1] = {parked = keys[first + 1], parked_aside = keys[first + 2]} end
   end
   return standing, #positions > 0 and cjson.encode(positions) or '[]'
+end
+
+-- A removal takes single messages in parts, in the order of their offsets, and groups go on between them. Where a group came to a
+-- part, or past it, since what is noted of it, the record gets it as {the part's first offset, the group's position}.
+local function aside_note_moved(removals, number, positions, first, last)
+  local now, noted, moved = {}, cjson.decode(redis.call('HGET', removals, number .. ':groups')), false
+  for _, each in ipairs(cjson.decode(positions)) do now[each[1]] = each end
+  for _, each in ipairs(noted) do
+    local group, marks = now[each[1]], each[5] or {}
+    if group and group[2] == each[2] then
+      local before, delivered = tonumber(marks[1] and marks[#marks][2] or each[3]), tonumber(group[3])
+      local is_same = before == delivered or math.min(before, delivered) >= last or math.max(before, delivered) < first
+      if not is_same then
+        marks[#marks + 1] = {string.format('%.0f', first), group[3]}
+        each[5], moved = marks, true
+      end
+    end
+  end
+  if moved then redis.call('HSET', removals, number .. ':groups', cjson.encode(noted)) end
 end
 
 -- Remembers what of a range a group has parked, beside what was parked there when an earlier removal took it.

@@ -43,12 +43,17 @@ local function aside_again(reader, group, offset, key)
   if first then redis.call('ZADD', reader.due, 'NX', 0, offset) else redis.call('ZREM', reader.due, offset) end
 end
 
--- Gives entries back to a group as they were for it: out, or not delivered yet. delivered: its position when they went;
--- reader.was: its filter then, by which they were counted as lost.
+-- Gives entries, lowest first, back to a group as they were for it: out, or not delivered yet. delivered: its position when
+-- they went, and reader.moved where it was at later parts (aside_note_moved); reader.was: its filter then, by which they were
+-- counted as lost.
 local function aside_give_back(reader, group, delivered, entries)
-  local missed = {}
+  local missed, moved, at = {}, reader.moved or {}, 0
   for _, entry in ipairs(entries) do
     local offset = string.match(entry[1], '^(%d+)')
+    while moved[at + 1] and tonumber(moved[at + 1][1]) <= tonumber(offset) do
+      at = at + 1
+      delivered = tonumber(moved[at][2])
+    end
     if redis.call('HEXISTS', reader.leases, offset) == 1 then
       aside_again(reader, group, offset, entry[2][7] == 'k' and entry[2][8])
     elseif redis.call('ZSCORE', reader.parked_aside, offset) then
@@ -96,7 +101,7 @@ local function aside_readers(record, names, keys, at)
       readers[#readers + 1] = {name = name, key = keys[first], pending = keys[first + 1], due = keys[first + 2],
         leases = keys[first + 3], turns = keys[first + 4], parked = keys[first + 5], ready = keys[first + 6],
         parked_aside = keys[first + 7], shelved = keys[first + 9], group = group, delivered = tonumber(position[3]),
-        was = position[4] or group.filter}
+        was = position[4] or group.filter, moved = position[5]}
     end
   end
   return readers
