@@ -147,8 +147,8 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "")
         case log_errors.RemovalOver():
             return Refusal(
                 "removal_over",
-                "The removal was to be undone or made final while it went on, so it has ended. What it had not come to "
-                "is still there.",
+                "The removal ended while it went on: it was to be undone, was made final, or a limit or a purge for "
+                "good passed it. What it had not come to is still there.",
             )
         case log_errors.RemovedSince():
             return Refusal(

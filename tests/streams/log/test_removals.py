@@ -438,6 +438,25 @@ def test_single_messages_whose_own_time_is_over_meanwhile_stay_away_too(log: Log
     assert (offsets(log, stream), state(log, stream).messages) == ([1, 3], 2)
 
 
+@pytest.mark.parametrize("looked", [False, True])
+def test_what_was_purged_for_a_while_and_is_over_by_its_own_time_is_lost_to_every_group(
+    log: Log, stream: str, looked: bool
+) -> None:
+    log.run(groups.group_publish(stream, "all", Settings()))
+    log.run(groups.group_publish(stream, "some", Settings(filter_keys=("a",))))
+    log.run(append(stream, [*(message(n, key="a", ttl_s=1) for n in range(1, 11)), message(11, key="a")]))
+    number = purge(log, stream)
+    if looked:
+        assert log.run(standing.inspect(stream, "some")).lost == 11
+    until(lambda: log.run(trim.expire(stream)) >= 0 and _expired(log, stream), within_s=5)
+    for back, lost in ((0, 11), (1, 10)):
+        if back:
+            assert log.run(removals.undo(stream, number, partial=True)).messages == back
+        for name in ("all", "some"):
+            stands = log.run(standing.inspect(stream, name))
+            assert (name, stands.lost, stands.lag) == (name, lost, back)
+
+
 def _expired(log: Log, stream: str) -> bool:
     return not log.client.exists(keys.expiry(stream))
 
@@ -569,15 +588,15 @@ def test_the_history_may_copy_what_can_come_back(log: Log, make_stream: MakeStre
 
 
 def test_a_stream_takes_a_hundred_removals_and_then_ends_the_oldest(log: Log, stream: str) -> None:
-    fill(log, stream, 103)
+    fill(log, stream, 110)
     ended = [
         log.run(removals.delete(stream, [offset], keep_ms=60_000, facts={}))[0].ended
-        for offset in range(1, 102)
+        for offset in range(1, 106)
     ]
-    assert ended == [0] * 100 + [1]
-    assert [each.number for each in log.run(removals.removals(stream))] == list(range(2, 102))
+    assert ended == [0] * 100 + [1, 2, 3, 4, 5]
+    assert [each.number for each in log.run(removals.removals(stream))] == list(range(6, 106))
     log.run(removals.end(stream))
-    assert log.run(removals.purge(stream, below=103, keep_ms=60_000, facts={}))[0].ended == 2
+    assert log.run(removals.purge(stream, below=109, keep_ms=60_000, facts={}))[0].ended == 6
 
 
 def test_the_oldest_of_a_hundred_that_something_else_has_ended_is_not_named(log: Log, stream: str) -> None:

@@ -108,17 +108,19 @@ local function aside_keep_parked(group, first, stop, scratch)
   redis.call('DEL', scratch)
 end
 
--- Begins a removal; none ends before an older one. Where there are too many the oldest ends. Returns its number, and the one
--- that ended for it before its time or 0.
+-- Begins a removal; none ends before an older one. Where there are too many the oldest that has not ended ends. Returns its
+-- number, and the one that ended for it before its time or 0.
 local function aside_begin(removals, gone, state, keep_ms, facts, positions)
   local now, held, oldest, count, ended = state_now(state), aside_load(removals), nil, 0, 0
   local ends = now + keep_ms
   for number, each in pairs(held) do
-    ends, count = math.max(ends, each['until']), count + 1
-    if not oldest or number < oldest then oldest = number end
+    if each['until'] > now then
+      ends, count = math.max(ends, each['until']), count + 1
+      if not oldest or number < oldest then oldest = number end
+    end
   end
   if count >= ASIDE_MOST then
-    if held[oldest]['until'] > now and aside_from(gone, state, held[oldest]) then ended = oldest end
+    if aside_from(gone, state, held[oldest]) then ended = oldest end
     redis.call('HSET', removals, oldest .. ':until', 0)
   end
   local number = redis.call('HINCRBY', removals, 'last', 1)

@@ -31,19 +31,26 @@ local function removal_in_chunks(values, send)
   end
 end
 
--- Counts a message that is no longer visible: off the stream's counters, out of the index of the newest a key, and into the
--- journal of groups with a filter, which count by key what went (see losses.lua).
-local function removal_count(stream, state, removal, offset, size, key)
-  state.messages, state.bytes, state.removals = state.messages - 1, state.bytes - size, state.removals + 1
-  removal.messages, removal.bytes = removal.messages + 1, removal.bytes + size
+-- Writes a message that went into the journal of groups with a filter, which count by key what went (see losses.lua).
+local function removal_journal(stream, state, removal, offset, key)
+  state.removals = state.removals + 1
   if not key then return end
-  if state.max_messages_per_key and not removal.is_replaced then removal.members[#removal.members + 1] = latest_member(key, offset) end
   if removal.is_noted == nil then removal.is_noted = redis.call('EXISTS', stream.went) == 1 end
   if removal.is_noted then
     local notes = removal.notes
     notes[#notes + 1] = string.format('%.0f', state.removals)
     notes[#notes + 1] = string.format('%.0f/%.0f:%s', offset, state.removals, key)
   end
+end
+
+-- Counts a message that is no longer visible: off the stream's counters, and out of the index of the newest a key.
+local function removal_count(stream, state, removal, offset, size, key)
+  state.messages, state.bytes = state.messages - 1, state.bytes - size
+  removal.messages, removal.bytes = removal.messages + 1, removal.bytes + size
+  if key and state.max_messages_per_key and not removal.is_replaced then
+    removal.members[#removal.members + 1] = latest_member(key, offset)
+  end
+  removal_journal(stream, state, removal, offset, key)
 end
 
 -- Notes and counts the entries that had not gone before, in the order of their offsets.
@@ -58,7 +65,10 @@ local function removal_note_gone(stream, state, removal)
         first, bytes = offset, 0
       end
       last, bytes = offset, bytes + #fields[4]
-      if offset >= floor then removal_count(stream, state, removal, offset, #fields[4], fields[7] == 'k' and fields[8]) end
+      local key = fields[7] == 'k' and fields[8]
+      -- Below the floor is what a purge has set aside: it is counted already, but for groups that have not come by.
+      if offset >= floor then removal_count(stream, state, removal, offset, #fields[4], key)
+      else removal_journal(stream, state, removal, offset, key) end
     end
   end
   note()
