@@ -83,11 +83,11 @@ class RemovedSince(LogError):
 
 
 class UndoneInPart(LogError):
-    """An undo was refused after some of its messages were back.
+    """An undo was refused, or cut off, after some of its messages were back.
 
     Attributes:
-        why: what it was refused with.
-        messages, bytes: that are back, as far as nobody was told of them.
+        why: by what.
+        messages, bytes: that it has brought back.
     """
 
     def __init__(self, why: LogError, messages: int, size: int) -> None:

@@ -17,7 +17,6 @@ from streams.log.errors import (
     RemovalNotFound,
     RemovalOver,
     RemovalTaken,
-    StoreUnavailable,
     UndoneInPart,
 )
 from streams.log.group_scripts import group_script
@@ -197,14 +196,14 @@ def _last_aside(stream_id: str, number: int) -> tuple[object, ...]:
 
 
 def undo(stream_id: str, number: int, *, partial: bool = False) -> Op[Removed]:
-    """Bring back what a removal took; answers what came back, also what an undo that was cut off had brought back.
+    """Bring back what a removal took; answers what came back.
 
     Args:
         partial: bring back what the limits have left; else a removal that is not whole any more is refused.
 
     Raises:
         StreamNotFound, StreamSealed, RemovalNotFound, RemovedSince, RemovalTaken: nothing came back.
-        UndoneInPart: it was refused in the middle; see ``undone_told``.
+        UndoneInPart: it was refused, or cut off, in the middle; the next one brings back the rest.
     """
     yield from trim.expire(stream_id)
     upto = yield ("HGET", keys.removals(stream_id), f"{number}:upto")
@@ -234,22 +233,18 @@ def undo(stream_id: str, number: int, *, partial: bool = False) -> Op[Removed]:
         )
         while not done:
             try:
-                messages, size, done = yield part
-            except StoreUnavailable:
-                raise
+                came, came_bytes, done = yield part
             except LogError as why:
                 if messages:
                     raise UndoneInPart(why, messages, size) from None
                 raise
-    yield from give_back(stream_id)
-    yield from trim.keep_newest_of_keys(stream_id, until_s=time.monotonic() + trim.AT_ONCE_S)
+            messages, size = messages + came, size + came_bytes
+    try:
+        yield from give_back(stream_id)
+        yield from trim.keep_newest_of_keys(stream_id, until_s=time.monotonic() + trim.AT_ONCE_S)
+    except LogError as why:
+        raise UndoneInPart(why, messages, size) from None
     return Removed(messages, size)
-
-
-def undone_told(stream_id: str, number: int, part: UndoneInPart) -> Op[None]:
-    """Note that somebody was told of what an undo had brought back before it was refused."""
-    for field, more in ((f"told:{number}", part.messages), (f"told-bytes:{number}", part.bytes)):
-        yield ("HINCRBY", keys.removals(stream_id), field, more)
 
 
 def _look(stream_id: str, number: int, *, partial: bool) -> Op[int]:

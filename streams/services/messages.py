@@ -4,6 +4,7 @@ For a while they can be brought back (``OKMQ_UNDO``, ``services.undo``).
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -35,10 +36,9 @@ def message_delete(stream: Stream, *, offset: int, actor: Actor) -> None:
             )
         else:
             removed = log.run(trim.delete(stream.stream_id, [offset]))
-        log.run(stats.touch([stream.stream_id]))
     except LogError as error:
         asked = {"offsets": [offset], "count": 0}
-        answer_lost(error, stream, kind="message.deleted", actor=actor, after=asked)
+        _answer_lost(error, stream, kind="message.deleted", actor=actor, after=asked)
         raise refusal_of(error, stream=stream.name) from None
     event_record(
         stream.workspace,
@@ -48,6 +48,7 @@ def message_delete(stream: Stream, *, offset: int, actor: Actor) -> None:
         after={"offsets": [offset], "count": removed.messages} | _ended(removed),
         summary=f"Message {offset} of {stream.name} was deleted.",
     )
+    tell_worker(stream)
 
 
 def stream_purge(stream: Stream, *, actor: Actor, below: int | None = None) -> int:
@@ -69,10 +70,9 @@ def stream_purge(stream: Stream, *, actor: Actor, below: int | None = None) -> i
             )
         else:
             removed = log.run(trim.purge(stream.stream_id, below=below))
-        log.run(stats.touch([stream.stream_id]))
     except LogError as error:
         nothing = {"messages": 0, "bytes": 0, "asked": asked}
-        answer_lost(error, stream, kind="stream.purged", actor=actor, after=nothing)
+        _answer_lost(error, stream, kind="stream.purged", actor=actor, after=nothing)
         raise refusal_of(error, stream=stream.name) from None
     event_record(
         stream.workspace,
@@ -82,6 +82,7 @@ def stream_purge(stream: Stream, *, actor: Actor, below: int | None = None) -> i
         after={"messages": removed.messages, "bytes": removed.bytes, "asked": asked} | _ended(removed),
         summary=f"{removed.messages} message{'s' * (removed.messages != 1)} of {stream.name} purged.",
     )
+    tell_worker(stream)
     return removed.messages
 
 
@@ -89,11 +90,22 @@ def _ended(removed: Removed) -> dict[str, int]:
     return {"ended": removed.ended} if removed.ended else {}
 
 
-def answer_lost(
+def is_answer_lost(error: LogError) -> bool:
+    """Whether the store may have done what it was asked for, or a part of it."""
+    return isinstance(error, StoreUnavailable) and not isinstance(error, NOTHING_DONE)
+
+
+def tell_worker(stream: Stream) -> None:
+    """Have the worker look at a stream; what was done stays done where the store answers no more."""
+    with suppress(LogError):
+        store.log().run(stats.touch([stream.stream_id]))
+
+
+def _answer_lost(
     error: LogError, stream: Stream, *, kind: str, actor: Actor, after: Mapping[str, Any]
 ) -> None:
-    """Record what a person asked for where the store's answer was lost: it may have done it, or a part of it."""
-    if isinstance(error, StoreUnavailable) and not isinstance(error, NOTHING_DONE):
+    """Record what a person asked for where the store's answer was lost."""
+    if is_answer_lost(error):
         event_record(
             stream.workspace,
             kind=kind,

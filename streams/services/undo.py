@@ -3,12 +3,14 @@
 from streams import store
 from streams.access import Actor
 from streams.errors import Refusal, refusal_of
-from streams.log import removals, stats
+from streams.log import removals
 from streams.log.errors import LogError, UndoneInPart
+from streams.log.notes import UNKNOWN
 from streams.log.trim import Removed
 from streams.models import Stream
 from streams.services.events import event_record
-from streams.services.messages import answer_lost
+from streams.services.messages import is_answer_lost, tell_worker
+from streams.services.removals import UNSURE
 
 
 def removal_undo(stream: Stream, number: int, *, partial: bool = False, actor: Actor) -> Removed:
@@ -20,21 +22,12 @@ def removal_undo(stream: Stream, number: int, *, partial: bool = False, actor: A
     Raises:
         Refusal: ``removal_not_found``, ``removed_since``, ``removal_taken``; ``operation_denied`` on a sealed stream.
     """
-    log = store.log()
     try:
-        back = log.run(removals.undo(stream.stream_id, number, partial=partial))
-        log.run(stats.touch([stream.stream_id]))
-    except UndoneInPart as part:
-        _record(stream, number, part.messages, part.bytes, actor=actor)
-        log.run(removals.undone_told(stream.stream_id, number, part))
-        refusal = refusal_of(part.why, stream=stream.name)
-        sentence = f"{refusal.message} {_messages(part.messages)} had come back before."
-        raise Refusal(refusal.code, sentence, **refusal.details) from None
+        back = store.log().run(removals.undo(stream.stream_id, number, partial=partial))
     except LogError as error:
-        asked = {"removal": number, "messages": 0, "bytes": 0}
-        answer_lost(error, stream, kind="stream.removal_undone", actor=actor, after=asked)
-        raise refusal_of(error, stream=stream.name) from None
-    _record(stream, number, back.messages, back.bytes, actor=actor)
+        raise _refused(error, stream, number, actor=actor) from None
+    _record(stream, number, back, actor=actor)
+    tell_worker(stream)
     return back
 
 
@@ -58,14 +51,27 @@ def removal_end(stream: Stream, number: int, *, actor: Actor) -> None:
     )
 
 
-def _record(stream: Stream, number: int, messages: int, size: int, *, actor: Actor) -> None:
+def _refused(error: LogError, stream: Stream, number: int, *, actor: Actor) -> Refusal:
+    """Record what came back before an undo was refused or cut off; what whoever asked is told."""
+    why, back, before = error, Removed(0, 0), ""
+    if isinstance(error, UndoneInPart):
+        why, back = error.why, Removed(error.messages, error.bytes)
+        before = f" {_messages(back.messages)} had come back before."
+    if back.messages or is_answer_lost(why):
+        _record(stream, number, back, actor=actor, is_unsure=is_answer_lost(why))
+    refusal = refusal_of(why, stream=stream.name)
+    return Refusal(refusal.code, refusal.message + before, **refusal.details)
+
+
+def _record(stream: Stream, number: int, back: Removed, *, actor: Actor, is_unsure: bool = False) -> None:
     event_record(
         stream.workspace,
         kind="stream.removal_undone",
         actor=actor,
         stream=stream.name,
-        after={"removal": number, "messages": messages, "bytes": size},
-        summary=f"{_messages(messages)} of {stream.name} brought back.",
+        after={"removal": number, "messages": back.messages, "bytes": back.bytes}
+        | (UNKNOWN if is_unsure else {}),
+        summary=f"{_messages(back.messages)} of {stream.name} brought back{UNSURE if is_unsure else ''}.",
     )
 
 

@@ -10,7 +10,7 @@
 -- ARGV[3] stay: so many of the oldest stay away, for which there is no room
 -- ARGV[4] slice: most messages in one call
 -- ARGV[5...] names: of the groups, in the order of their keys
--- returns: messages and bytes that came back, in earlier calls too but for what somebody was told, 1 when done
+-- returns: messages and bytes that came back, 1 when done
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_NO_REMOVAL OKMQ_UNDO_LATER
 -- include: state, gone, floor, members, group, order, removal, aside, aside_groups
 local meta, aside, removals = KEYS[2], KEYS[4], KEYS[5]
@@ -34,8 +34,6 @@ stay = math.min(waiting, math.max(stay, waiting - room))
 local readers, entries, sums = aside_readers(record, names, KEYS, 6), {}, {}
 local offsets = redis.call('ZRANGEBYSCORE', aside, number, number, 'LIMIT', stay, slice)
 local messages, bytes = state.messages, state.bytes
-local came, came_bytes = aside_came(removals, number)
-local told, told_bytes = aside_told(removals, number)
 for _, member in ipairs(offsets) do
   local entry = aside_entry(stream, state, now, tonumber(member))
   if entry then
@@ -70,6 +68,5 @@ raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.g
 state_by_hand(state, messages - state.messages, bytes - state.bytes)
 state_save(meta, state)
 redis.call('PUBLISH', wake, 'due')
-came, came_bytes = came + state.messages - messages, came_bytes + state.bytes - bytes
-if not done then redis.call('HSET', removals, 'came:' .. number, came, 'came-bytes:' .. number, came_bytes) end
-return {came - told, came_bytes - told_bytes, done and 1 or 0}
+if not done then redis.call('HINCRBY', removals, 'came:' .. number, state.messages - messages) end
+return {state.messages - messages, state.bytes - bytes, done and 1 or 0}

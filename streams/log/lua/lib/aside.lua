@@ -2,9 +2,9 @@
 -- "removals" is a hash: "last", the newest number; of removal n the fields "n:facts" (the caller's JSON), "n:until" (unix
 -- ms), "n:first", "n:upto" (the floor after it; 0 where single messages went), "n:cum" (bytes before first), "n:messages",
 -- "n:bytes", "n:groups" (JSON: name, generation, position and filter of each group then, and its positions at later parts);
--- "came:n" and "came-bytes:n", what an undo that is not done has brought back of single messages, "told:n" and "told-bytes:n",
--- what of that somebody was told; and "back:n", what an undo has yet to give back to groups. Single offsets stand in "aside", by
--- number. Needs state, gone, floor, group and removal; what groups get back: see aside_groups.lua.
+-- "came:n", how many single messages an undo that is not done has brought back; and "back:n", what an undo has yet to give back
+-- to groups. Single offsets stand in "aside", by number. Needs state, gone, floor, group and removal; what groups get back: see
+-- aside_groups.lua.
 
 local ASIDE_MOST = 100
 
@@ -135,23 +135,14 @@ local function aside_close(removals, number) redis.call('HSETNX', removals, 'cam
 
 local function aside_is_closed(removals, number) return redis.call('HEXISTS', removals, 'came:' .. number) == 1 end
 
--- Messages and bytes that an undo of single messages has brought back so far.
-local function aside_came(removals, number)
-  local messages, bytes = unpack(redis.call('HMGET', removals, 'came:' .. number, 'came-bytes:' .. number))
-  return tonumber(messages or 0), tonumber(bytes or 0)
-end
-
--- How much of it somebody was told.
-local function aside_told(removals, number)
-  local messages, bytes = unpack(redis.call('HMGET', removals, 'told:' .. number, 'told-bytes:' .. number))
-  return tonumber(messages or 0), tonumber(bytes or 0)
-end
+-- How many single messages undos have brought back so far.
+local function aside_came(removals, number) return tonumber(redis.call('HGET', removals, 'came:' .. number) or 0) end
 
 local function aside_forget(removals, number)
   for _, field in ipairs({'facts', 'groups', 'until', 'first', 'upto', 'cum', 'messages', 'bytes'}) do
     redis.call('HDEL', removals, number .. ':' .. field)
   end
-  redis.call('HDEL', removals, 'came:' .. number, 'came-bytes:' .. number, 'told:' .. number, 'told-bytes:' .. number)
+  redis.call('HDEL', removals, 'came:' .. number)
 end
 
 -- One message more is visible again, and the lowest one is the floor.
