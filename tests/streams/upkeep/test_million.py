@@ -39,6 +39,7 @@ def publish_ms(log: Log, stream: str, n: int) -> float:
     return (time.perf_counter() - began) * 1000
 
 
+@pytest.mark.alone
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_nobody_waits_for_more_than_a_slice_while_a_million_messages_expire(
