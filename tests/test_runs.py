@@ -1,4 +1,4 @@
-"""The runs that `make test` is made of, side by side: together they leave out no test, and none runs twice."""
+"""The runs that `make test` is made of: together they leave out no test, and none runs twice."""
 
 import itertools
 import runpy
@@ -8,13 +8,13 @@ import pytest
 
 from okmq.env import PROJECT
 
-MARKS = ("long", "spark", "e2e", "running", "install")
+MARKS = ("long", "alone", "spark", "e2e", "running", "install")
 
 
 def runs(suite: str) -> list[list[str]]:
     """What each run of a suite is started with."""
     script = runpy.run_path(str(PROJECT / "scripts" / "test-all"))
-    return list(script["SUITES"][suite].values())
+    return [words for stage in script["SUITES"][suite] for words in stage.values()]
 
 
 def choosing(suite: str) -> list[str]:
