@@ -14,8 +14,8 @@ from okmq.children import Child, Plan
 from okmq.valkey import binary
 from streams.log import keys
 from streams.log.client import Log
-from streams.log.cluster import HOME
 from streams.log.commands import one
+from streams.log.topology import HOME
 from tests.product import free_port
 from tests.waiting import until
 
