@@ -5,7 +5,7 @@ import contextlib
 import logging
 import secrets
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -15,20 +15,47 @@ from streams.dataplane.directory import Directory, Known
 from streams.dataplane.durability import Durability
 from streams.dataplane.request import Request
 from streams.log import config, lineage, notes, open_polls, stats
-from streams.log.client import AsyncLog, Steady, one
-from streams.log.errors import NOTHING_DONE, LogError, StoreUnavailable
+from streams.log.client import AsyncLog, Op, Steady, T, one
+from streams.log.errors import LogError, is_nothing_done
 from streams.log.joined import Appender
-from streams.log.notes import UNKNOWN, Note
+from streams.log.notes import Begun, Note
 from streams.log.wake import Wakener
 
 TELL_EVERY_S = 0.2
 EPOCH_EVERY_S = 1.0
 POLLS_EVERY_S = 2.0
 
-MOST_OWED = 1000
-"""Notes that wait for the store; of more the oldest are forgotten."""
-
 log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Deed:
+    """Something that is being done to messages.
+
+    Attributes:
+        note: of what was asked for.
+        begun: the sign of it in the store; "" once it is over.
+    """
+
+    log: AsyncLog
+    note: Note
+    begun: Begun
+
+    async def run(self, operation: Op[T]) -> T:
+        """Carry out an operation that belongs to it."""
+        return await self.log.run(notes.meanwhile(self.begun, operation))
+
+    async def done(self, *, after: Mapping[str, Any], messages: int = 0, size: int = 0) -> None:
+        """Leave the note of what was done."""
+        note = replace(self.note, after=after, messages=messages, bytes=size)
+        await self.log.run(notes.put(note, begun=self.begun))
+        self.begun = ""
+
+    async def withdraw(self) -> None:
+        """Nothing was done, unless it was noted; without the store the worker tells what was asked for."""
+        if self.begun:
+            with contextlib.suppress(LogError):
+                await self.log.run(notes.end(self.begun))
 
 
 @dataclass(slots=True)
@@ -41,7 +68,6 @@ class Context:
         touched: internal ids of streams that have changed and that the worker is not yet told of.
         polls: open fetches of this process by internal stream id and group.
         appender: appends for all publishers of this process.
-        owed: notes to be left when the store answers again.
         epoch: of the durable store (``lineage``), as it was looked at last; None before.
     """
 
@@ -52,7 +78,6 @@ class Context:
     undo_s: int = 0
     purge_for_good: str = "manage"
     touched: set[str] = field(default_factory=set)
-    owed: deque[Note] = field(default_factory=lambda: deque(maxlen=MOST_OWED))
     polls: Counter[tuple[str, str]] = field(default_factory=Counter)
     appender: Appender = field(init=False)
     epoch: int | None = None
@@ -61,37 +86,45 @@ class Context:
     def __post_init__(self) -> None:
         self.appender = Appender(self.log)
 
-    async def note(
+    @asynccontextmanager
+    async def on_record(
         self,
         known: Known,
         request: Request,
         *,
         kind: str,
-        after: Mapping[str, Any],
+        asked: Mapping[str, Any],
         group: str = "",
-        messages: int = 0,
-        size: int = 0,
-        deed: str = "",
-    ) -> None:
-        """Leave a note of what was done, which the worker makes an event of."""
-        note = _note(known, request, kind=kind, deed=deed, after=after)
-        await self.log.run(notes.put(replace(note, group=group, messages=messages, bytes=size)))
+        together: str = "",
+    ) -> AsyncIterator[Deed]:
+        """Around doing something to messages and the note of it, which the worker makes an event of.
 
-    @asynccontextmanager
-    async def on_record(
-        self, known: Known, request: Request, *, kind: str, after: Mapping[str, Any], deed: str = ""
-    ) -> AsyncIterator[None]:
-        """Around taking messages away and the note of it; where the store's answer is lost a note says so later.
+        Where the block does not end, or the store's answer to it is lost, the event tells what was asked for.
 
         Args:
-            after: of that note: what was asked for. How much of it was done is not known.
+            asked: ``after`` of that event.
+            together: the same word for deeds of which one event is made.
         """
+        note = Note(
+            kind=kind,
+            workspace_id=request.grant.workspace_id,
+            stream_id=known.stream_id,
+            stream=known.name,
+            token_id=request.grant.id,
+            address=request.address,
+            group=group,
+            deed=together,
+            after=asked,
+        )
+        doing = Deed(self.log, note, begun=await self.log.run(notes.begin(note)))
         try:
-            yield
-        except (StoreUnavailable, asyncio.CancelledError) as error:
-            if not isinstance(error, NOTHING_DONE):
-                self.owed.append(_note(known, request, kind=kind, deed=deed, after={**after, **UNKNOWN}))
+            yield doing
+        except LogError as error:
+            if is_nothing_done(error):
+                await doing.withdraw()
             raise
+        else:
+            await doing.withdraw()
 
     async def tell_worker(self) -> None:
         """Tell the worker, again and again, which streams changed and which tokens were used."""
@@ -112,9 +145,6 @@ class Context:
                     epoch_at = 0.0 if store.is_replica else time.monotonic()
                 if touched:
                     await self.log.run(stats.touch(sorted(touched)))
-                while self.owed:
-                    await self.log.run(notes.put(self.owed[0]))
-                    self.owed.popleft()
                 if polls != told_polls or (polls and time.monotonic() - told_at > POLLS_EVERY_S):
                     await self.log.run(open_polls.told(self.process, polls))
                     told_polls, told_at = polls, time.monotonic()
@@ -131,16 +161,3 @@ class Context:
         self.directory.parked.close()
         with contextlib.suppress(LogError):
             await self.log.close()
-
-
-def _note(known: Known, request: Request, *, kind: str, deed: str, after: Mapping[str, Any]) -> Note:
-    return Note(
-        kind=kind,
-        workspace_id=request.grant.workspace_id,
-        stream_id=known.stream_id,
-        stream=known.name,
-        token_id=request.grant.id,
-        address=request.address,
-        deed=deed,
-        after=after,
-    )

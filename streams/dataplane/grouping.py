@@ -206,12 +206,16 @@ async def term(context: Context, request: Request, name: str, group: str) -> Res
     reason = fields.text("reason", longest=1000)
 
     async def act(known: Known) -> int:
-        ended = await context.log.run(
-            groups.term(known.stream_id, group, named, values, reason=reason, consumer=consumer)
-        )
-        if ended:
-            after = {"offsets": sorted(ended)[:MOST_TOLD], "count": len(ended), "reason": reason}
-            await context.note(known, request, kind="group.terminated", group=group, after=after)
+        asked = {"offsets": [], "count": 0, "reason": reason}
+        async with context.on_record(
+            known, request, kind="group.terminated", group=group, asked=asked
+        ) as deed:
+            ended = await deed.run(
+                groups.term(known.stream_id, group, named, values, reason=reason, consumer=consumer)
+            )
+            if ended:
+                told = {"offsets": sorted(ended)[:MOST_TOLD], "count": len(ended), "reason": reason}
+                await deed.done(after=told)
         return len(ended)
 
     return await _counted(context, request, name, group, act)

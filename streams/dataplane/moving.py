@@ -57,24 +57,18 @@ async def delete_message(context: Context, request: Request, name: str, offset: 
         nonlocal number
         await context.log.run(read.message(known.stream_id, wanted))
         asked = {"offsets": [wanted], "count": 0}
-        async with context.on_record(known, request, kind="message.deleted", after=asked):
+        async with context.on_record(known, request, kind="message.deleted", asked=asked) as deed:
             if keep_ms:
                 facts = {"kind": "message.deleted", "token_id": grant.id}
                 operation = removals.delete(known.stream_id, [wanted], keep_ms=keep_ms, facts=facts)
-                removed, number = await context.log.run(operation)
+                removed, number = await deed.run(operation)
             else:
-                removed = await context.log.run(trim.delete(known.stream_id, [wanted]))
+                removed = await deed.run(trim.delete(known.stream_id, [wanted]))
             if not removed.messages:
                 raise MessageNotFound
             context.touched.add(known.stream_id)
-            await context.note(
-                known,
-                request,
-                kind="message.deleted",
-                after={"offsets": [wanted], "count": 1} | _told(number, removed),
-                messages=1,
-                size=removed.bytes,
-            )
+            told = {"offsets": [wanted], "count": 1} | _told(number, removed)
+            await deed.done(after=told, messages=1, size=removed.bytes)
         return removed
 
     try:
@@ -105,7 +99,7 @@ async def purge(context: Context, request: Request, name: str) -> Response:
         return pattern is not None and key is not None and pattern.fullmatch(key.decode()) is not None
 
     number: int | None = None
-    deed, kept_until = secrets.token_hex(8), time.monotonic() + keep_ms / 1000
+    together, kept_until = secrets.token_hex(8), time.monotonic() + keep_ms / 1000
 
     def operation(stream_id: str, found: trim.Matching | None) -> Op[tuple[Removed, int | None]]:
         if keep_ms:
@@ -121,22 +115,18 @@ async def purge(context: Context, request: Request, name: str) -> Response:
         nonlocal number
         asked = {"messages": 0, "bytes": 0, "asked": given}
         over: RemovalOver | None = None
-        async with context.on_record(known, request, kind="stream.purged", after=asked, deed=deed):
+        async with context.on_record(
+            known, request, kind="stream.purged", asked=asked, together=together
+        ) as deed:
             try:
-                removed, number = await context.log.run(operation(known.stream_id, found))
+                removed, number = await deed.run(operation(known.stream_id, found))
             except RemovalOver as error:
                 over, removed = error, Removed(error.messages, error.bytes, error.ended)
             finally:
                 context.touched.add(known.stream_id)
-            await context.note(
-                known,
-                request,
-                kind="stream.purged",
-                after={"messages": removed.messages, "bytes": removed.bytes, "asked": given}
-                | _told(number, removed),
-                messages=removed.messages,
-                size=removed.bytes,
-                deed=deed,
+            told = {"messages": removed.messages, "bytes": removed.bytes, "asked": given}
+            await deed.done(
+                after=told | _told(number, removed), messages=removed.messages, size=removed.bytes
             )
         if over is None:
             return removed

@@ -23,9 +23,6 @@ class StreamLost(StoreUnavailable):
     """The memory server has lost this stream, and it is about to be begun again; nothing was done."""
 
 
-NOTHING_DONE = (StoreFull, KeysApart, StreamLost)
-
-
 class OffsetsUsedUp(LogError):
     """A memory stream has handed out what was reserved for it; nothing was stored. ``append`` reserves more."""
 
@@ -155,3 +152,10 @@ class OffsetOutOfRange(LogError):
     def __init__(self, last_offset: int) -> None:
         super().__init__(f"last offset is {last_offset}")
         self.last_offset = last_offset
+
+
+def is_nothing_done(error: LogError) -> bool:
+    """Whether it is certain that what was asked for was not done, nor any part of it."""
+    if isinstance(error, UndoneInPart):
+        return not error.messages and is_nothing_done(error.why)
+    return not isinstance(error, StoreUnavailable) or isinstance(error, StoreFull | KeysApart | StreamLost)

@@ -37,6 +37,9 @@ WORKER_LEASE = "okmq:worker"
 NOTES = "okmq:notes"
 """Stream: what the data plane did to messages on somebody's behalf, until the worker has made events of it."""
 
+BEGUN = "okmq:begun"
+"""Sorted set: what somebody is doing to messages and has no event of yet, by the steady ms of its last sign of life."""
+
 MEMORY_RESERVED = "okmq:memory-reserved"
 """Hash, durable: internal id of a memory stream → the offset up to which some may have been handed out."""
 

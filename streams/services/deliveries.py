@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from streams import selectors, store
+from streams import selectors
 from streams.access import Actor
 from streams.log import groups
 from streams.log.client import Op
 from streams.log.pending import InFlight, Wanted
 from streams.models import Group
 from streams.services.events import event_record
+from streams.services.on_record import on_record
 
 Settling = Literal["ack", "nack", "term"]
 
@@ -44,23 +45,21 @@ def deliveries_settle(
     settled meanwhile are passed over.
     """
     op = _op(group, settling, offsets, delay_ms=round(delay_s * 1000), reason=reason)
-    count, told = store.log().run(op)
-    if count:
-        kind, words = KINDS[settling]
-        asked: dict[Settling, dict[str, Any]] = {
-            "ack": {},
-            "nack": {"delay": delay_s},
-            "term": {"reason": reason},
-        }
-        event_record(
-            group.stream.workspace,
-            kind=kind,
-            actor=actor,
-            stream=group.stream.name,
-            group=group.name,
-            after={"offsets": list(told[:MOST_TOLD]), "count": count, **asked[settling]},
-            summary=f"Group {group.name} of {group.stream.name}: {count:,} in flight {words}.",
-        )
+    kind, words = KINDS[settling]
+    how: dict[Settling, dict[str, Any]] = {"ack": {}, "nack": {"delay": delay_s}, "term": {"reason": reason}}
+    asked = {"offsets": list(offsets[:MOST_TOLD]), "count": 0, **how[settling]}
+    with on_record(group.stream, kind=kind, actor=actor, asked=asked, group=group.name) as deed:
+        count, told = deed.run(op)
+        if count:
+            event_record(
+                group.stream.workspace,
+                kind=kind,
+                actor=actor,
+                stream=group.stream.name,
+                group=group.name,
+                after=asked | {"offsets": list(told[:MOST_TOLD]), "count": count},
+                summary=f"Group {group.name} of {group.stream.name}: {count:,} in flight {words}.",
+            )
     return count
 
 

@@ -6,6 +6,7 @@ What the log was not told, because it went away or the process ended in between,
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from streams.log.errors import LogError, StoreUnavailable
 from streams.models import Group, Stream
 from streams.services.events import event_record
 from streams.services.group_losses import group_losses_close
+from streams.services.on_record import Deed, on_record
 
 logger = logging.getLogger(__name__)
 
@@ -173,41 +175,44 @@ def group_seek(group: Group, *, next_offset: int, actor: Actor, dry_run: bool = 
         "skipped": between + waiting if after >= before else waiting,
     }
     if not dry_run:
-        told["from"], told["to"] = store.log().run(
-            groups.seek(stream_id, group.name, next_offset=next_offset)
-        )
-        before_it = {
-            "next": told["from"],
-            "in_flight": state.ack_pending,
-            "waiting": waiting,
-            "oldest": state.ack_floor + 1,
-        }
-        _recorded(group, "sought", actor=actor, before=before_it, after={"next": told["to"]})
+        with _on_record(group, "sought", actor=actor, asked={"next": next_offset}) as deed:
+            told["from"], told["to"] = deed.run(groups.seek(stream_id, group.name, next_offset=next_offset))
+            before_it = {
+                "next": told["from"],
+                "in_flight": state.ack_pending,
+                "waiting": waiting,
+                "oldest": state.ack_floor + 1,
+            }
+            _recorded(group, "sought", actor=actor, before=before_it, after={"next": told["to"]})
     return told
 
 
 def group_pause(group: Group, *, until: datetime | None, actor: Actor) -> None:
     """Deliver nothing until a time, or until ``group_resume``; answers still count, leases run on."""
     until_ms = None if until is None else int(until.timestamp() * 1000)
-    store.log().run(groups.pause(group.stream.stream_id, group.name, until_ms=until_ms))
-    _recorded(group, "paused", actor=actor, after={"until": None if until is None else until.isoformat()})
+    asked = {"until": None if until is None else until.isoformat()}
+    with _on_record(group, "paused", actor=actor, asked=asked) as deed:
+        deed.run(groups.pause(group.stream.stream_id, group.name, until_ms=until_ms))
+        _recorded(group, "paused", actor=actor, after=asked)
 
 
 def group_resume(group: Group, *, actor: Actor) -> None:
     """Deliver again at once."""
-    store.log().run(groups.resume(group.stream.stream_id, group.name))
-    _recorded(group, "resumed", actor=actor)
+    with _on_record(group, "resumed", actor=actor) as deed:
+        deed.run(groups.resume(group.stream.stream_id, group.name))
+        _recorded(group, "resumed", actor=actor)
 
 
 def dead_letters_replay(group: Group, *, offsets: list[int] | None, actor: Actor) -> int:
     """Deliver dead letters again with a fresh count: those at the offsets, or all (None). Returns how many."""
-    stream_id = group.stream.stream_id
-    if offsets is None:
-        count = store.log().run(dead_letters.replay_all(stream_id, group.name))
-    else:
-        count = store.log().run(dead_letters.replay(stream_id, group.name, offsets))
-    if count:
-        _recorded(group, "dead_letters_replayed", actor=actor, after={"count": count})
+    stream_id, what = group.stream.stream_id, "dead_letters_replayed"
+    with _on_record(group, what, actor=actor, asked={"count": 0}) as deed:
+        if offsets is None:
+            count = deed.run(dead_letters.replay_all(stream_id, group.name))
+        else:
+            count = deed.run(dead_letters.replay(stream_id, group.name, offsets))
+        if count:
+            _recorded(group, what, actor=actor, after={"count": count})
     return count
 
 
@@ -217,24 +222,23 @@ def dead_letters_delete(group: Group, *, offset: int | None, actor: Actor) -> in
     Raises:
         Refusal: ``message_not_found`` when there is none at this offset.
     """
+    what = "dead_letters_deleted"
     try:
-        count = store.log().run(dead_letters.delete(group.stream.stream_id, group.name, offset=offset))
+        with _on_record(group, what, actor=actor, asked={"offset": offset}) as deed:
+            count = deed.run(dead_letters.delete(group.stream.stream_id, group.name, offset=offset))
+            _recorded(group, what, actor=actor, before={"offset": offset, "count": count})
     except LogError as error:
         raise refusal_of(error, stream=group.stream.name) from None
-    _recorded(group, "dead_letters_deleted", actor=actor, before={"offset": offset, "count": count})
     return count
 
 
 def dead_letters_delete_these(group: Group, *, offsets: list[int], actor: Actor) -> int:
     """Delete the dead letters at these offsets; those that are gone are passed over. Returns how many."""
-    count = store.log().run(dead_letters.delete_these(group.stream.stream_id, group.name, offsets))
-    if count:
-        _recorded(
-            group,
-            "dead_letters_deleted",
-            actor=actor,
-            before={"offsets": offsets[:100], "count": count},
-        )
+    what, first = "dead_letters_deleted", {"offsets": offsets[:100]}
+    with _on_record(group, what, actor=actor, asked=first) as deed:
+        count = deed.run(dead_letters.delete_these(group.stream.stream_id, group.name, offsets))
+        if count:
+            _recorded(group, what, actor=actor, before={**first, "count": count})
     return count
 
 
@@ -350,6 +354,12 @@ def _check(group: Group) -> None:
             fields=["backoff"],
             err_code=10116,
         )
+
+
+def _on_record(
+    group: Group, what: str, *, actor: Actor, asked: Mapping[str, Any] | None = None
+) -> AbstractContextManager[Deed]:
+    return on_record(group.stream, kind=f"group.{what}", actor=actor, asked=asked or {}, group=group.name)
 
 
 def _recorded(

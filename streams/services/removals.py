@@ -21,7 +21,10 @@ PERIOD = timedelta(hours=1)
 MOST_OFFSETS = 100
 """Offsets that one event lists; the rest is in its count."""
 
-UNSURE = ", and perhaps more: the store's answer was lost"
+PILED = ("message.deleted", "group.terminated")
+"""Kinds of which notes by the same caller become one event."""
+
+UNSURE = ", and perhaps more: how it ended is not known"
 """In the summary of an event that tells of something whose outcome is not known."""
 
 COUNTED = (
@@ -44,14 +47,18 @@ def notes_record(left: Sequence[tuple[str, Note]]) -> int:
     fresh = [note for note_id, note in left if is_later(note_id, head.noted)]
     together: dict[tuple[Any, ...], list[Note]] = {}
     for note in fresh:
-        single = note.deed or id(note) if note.kind == "stream.purged" else ""
+        single = "" if note.kind in PILED else note.deed or id(note)
         reason = note.after.get("reason")
-        key = (note.kind, note.stream_id, note.group, note.token_id, note.address, reason, single)
+        key = (note.kind, note.stream_id, note.group, note.token_id, note.actor, note.address, reason, single)
         together.setdefault(key, []).append(note)
     actors = _actors({note.token_id for note in fresh})
     workspaces = Workspace.objects.in_bulk({note.workspace_id for note in fresh})
     events = [
-        _event(some, actor=actors[some[0].token_id], workspace=workspaces.get(some[0].workspace_id))
+        _event(
+            some,
+            actor=some[0].actor or actors[some[0].token_id],
+            workspace=workspaces.get(some[0].workspace_id),
+        )
         for some in together.values()
     ]
     events_append(events)
@@ -83,8 +90,14 @@ def _event(some: Sequence[Note], *, actor: str, workspace: Workspace | None) -> 
             summary = f"{_messages(messages)} of {first.stream} purged{unsure}."
         case "message.deleted":
             summary = f"{_messages(after['count'])} of {first.stream} deleted{unsure}."
+        case "group.terminated":
+            summary = (
+                f"{_messages(after['count'])} of group {first.group} of {first.stream} terminated{unsure}."
+            )
         case _:
-            summary = f"{_messages(after['count'])} of group {first.group} of {first.stream} terminated."
+            whose = f"group {first.group} of {first.stream}" if first.group else first.stream
+            words = first.kind.partition(".")[2].replace("_", " ")
+            summary = f"Asked for of {whose}: {words}; whether it was done is not known."
     return event_of(
         workspace,
         kind=first.kind,

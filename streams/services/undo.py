@@ -1,15 +1,15 @@
 """Undoing what was removed for a while, or ending the wait."""
 
-from streams import store
 from streams.access import Actor
 from streams.errors import Refusal, refusal_of
 from streams.log import removals
-from streams.log.errors import LogError, UndoneInPart
+from streams.log.errors import LogError, UndoneInPart, is_nothing_done
 from streams.log.notes import UNKNOWN
 from streams.log.trim import Removed
 from streams.models import Stream
 from streams.services.events import event_record
-from streams.services.messages import is_answer_lost, tell_worker
+from streams.services.messages import tell_worker
+from streams.services.on_record import on_record
 from streams.services.removals import UNSURE
 
 
@@ -22,11 +22,13 @@ def removal_undo(stream: Stream, number: int, *, partial: bool = False, actor: A
     Raises:
         Refusal: ``removal_not_found``, ``removed_since``, ``removal_taken``; ``operation_denied`` on a sealed stream.
     """
-    try:
-        back = store.log().run(removals.undo(stream.stream_id, number, partial=partial))
-    except LogError as error:
-        raise _refused(error, stream, number, actor=actor) from None
-    _record(stream, number, back, actor=actor)
+    asked = {"removal": number, "messages": 0, "bytes": 0}
+    with on_record(stream, kind="stream.removal_undone", actor=actor, asked=asked) as deed:
+        try:
+            back = deed.run(removals.undo(stream.stream_id, number, partial=partial))
+        except LogError as error:
+            raise _refused(error, stream, number, actor=actor) from None
+        _record(stream, number, back, actor=actor)
     tell_worker(stream)
     return back
 
@@ -37,18 +39,20 @@ def removal_end(stream: Stream, number: int, *, actor: Actor) -> None:
     Raises:
         Refusal: ``removal_not_found``.
     """
+    kind, asked = "stream.removal_ended", {"removal": number}
     try:
-        store.log().run(removals.end(stream.stream_id, number))
+        with on_record(stream, kind=kind, actor=actor, asked=asked) as deed:
+            deed.run(removals.end(stream.stream_id, number))
+            event_record(
+                stream.workspace,
+                kind=kind,
+                actor=actor,
+                stream=stream.name,
+                after=asked,
+                summary=f"Removal {number} of {stream.name}, and those before it, were made final.",
+            )
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
-    event_record(
-        stream.workspace,
-        kind="stream.removal_ended",
-        actor=actor,
-        stream=stream.name,
-        after={"removal": number},
-        summary=f"Removal {number} of {stream.name}, and those before it, were made final.",
-    )
 
 
 def _refused(error: LogError, stream: Stream, number: int, *, actor: Actor) -> Refusal:
@@ -57,8 +61,9 @@ def _refused(error: LogError, stream: Stream, number: int, *, actor: Actor) -> R
     if isinstance(error, UndoneInPart):
         why, back = error.why, Removed(error.messages, error.bytes)
         before = f" {_messages(back.messages)} had come back before."
-    if back.messages or is_answer_lost(why):
-        _record(stream, number, back, actor=actor, is_unsure=is_answer_lost(why))
+    is_unsure = not is_nothing_done(why)
+    if back.messages or is_unsure:
+        _record(stream, number, back, actor=actor, is_unsure=is_unsure)
     refusal = refusal_of(why, stream=stream.name)
     return Refusal(refusal.code, refusal.message + before, **refusal.details)
 

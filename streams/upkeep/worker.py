@@ -227,6 +227,7 @@ class Worker:
         due = self._removals.due(samples)
         states = await self._log.run(stats.inspect_many(due))
         self._removals.forget(set(due) - states.keys())
+        await self._log.run(notes.give_up())
         left = await self._log.run(notes.take())
         if left:
             await sync_to_async(removals_recorded.notes_record)(left)

@@ -1,6 +1,6 @@
 -- Writes one small value of which the number is bounded, also on a full server: a token, what the worker keeps.
 -- KEYS[1] key
--- ARGV[1] verb: SET or HSET
+-- ARGV[1] verb: SET, HSET or ZADD
 -- ARGV[2...] arguments: of the verb, after the key
 -- returns: the verb's reply
 -- flags: allow-oom
@@ -8,4 +8,5 @@ local key, verb = KEYS[1], ARGV[1]
 
 local arguments = {unpack(ARGV, 2)}
 if verb == 'SET' then return redis.call('SET', key, unpack(arguments)) end
+if verb == 'ZADD' then return redis.call('ZADD', key, unpack(arguments)) end
 return redis.call('HSET', key, unpack(arguments))

@@ -5,6 +5,7 @@ import signal
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,14 +15,14 @@ import pytest
 from django.db import connection, connections
 
 from streams import store
-from streams.access import SYSTEM
+from streams.access import SYSTEM, Actor
 from streams.errors import Refusal
-from streams.log import client
+from streams.log import client, keys, notes
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.errors import StoreUnavailable
 from streams.models import Event, Group, Stream, Token, Workspace
-from streams.services import groups, messages, streams, tokens, workspaces
+from streams.services import groups, messages, removals, streams, tokens, workspaces
 from tests import servers
 from tests.streams.log.messages import message
 
@@ -100,18 +101,39 @@ def test_while_a_store_that_hangs_is_asked_others_can_write(
 @pytest.mark.parametrize("undo_s", [0, 3600])
 @pytest.mark.parametrize("kind", ["stream.purged", "message.deleted"])
 def test_what_a_person_takes_away_is_on_record_where_the_answer_is_lost(
-    server: servers.Store, workspace: Workspace, settings: Any, kind: str, undo_s: int
+    server: servers.Store,
+    workspace: Workspace,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    kind: str,
+    undo_s: int,
 ) -> None:
-    settings.ENV = replace(settings.ENV, undo_s=undo_s)
-    store.log().run(append(stream().stream_id, [message(1)]))
-    Log(server.url).client.execute_command("CLIENT", "PAUSE", "60000", "WRITE")
     taken_by: dict[str, Callable[..., object]] = {
         "stream.purged": messages.stream_purge,
         "message.deleted": partial(messages.message_delete, offset=1),
     }
-    with pytest.raises(Refusal, match="store"):
-        taken_by[kind](stream(), actor=SYSTEM)
-    assert Event.objects.filter(workspace="hanging", kind=kind, after__outcome="unknown").count() == 1
+    with (
+        servers.store(tmp_path / "volatile", fsync=None) as volatile,
+        closing(Log(server.url, memory_url=volatile.url)) as both,
+    ):
+        settings.ENV = replace(settings.ENV, undo_s=undo_s, memory_redis_url=volatile.url)
+        monkeypatch.setattr(store, "log", lambda: both)
+        fleeting, _ = streams.stream_create(
+            workspace, name="ticks", settings={"storage": "memory"}, actor=SYSTEM
+        )
+        both.run(append(fleeting.stream_id, [message(1)]))
+        # What hangs is the server of its messages only; the other one hears of what is begun.
+        Log(volatile.url).client.execute_command("CLIENT", "PAUSE", "60000", "WRITE")
+        with pytest.raises(Refusal, match="store"):
+            taken_by[kind](fleeting, actor=Actor("ann"))
+        begun, signed_ms = both.client.zrange(keys.BEGUN, 0, -1, withscores=True)
+        both.client.zadd(keys.BEGUN, {begun: float(signed_ms) - notes.GIVEN_UP_AFTER_MS - 1})
+        both.run(notes.give_up())
+        removals.notes_record(both.run(notes.take()))
+        event = Event.objects.get(workspace="hanging", kind=kind, after__outcome="unknown")
+    assert (event.actor, event.stream) == ("ann", "ticks")
+    assert "how it ended is not known" in event.summary
 
 
 def refused(act: Callable[[], object]) -> bool:

@@ -1,10 +1,16 @@
 """The whole way of an event that the data plane caused: from the call to the list."""
 
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import httpx
 import pytest
 
+from streams.log import keys, notes
+from streams.log.client import Log
 from tests.product import Product
 from tests.waiting import until
 
@@ -78,6 +84,40 @@ def test_what_a_group_gives_up_and_loses_is_on_record_soon_and_not_when_it_is_lo
             until(lambda name=name: told(client, unique, "group.dead_lettered", name), within_s=SOON_S)  # type: ignore[misc]
         client.delete(f"/streams/{unique}/messages/2").raise_for_status()
         until(lambda: told(client, unique, "group.lost", "second"), within_s=SOON_S)
+
+
+def test_what_a_web_process_was_killed_over_is_on_record_with_who_began_it(
+    product: Product, unique: str
+) -> None:
+    product.start()
+    with product.client() as client, closing(Log(product.store_url)) as log, ThreadPoolExecutor(1) as threads:
+        client.post("/streams/", json={"name": unique}).raise_for_status()
+        for first in range(0, 40_000, 1000):
+            batch = [{"id": str(n), "body": n, "key": "a"} for n in range(first, first + 1000)]
+            client.post(f"/streams/{unique}/messages", json=batch).raise_for_status()
+        purging = threads.submit(client.delete, f"/streams/{unique}/messages", params={"key": "a"})
+        until(lambda: messages_of(product, unique) < 39_000, what="some of it is gone")
+        os.kill(product.pid("web"), signal.SIGKILL)
+        with pytest.raises(httpx.HTTPError):
+            purging.result()
+        begun, signed_ms = log.client.zrange(keys.BEGUN, 0, -1, withscores=True)
+        log.client.zadd(keys.BEGUN, {begun: float(signed_ms) - notes.GIVEN_UP_AFTER_MS})
+        until(product.answers, what="the web processes are there again")
+        until(lambda: outcomes(client, unique), what="what was not noted is on record")
+        left = client.get(f"/streams/{unique}").json()["messages"]
+        recorded = events(client, unique, "stream.purged")
+    assert {event["actor"] for event in recorded} == {"token admin"}
+    assert 0 < sum(event["after"]["messages"] for event in recorded) <= 40_000 - left < 40_000
+
+
+def outcomes(client: httpx.Client, stream: str) -> list[str]:
+    found = [event["after"].get("outcome") for event in events(client, stream, "stream.purged")]
+    return [outcome for outcome in found if outcome]
+
+
+def messages_of(product: Product, stream: str) -> int:
+    with product.client() as client:
+        return int(client.get(f"/streams/{stream}").json()["messages"])
 
 
 def told(client: httpx.Client, stream: str, kind: str, group: str) -> list[Any]:

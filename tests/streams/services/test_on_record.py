@@ -1,0 +1,135 @@
+"""What a service does to messages has a sign in the log before it is done, and until its event is written."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from streams import store
+from streams.access import Actor
+from streams.errors import Refusal
+from streams.log import groups as log_groups
+from streams.log import keys, notes
+from streams.log.append import append
+from streams.models import Event, Group, Stream, Workspace
+from streams.services import deliveries, groups, messages, removals, undo
+from streams.services.on_record import on_record
+from streams.services.streams import stream_create
+from tests.streams.log.messages import message
+
+ANN = Actor("ann", "10.0.0.7")
+
+READING = ("CLIENT ", "FCALL_RO ", "GET ", "HGET", "HMGET ", "TIME", "XRANGE ", "ZRANGE")
+
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def stream(unique: str) -> Stream:
+    workspace = Workspace.objects.create(name=unique)
+    made, _ = stream_create(workspace, name="orders", settings={}, actor=ANN)
+    return made
+
+
+@pytest.fixture
+def group(stream: Stream) -> Group:
+    """Of a stream of five messages, of which the second is a dead letter."""
+    made, _ = groups.group_create(stream, name="billing", settings={"start_from": "earliest"}, actor=ANN)
+    log = store.log()
+    log.run(append(stream.stream_id, [message(n) for n in range(5)]))
+    log.run(log_groups.fetch(stream.stream_id, "billing", limit=2))
+    log.run(log_groups.term(stream.stream_id, "billing", "offsets", [2], reason="no"))
+    return made
+
+
+DEEDS: dict[str, Callable[[Group], object]] = {
+    "message.deleted": lambda group: messages.message_delete(group.stream, offset=3, actor=ANN),
+    "stream.purged": lambda group: messages.stream_purge(group.stream, actor=ANN),
+    "stream.removal_undone": lambda group: undo.removal_undo(group.stream, 1, actor=ANN),
+    "stream.removal_ended": lambda group: undo.removal_end(group.stream, 1, actor=ANN),
+    "group.acknowledged": lambda group: deliveries.deliveries_settle(group, "ack", offsets=[1], actor=ANN),
+    "group.sought": lambda group: groups.group_seek(group, next_offset=4, actor=ANN),
+    "group.paused": lambda group: groups.group_pause(group, until=None, actor=ANN),
+    "group.resumed": lambda group: groups.group_resume(group, actor=ANN),
+    "group.dead_letters_replayed": lambda group: groups.dead_letters_replay(group, offsets=None, actor=ANN),
+    "group.dead_letters_deleted": lambda group: groups.dead_letters_delete(group, offset=None, actor=ANN),
+}
+
+
+@pytest.mark.parametrize("kind", DEEDS)
+def test_a_sign_of_it_is_there_from_before_it_is_done_until_its_event_is(group: Group, kind: str) -> None:
+    if "removal" in kind:
+        messages.message_delete(group.stream, offset=5, actor=ANN)
+    said: list[str] = []
+    with store.log().client.monitor() as monitor:
+        heard = threading.Thread(target=lambda: said.extend(_until_over(monitor)))
+        heard.start()
+        DEEDS[kind](group)
+        store.log().client.echo("over")
+        heard.join(10)
+    changes = [each for each in said if not each.upper().startswith(READING)]
+    (begun,) = (
+        at for at, each in enumerate(changes) if each.startswith("FCALL") and f" {keys.BEGUN} " in each
+    )
+    (ended,) = (at for at, each in enumerate(changes) if each.startswith(f"ZREM {keys.BEGUN}"))
+    (recorded,) = (at for at, each in enumerate(changes) if "okmq:anchors" in each)
+    done = max(at for at, each in enumerate(changes[:recorded]) if f"{{{group.stream.stream_id}}}" in each)
+    assert begun < done < recorded < ended
+    assert kind in changes[begun]
+    assert Event.objects.filter(kind=kind, stream=group.stream.name).count() == 1
+    assert store.log().client.zcard(keys.BEGUN) == 0
+
+
+def _until_over(monitor: object) -> list[str]:
+    said: list[str] = []
+    for command in monitor.listen():  # type: ignore[attr-defined]
+        if command["command"].upper().startswith("ECHO"):
+            return said
+        if command["client_type"] != "lua":
+            said.append(command["command"])
+    return said
+
+
+def test_what_was_refused_leaves_nothing(stream: Stream) -> None:
+    with pytest.raises(Refusal, match="no such removal"):
+        undo.removal_undo(stream, 9, actor=ANN)
+    assert store.log().client.zcard(keys.BEGUN) == 0
+    assert not Event.objects.filter(kind="stream.removal_undone").exists()
+
+
+@pytest.mark.parametrize("kind", ["stream.removal_undone", "group.sought"])
+def test_where_the_process_ends_before_its_event_the_worker_writes_one(stream: Stream, kind: str) -> None:
+    log = store.log()
+
+    def ends() -> None:
+        with on_record(stream, kind=kind, actor=ANN, asked={"removal": 4}, group="billing"):
+            raise SystemExit
+
+    with pytest.raises(SystemExit):
+        ends()
+    log.run(notes.give_up())
+    assert log.run(notes.take()) == [], "it may go on"
+    begun, signed_ms = log.client.zrange(keys.BEGUN, 0, -1, withscores=True)
+    log.client.zadd(keys.BEGUN, {begun: float(signed_ms) - notes.GIVEN_UP_AFTER_MS - 1})
+    log.run(notes.give_up())
+    left = log.run(notes.take())
+    removals.notes_record(left)
+    log.run(notes.forget(left[-1][0]))
+    event = Event.objects.get(kind=kind, stream=stream.name)
+    assert (event.actor, event.address, event.group) == ("ann", "10.0.0.7", "billing")
+    assert event.after is not None
+    assert (event.after["removal"], event.after["outcome"]) == (4, "unknown")
+    assert event.summary.endswith("whether it was done is not known.")
+
+
+def test_who_goes_on_for_long_shows_it(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notes, "SIGN_EVERY_S", 0.0)
+    log = store.log()
+    with on_record(stream, kind="stream.purged", actor=ANN, asked={}) as deed:
+        begun, signed_ms = log.client.zrange(keys.BEGUN, 0, -1, withscores=True)
+        log.client.zadd(keys.BEGUN, {begun: float(signed_ms) - notes.GIVEN_UP_AFTER_MS - 1})
+        deed.run(append(stream.stream_id, [message(1)]))
+        log.run(notes.give_up())
+        assert log.run(notes.take()) == []
+    assert log.client.zcard(keys.BEGUN) == 0
