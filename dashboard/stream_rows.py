@@ -143,7 +143,7 @@ class StreamRow:
 
     @property
     def worst_dot(self) -> str:
-        return DOTS.get(self.worst.verdict.status, "empty") if self.worst else "empty"
+        return DOTS[self.worst.verdict.status] if self.worst else "empty"
 
     @property
     def created_ms(self) -> int:

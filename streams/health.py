@@ -14,6 +14,7 @@ import msgspec
 Status = Literal["unknown", "losing", "poisoned", "paused", "stopped", "stalled", "slow", "catching up", "ok"]
 
 EVERY_MS = 10_000
+STALE_MS = 3 * EVERY_MS
 WINDOW = 15
 KNOWN_FROM = WINDOW // 3
 ENTER_AFTER, LEAVE_AFTER = 2, 3
@@ -165,6 +166,40 @@ def read_brief(kept: bytes | None) -> tuple[Verdict, Sample] | None:
         return brief.verdict, _decode_sample(brief.samples[-1])
     except (msgspec.DecodeError, IndexError):
         return None
+
+
+def told(
+    watched: tuple[Verdict, Sample] | None,
+    *,
+    now_ms: int,
+    is_at_rest: bool = True,
+    is_paused: bool | None = None,
+) -> Verdict:
+    """The verdict on a group as it may be said now: on its own page, in lists, in sums and by the API.
+
+    Args:
+        watched: what the worker found last, and the sample it found it by.
+        now_ms: of the steady clock.
+        is_at_rest: whether nothing waits and nothing is out; what has something to do has to be looked at.
+        is_paused: None where only the worker has looked.
+
+    Returns:
+        A verdict that is unknown where the worker has not looked for long enough, or not for a while.
+    """
+    is_fresh = watched is not None and now_ms - watched[1].at_ms <= STALE_MS
+    if is_paused:
+        # At once, without waiting for the worker; but what is lost meanwhile comes before a pause.
+        if watched is not None and is_fresh and watched[0].status in {"losing", "poisoned"}:
+            return watched[0]
+        return Verdict("paused", "Paused; acknowledgements still count.")
+    if watched is None:
+        return Verdict("unknown", "Not watched for long enough to tell.")
+    verdict, last = watched
+    if is_paused is not None and verdict.status == "paused":
+        return Verdict("unknown", "Not looked at since it was resumed.")
+    if not (is_at_rest and last.is_at_rest) and not is_fresh:
+        return Verdict("unknown", "The worker has not looked at this group lately.")
+    return verdict
 
 
 def looked(before: Health | None, sample: Sample) -> Health:

@@ -9,17 +9,17 @@ from django.utils.translation import ngettext
 from dashboard import formats
 from dashboard.browse import bodies
 from dashboard.browse.message_rows import MessageRow
+from streams.health import Status
 from streams.log.dead_letters import DeadLetter
 from streams.log.entries import Message
 from streams.log.standing import GroupState
 from streams.models import Event, Group
 from streams.selectors import Gone, GroupView
 
-DOTS = {
+DOTS: dict[Status, str] = {
     "ok": "active",
-    "lagging": "warn",
+    "unknown": "empty",
     "stalled": "bad",
-    "idle": "empty",
     "paused": "empty",
     "losing": "bad",
     "poisoned": "bad",
@@ -28,40 +28,6 @@ DOTS = {
     "catching up": "warn",
 }
 """How a status looks; the word always stands beside the dot."""
-
-
-def reason(status: str, state: GroupState, *, max_ack_pending: int) -> str:
-    """Why a group has its status, in one sentence with the figures it follows from.
-
-    Args:
-        status: as ``streams.selectors.GroupView.status``.
-        max_ack_pending: how many messages may be out at once.
-    """
-    match status:
-        case "paused":
-            return f"{_paused(state)}; {_waits(state.lag)}."
-        case "stalled" if state.lag:
-            return f"{_quiet(state)}; {_waits(state.lag)}."
-        case "stalled":
-            return f"{_quiet(state)}; {_out(state.ack_pending)}."
-        case "lagging" if state.ack_pending >= max_ack_pending:
-            full = _("As many messages are out unanswered as may be (%(count)s)")
-            return f"{full % {'count': formats.count(state.ack_pending)}}; {_waits(state.lag)}."
-        case "lagging":
-            return f"{_('Consumers fetch')}; {_waits(state.lag)}."
-        case "idle":
-            return f"{_quiet(state)}; {_waits(0)}."
-        case _ if state.ack_pending:
-            return f"{_('Everything was delivered')}; {_out(state.ack_pending)}."
-        case _:
-            return _("Everything was delivered and acknowledged.")
-
-
-def _quiet(state: GroupState) -> str:
-    if state.fetched_ms is None:
-        return _("Nobody has fetched yet")
-    seconds = (state.steady_ms - state.fetched_ms) / 1000
-    return _("Nobody has fetched for %(time)s") % {"time": formats.duration(seconds)}
 
 
 def _paused(state: GroupState) -> str:
@@ -75,15 +41,6 @@ def _waits(lag: int) -> str:
     if not lag:
         return _("nothing waits")
     return ngettext("%(count)s message waits", "%(count)s messages wait", lag) % {"count": formats.count(lag)}
-
-
-def _out(pending: int) -> str:
-    sentence = ngettext(
-        "%(count)s message is out and not acknowledged",
-        "%(count)s messages are out and not acknowledged",
-        pending,
-    )
-    return sentence % {"count": formats.count(pending)}
 
 
 @dataclass(frozen=True)
@@ -105,23 +62,20 @@ class GroupRow:
         return self.view.state
 
     @property
-    def status(self) -> str:
-        """The verdict over the last minutes, or while there is none the word of this moment."""
-        return self.view.health.status if self._is_judged else self.view.status
+    def status(self) -> Status:
+        """The verdict over the last minutes, as lists and sums have it."""
+        return self.view.health.status
 
     @property
     def dot(self) -> str:
-        return DOTS.get(self.status, "empty")
+        return DOTS[self.status]
 
     @property
     def reason(self) -> str:
-        if self._is_judged:
-            return self.view.health.reason
-        return reason(self.status, self.state, max_ack_pending=self.group.max_ack_pending)
-
-    @property
-    def _is_judged(self) -> bool:
-        return self.view.health.status not in {"unknown", "paused"} and self.view.status != "idle"
+        """Why it has its status, in one sentence with the figures it follows from; of a pause, until when."""
+        if self.status == "paused":
+            return f"{_paused(self.state)}; {_waits(self.state.lag)}."
+        return self.view.health.reason
 
     @property
     def is_paused(self) -> bool:

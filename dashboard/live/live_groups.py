@@ -59,7 +59,7 @@ def worst_sampled(streams: Sequence[Stream], *, at_ms: int) -> list[WorstGroupSa
             stream=stream.name,
             at_ms=at_ms,
             worst=group.verdict.status,
-            worst_state=DOTS.get(group.verdict.status, "empty"),
+            worst_state=DOTS[group.verdict.status],
             worst_reason=f"{group.name}: {group.verdict.reason}",
             worst_lag_seconds=group.lag_seconds or None,
         )

@@ -27,7 +27,7 @@ def groups(request: HttpRequest, caller: Caller) -> HttpResponse:
         counts = selectors.by_status(judged)
         context |= {
             "page": group_page_of(found, query, judged=judged),
-            "statuses": [(status, DOTS.get(status, "empty"), n) for status, n in counts.items()],
+            "statuses": [(status, DOTS[status], n) for status, n in counts.items()],
             "sums": selectors.sums_of(judged),
             "base_url": base_url(request),
         }

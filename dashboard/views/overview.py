@@ -79,9 +79,7 @@ def _attention(caller: Caller) -> dict[str, Any]:
         "processes": running,
         "groups": groups,
         "at_ms": int(time.time() * 1000),
-        "statuses": [
-            (status, DOTS.get(status, "empty"), count) for status, count in groups.by_status.items()
-        ],
+        "statuses": [(status, DOTS[status], count) for status, count in groups.by_status.items()],
         "concerns": concerns(
             processes=running, rows=rates.rows(filling), groups=groups.troubled, now_s=time.time()
         )[:CONCERNS_SHOWN],

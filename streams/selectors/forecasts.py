@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from streams import health, store
 from streams.errors import refusal_of
 from streams.forecasts import Going, Outlook, Seen, fall, forecast, reading_of
-from streams.health import Health
+from streams.health import STALE_MS, Health
 from streams.log import healths
 from streams.log.client import Op
 from streams.log.commands import Steady
@@ -16,7 +16,7 @@ from streams.log.inflow import LEAST_MS, Inflow, inflow
 from streams.log.preview import Preview
 from streams.models import Stream
 from streams.models.stream import Discard
-from streams.selectors.groups import STALE_MS, GroupView, group_views
+from streams.selectors.groups import GroupView, group_views
 from streams.selectors.retention import LIMITS, retention_preview
 from streams.selectors.samples import sample_about
 from streams.selectors.streams import stream_known

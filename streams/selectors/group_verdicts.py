@@ -26,7 +26,6 @@ WORST_FIRST: tuple[Status, ...] = (
     "paused",
     "ok",
 )
-STALE_MS = 3 * health.EVERY_MS
 MOST = 1000
 """Groups that are looked at for one list; the others have no word."""
 
@@ -177,13 +176,10 @@ def _judged(groups: "QuerySet[Group]", *, most: int | None = MOST) -> list[tuple
 
 def _told(pk: int, name: str, stream: str, held: bytes | None, *, now_ms: int) -> JudgedGroup:
     watched = health.read_brief(held)
-    if watched is None:
-        return JudgedGroup(pk, name, stream, Verdict("unknown", "Not watched for long enough to tell."))
-    verdict, last = watched
-    if not last.is_at_rest and now_ms - last.at_ms > STALE_MS:
-        return JudgedGroup(
-            pk, name, stream, Verdict("unknown", "The worker has not looked at this group lately.")
-        )
+    verdict = health.told(watched, now_ms=now_ms)
+    if watched is None or verdict is not watched[0]:
+        return JudgedGroup(pk, name, stream, verdict)
+    last = watched[1]
     return JudgedGroup(
         pk,
         name,

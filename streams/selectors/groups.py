@@ -7,7 +7,7 @@ from datetime import datetime
 
 from streams import health, store
 from streams.errors import group_not_found
-from streams.health import EVERY_MS, Health, Verdict
+from streams.health import Health, Verdict
 from streams.log import dead_letters as letters
 from streams.log import healths, keys, open_polls, pending, standing
 from streams.log.client import Op, Reachable, one
@@ -21,8 +21,6 @@ from streams.selectors.times import moment
 
 AT_ONCE = 100
 """Groups in one round trip: nobody else waits for more than some milliseconds."""
-
-STALE_MS = 3 * EVERY_MS
 
 QUIET_MS = 60_000
 """A group that has neither fetched nor answered for so long is not being worked on."""
@@ -81,25 +79,13 @@ class GroupView:
 
         Unknown when it has not looked for a while at a group that has something to do.
         """
-        if self.state.paused_until_ms is not None:
-            return self._health_in_a_pause
-        if not self.watched or self.watched.verdict.status == "paused":
-            return Verdict("unknown", "Not watched for long enough to tell.")
-        last = self.watched.samples[-1]
-        is_at_rest = not self.state.lag and not self.state.ack_pending
-        if not (is_at_rest and last.is_at_rest) and self.state.steady_ms - last.at_ms > STALE_MS:
-            return Verdict("unknown", "The worker has not looked at this group lately.")
-        return self.watched.verdict
-
-    @property
-    def _health_in_a_pause(self) -> Verdict:
-        """Paused at once, without waiting for the worker; but what is lost meanwhile comes before a pause."""
         watched = self.watched
-        if watched and watched.verdict.status in {"losing", "poisoned"}:
-            is_fresh = self.state.steady_ms - watched.samples[-1].at_ms <= STALE_MS
-            if is_fresh:
-                return watched.verdict
-        return Verdict("paused", "Paused; acknowledgements still count.")
+        return health.told(
+            (watched.verdict, watched.samples[-1]) if watched else None,
+            now_ms=self.state.steady_ms,
+            is_at_rest=not self.state.lag and not self.state.ack_pending,
+            is_paused=self.state.paused_until_ms is not None,
+        )
 
     @property
     def status(self) -> str:

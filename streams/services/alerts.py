@@ -17,6 +17,7 @@ from streams.alarms import FALLS
 from streams.errors import Refusal
 from streams.models import Alert, AlertRule, Notification, Workspace
 from streams.services.events import event_record
+from streams.services.summaries import listed
 from streams.webhooks import WebhookRefused
 
 SETTINGS = (
@@ -111,6 +112,7 @@ def rule_change(rule: AlertRule, *, changes: Mapping[str, Any], actor: Actor) ->
         _recorded(
             rule,
             "changed",
+            f": {listed(changed)}",
             actor=actor,
             before={field: before[field] for field in changed},
             after={field: after[field] for field in changed},
@@ -142,7 +144,7 @@ def alert_begin(rule: AlertRule, *, stream: str, group: str, value: float, sente
         stream=stream,
         group=group,
         after={"rule": rule.name, "value": value},
-        summary=f"Alert {rule.name}: {sentence}",
+        summary=f"Alert {rule.name} fires: {sentence}",
     )
     if not rule.is_muted:
         _tell(alert, "fired")
@@ -303,14 +305,14 @@ def _plain(rule: AlertRule) -> dict[str, Any]:
     return found
 
 
-def _recorded(rule: AlertRule, what: str, *, actor: Actor, **sides: dict[str, Any]) -> None:
+def _recorded(rule: AlertRule, what: str, how: str = "", *, actor: Actor, **sides: dict[str, Any]) -> None:
     event_record(
         rule.workspace,
         kind=f"alert_rule.{what}",
         actor=actor,
         before=sides.get("before"),
         after=sides.get("after"),
-        summary=f"Alert rule {rule.name}: {what}.",
+        summary=f"Alert rule {rule.name} was {what}{how}.",
     )
 
 

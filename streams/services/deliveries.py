@@ -11,6 +11,7 @@ from streams.log.pending import InFlight, Wanted
 from streams.models import Group
 from streams.services.events import event_record
 from streams.services.on_record import on_record
+from streams.services.summaries import counted, group_named, was
 
 Settling = Literal["ack", "nack", "term"]
 
@@ -58,7 +59,7 @@ def deliveries_settle(
                 stream=group.stream.name,
                 group=group.name,
                 after=asked | {"offsets": list(told[:MOST_TOLD]), "count": count},
-                summary=f"Group {group.name} of {group.stream.name}: {count:,} in flight {words}.",
+                summary=f"{counted(count)} in flight of {group_named(group)} {was(count)} {words}.",
             )
     return count
 

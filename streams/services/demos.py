@@ -16,6 +16,7 @@ from streams.log.errors import LogError, StreamNotFound
 from streams.models import DemoRun, Stream, Workspace
 from streams.services.events import event_record
 from streams.services.streams import stream_create
+from streams.services.summaries import counted
 
 STREAM = "demo"
 A_SECOND = 20
@@ -101,5 +102,5 @@ def _end(run: DemoRun, *, actor: Actor) -> None:
             kind="demo.ended",
             actor=actor,
             stream=run.stream.name,
-            summary=f"The demo has ended after {run.published} messages.",
+            summary=f"The demo has ended after {counted(run.published)}.",
         )

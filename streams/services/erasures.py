@@ -11,6 +11,7 @@ from streams.errors import Refusal
 from streams.models import Erasure, Stream
 from streams.models.history import RunState
 from streams.services.events import event_record
+from streams.services.summaries import went
 from streams.services.windows import windows_forget
 
 MOST_UNFINISHED = 100
@@ -133,5 +134,5 @@ def _recorded(erasure: Erasure, verb: str) -> None:
             "messages": erasure.messages,
             "through": erasure.through,
         },
-        summary=f"Erasure {erasure.pk} of {what} from the history of {whose}: {verb}.",
+        summary=f"Erasure {erasure.pk} of {what} from the history of {whose} {went(verb)}.",
     )

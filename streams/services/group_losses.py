@@ -13,6 +13,7 @@ from streams.log.keys import GroupName
 from streams.log.standing import GroupState
 from streams.models import Event, Group, GroupLoss
 from streams.services.events import event_of, events_append
+from streams.services.summaries import counted, group_named
 
 PERIOD = timedelta(hours=1)
 """At most one event of each kind a group in so long."""
@@ -92,7 +93,7 @@ def _lost(
                 "unanswered": max(0, unanswered),
                 "since": since.isoformat(timespec="milliseconds"),
             },
-            summary=f"{_messages(messages)} of {group.stream.name} went before group {group.name} acknowledged "
+            summary=f"{counted(messages)} of {group.stream.name} went before group {group.name} acknowledged "
             f"{'it' if messages == 1 else 'them'}.",
         )
     ]
@@ -122,15 +123,10 @@ def _dead_lettered(
                 "dead_letters": state.dead_letters,
                 "since": since.isoformat(timespec="milliseconds"),
             },
-            summary=f"{_messages(messages)} of group {group.name} of {group.stream.name} {became}: "
-            "delivered too often.",
+            summary=f"{counted(messages)} of {group_named(group)} {became}: delivered too often.",
         )
     ]
 
 
 def _is_early(told_at: datetime | None, now: datetime, period: timedelta) -> bool:
     return told_at is not None and now < told_at + period
-
-
-def _messages(count: int) -> str:
-    return "1 message" if count == 1 else f"{count} messages"

@@ -7,7 +7,7 @@ What the log was not told, because it went away or the process ended in between,
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from streams.models import Group, Stream
 from streams.services.events import event_record
 from streams.services.group_losses import group_losses_close
 from streams.services.on_record import Deed, on_record
+from streams.services.summaries import counted, group_named, listed, was
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +98,7 @@ def _group_create(
     if not is_new_stream:
         # Whatever the log still has under this name belongs to a group that was deleted.
         store.log().run(groups.group_remove(stream.stream_id, name))
-    _recorded(fresh, "created", actor=actor, after=_plain(settings_of(fresh)))
+    _recorded(fresh, "created", "was created", actor=actor, after=_plain(settings_of(fresh)))
     transaction.on_commit(lambda: group_publish(fresh))
     return fresh, True
 
@@ -126,6 +127,7 @@ def _group_change(group: Group, *, changes: Mapping[str, Any], actor: Actor) -> 
         _recorded(
             group,
             "changed",
+            f"was changed: {listed(changed)}",
             actor=actor,
             before=_plain({field: before[field] for field in changed}),
             after=_plain(changed),
@@ -150,7 +152,7 @@ def _group_delete(group: Group, *, actor: Actor, why: str) -> None:
     before = _plain(settings_of(group))
     group_losses_close([group])
     group.delete()
-    _recorded(group, "deleted", actor=actor, before=before, why=why)
+    _recorded(group, "deleted", f"was deleted{f', since {why}' if why else ''}", actor=actor, before=before)
     transaction.on_commit(lambda: _remove(stream_id, name))
 
 
@@ -183,7 +185,8 @@ def group_seek(group: Group, *, next_offset: int, actor: Actor, dry_run: bool = 
                 "waiting": waiting,
                 "oldest": state.ack_floor + 1,
             }
-            _recorded(group, "sought", actor=actor, before=before_it, after={"next": told["to"]})
+            moved = f"was moved from offset {told['from']} to {told['to']}"
+            _recorded(group, "sought", moved, actor=actor, before=before_it, after={"next": told["to"]})
     return told
 
 
@@ -193,14 +196,15 @@ def group_pause(group: Group, *, until: datetime | None, actor: Actor) -> None:
     asked = {"until": None if until is None else until.isoformat()}
     with _on_record(group, "paused", actor=actor, asked=asked) as deed:
         deed.run(groups.pause(group.stream.stream_id, group.name, until_ms=until_ms))
-        _recorded(group, "paused", actor=actor, after=asked)
+        end = "" if until is None else f" until {until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        _recorded(group, "paused", f"was paused{end}", actor=actor, after=asked)
 
 
 def group_resume(group: Group, *, actor: Actor) -> None:
     """Deliver again at once."""
     with _on_record(group, "resumed", actor=actor) as deed:
         deed.run(groups.resume(group.stream.stream_id, group.name))
-        _recorded(group, "resumed", actor=actor)
+        _recorded(group, "resumed", "was resumed", actor=actor)
 
 
 def dead_letters_replay(group: Group, *, offsets: list[int] | None, actor: Actor) -> int:
@@ -212,7 +216,7 @@ def dead_letters_replay(group: Group, *, offsets: list[int] | None, actor: Actor
         else:
             count = deed.run(dead_letters.replay(stream_id, group.name, offsets))
         if count:
-            _recorded(group, what, actor=actor, after={"count": count})
+            _recorded_letters(group, what, count, actor=actor, after={"count": count})
     return count
 
 
@@ -226,7 +230,7 @@ def dead_letters_delete(group: Group, *, offset: int | None, actor: Actor) -> in
     try:
         with _on_record(group, what, actor=actor, asked={"offset": offset}) as deed:
             count = deed.run(dead_letters.delete(group.stream.stream_id, group.name, offset=offset))
-            _recorded(group, what, actor=actor, before={"offset": offset, "count": count})
+            _recorded_letters(group, what, count, actor=actor, before={"offset": offset, "count": count})
     except LogError as error:
         raise refusal_of(error, stream=group.stream.name) from None
     return count
@@ -238,7 +242,7 @@ def dead_letters_delete_these(group: Group, *, offsets: list[int], actor: Actor)
     with _on_record(group, what, actor=actor, asked=first) as deed:
         count = deed.run(dead_letters.delete_these(group.stream.stream_id, group.name, offsets))
         if count:
-            _recorded(group, what, actor=actor, before={**first, "count": count})
+            _recorded_letters(group, what, count, actor=actor, before={**first, "count": count})
     return count
 
 
@@ -365,13 +369,38 @@ def _on_record(
 def _recorded(
     group: Group,
     what: str,
+    became: str,
     *,
     actor: Actor,
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
-    why: str = "",
 ) -> None:
-    words = what.replace("_", " ")
+    """Record an event of the kind ``group.{what}``; ``became`` is what may follow the group's name."""
+    _told(group, what, f"Group {group.name} of {group.stream.name} {became}.", actor, before, after)
+
+
+def _recorded_letters(
+    group: Group,
+    what: str,
+    count: int,
+    *,
+    actor: Actor,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> None:
+    done = what.removeprefix("dead_letters_")
+    summary = f"{counted(count, 'dead letter')} of {group_named(group)} {was(count)} {done}."
+    _told(group, what, summary, actor, before, after)
+
+
+def _told(
+    group: Group,
+    what: str,
+    summary: str,
+    actor: Actor,
+    before: dict[str, Any] | None,
+    after: dict[str, Any] | None,
+) -> None:
     event_record(
         group.stream.workspace,
         kind=f"group.{what}",
@@ -380,7 +409,7 @@ def _recorded(
         group=group.name,
         before=before,
         after=after,
-        summary=f"Group {group.name} of {group.stream.name}: {words}{f' ({why})' if why else ''}.",
+        summary=summary,
     )
 
 

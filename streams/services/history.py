@@ -12,6 +12,7 @@ from streams.access import SYSTEM
 from streams.models import Rollup, RollupPosition, Run, Stream
 from streams.models.history import Job, RunState
 from streams.services.events import event_record
+from streams.services.summaries import counted, was
 
 INTERRUPTED = "The analytics process ended while this ran; it is run again."
 BROKEN_OFF = "Spark was ended while this ran, because a query did not stop; it is run again."
@@ -51,7 +52,7 @@ def history_missed(stream: Stream, *, messages: int, why: str) -> None:
     """Record that messages went before the history had them.
 
     Args:
-        why: how they went, as the end of a sentence about them.
+        why: how they went, in words that may follow "they were".
     """
     event_record(
         stream.workspace,
@@ -59,7 +60,8 @@ def history_missed(stream: Stream, *, messages: int, why: str) -> None:
         actor=SYSTEM,
         stream=stream.name,
         after={"messages": messages},
-        summary=f"{messages} messages of {stream.name} {why} before the history had them.",
+        summary=f"{counted(messages)} of {stream.name} {was(messages)} {why} before the history had "
+        f"{'it' if messages == 1 else 'them'}.",
     )
 
 

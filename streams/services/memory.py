@@ -10,6 +10,7 @@ from streams.models import Group, Stream
 from streams.services.events import event_record
 from streams.services.history import history_missed
 from streams.services.removals import removals_begin_anew
+from streams.services.summaries import counted
 
 
 def memory_begin(stream: Stream, *, told: config.Registered, settings: Mapping[str, Any]) -> None:
@@ -32,8 +33,8 @@ def memory_begin(stream: Stream, *, told: config.Registered, settings: Mapping[s
             actor=SYSTEM,
             stream=stream.name,
             after={"messages": lost.messages, "offset": last},
-            summary=f"{stream.name} is kept in memory, and its server started again: it lost {lost.messages} messages, "
-            f"as last counted, and goes on above offset {last}.",
+            summary=f"Stream {stream.name} is kept in memory, and its server started again: it lost "
+            f"{counted(lost.messages)}, as last counted, and goes on above offset {last}.",
         )
     if lost.unarchived and stream.archive:
-        history_missed(stream, messages=lost.unarchived, why="were lost with the memory that they were in")
+        history_missed(stream, messages=lost.unarchived, why="lost with the memory of the server")

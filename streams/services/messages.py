@@ -3,19 +3,18 @@
 For a while they can be brought back (``OKMQ_UNDO``, ``services.undo``).
 """
 
-from contextlib import suppress
-
 from django.conf import settings
 
 from streams import store
 from streams.access import Actor
 from streams.errors import refusal_of
-from streams.log import read, removals, stats, trim
+from streams.log import read, removals, trim
 from streams.log.errors import LogError
 from streams.log.trim import Removed
 from streams.models import Stream
 from streams.services.events import event_record
 from streams.services.on_record import on_record
+from streams.services.summaries import counted, was
 
 
 def message_delete(stream: Stream, *, offset: int, actor: Actor) -> None:
@@ -47,7 +46,6 @@ def message_delete(stream: Stream, *, offset: int, actor: Actor) -> None:
             )
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
-    tell_worker(stream)
 
 
 def stream_purge(stream: Stream, *, actor: Actor, below: int | None = None) -> int:
@@ -78,19 +76,12 @@ def stream_purge(stream: Stream, *, actor: Actor, below: int | None = None) -> i
                 actor=actor,
                 stream=stream.name,
                 after=asked | {"messages": removed.messages, "bytes": removed.bytes} | _ended(removed),
-                summary=f"{removed.messages} message{'s' * (removed.messages != 1)} of {stream.name} purged.",
+                summary=f"{counted(removed.messages)} of {stream.name} {was(removed.messages)} purged.",
             )
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
-    tell_worker(stream)
     return removed.messages
 
 
 def _ended(removed: Removed) -> dict[str, int]:
     return {"ended": removed.ended} if removed.ended else {}
-
-
-def tell_worker(stream: Stream) -> None:
-    """Have the worker look at a stream; what was done stays done where the store answers no more."""
-    with suppress(LogError):
-        store.log().run(stats.touch([stream.stream_id]))

@@ -12,7 +12,7 @@ from typing import Any
 from streams import store
 from streams.access import Actor
 from streams.errors import Refusal
-from streams.log import notes
+from streams.log import notes, stats
 from streams.log.client import Op, T
 from streams.log.errors import LogError, is_nothing_done
 from streams.log.notes import Begun, Note
@@ -35,6 +35,7 @@ def on_record(
     stream: Stream, *, kind: str, actor: Actor, asked: Mapping[str, Any], group: str = ""
 ) -> Iterator[Deed]:
     """Around doing something in the log and recording it. Of a block that ends with a Refusal nothing is left to tell.
+    The worker looks at the stream when it is done, so that pages which are open hear of it.
 
     Args:
         kind: of the event, as of the one that the block records.
@@ -63,6 +64,8 @@ def on_record(
         raise
     else:
         _over(begun)
+        with suppress(LogError):  # what was done stays done where the store answers no more
+            store.log().run(stats.touch([stream.stream_id]))
 
 
 def _over(begun: Begun) -> None:

@@ -12,6 +12,7 @@ from streams.models import POLICY_LIMITS, Event, Policy, Stream, Workspace
 from streams.services.events import event_of, event_record, events_append
 from streams.services.plans import within_plan
 from streams.services.streams import streams_publish, workspace_held
+from streams.services.summaries import counted, listed
 
 SETTINGS = (*POLICY_LIMITS, "description")
 
@@ -95,7 +96,7 @@ def policy_rows_change(
         actor=actor,
         before={"name": policy.name, **{field: before[field] for field in changed}},
         after={"name": policy.name, **changed},
-        summary=f"Policy {policy.name}: {', '.join(sorted(changed))} changed, for {len(events)} streams.",
+        summary=f"Policy {policy.name} was changed, and {counted(len(events), 'stream')} with it: {listed(changed)}.",
     )
     events_append([event, *events])
     return policy, touched
@@ -202,7 +203,7 @@ def _give(policy: Policy, streams: Sequence[Stream], *, actor: Actor) -> tuple[l
                 stream=stream.name,
                 before=before,
                 after=after,
-                summary=f"Stream {stream.name}: {', '.join(sorted(after))} changed by policy {policy.name}.",
+                summary=f"Stream {stream.name} was changed by policy {policy.name}: {listed(after)}.",
             )
         )
     return touched, events

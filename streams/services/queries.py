@@ -176,7 +176,7 @@ def saved_query_delete(caller: Caller, *, name: str) -> bool:
             kind="history.query_deleted",
             actor=caller.actor,
             before={"sql": held.sql},
-            summary=f"Saved query {name} was deleted.",
+            summary=f"Query {name} was deleted.",
         )
     return True
 

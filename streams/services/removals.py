@@ -14,6 +14,7 @@ from streams.log.notes import UNKNOWN, Note, is_later
 from streams.log.stats import State
 from streams.models import Event, EventHead, RemovalCount, Retention, Stream, Token, Workspace
 from streams.services.events import event_of, events_append, head_locked
+from streams.services.summaries import UNSURE, counted, not_known, was
 
 PERIOD = timedelta(hours=1)
 """Retention makes at most one event a stream in so long."""
@@ -23,9 +24,6 @@ MOST_OFFSETS = 100
 
 PILED = ("message.deleted", "group.terminated")
 """Kinds of which notes by the same caller become one event."""
-
-UNSURE = ", and perhaps more: how it ended is not known"
-"""In the summary of an event that tells of something whose outcome is not known."""
 
 COUNTED = (
     "messages",
@@ -87,17 +85,13 @@ def _event(some: Sequence[Note], *, actor: str, workspace: Workspace | None) -> 
                 for note in some:
                     after |= note.after
                 after |= {"messages": messages, "bytes": sum(note.bytes for note in some)}
-            summary = f"{_messages(messages)} of {first.stream} purged{unsure}."
+            summary = _done(first, messages, "purged", unsure)
         case "message.deleted":
-            summary = f"{_messages(after['count'])} of {first.stream} deleted{unsure}."
+            summary = _done(first, after["count"], "deleted", unsure)
         case "group.terminated":
-            summary = (
-                f"{_messages(after['count'])} of group {first.group} of {first.stream} terminated{unsure}."
-            )
+            summary = _done(first, after["count"], "ended", unsure)
         case _:
-            whose = f"group {first.group} of {first.stream}" if first.group else first.stream
-            words = first.kind.partition(".")[2].replace("_", " ")
-            summary = f"Asked for of {whose}: {words}; whether it was done is not known."
+            summary = not_known(first.kind, first.stream, first.group)
     return event_of(
         workspace,
         kind=first.kind,
@@ -107,6 +101,13 @@ def _event(some: Sequence[Note], *, actor: str, workspace: Workspace | None) -> 
         after=after,
         summary=summary,
     )
+
+
+def _done(note: Note, messages: int, done: str, unsure: str) -> str:
+    if unsure and not messages:
+        return not_known(note.kind, note.stream, note.group)
+    whose = f"group {note.group} of {note.stream}" if note.group else note.stream
+    return f"{counted(messages)} of {whose} {was(messages)} {done}{unsure}."
 
 
 @transaction.atomic
@@ -202,9 +203,5 @@ def _expired(stream: Stream, count: RemovalCount, state: State, *, messages: int
             "since": since,
             "limits": limits,
         },
-        summary=f"Retention removed {_messages(messages)} of {stream.name}, {size} bytes.",
+        summary=f"Retention removed {counted(messages)} of {stream.name}, {size:,} bytes.",
     )
-
-
-def _messages(count: int) -> str:
-    return "1 message" if count == 1 else f"{count} messages"

@@ -13,6 +13,7 @@ from streams.access import Actor, Caller, stream_for
 from streams.errors import Refusal
 from streams.models import Replay, ReplayState
 from streams.services.events import event_record
+from streams.services.summaries import went
 
 MOST_UNFINISHED = 10
 """Replays of one workspace that are counted or published at a time."""
@@ -237,5 +238,5 @@ def _recorded(replay: Replay, verb: str, *, actor: Actor) -> None:
         actor=actor,
         stream=replay.target,
         after={"replay": replay.pk, "source": replay.source, **counts},
-        summary=f"Replay {replay.pk} of {replay.source} into {replay.target}: {verb}.",
+        summary=f"Replay {replay.pk} of {replay.source} into {replay.target} {went(verb)}.",
     )

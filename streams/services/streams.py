@@ -29,6 +29,7 @@ from streams.services.group_losses import group_losses_close
 from streams.services.limits import resettled, settled
 from streams.services.memory import memory_begin
 from streams.services.removals import removals_close
+from streams.services.summaries import listed
 
 SETTINGS = (
     "storage",
@@ -252,7 +253,7 @@ def stream_row_change(
         stream=stream.name,
         before={field: before[field] for field in changed},
         after=changed,
-        summary=f"Stream {stream.name}: {', '.join(sorted(changed))} changed.",
+        summary=f"Stream {stream.name} was changed: {listed(changed)}.",
     )
     return stream, [event]
 

@@ -8,9 +8,8 @@ from streams.log.notes import UNKNOWN
 from streams.log.trim import Removed
 from streams.models import Stream
 from streams.services.events import event_record
-from streams.services.messages import tell_worker
 from streams.services.on_record import on_record
-from streams.services.removals import UNSURE
+from streams.services.summaries import UNSURE, counted, not_known, was
 
 
 def removal_undo(stream: Stream, number: int, *, partial: bool = False, actor: Actor) -> Removed:
@@ -29,7 +28,6 @@ def removal_undo(stream: Stream, number: int, *, partial: bool = False, actor: A
         except LogError as error:
             raise _refused(error, stream, number, actor=actor) from None
         _record(stream, number, back, actor=actor)
-    tell_worker(stream)
     return back
 
 
@@ -49,7 +47,7 @@ def removal_end(stream: Stream, number: int, *, actor: Actor) -> None:
                 actor=actor,
                 stream=stream.name,
                 after=asked,
-                summary=f"Removal {number} of {stream.name}, and those before it, were made final.",
+                summary=f"Removal {number} of {stream.name} and those before it were made final.",
             )
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
@@ -60,7 +58,7 @@ def _refused(error: LogError, stream: Stream, number: int, *, actor: Actor) -> R
     why, back, before = error, Removed(0, 0), ""
     if isinstance(error, UndoneInPart):
         why, back = error.why, Removed(error.messages, error.bytes)
-        before = f" {_messages(back.messages)} had come back before."
+        before = f" {counted(back.messages)} had come back before."
     is_unsure = not is_nothing_done(why)
     if back.messages or is_unsure:
         _record(stream, number, back, actor=actor, is_unsure=is_unsure)
@@ -76,9 +74,8 @@ def _record(stream: Stream, number: int, back: Removed, *, actor: Actor, is_unsu
         stream=stream.name,
         after={"removal": number, "messages": back.messages, "bytes": back.bytes}
         | (UNKNOWN if is_unsure else {}),
-        summary=f"{_messages(back.messages)} of {stream.name} brought back{UNSURE if is_unsure else ''}.",
+        summary=not_known("stream.removal_undone", stream.name)
+        if is_unsure and not back.messages
+        else f"{counted(back.messages)} of {stream.name} {was(back.messages)} brought back"
+        f"{UNSURE if is_unsure else ''}.",
     )
-
-
-def _messages(count: int) -> str:
-    return "1 message" if count == 1 else f"{count} messages"

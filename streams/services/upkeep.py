@@ -84,7 +84,9 @@ def groups_remove_inactive() -> list[str]:
         since_ms = max(state.fetched_ms or 0, made_ms)
         quiet_ms = state.steady_ms - since_ms - INACTIVE_MARGIN_MS
         if group.inactive_after is not None and quiet_ms > group.inactive_after * 1000:
-            group_delete(group, actor=SYSTEM, why=f"not fetched from for {group.inactive_after:g} s")
+            group_delete(
+                group, actor=SYSTEM, why=f"nobody had fetched from it for {group.inactive_after:g} s"
+            )
             removed.append(group.name)
     return removed
 
@@ -93,4 +95,4 @@ def retention_outran_history(stream_id: str, *, messages: int) -> None:
     """Record that retention removed messages before the history had them."""
     stream = Stream.objects.select_related("workspace").filter(stream_id=stream_id).first()
     if stream is not None:
-        history_missed(stream, messages=messages, why="were removed")
+        history_missed(stream, messages=messages, why="removed")

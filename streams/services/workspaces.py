@@ -13,6 +13,7 @@ from streams.models import DEFAULT_WORKSPACE, Policy, Token, Workspace
 from streams.services.events import event_of, event_record, events_append
 from streams.services.plans import clamped
 from streams.services.streams import streams_delete, streams_publish
+from streams.services.summaries import listed
 from streams.services.tokens import token_revoke, tokens_of_workspace_publish
 
 SETTINGS = ("plan", "rate_limit", "rate_burst")
@@ -65,7 +66,7 @@ def workspace_change(workspace: Workspace, *, changes: Mapping[str, Any], actor:
         actor=actor,
         before={field: before[field] for field in changed},
         after=changed,
-        summary=f"Workspace {workspace.name}: {', '.join(changed)} changed.",
+        summary=f"Workspace {workspace.name} was changed: {listed(changed)}.",
     )
     transaction.on_commit(lambda: tokens_of_workspace_publish(workspace))
     return workspace
@@ -96,7 +97,7 @@ def _streams_bound(workspace: Workspace, *, actor: Actor) -> None:
                 stream=stream.name,
                 before=before,
                 after=after,
-                summary=f"Stream {stream.name}: plan {workspace.plan} bounds {' and '.join(after)}.",
+                summary=f"Stream {stream.name} was changed by plan {workspace.plan}: {listed(after)}.",
             )
         )
     for policy in Policy.objects.select_for_update().filter(workspace=workspace):
@@ -117,7 +118,7 @@ def _streams_bound(workspace: Workspace, *, actor: Actor) -> None:
                 actor=actor,
                 before={"name": policy.name, **before},
                 after={"name": policy.name, **{field: getattr(policy, field) for field in before}},
-                summary=f"Policy {policy.name}: plan {workspace.plan} bounds {' and '.join(before)}.",
+                summary=f"Policy {policy.name} was changed by plan {workspace.plan}: {listed(before)}.",
             )
         )
     events_append(events)

@@ -1,6 +1,6 @@
 """Watching the groups: every ten seconds a sample of each that has something to do, and what follows from it.
 
-A group at rest costs nothing: it is looked at again when its stream changes.
+A group at rest costs next to nothing: it is looked at when its stream changes, and before what is known of it ends.
 """
 
 import asyncio
@@ -24,6 +24,9 @@ from streams.log.trails import Looked, Point
 AT_ONCE = 100
 MINUTE_MS = 60_000
 
+ALL_EVERY_S = healths.KEPT_S / 4
+"""Every group is looked at in so long: what is known of one at rest would end otherwise, and it would be unknown."""
+
 
 @dataclass(frozen=True, slots=True)
 class Watched:
@@ -45,20 +48,22 @@ class Watch:
 
     Args:
         every_s: between two looks.
+        all_every_s: between two looks at all groups.
     """
 
-    def __init__(self, log: AsyncLog, *, every_s: float = health.EVERY_MS / 1000) -> None:
-        self._log, self._every_s = log, every_s
-        self._changed: set[str] | None = None
+    def __init__(
+        self, log: AsyncLog, *, every_s: float = health.EVERY_MS / 1000, all_every_s: float = ALL_EVERY_S
+    ) -> None:
+        self._log, self._every_s, self._all_every_s = log, every_s, all_every_s
+        self._changed: set[str] = set()
         self._fresh: set[str] = set()
         self._named: dict[str, list[str]] = {}
         self._awake: set[tuple[str, str]] = set()
-        self._looked = float("-inf")
+        self._looked = self._looked_at_all = float("-inf")
 
     def changed(self, stream_ids: Iterable[str]) -> None:
         """Note which streams changed; their groups are looked at next time."""
-        if self._changed is not None:
-            self._fresh.update(stream_ids)
+        self._fresh.update(stream_ids)
 
     async def retire(self, stream_ids: Iterable[str]) -> dict[GroupName, Counters]:
         """Make dead letters of what is spent, in every group that has something to do or whose stream changed.
@@ -81,15 +86,15 @@ class Watch:
         """Sample the groups whose turn it is; empty until ten seconds have passed.
 
         Args:
-            stream_ids: all streams; at first each of them is asked for its groups.
+            stream_ids: all streams; at first, and every ``all_every_s``, each of them is asked for its groups.
         """
         if time.monotonic() - self._looked < self._every_s:
             return []
         self._looked = time.monotonic()
         there = set(stream_ids)
         self._take_fresh()
-        asked = there if self._changed is None else self._changed & there
-        self._changed, self._named = set(), {}
+        is_for_all = self._looked - self._looked_at_all >= self._all_every_s
+        asked = there if is_for_all else self._changed & there
         found = await self._log.run(standing.names_of(sorted(asked)))
         wanted = sorted(self._awake | {(each, name) for each, names in found.items() for name in names})
         polls = await self._log.run(open_polls.counted())
@@ -99,6 +104,9 @@ class Watch:
             looks = (self._one(*each, polls=polls.get(each, 0)) for each in part)
             watched += [each for each in await asyncio.gather(*looks) if each is not None]
         self._awake = {(each.stream_id, each.name) for each in watched if not each.health.is_settled}
+        self._changed, self._named = set(), {}
+        if is_for_all:
+            self._looked_at_all = self._looked
         return watched
 
     @property
@@ -109,8 +117,7 @@ class Watch:
     def _take_fresh(self) -> set[str]:
         """What changed since the last call; a look comes back to it."""
         fresh, self._fresh = self._fresh, set()
-        if self._changed is not None:
-            self._changed |= fresh
+        self._changed |= fresh
         return fresh
 
     async def _one(self, stream_id: str, name: str, *, polls: int) -> Watched | None:

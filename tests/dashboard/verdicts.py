@@ -17,13 +17,14 @@ def judged(
     lag: int = 5,
     pending: int = 0,
     dead: int = 0,
+    ago_ms: int = 0,
 ) -> None:
-    """As if the worker had found this of a group a moment ago."""
+    """As if the worker had found this of a group a moment ago, or ``ago_ms`` before."""
 
     def op() -> Op[None]:
         now_ms: int = yield Steady()
         sample = Sample(
-            at_ms=now_ms,
+            at_ms=now_ms - ago_ms,
             lag=lag,
             pending=pending,
             held=0,

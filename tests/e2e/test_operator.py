@@ -1,12 +1,19 @@
 """What an operator does when something is wrong: looks, sees why, looks before acting, acts, takes it back."""
 
 import re
+from contextlib import closing
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from streams import health
+from streams.health import EVERY_MS, KNOWN_FROM
+from streams.log import config, healths, standing
+from streams.log.client import Log
+from streams.upkeep.watching import sample_of
 from tests.e2e.conftest import OpenPage, Watched, publish
 from tests.product import Product
 from tests.waiting import until
@@ -58,19 +65,38 @@ def test_what_is_published_in_one_browser_arrives_in_another(
     expect(other.locator("[data-rows] tbody tr").first).to_contain_text("9007199254740993", timeout=5_000)
 
 
-def test_a_status_changes_on_the_list_and_says_why(page: Page, api: httpx.Client, group: str) -> None:
+def grew(running: Product, stream: str) -> None:
+    """As if the worker had watched the group for half a minute, in which ever more waited."""
+    with closing(Log(running.store_url)) as log:
+        (stream_id,) = [each.stream_id for each in log.run(config.streams()) if each.name == stream]
+        state = log.run(standing.inspect(stream_id, "billing"))
+        now = sample_of(state, held=0, polls=0)
+        samples = [
+            msgspec.structs.replace(now, at_ms=now.at_ms - n * EVERY_MS, lag=now.lag - 2 * n)
+            for n in range(KNOWN_FROM - 2, -1, -1)
+        ]
+        found = health.looked(None, samples[0])
+        for sample in samples[1:]:
+            found = health.looked(found, sample)
+        assert found.verdict.status == "unknown"
+        log.run(healths.put(stream_id, "billing", health.written(found)))
+
+
+def test_a_status_is_unknown_until_it_is_known_changes_on_the_list_and_says_why(
+    page: Page, api: httpx.Client, group: str, stream: str, running: Product
+) -> None:
     page.goto(group.rpartition("/")[0] + "/")
     row = page.get_by_role("row", name="billing")
-    status = row.locator('[data-field="status"]')
-    expect(status).to_have_text("stalled")
-    expect(row.locator(".verdict")).to_have_attribute("title", "Nobody has fetched yet; 10 messages wait.")
-    fetched(api, group, limit=4)
-    expect(status).to_have_text("lagging", timeout=5_000)
-    expect(row.locator(".verdict")).to_have_attribute("title", "Consumers fetch; 6 messages wait.")
+    status, verdict = row.locator('[data-field="status"]'), row.locator(".verdict")
+    expect(status).to_have_text("unknown")
+    expect(verdict).to_have_attribute("title", re.compile("too short to tell|long enough to tell"))
+    grew(running, stream)
+    expect(status).to_have_text("slow", timeout=15_000)
+    expect(verdict).to_have_attribute("title", re.compile("^More is published than done: 10 messages wait, "))
     expect(row.locator(".dot")).to_have_attribute("data-state", "warn")
-    acked(api, group, [1, 2, 3, 4])
-    acked(api, group, fetched(api, group, limit=10))
-    expect(status).to_have_text("ok", timeout=5_000)
+    api.post(f"{group}/pause", json={}).raise_for_status()
+    expect(status).to_have_text("paused", timeout=5_000)
+    expect(verdict).to_have_attribute("title", "Paused until someone resumes it; 10 messages wait.")
 
 
 @LOOKS

@@ -8,33 +8,17 @@ import pytest
 from django.test import Client
 from django.utils.html import strip_tags
 
-from dashboard.groups.group_rows import reason, skips_more
+from dashboard.groups.group_rows import skips_more
 from streams import selectors, store
 from streams.access import SYSTEM
 from streams.log import groups
-from streams.log.standing import GroupState
 from streams.models import Group, Stream
 from streams.services.groups import group_create
 from tests.dashboard.conftest import MakeStream
+from tests.dashboard.verdicts import judged
 
 BODIES = [str(number).encode() for number in range(1, 21)]
 PAGE = "/streams/orders/groups/billing/"
-STATE = GroupState(
-    delivered_offset=0,
-    ack_floor=0,
-    lag=0,
-    ack_pending=0,
-    redelivered=0,
-    dead_letters=0,
-    lost=0,
-    acked=0,
-    oldest_ms=None,
-    fetched_ms=760_000,
-    acked_ms=None,
-    paused_until_ms=None,
-    now_ms=1_000_000,
-    steady_ms=1_000_000,
-)
 
 
 def make_group(stream: Stream, name: str = "billing", **settings: Any) -> Group:
@@ -60,37 +44,6 @@ def letters(group: Group) -> list[int]:
 @pytest.fixture
 def billing(make_stream: MakeStream) -> Group:
     return make_group(make_stream("orders", bodies=BODIES))
-
-
-@pytest.mark.parametrize(
-    ("status", "changes", "sentence"),
-    [
-        ("stalled", {"lag": 120}, "Nobody has fetched for 4 min; 120 messages wait."),
-        ("stalled", {"lag": 1, "fetched_ms": None}, "Nobody has fetched yet; 1 message waits."),
-        (
-            "stalled",
-            {"ack_pending": 3},
-            "Nobody has fetched for 4 min; 3 messages are out and not acknowledged.",
-        ),
-        ("lagging", {"lag": 1500}, "Consumers fetch; 1,500 messages wait."),
-        (
-            "lagging",
-            {"lag": 5, "ack_pending": 1000},
-            "As many messages are out unanswered as may be (1,000); 5 messages wait.",
-        ),
-        ("idle", {}, "Nobody has fetched for 4 min; nothing waits."),
-        ("ok", {}, "Everything was delivered and acknowledged."),
-        ("ok", {"ack_pending": 1}, "Everything was delivered; 1 message is out and not acknowledged."),
-        ("paused", {"paused_until_ms": -1, "lag": 2}, "Paused until someone resumes it; 2 messages wait."),
-        (
-            "paused",
-            {"paused_until_ms": 1_795_244_753_123},
-            "Paused until 2026-11-21 07:05:53 UTC; nothing waits.",
-        ),
-    ],
-)
-def test_a_status_gives_its_reason(status: str, changes: dict[str, Any], sentence: str) -> None:
-    assert reason(status, dataclasses.replace(STATE, **changes), max_ack_pending=1000) == sentence
 
 
 @pytest.mark.parametrize(
@@ -120,7 +73,31 @@ def test_the_tab_lists_how_each_group_stands(viewer: Client, billing: Group) -> 
         "3",
         "1 0",
     ]
-    assert "lagging" in row
+    assert "unknown" in row
+
+
+def test_a_group_that_was_just_made_is_unknown_wherever_it_stands_and_says_why(
+    owner: Client, billing: Group
+) -> None:
+    why = "Not watched for long enough to tell."
+    view = selectors.group_view(billing)
+    assert (view.health.status, view.health.reason) == ("unknown", why)
+    for page in (PAGE, f"{PAGE}pending/", "/streams/orders/groups/", "/groups/", "/groups/?status=unknown"):
+        text = owner.get(page).content.decode()
+        (verdict,) = re.findall(r'<span class="verdict" title="([^"]*)".*?</span><span[^>]*>(\w+)<', text)
+        assert verdict == (why, "unknown"), page
+    assert "unknown · " in strip_tags(owner.get("/streams/").content.decode())
+    assert [(status, count) for status, _, count in owner.get("/").context["statuses"]] == [("unknown", 1)]
+
+
+def test_what_the_worker_saw_too_long_ago_is_unknown_wherever_the_group_stands(
+    owner: Client, billing: Group
+) -> None:
+    judged(billing.stream, "billing", "stalled", ago_ms=31_000)
+    why = "The worker has not looked at this group lately."
+    assert why in owner.get(PAGE).content.decode()
+    assert "billing" in owner.get("/groups/?status=unknown").content.decode()
+    assert f"billing: {why}" in owner.get("/streams/").content.decode()
 
 
 def test_htmx_gets_the_parts_that_move(viewer: Client, billing: Group) -> None:
@@ -225,8 +202,10 @@ def test_a_seek_without_a_preview_moves_nothing(owner: Client, billing: Group) -
 def test_pause_and_resume(owner: Client, billing: Group) -> None:
     owner.post(f"{PAGE}pause/", {"until": ""})
     assert fetched(billing, limit=1) == []
-    assert b"Paused until someone resumes it" in owner.get(PAGE).content
+    assert b"Paused until someone resumes it; 20 messages wait." in owner.get(PAGE).content
+    judged(billing.stream, "billing", "paused")
     owner.post(f"{PAGE}resume/")
+    assert b"Not looked at since it was resumed." in owner.get(PAGE).content
     assert len(fetched(billing, limit=1)) == 1
 
 
@@ -234,6 +213,8 @@ def test_a_pause_has_an_end(owner: Client, billing: Group) -> None:
     owner.post(f"{PAGE}pause/", {"until": "30 min"})
     view = selectors.group_view(billing)
     assert view.paused_until is not None
+    end = view.paused_until.strftime("%Y-%m-%d %H:%M:%S UTC")
+    assert f"Paused until {end}; 20 messages wait." in owner.get(PAGE).content.decode()
     assert 1_700_000 < view.paused_until.timestamp() * 1000 - view.state.now_ms <= 1_800_000
 
 

@@ -351,16 +351,18 @@ async def test_a_group_is_told_when_its_stream_changed(pages: list[Page], ours: 
     await asyncio.to_thread(group_create, stream, name="billing", settings={}, actor=SYSTEM)
     page = await opened(pages, user, "group:orders/billing", "stream:orders")
     first = (await page.next("group:orders/billing"))["event"]
-    assert (first["kind"], first["lag"], first["status"]) == ("group_sampled", 2, "stalled")
+    assert (first["kind"], first["lag"], first["status"]) == ("group_sampled", 2, "unknown")
     log = store.log()
     await asyncio.to_thread(lambda: log.run(groups.fetch(stream.stream_id, "billing", limit=1)))
     feed = GroupFeed()
     feed.changed([stream.stream_id, "anotherstrea"])
     told = (await page.next("group:orders/billing"))["event"]
-    assert (told["lag"], told["ack_pending"], told["reason"]) == (1, 1, "Consumers fetch; 1 message waits.")
+    why = "Not watched for long enough to tell."
+    assert (told["lag"], told["ack_pending"], told["reason"]) == (1, 1, why)
     while (worst := (await page.next("stream:orders"))["event"])["kind"] != "worst_group_sampled":
         pass
     assert (worst["worst"], worst["worst_state"]) == ("unknown", "empty")
+    assert worst["worst_reason"] == f"billing: {why}"
 
 
 async def test_a_group_of_another_workspace_is_not_heard(

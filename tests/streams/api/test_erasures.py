@@ -114,7 +114,7 @@ def test_streams_that_were_deleted_are_erased_by_their_name(owner: Api) -> None:
     ]
     told = Event.objects.filter(workspace=owner.workspace.name, kind="history.erasure_requested")
     assert told.filter(after__erasure=whole["id"]).get().summary == (
-        f"Erasure {whole['id']} of everything from the history of deleted streams named gone: requested."
+        f"Erasure {whole['id']} of everything from the history of deleted streams named gone was requested."
     )
     narrowed = caller(owner.workspace, scopes=["erase"], streams=["a"])
     assert code(narrowed.post(PATH, {"stream": "gone", "deleted": True})) == "forbidden"

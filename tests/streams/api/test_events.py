@@ -27,7 +27,7 @@ def test_what_was_done_is_told_with_before_and_after(owner: Api) -> None:
         "address": "127.0.0.1",
         "before": {"ttl": 60},
         "after": {"ttl": 5},
-        "summary": "Stream orders: ttl changed.",
+        "summary": "Stream orders was changed: ttl.",
     }
 
 

@@ -172,9 +172,9 @@ def test_a_policy_is_changed_once_for_all_that_use_it(owner: Api) -> None:
     assert owner.get("streams/a").json()["messages"] == 2, "it acts at once"
     newest = Event.objects.filter(workspace=owner.workspace.name).order_by("id")
     assert [event.summary for event in newest][-3:] == [
-        "Policy week: max_messages changed, for 2 streams.",
-        "Stream a: max_messages changed by policy week.",
-        "Stream b: max_messages changed by policy week.",
+        "Policy week was changed, and 2 streams with it: max_messages.",
+        "Stream a was changed by policy week: max_messages.",
+        "Stream b was changed by policy week: max_messages.",
     ]
     assert events_prove().faults == []
 

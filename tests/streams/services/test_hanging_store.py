@@ -133,7 +133,8 @@ def test_what_a_person_takes_away_is_on_record_where_the_answer_is_lost(
         removals.notes_record(both.run(notes.take()))
         event = Event.objects.get(workspace="hanging", kind=kind, after__outcome="unknown")
     assert (event.actor, event.stream) == ("ann", "ticks")
-    assert "how it ended is not known" in event.summary
+    asked = "Messages of stream ticks were to be " + kind.partition(".")[2]
+    assert event.summary == f"{asked}; whether it was done is not known."
 
 
 def refused(act: Callable[[], object]) -> bool:

@@ -90,6 +90,21 @@ def test_a_group_at_rest_is_left_alone_until_its_stream_changes(valkey: str, log
     run(valkey, act)
 
 
+def test_a_group_at_rest_is_looked_at_before_what_is_known_of_it_ends(
+    valkey: str, log: Log, stream: str
+) -> None:
+    log.run(groups.fetch(stream, "g", limit=1))
+    log.run(groups.ack(stream, "g", "offsets", [1]))
+
+    async def act(store: AsyncLog) -> None:
+        watch = Watch(store, every_s=0, all_every_s=0)
+        for _ in range(health.WINDOW + 1):
+            assert len(await watch.look([stream])) == 1
+
+    run(valkey, act)
+    assert watching.ALL_EVERY_S < healths.KEPT_S
+
+
 def test_ten_seconds_lie_between_two_looks(valkey: str, stream: str) -> None:
     async def act(log: AsyncLog) -> None:
         watch = Watch(log)

@@ -1,0 +1,57 @@
+"""The words that summaries of events share: whole plain sentences, names as they are."""
+
+from collections.abc import Iterable
+
+from streams.models import Group
+
+UNSURE = ", and perhaps more: how it ended is not known"
+"""Ends the summary of what was done in part at least, where the rest is not known."""
+
+ASKED = {
+    "stream.purged": "Messages of {whose} were to be purged",
+    "stream.removal_undone": "A removal of {whose} was to be undone",
+    "stream.removal_ended": "A removal of {whose} was to be made final",
+    "message.deleted": "Messages of {whose} were to be deleted",
+    "group.sought": "The position of {whose} was to be moved",
+    "group.paused": "Deliveries to {whose} were to be paused",
+    "group.resumed": "Deliveries to {whose} were to be resumed",
+    "group.dead_letters_replayed": "Dead letters of {whose} were to be replayed",
+    "group.dead_letters_deleted": "Dead letters of {whose} were to be deleted",
+    "group.acknowledged": "Messages in flight of {whose} were to be acknowledged by hand",
+    "group.released": "Messages in flight of {whose} were to be given back by hand",
+    "group.terminated": "Messages in flight of {whose} were to be ended",
+}
+"""What was asked for, by the kind of event."""
+
+
+def counted(count: int, what: str = "message") -> str:
+    """``1 message``, ``1,200 messages``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def was(count: int) -> str:
+    """``was`` of one, ``were`` of any other number."""
+    return "was" if count == 1 else "were"
+
+
+def listed(names: Iterable[str]) -> str:
+    """``ttl``, ``max_bytes and ttl``, ``a, b and c``: in the order of the alphabet."""
+    *most, last = sorted(names)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def group_named(group: Group) -> str:
+    """``group billing of orders``."""
+    return f"group {group.name} of {group.stream.name}"
+
+
+def not_known(kind: str, stream: str, group: str = "") -> str:
+    """The sentence on something that was asked for and has no known end."""
+    whose = f"group {group} of {stream}" if group else f"stream {stream}"
+    asked = ASKED[kind].format(whose=whose) if kind in ASKED else f"{kind} of {whose} was asked for"
+    return f"{asked}; whether it was done is not known."
+
+
+def went(state: str) -> str:
+    """``was requested``, ``was paused``, but ``has failed``: of something that is done beside."""
+    return f"{'has' if state in {'succeeded', 'failed'} else 'was'} {state}"
