@@ -122,7 +122,7 @@ class EventRow:
 
 @dataclass(frozen=True, slots=True)
 class FoldedEvents:
-    """Events of one kind, place and actor that followed each other: the newest, how many, when the first was."""
+    """Events of one kind, place and actor: the newest, how many, when the first was."""
 
     event: Event
     count: int
@@ -130,13 +130,13 @@ class FoldedEvents:
 
 
 def folded(events: Iterable[Event], *, most: int) -> list[FoldedEvents]:
-    """At most so many rows of events that come newest first."""
-    runs = itertools.groupby(events, key=lambda event: (event.kind, event.stream, event.group, event.actor))
-    rows = []
-    for _place, run in itertools.islice(runs, most):
-        same = list(run)
-        rows.append(FoldedEvents(same[0], len(same), same[-1].time))
-    return rows
+    """At most so many rows of events that come newest first; each kind, place and actor has one."""
+    alike: dict[tuple[str, ...], list[Event]] = {}
+    for event in events:
+        alike.setdefault((event.kind, event.stream, event.group, event.actor), []).append(event)
+    return [
+        FoldedEvents(same[0], len(same), same[-1].time) for same in itertools.islice(alike.values(), most)
+    ]
 
 
 def _said(value: Any) -> str:

@@ -15,11 +15,12 @@ from streams.services.summaries import counted, group_named, was
 
 Settling = Literal["ack", "nack", "term"]
 
-KINDS: dict[Settling, tuple[str, str]] = {
-    "ack": ("group.acknowledged", "acknowledged by hand"),
-    "nack": ("group.released", "given back by hand"),
-    "term": ("group.terminated", "ended by hand"),
+KINDS: dict[Settling, tuple[str, str, str]] = {
+    "ack": ("group.acknowledged", "acknowledged", "acknowledged"),
+    "nack": ("group.released", "given back", "given back"),
+    "term": ("group.terminated", "made a dead letter", "made dead letters"),
 }
+"""The kind of event, and what became of one message, and of several."""
 
 MOST_TOLD = 100
 """Offsets that an event lists; the rest is in its count."""
@@ -46,7 +47,7 @@ def deliveries_settle(
     settled meanwhile are passed over.
     """
     op = _op(group, settling, offsets, delay_ms=round(delay_s * 1000), reason=reason)
-    kind, words = KINDS[settling]
+    kind, *became = KINDS[settling]
     how: dict[Settling, dict[str, Any]] = {"ack": {}, "nack": {"delay": delay_s}, "term": {"reason": reason}}
     asked = {"offsets": list(offsets[:MOST_TOLD]), "count": 0, **how[settling]}
     with on_record(group.stream, kind=kind, actor=actor, asked=asked, group=group.name) as deed:
@@ -59,7 +60,8 @@ def deliveries_settle(
                 stream=group.stream.name,
                 group=group.name,
                 after=asked | {"offsets": list(told[:MOST_TOLD]), "count": count},
-                summary=f"{counted(count)} in flight of {group_named(group)} {was(count)} {words}.",
+                summary=f"{counted(count)} in flight of {group_named(group)} {was(count)} {became[count != 1]} "
+                "by hand.",
             )
     return count
 

@@ -89,7 +89,8 @@ def _event(some: Sequence[Note], *, actor: str, workspace: Workspace | None) -> 
         case "message.deleted":
             summary = _done(first, after["count"], "deleted", unsure)
         case "group.terminated":
-            summary = _done(first, after["count"], "ended", unsure)
+            made = "made a dead letter" if after["count"] == 1 else "made dead letters"
+            summary = _done(first, after["count"], made, unsure)
         case _:
             summary = not_known(first.kind, first.stream, first.group)
     return event_of(

@@ -19,7 +19,7 @@ ASKED = {
     "group.dead_letters_deleted": "Dead letters of {whose} were to be deleted",
     "group.acknowledged": "Messages in flight of {whose} were to be acknowledged by hand",
     "group.released": "Messages in flight of {whose} were to be given back by hand",
-    "group.terminated": "Messages in flight of {whose} were to be ended",
+    "group.terminated": "Messages in flight of {whose} were to be made dead letters",
 }
 """What was asked for, by the kind of event."""
 

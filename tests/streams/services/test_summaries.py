@@ -34,6 +34,9 @@ def test_what_is_done_to_a_stream_and_its_group_is_told_in_whole_sentences(strea
     log.run(log_groups.fetch(stream.stream_id, "billing", limit=3))
     log.run(log_groups.term(stream.stream_id, "billing", "offsets", [1, 2], reason="no"))
     deliveries.deliveries_settle(group, "ack", offsets=[3], actor=ANN)
+    log.run(log_groups.fetch(stream.stream_id, "billing", limit=2))
+    deliveries.deliveries_settle(group, "term", offsets=[4, 5], actor=ANN)
+    groups.dead_letters_delete_these(group, offsets=[4, 5], actor=ANN)
     groups.dead_letters_delete(group, offset=1, actor=ANN)
     groups.dead_letters_replay(group, offsets=None, actor=ANN)
     groups.group_seek(group, next_offset=1, actor=ANN)
@@ -54,9 +57,11 @@ def test_what_is_done_to_a_stream_and_its_group_is_told_in_whole_sentences(strea
         "Group billing of orders was created.",
         "Group billing of orders was changed: ack_wait and max_deliver.",
         "1 message in flight of group billing of orders was acknowledged by hand.",
+        "2 messages in flight of group billing of orders were made dead letters by hand.",
+        "2 dead letters of group billing of orders were deleted.",
         "1 dead letter of group billing of orders was deleted.",
         "1 dead letter of group billing of orders was replayed.",
-        "Group billing of orders was moved from offset 4 to 1.",
+        "Group billing of orders was moved from offset 6 to 1.",
         "Group billing of orders was paused until 2035-01-02 03:04:05 UTC.",
         "Group billing of orders was resumed.",
         "Group billing of orders was deleted.",
@@ -83,7 +88,12 @@ def test_what_is_done_to_a_stream_and_its_group_is_told_in_whole_sentences(strea
             "3 messages of orders were purged, and perhaps more: how it ended is not known.",
         ),
         ("message.deleted", {"offsets": [1, 2], "count": 2}, 0, "2 messages of orders were deleted."),
-        ("group.terminated", {"offsets": [1], "count": 1}, 0, "1 message of group g of orders was ended."),
+        (
+            "group.terminated",
+            {"offsets": [1], "count": 1},
+            0,
+            "1 message of group g of orders was made a dead letter.",
+        ),
     ],
 )
 def test_what_the_data_plane_noted_is_told_in_the_same_voice(
