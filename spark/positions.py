@@ -21,7 +21,8 @@ class Position:
         last: last assigned offset, 0 if none ever was.
         floor: lowest visible offset.
         archived: the history holds everything up to it.
-        purged: everything up to it was taken away by a person; it may still be there for a moment.
+        purged: everything up to it, from ``owed`` on, was taken away by a person; it may still be there for a moment.
+        owed: what is stored below it and is not in the history yet was taken by a limit, and waits for the history.
         widest: bytes of the largest body ever appended.
     """
 
@@ -29,11 +30,20 @@ class Position:
     floor: int
     archived: int
     purged: int
+    owed: int
     widest: int
 
     def next_offset(self, *, archive: bool) -> int:
         """The first offset that a reader who starts at the earliest gets."""
-        return max(self.archived, self.purged) + 1 if archive else self.floor
+        if not archive:
+            return self.floor
+        first = self.archived + 1
+        return self.taken.stop if first in self.taken else first
+
+    @property
+    def taken(self) -> range:
+        """The offsets below the floor that a person took away before the history had them; some may be in it by now."""
+        return range(self.owed if self.owed > self.archived + 1 else 1, self.purged + 1)
 
 
 def positions(stream_ids: Iterable[str], *, strict: bool = False) -> Op[dict[str, Position]]:
@@ -52,6 +62,7 @@ def positions(stream_ids: Iterable[str], *, strict: bool = False) -> Op[dict[str
                 floor=counters.floor,
                 archived=counters.archived,
                 purged=counters.purged,
+                owed=counters.owed,
                 widest=counters.widest,
             )
     return found

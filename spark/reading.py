@@ -164,22 +164,26 @@ def archive_pages(
     """Pages of what the history keeps: everything physically there but what a person purged.
 
     Args:
-        on_page: told of each page before it is given: the offsets that it was asked from and reaches to.
+        on_page: told of each page before it is given: the offsets that it was asked from and reaches to; and of what a
+            person purged, as of an empty one.
     """
     start = wanted.first
     while start <= wanted.last:
         at = log.run(positions([wanted.stream_id], strict=True)).get(wanted.stream_id)
         if at is None:
             return  # deleted, or lost with the memory that it was in
-        start = max(start, at.purged + 1)
-        count = page_rows(at.widest)
-        page = log.run(read.archive_range(wanted.stream_id, start, wanted.last, count))
-        is_last = len(page) < count
-        end = wanted.last if is_last else entries.position(page[-1])[0]
+        page: list[Entry] = []
+        if start in at.taken:
+            end = min(at.taken.stop - 1, wanted.last)
+        else:
+            end = min(at.taken.start - 1, wanted.last) if start < at.taken.start else wanted.last
+            count = page_rows(at.widest)
+            page = log.run(read.archive_range(wanted.stream_id, start, end, count))
+            if len(page) == count:
+                end = entries.position(page[-1])[0]
         on_page(start, page, end)
-        yield page
-        if is_last:
-            return
+        if page:
+            yield page
         start = end + 1
 
 

@@ -212,5 +212,5 @@ def test_what_a_limit_removed_is_kept_and_what_a_person_took_is_not(
     published.numbered(stream, 10, prefix="more")
     published.log.run(trim.purge(stream))
     archive(spark, settings_of_job)
-    assert [row[1] for row in archived(spark, settings_of_job)] == [n for n in range(1, 21) if n != 18]
+    assert [row[1] for row in archived(spark, settings_of_job)] == [n for n in range(1, 26) if n != 18]
     assert published.log.run(config.archived_of([stream])) == {stream: 30}

@@ -6,10 +6,11 @@ from collections.abc import Generator
 import pytest
 
 from spark import reading, schemas
+from spark.positions import archive_backlog, positions
 from spark.ranges import Range
 from spark.reading import DataLossError, StreamDeletedError, batches
 from spark.source import OffsetRanges, OkmqDataSource
-from streams.log import trim
+from streams.log import config, trim
 from streams.log.entries import NewMessage
 from tests.spark.published import Published
 from tests.waiting import until
@@ -106,7 +107,27 @@ def test_the_archive_sees_what_a_limit_hid_but_not_what_a_person_took(published:
     assert offsets(published, wanted, strict=False) == [17, 18, 19, 20]
     assert offsets(published, wanted, archive=True) == [n for n in range(1, 21) if n != 15]
     published.log.run(trim.purge(stream, below=19))
-    assert offsets(published, wanted, archive=True) == [19, 20]
+    assert offsets(published, wanted, archive=True) == [*(n for n in range(1, 17) if n != 15), 19, 20]
+
+
+def test_the_archive_goes_on_at_what_a_limit_took_before_a_person_took_the_rest(published: Published) -> None:
+    stream = published.stream("s", max_messages=10)
+    last = published.numbered(stream, 100)
+    published.log.run(trim.purge(stream))
+    published.numbered(stream, 5, prefix="on")
+
+    def earliest() -> int:
+        return published.log.run(positions([stream]))[stream].next_offset(archive=True)
+
+    assert earliest() == 1
+    assert published.log.run(archive_backlog()) == 105
+    wanted = whole(published, stream, last + 5)
+    assert offsets(published, wanted, archive=True) == [*range(1, 91), *range(101, 106)]
+    published.log.run(config.archived_set(stream, 89))
+    assert earliest() == 90
+    published.log.run(config.archived_set(stream, 90))
+    assert earliest() == 101
+    assert offsets(published, wanted, archive=True) == list(range(101, 106))
 
 
 def test_what_is_older_than_the_stream_allows_is_hidden(published: Published) -> None:

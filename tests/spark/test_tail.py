@@ -1,0 +1,55 @@
+"""What a query reads from the log, while the history goes on and people purge; without a Spark session."""
+
+from collections.abc import Iterator
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from spark import reading, schemas
+from spark.tail import HistoryMovedOn, TailRange, TailReader
+from streams.log import config, trim
+from tests.spark.published import Published
+
+ARROW = schemas.arrow(schemas.MESSAGES)
+
+
+def tail(published: Published, stream_id: str, first: int, last: int) -> Iterator[pa.RecordBatch]:
+    wanted = TailRange(
+        workspace_id=published.workspace_id,
+        stream_id=stream_id,
+        stream="s",
+        first=first,
+        last=last,
+        archive=True,
+    )
+    reader = TailReader({"url": published.url, "ranges": msgspec.json.encode([wanted]).decode()}, ARROW)
+    for partition in reader.partitions():
+        yield from reader.read(partition)
+
+
+def offsets(found: Iterator[pa.RecordBatch]) -> list[int]:
+    return [offset for batch in found for offset in batch["offset"].to_pylist()]
+
+
+def test_what_a_person_purged_is_missing_in_silence(published: Published) -> None:
+    stream = published.stream("s")
+    published.numbered(stream, 30)
+    published.log.run(trim.purge(stream, below=21))
+    assert offsets(tail(published, stream, 1, 30)) == list(range(21, 31))
+
+
+@pytest.mark.parametrize("purged", [{"below": 21}, {"keep": 0}])
+def test_what_went_into_the_history_and_was_purged_then_is_no_silent_gap(
+    published: Published, purged: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "BATCH_ROWS", 1)
+    monkeypatch.setattr(reading, "PAGE_BYTES", 200)
+    stream = published.stream("s")
+    published.numbered(stream, 30)
+    found = tail(published, stream, 1, 30)
+    assert offsets(iter([next(found)]))[0] == 1
+    published.log.run(config.archived_set(stream, 30))
+    published.log.run(trim.purge(stream, **purged))
+    with pytest.raises(HistoryMovedOn):
+        offsets(found)
