@@ -126,6 +126,10 @@ def _writable(value: Any) -> Any:
 def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "") -> Refusal:
     """The answer for what the log refused."""
     match error:
+        case log_errors.DoneInPart():
+            refusal = refusal_of(error.why, stream=stream, group=group)
+            before = f" {error.messages} message{'s' * (error.messages != 1)} of it were done before."
+            return Refusal(refusal.code, refusal.message + before, **refusal.details)
         case log_errors.StreamNotFound():
             return stream_not_found(stream)
         case log_errors.MessageNotFound():

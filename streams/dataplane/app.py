@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 from django.http.request import split_domain_port, validate_host
 
 from streams import rates
-from streams.dataplane import grouping, moving, publishing, reading, tailing
+from streams.dataplane import committing, grouping, publishing, reading, removing, tailing
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Directory
 from streams.dataplane.durability import Durability
@@ -34,10 +34,10 @@ ROUTES: dict[str, dict[str, Handler]] = {
     "streams/{name}/messages": {
         "POST": publishing.publish,
         "GET": reading.read_messages,
-        "DELETE": moving.purge,
+        "DELETE": removing.purge,
     },
-    "streams/{name}/messages/{offset}": {"GET": reading.read_message, "DELETE": moving.delete_message},
-    "streams/{name}/commit": {"POST": moving.commit},
+    "streams/{name}/messages/{offset}": {"GET": reading.read_message, "DELETE": removing.delete_message},
+    "streams/{name}/commit": {"POST": committing.commit},
     "streams/{name}/tail": {"GET": tailing.tail},
     "streams/{name}/groups/{group}/fetch": {"POST": grouping.fetch},
     "streams/{name}/groups/{group}/ack": {"POST": grouping.ack},

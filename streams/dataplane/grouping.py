@@ -3,7 +3,8 @@
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from streams.dataplane.bodies import Fields, read_fields
 from streams.dataplane.context import Context
@@ -12,8 +13,9 @@ from streams.dataplane.request import Disconnected, Request, invalid
 from streams.dataplane.response import Response
 from streams.errors import Refusal, refusal_of
 from streams.log import entries, groups
-from streams.log.errors import LogError, StreamNotFound
+from streams.log.errors import DoneInPart, LogError, StreamNotFound
 from streams.log.groups import Delivery, Fetched, Named
+from streams.log.notes import unsure
 from streams.log.read import ANSWER_LIMIT_BYTES
 
 MOST = 10_000
@@ -210,12 +212,19 @@ async def term(context: Context, request: Request, name: str, group: str) -> Res
         async with context.on_record(
             known, request, kind="group.terminated", group=group, asked=asked
         ) as deed:
-            ended = await deed.run(
-                groups.term(known.stream_id, group, named, values, reason=reason, consumer=consumer)
-            )
+
+            def told(offsets: Sequence[int]) -> dict[str, Any]:
+                return {"offsets": sorted(offsets)[:MOST_TOLD], "count": len(offsets), "reason": reason}
+
+            try:
+                ended = await deed.run(
+                    groups.term(known.stream_id, group, named, values, reason=reason, consumer=consumer)
+                )
+            except DoneInPart as error:
+                await deed.done(after={**told(error.offsets), **unsure(error.why)})
+                raise
             if ended:
-                told = {"offsets": sorted(ended)[:MOST_TOLD], "count": len(ended), "reason": reason}
-                await deed.done(after=told)
+                await deed.done(after=told(ended))
         return len(ended)
 
     return await _counted(context, request, name, group, act)

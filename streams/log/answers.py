@@ -5,6 +5,7 @@ from typing import Any, Literal, TypeVar
 
 from streams.log import keys
 from streams.log.client import Op, Steady
+from streams.log.errors import DoneInPart, LogError
 from streams.log.group_scripts import group_script
 
 SLICE = 1000
@@ -76,14 +77,23 @@ def term(
     reason: str,
     consumer: str | None = None,
 ) -> Op[list[int]]:
-    """Send deliveries to the dead letters; returns the offsets of those that it ended. Slices and errors as ``ack``."""
+    """Send deliveries to the dead letters; returns the offsets of those that it ended. Slices and errors as ``ack``.
+
+    Raises:
+        DoneInPart: it was refused, or cut off, after some of them were.
+    """
     yield from _check(stream_id, name, named, values, TERM_SLICE)
     ended: list[int] = []
     for part in _slices(values, TERM_SLICE):
         rest, following = part, 1
         while following:
             args = [keys.wake(stream_id), reason, named, _holder(consumer), *rest]
-            offsets, following = yield group_script("term", stream_id, name, args)
+            try:
+                offsets, following = yield group_script("term", stream_id, name, args)
+            except LogError as why:
+                if ended:
+                    raise DoneInPart(why, len(ended), offsets=ended) from None
+                raise
             ended += map(int, offsets)
             rest = rest[following - 1 :]
     return ended

@@ -6,7 +6,7 @@ import msgspec
 
 from streams.log import keys
 from streams.log.client import Op, Pipeline
-from streams.log.errors import MessageNotFound
+from streams.log.errors import DoneInPart, LogError, MessageNotFound
 from streams.log.group_scripts import group_script
 
 REPLAY_SLICE = 100
@@ -52,23 +52,39 @@ def those_dead(stream_id: str, name: str, offsets: Sequence[int]) -> Op[list[int
 
 
 def replay(stream_id: str, name: str, offsets: Sequence[int]) -> Op[int]:
-    """Deliver dead letters again with a fresh count; returns how many there were."""
+    """Deliver dead letters again with a fresh count; returns how many there were.
+
+    Raises:
+        StreamNotFound, GroupNotFound, StoreFull: none is.
+        DoneInPart: by one of these, or because the store went away, after some of them are.
+    """
     total = 0
     for first in range(0, len(offsets), REPLAY_SLICE):
-        total += yield group_script(
+        part = group_script(
             "dead_replay", stream_id, name, [keys.wake(stream_id), *offsets[first : first + REPLAY_SLICE]]
         )
+        try:
+            total += yield part
+        except LogError as why:
+            if total:
+                raise DoneInPart(why, total) from None
+            raise
     return total
 
 
 def replay_all(stream_id: str, name: str) -> Op[int]:
-    """Deliver all dead letters again, in slices; returns how many there were."""
+    """Deliver all dead letters again, in slices; returns how many there were. Errors as ``replay``."""
     total = start = 0
     while True:
-        offsets = yield group_script("dead_offsets", stream_id, name, [start, REPLAY_SLICE])
-        if not offsets:
-            return total
-        total += yield from replay(stream_id, name, offsets)
+        try:
+            offsets = yield group_script("dead_offsets", stream_id, name, [start, REPLAY_SLICE])
+            if not offsets:
+                return total
+            total += yield from replay(stream_id, name, offsets)
+        except LogError as why:
+            if total:
+                raise DoneInPart(why, total) from None
+            raise
         start = offsets[-1] + 1
 
 

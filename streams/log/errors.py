@@ -1,6 +1,6 @@
 """What the log can refuse. Each error carries facts, not sentences; the API turns them into answers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 
 class LogError(Exception):
@@ -60,15 +60,7 @@ class RemovalNotFound(LogError):
 
 
 class RemovalOver(LogError):
-    """It was undone, made final, or its time is over, while it went on: it takes nothing more.
-
-    Attributes:
-        messages, bytes, ended: that it had taken away in this call, as of ``Removed``.
-    """
-
-    def __init__(self, messages: int = 0, size: int = 0, ended: int = 0) -> None:
-        super().__init__("it is over")
-        self.messages, self.bytes, self.ended = messages, size, ended
+    """It was undone, made final, or its time is over, while it went on: it takes nothing more."""
 
 
 class RemovedSince(LogError):
@@ -79,17 +71,22 @@ class RemovedSince(LogError):
         self.later = later
 
 
-class UndoneInPart(LogError):
-    """An undo was refused, or cut off, after some of its messages were back.
+class DoneInPart(LogError):
+    """What takes more than one call was refused, or cut off, after a part of it was done.
 
     Attributes:
         why: by what.
-        messages, bytes: that it has brought back.
+        messages, bytes: that went, or came back, or were settled, by then.
+        ended: as of ``Removed``.
+        offsets: which they are, where that is told.
     """
 
-    def __init__(self, why: LogError, messages: int, size: int) -> None:
+    def __init__(
+        self, why: LogError, messages: int, size: int = 0, *, ended: int = 0, offsets: Sequence[int] = ()
+    ) -> None:
         super().__init__(str(why))
         self.why, self.messages, self.bytes = why, messages, size
+        self.ended, self.offsets = ended, offsets
 
 
 class RemovalTaken(LogError):
@@ -156,6 +153,6 @@ class OffsetOutOfRange(LogError):
 
 def is_nothing_done(error: LogError) -> bool:
     """Whether it is certain that what was asked for was not done, nor any part of it."""
-    if isinstance(error, UndoneInPart):
-        return not error.messages and is_nothing_done(error.why)
-    return not isinstance(error, StoreUnavailable) or isinstance(error, StoreFull | KeysApart | StreamLost)
+    if isinstance(error, StoreUnavailable):
+        return isinstance(error, StoreFull | KeysApart | StreamLost)
+    return not isinstance(error, DoneInPart)

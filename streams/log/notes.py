@@ -15,7 +15,7 @@ from typing import Any
 
 from streams.log import keys
 from streams.log.client import Op, Script, Steady, T, small
-from streams.log.errors import LogError
+from streams.log.errors import LogError, is_nothing_done
 
 AT_ONCE = 1000
 
@@ -23,6 +23,12 @@ UNKNOWN = {"outcome": "unknown"}
 """In ``after`` where it was cut off, or the store's answer was lost: all, a part or nothing of it may be done."""
 
 SIGN_EVERY_S = 5.0
+
+
+def unsure(why: LogError) -> Mapping[str, str]:
+    """What ``after`` also says where something was cut off by an error: ``UNKNOWN``, or nothing where it is known."""
+    return {} if is_nothing_done(why) else UNKNOWN
+
 
 GIVEN_UP_AFTER_MS = 30_000
 """Who has given no sign of life for so long does not go on with what was begun."""

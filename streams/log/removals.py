@@ -12,13 +12,7 @@ from typing import Any
 
 from streams.log import keys, read, spent, trim
 from streams.log.client import Op, Script
-from streams.log.errors import (
-    LogError,
-    RemovalNotFound,
-    RemovalOver,
-    RemovalTaken,
-    UndoneInPart,
-)
+from streams.log.errors import DoneInPart, LogError, RemovalNotFound, RemovalTaken
 from streams.log.group_scripts import group_script
 from streams.log.trim import Removed
 
@@ -103,6 +97,7 @@ def delete(
     Raises:
         StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
         RemovalOver: the removal can be undone no more, so the rest stays.
+        DoneInPart: by one of these, or because the store is full or went away, after some of them were removed.
     """
     yield from spent.retire_before_removal(stream_id)
     offsets = sorted(offsets)  # a record of where groups were goes by parts in this order
@@ -135,8 +130,10 @@ def delete(
         )
         try:
             went, went_bytes, took, ended_now, done = yield part
-        except RemovalOver:
-            raise RemovalOver(messages, size, ended) from None
+        except LogError as why:
+            if messages:
+                raise DoneInPart(why, messages, size, ended=ended) from None
+            raise
         if done:
             messages, size = messages + went, size + went_bytes
             number, ended = took, ended + ended_now
@@ -203,7 +200,7 @@ def undo(stream_id: str, number: int, *, partial: bool = False) -> Op[Removed]:
 
     Raises:
         StreamNotFound, StreamSealed, RemovalNotFound, RemovedSince, RemovalTaken: nothing came back.
-        UndoneInPart: it was refused, or cut off, in the middle; the next one brings back the rest.
+        DoneInPart: it was refused, or cut off, in the middle; the next one brings back the rest.
     """
     yield from trim.expire(stream_id)
     upto = yield ("HGET", keys.removals(stream_id), f"{number}:upto")
@@ -236,14 +233,14 @@ def undo(stream_id: str, number: int, *, partial: bool = False) -> Op[Removed]:
                 came, came_bytes, done = yield part
             except LogError as why:
                 if messages:
-                    raise UndoneInPart(why, messages, size) from None
+                    raise DoneInPart(why, messages, size) from None
                 raise
             messages, size = messages + came, size + came_bytes
     try:
         yield from give_back(stream_id)
         yield from trim.keep_newest_of_keys(stream_id, until_s=time.monotonic() + trim.AT_ONCE_S)
     except LogError as why:
-        raise UndoneInPart(why, messages, size) from None
+        raise DoneInPart(why, messages, size) from None
     return Removed(messages, size)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from streams.log import entries, keys, losses, read, spent
 from streams.log.client import Op, Pipeline, Script, Scripts
-from streams.log.errors import StoreFull, StreamLost, StreamNotFound
+from streams.log.errors import DoneInPart, LogError, StoreFull, StreamLost, StreamNotFound
 
 PAGE = 30
 """Messages looked at in one call that may take each of them from between others: a few milliseconds."""
@@ -57,7 +57,8 @@ def purge(stream_id: str, *, below: int | None = None, keep: int | None = None) 
         removed = yield from _raise_floor(stream_id, "below", below)
     else:
         removed = yield from _raise_floor(stream_id, "keep", keep or 0)
-    yield from drop(stream_id)
+    with suppress(LogError):  # it is gone for everybody; the worker goes on where this ends
+        yield from drop(stream_id)
     return removed
 
 
@@ -225,15 +226,18 @@ def delete(
 
     Raises:
         StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
+        DoneInPart: by one of these, or because the store went away, after some of them were.
     """
     yield from spent.retire_before_removal(stream_id)
     messages = size = 0
     for slice_ in _slices(offsets, at_once):
-        went = yield Script(
-            "delete",
-            [*keys.removing(stream_id), keys.expiry(stream_id)],
-            [denied_by, *slice_],
-        )
+        part = Script("delete", [*keys.removing(stream_id), keys.expiry(stream_id)], [denied_by, *slice_])
+        try:
+            went = yield part
+        except LogError as why:
+            if messages:
+                raise DoneInPart(why, messages, size) from None
+            raise
         messages, size = messages + went[0], size + went[1]
     return Removed(messages, size)
 
@@ -251,11 +255,7 @@ class Matching:
 
 
 def purge_found(stream_id: str, found: Matching) -> Op[Removed]:
-    """Remove by hand what ``matching`` found.
-
-    Raises:
-        StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
-    """
+    """Remove by hand what ``matching`` found; errors as ``delete``."""
     return (yield from delete(stream_id, found.offsets, denied_by="deny_purge", at_once=found.at_once))
 
 

@@ -5,8 +5,11 @@ from typing import Any, Literal
 
 from streams import selectors
 from streams.access import Actor
+from streams.errors import refusal_of
 from streams.log import groups
 from streams.log.client import Op
+from streams.log.errors import DoneInPart
+from streams.log.notes import unsure
 from streams.log.pending import InFlight, Wanted
 from streams.models import Group
 from streams.services.events import event_record
@@ -45,24 +48,34 @@ def deliveries_settle(
 
     Under ``ack: all`` each settles everything before it, too. Returns how many messages it settled; those that were
     settled meanwhile are passed over.
+
+    Raises:
+        Refusal: it was refused, or cut off, after some of them.
     """
     op = _op(group, settling, offsets, delay_ms=round(delay_s * 1000), reason=reason)
     kind, *became = KINDS[settling]
     how: dict[Settling, dict[str, Any]] = {"ack": {}, "nack": {"delay": delay_s}, "term": {"reason": reason}}
     asked = {"offsets": list(offsets[:MOST_TOLD]), "count": 0, **how[settling]}
     with on_record(group.stream, kind=kind, actor=actor, asked=asked, group=group.name) as deed:
-        count, told = deed.run(op)
+        cut_off: DoneInPart | None = None
+        try:
+            count, told = deed.run(op)
+        except DoneInPart as error:
+            cut_off, count, told = error, error.messages, error.offsets
         if count:
+            after = asked | {"offsets": list(told[:MOST_TOLD]), "count": count}
             event_record(
                 group.stream.workspace,
                 kind=kind,
                 actor=actor,
                 stream=group.stream.name,
                 group=group.name,
-                after=asked | {"offsets": list(told[:MOST_TOLD]), "count": count},
+                after=after if cut_off is None else {**after, **unsure(cut_off.why)},
                 summary=f"{counted(count)} in flight of {group_named(group)} {was(count)} {became[count != 1]} "
                 "by hand.",
             )
+        if cut_off is not None:
+            raise refusal_of(cut_off, stream=group.stream.name, group=group.name)
     return count
 
 

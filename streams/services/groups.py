@@ -17,7 +17,8 @@ from streams import selectors, store
 from streams.access import Actor
 from streams.errors import Refusal, refusal_of
 from streams.log import dead_letters, groups, lag, read, standing, stats
-from streams.log.errors import LogError, StoreUnavailable
+from streams.log.errors import DoneInPart, LogError, StoreUnavailable
+from streams.log.notes import unsure
 from streams.models import Group, Stream
 from streams.services.events import event_record
 from streams.services.group_losses import group_losses_close
@@ -208,13 +209,23 @@ def group_resume(group: Group, *, actor: Actor) -> None:
 
 
 def dead_letters_replay(group: Group, *, offsets: list[int] | None, actor: Actor) -> int:
-    """Deliver dead letters again with a fresh count: those at the offsets, or all (None). Returns how many."""
+    """Deliver dead letters again with a fresh count: those at the offsets, or all (None). Returns how many.
+
+    Raises:
+        Refusal: it was refused, or cut off, after some of them.
+    """
     stream_id, what = group.stream.stream_id, "dead_letters_replayed"
+    if offsets is None:
+        replaying = dead_letters.replay_all(stream_id, group.name)
+    else:
+        replaying = dead_letters.replay(stream_id, group.name, offsets)
     with _on_record(group, what, actor=actor, asked={"count": 0}) as deed:
-        if offsets is None:
-            count = deed.run(dead_letters.replay_all(stream_id, group.name))
-        else:
-            count = deed.run(dead_letters.replay(stream_id, group.name, offsets))
+        try:
+            count = deed.run(replaying)
+        except DoneInPart as error:
+            after = {"count": error.messages, **unsure(error.why)}
+            _recorded_letters(group, what, error.messages, actor=actor, after=after)
+            raise refusal_of(error, stream=group.stream.name, group=group.name) from None
         if count:
             _recorded_letters(group, what, count, actor=actor, after={"count": count})
     return count

@@ -3,7 +3,7 @@
 from streams.access import Actor
 from streams.errors import Refusal, refusal_of
 from streams.log import removals
-from streams.log.errors import LogError, UndoneInPart, is_nothing_done
+from streams.log.errors import DoneInPart, LogError, is_nothing_done
 from streams.log.notes import UNKNOWN
 from streams.log.trim import Removed
 from streams.models import Stream
@@ -55,15 +55,13 @@ def removal_end(stream: Stream, number: int, *, actor: Actor) -> None:
 
 def _refused(error: LogError, stream: Stream, number: int, *, actor: Actor) -> Refusal:
     """Record what came back before an undo was refused or cut off; what whoever asked is told."""
-    why, back, before = error, Removed(0, 0), ""
-    if isinstance(error, UndoneInPart):
+    why, back = error, Removed(0, 0)
+    if isinstance(error, DoneInPart):
         why, back = error.why, Removed(error.messages, error.bytes)
-        before = f" {counted(back.messages)} had come back before."
     is_unsure = not is_nothing_done(why)
     if back.messages or is_unsure:
         _record(stream, number, back, actor=actor, is_unsure=is_unsure)
-    refusal = refusal_of(why, stream=stream.name)
-    return Refusal(refusal.code, refusal.message + before, **refusal.details)
+    return refusal_of(error, stream=stream.name)
 
 
 def _record(stream: Stream, number: int, back: Removed, *, actor: Actor, is_unsure: bool = False) -> None:

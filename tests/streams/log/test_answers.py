@@ -7,7 +7,7 @@ import pytest
 
 from streams.log import dead_letters, entries, errors, groups, pending, standing
 from streams.log.append import append
-from streams.log.client import Log
+from streams.log.client import Log, Op, Script
 from streams.log.groups import Delivery, Settings
 from tests.streams.log.messages import fill, message
 
@@ -221,3 +221,41 @@ def test_under_ack_all_the_highest_of_very_many_neighbours_that_a_consumer_holds
     assert log.run(groups.ack(stream, "g", "offsets", every, consumer="c")) == 0
     assert log.run(groups.ack(stream, "g", "offsets", every, consumer="a")) == 100
     assert log.run(groups.ack(stream, "g", "offsets", every, consumer="b")) == MANY - 100
+
+
+@pytest.mark.parametrize(
+    ("ends", "offsets_told"),
+    [
+        (lambda stream: groups.term(stream, "g", "offsets", range(1, 251), reason="no"), True),
+        (lambda stream: dead_letters.replay(stream, "g", range(1, 251)), False),
+        (lambda stream: dead_letters.replay_all(stream, "g"), False),
+    ],
+    ids=["term", "replay", "replay all"],
+)
+def test_what_ends_in_the_middle_tells_what_was_done(
+    log: Log, stream: str, ends: Callable[[str], Op[object]], offsets_told: bool
+) -> None:
+    group(log, stream)
+    fill(log, stream, 250)
+    fetch(log, stream)
+    if not offsets_told:
+        log.run(groups.term(stream, "g", "offsets", range(1, 251), reason="no"))
+
+    def beside() -> Generator[Any, Any, None]:
+        ending, reply, calls = ends(stream), None, 0
+        while True:
+            command = ending.send(reply)
+            if isinstance(command, Script) and command.name in {"term", "dead_replay"}:
+                calls += 1
+                if calls == 3:
+                    log.run(groups.group_remove(stream, "g"))
+            try:
+                reply = yield command
+            except errors.GroupNotFound as error:
+                ending.throw(error)
+
+    with pytest.raises(errors.DoneInPart) as ended:
+        log.run(beside())
+    assert isinstance(ended.value.why, errors.GroupNotFound)
+    assert ended.value.messages == 200
+    assert list(ended.value.offsets) == (list(range(1, 201)) if offsets_told else [])

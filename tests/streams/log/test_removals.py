@@ -239,8 +239,9 @@ def test_a_removal_that_is_over_while_it_goes_on_takes_nothing_more(
             except errors.LogError as error:
                 went.throw(error)
 
-    with pytest.raises(errors.RemovalOver) as ended:
+    with pytest.raises(errors.DoneInPart) as ended:
         log.run(beside())
+    assert isinstance(ended.value.why, errors.RemovalOver)
     taken = 3 * removals.DELETE_SLICE
     assert (ended.value.messages, ended.value.bytes) == (taken, taken)
     left = range(1 if over is removals.undo else taken + 1, 301)

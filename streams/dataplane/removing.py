@@ -1,47 +1,36 @@
-"""Committing a position, deleting messages."""
+"""Deleting a message, purging a stream."""
 
+import re
 import secrets
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
 
 import msgspec
 
 from streams import bearer
-from streams.dataplane.bodies import read_fields
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Known
 from streams.dataplane.request import Request, invalid, key_pattern, whole_number
 from streams.dataplane.response import Response
 from streams.errors import Refusal, refusal_of
-from streams.log import commit as committing
 from streams.log import entries, read, removals, trim
 from streams.log.client import Op
 from streams.log.config import TokenGrant
 from streams.log.entries import Entry
-from streams.log.errors import LogError, MessageNotFound, RemovalOver, StreamNotFound
+from streams.log.errors import (
+    DoneInPart,
+    LogError,
+    MessageNotFound,
+    RemovalOver,
+    StreamNotFound,
+)
+from streams.log.notes import unsure
 from streams.log.trim import Removed
 
 NOTED = 1000
 """Messages of a purge by key that go before they are noted: whatever ends it, who took the rest is on record."""
-
-
-async def commit(context: Context, request: Request, name: str) -> Response:
-    """``POST /streams/{name}/commit``."""
-    grant = request.grant
-    await context.directory.stream(grant, name, may="consume")
-    request.query()
-    offset = (await read_fields(request, "offset")).whole("offset", low=0)
-
-    async def act(known: Known) -> int:
-        previous = await context.log.run(committing.commit(known.stream_id, offset))
-        context.touched.add(known.stream_id)
-        return previous
-
-    try:
-        previous = await context.directory.with_stream(grant, name, act, may="consume")
-    except LogError as error:
-        raise refusal_of(error, stream=name) from None
-    return Response(b'{"offset":%d,"previous":%d}' % (offset, previous))
 
 
 async def delete_message(context: Context, request: Request, name: str, offset: str) -> Response:
@@ -94,63 +83,113 @@ async def purge(context: Context, request: Request, name: str) -> Response:
 
     await _check_empty(request)
 
-    def matches(entry: Entry) -> bool:
-        key = entries.key(entry)
-        return pattern is not None and key is not None and pattern.fullmatch(key.decode()) is not None
-
-    number: int | None = None
-    together, kept_until = secrets.token_hex(8), time.monotonic() + keep_ms / 1000
-
-    def operation(stream_id: str, found: trim.Matching | None) -> Op[tuple[Removed, int | None]]:
-        if keep_ms:
-            facts = {"kind": "stream.purged", "token_id": grant.id, "asked": given}
-            if found is None:
-                return removals.purge(stream_id, keep_ms=keep_ms, facts=facts, below=below, keep=keep)
-            return removals.purge_found(stream_id, found, keep_ms=keep_ms, facts=facts, number=number)
-        if found is None:
-            return _for_good(trim.purge(stream_id, below=below, keep=keep))
-        return _for_good(trim.purge_found(stream_id, found))
-
-    async def take(known: Known, found: trim.Matching | None) -> Removed:
-        nonlocal number
-        asked = {"messages": 0, "bytes": 0, "asked": given}
-        over: RemovalOver | None = None
-        async with context.on_record(
-            known, request, kind="stream.purged", asked=asked, together=together
-        ) as deed:
-            try:
-                removed, number = await deed.run(operation(known.stream_id, found))
-            except RemovalOver as error:
-                over, removed = error, Removed(error.messages, error.bytes, error.ended)
-            finally:
-                context.touched.add(known.stream_id)
-            told = {"messages": removed.messages, "bytes": removed.bytes, "asked": given}
-            await deed.done(
-                after=told | _told(number, removed), messages=removed.messages, size=removed.bytes
-            )
-        if over is None:
-            return removed
-        if time.monotonic() < kept_until:
-            raise over
-        number = None  # it took longer than it is kept: the rest is a removal of its own
-        return removed + await take(known, found)
-
-    async def act(known: Known) -> Removed:
-        if pattern is None:
-            return await take(known, None)
-        found = await context.log.run(trim.matching(known.stream_id, matches, below=below, keep=keep))
-        removed = Removed(0, 0)
-        for part in found.parts(NOTED):
-            removed += await take(known, part)
-        return removed
-
+    purging = Purge(context, request, given=given, keep_ms=keep_ms, below=below, keep=keep)
     try:
-        removed = await context.directory.with_stream(grant, name, act, may="manage")
+        removed = await context.directory.with_stream(
+            grant, name, partial(purging.carry_out, pattern=pattern), may="manage"
+        )
     except StreamNotFound:
         raise
     except LogError as error:
         raise refusal_of(error, stream=name) from None
-    return _deleted(number, removed)
+    return _deleted(purging.number, removed)
+
+
+@dataclass(kw_only=True)
+class Purge:
+    """A purge that was asked for.
+
+    Attributes:
+        given: the query, as it was sent.
+        keep_ms: for how long it can be undone; 0 is for good.
+        number: of the removal, once there is one.
+    """
+
+    context: Context = field(kw_only=False)
+    request: Request = field(kw_only=False)
+    given: Mapping[str, str]
+    keep_ms: int
+    below: int | None
+    keep: int | None
+    number: int | None = None
+
+    def __post_init__(self) -> None:
+        self._together, self._kept_until = secrets.token_hex(8), time.monotonic() + self.keep_ms / 1000
+
+    async def carry_out(self, known: Known, pattern: re.Pattern[str] | None) -> Removed:
+        """Remove what is asked for; with a pattern the messages whose key it matches.
+
+        Raises:
+            StreamNotFound, StreamSealed, OperationDenied, RemovalOver, StoreUnavailable: nothing was removed.
+            DoneInPart: by one of these, after some of it was.
+        """
+        if pattern is None:
+            return await self._take(known, None)
+
+        def matches(entry: Entry) -> bool:
+            key = entries.key(entry)
+            return key is not None and pattern.fullmatch(key.decode()) is not None
+
+        found = await self.context.log.run(
+            trim.matching(known.stream_id, matches, below=self.below, keep=self.keep)
+        )
+        removed = Removed(0, 0)
+        for part in found.parts(NOTED):
+            try:
+                removed += await self._take(known, part)
+            except LogError as error:
+                raise _in_part(error, removed) from None
+        return removed
+
+    async def _take(self, known: Known, found: trim.Matching | None) -> Removed:
+        """Remove a part, with a note of it, also where it is refused or cut off in the middle."""
+        asked = {"messages": 0, "bytes": 0, "asked": self.given}
+        cut_off: LogError | None = None
+        async with self.context.on_record(
+            known, self.request, kind="stream.purged", asked=asked, together=self._together
+        ) as deed:
+            try:
+                removed, self.number = await deed.run(self._operation(known.stream_id, found))
+            except RemovalOver as error:
+                cut_off, removed = error, Removed(0, 0)
+            except DoneInPart as error:
+                cut_off, removed = error.why, Removed(error.messages, error.bytes, error.ended)
+            finally:
+                self.context.touched.add(known.stream_id)
+            told = (
+                asked | {"messages": removed.messages, "bytes": removed.bytes} | _told(self.number, removed)
+            )
+            if cut_off is not None:
+                told |= unsure(cut_off)
+            await deed.done(after=told, messages=removed.messages, size=removed.bytes)
+        if cut_off is None:
+            return removed
+        if isinstance(cut_off, RemovalOver) and time.monotonic() >= self._kept_until:
+            self.number = None  # it took longer than it is kept: the rest is a removal of its own
+            return removed + await self._take(known, found)
+        raise _in_part(cut_off, removed)
+
+    def _operation(self, stream_id: str, found: trim.Matching | None) -> Op[tuple[Removed, int | None]]:
+        below, keep = self.below, self.keep
+        if self.keep_ms:
+            facts = {"kind": "stream.purged", "token_id": self.request.grant.id, "asked": self.given}
+            if found is None:
+                return removals.purge(stream_id, keep_ms=self.keep_ms, facts=facts, below=below, keep=keep)
+            return removals.purge_found(
+                stream_id, found, keep_ms=self.keep_ms, facts=facts, number=self.number
+            )
+        if found is None:
+            return _for_good(trim.purge(stream_id, below=below, keep=keep))
+        return _for_good(trim.purge_found(stream_id, found))
+
+
+def _in_part(error: LogError, removed: Removed) -> LogError:
+    """An error that also tells of what went before it."""
+    if isinstance(error, DoneInPart):
+        removed, error = removed + Removed(error.messages, error.bytes, error.ended), error.why
+    return (
+        DoneInPart(error, removed.messages, removed.bytes, ended=removed.ended) if removed.messages else error
+    )
 
 
 def _keep_ms(context: Context, grant: TokenGrant, given: Mapping[str, str]) -> int:

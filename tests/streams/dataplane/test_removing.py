@@ -1,15 +1,17 @@
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 
 import httpx
 import pytest
 
-from streams.dataplane.moving import NOTED
-from streams.log import notes, removals, stats
+from streams.dataplane.removing import NOTED
+from streams.log import config, notes, removals, stats
 from streams.log.client import Log
 from streams.log.errors import LogError
-from tests.streams.dataplane.conftest import Server, Stream, refusal
+from streams.log.notes import UNKNOWN
+from tests.streams.dataplane.conftest import WORKSPACE_ID, Server, Stream, configure, refusal
 from tests.streams.dataplane.test_reading import fill, offsets
 
 
@@ -175,13 +177,19 @@ def test_a_long_purge_by_key_is_noted_as_it_goes(
 
 
 def purged_beside(
-    client: httpx.Client, stream: Stream, beside: Callable[[], object], *, count: int
+    client: httpx.Client,
+    stream: Stream,
+    beside: Callable[[], object],
+    *,
+    count: int,
+    undo: str = "true",
+    query: Mapping[str, str] = MappingProxyType({"key": "k.*"}),
 ) -> httpx.Response:
-    """The answer to a purge by key of so many messages, all of them, and what is done again and again meanwhile."""
+    """The answer to a purge of so many messages, all of them, and what is done again and again meanwhile."""
     for first in range(1, count + 1, 1000):
         fill(client, stream, 1000, first=first)
     with ThreadPoolExecutor(1) as threads:
-        purging = threads.submit(client.delete, stream.messages, params={"key": "k.*", "undo": "true"})
+        purging = threads.submit(client.delete, stream.messages, params={**query, "undo": undo})
         while not purging.done():
             beside()
         return purging.result()
@@ -200,6 +208,48 @@ def test_an_undo_ends_a_purge_that_is_going_on(client: httpx.Client, log: Log, s
     assert left(client, stream) == list(range(1, 101))
     noted = [note for _, note in log.run(notes.take()) if note.stream_id == stream.stream_id]
     assert 0 < sum(note.messages for note in noted) < 20_000
+
+
+@pytest.mark.parametrize("undo", ["true", "false"])
+@pytest.mark.parametrize("switch", ["sealed", "deny_purge"])
+def test_a_purge_that_is_forbidden_while_it_goes_on_tells_what_it_took(
+    client: httpx.Client, log: Log, stream: Stream, switch: str, undo: str
+) -> None:
+    def forbid() -> None:
+        if log.run(stats.inspect(stream.stream_id)).messages < 20_000:
+            configure(log, stream, **{switch: True})
+
+    answer = purged_beside(client, stream, forbid, count=20_000, undo=undo)
+    assert refusal(answer) == (403, "operation_denied")
+    gone = 20_000 - log.run(stats.inspect(stream.stream_id)).messages
+    assert answer.json()["error"]["message"].endswith(f". {gone} messages of it were done before.")
+    noted = [note for _, note in log.run(notes.take()) if note.stream_id == stream.stream_id]
+    assert sum(note.messages for note in noted) == gone > 0
+    assert not any(UNKNOWN.items() <= note.after.items() for note in noted)
+
+
+@pytest.mark.parametrize("query", [{"key": "k.*"}, {"offset": "19000"}, {"keep": "1"}])
+def test_a_purge_of_a_stream_that_is_deleted_meanwhile_tells_what_it_took(
+    client: httpx.Client, log: Log, stream: Stream, query: dict[str, str]
+) -> None:
+    left: list[int] = []
+
+    def delete() -> None:
+        found = log.run(stats.inspect_many([stream.stream_id])).get(stream.stream_id)
+        if found is not None and found.messages < 20_000:
+            left.append(log.run(stats.inspect(stream.stream_id)).messages)
+            log.run(config.stream_remove(stream.stream_id, workspace_id=WORKSPACE_ID, name=stream.name))
+
+    answer = purged_beside(client, stream, delete, count=20_000, undo="false", query=query)
+    delete()  # where it was over before
+    assert answer.status_code in {200, 404}
+    noted = [note for _, note in log.run(notes.take()) if note.stream_id == stream.stream_id]
+    gone = sum(note.messages for note in noted)
+    assert gone >= 20_000 - left[0] > 0
+    if answer.status_code == 200:
+        assert answer.json()["deleted"] == gone
+    else:
+        assert answer.json()["error"]["message"].endswith(f" {gone} messages of it were done before.")
 
 
 def test_a_purge_that_takes_longer_than_it_is_kept_takes_everything(
