@@ -66,6 +66,20 @@ def test_the_numbers_of_a_group_move_while_one_looks(page: Page, api: httpx.Clie
     expect(page.get_by_role("row", name="billing").locator('[data-label="Lag"]')).to_have_text("7")
 
 
+def test_the_reason_of_a_group_that_is_not_well_is_a_line_under_its_row(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    api.post(f"/streams/{stream}/groups/", json={"name": "billing"}).raise_for_status()
+    page.goto(f"/streams/{stream}/groups/")
+    why, table = page.locator(".why"), page.locator(".group-rows")
+    why.evaluate(
+        "it => { it.textContent = 'No consumers: nobody has fetched for 2 min; 3,035 messages wait.' }"
+    )
+    assert why.evaluate("it => it.scrollWidth <= it.clientWidth && it.clientHeight < 24"), "one line, not cut"
+    inside = "it => it.scrollWidth <= it.parentElement.clientWidth"
+    assert table.evaluate(inside), "no column is pushed out of sight"
+
+
 def test_on_a_phone_a_groups_figures_are_whole_and_its_reason_is_read_in_the_list(
     log_in: OpenPage, api: httpx.Client, stream: str
 ) -> None:
