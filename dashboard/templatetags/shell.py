@@ -206,6 +206,13 @@ def message_delete_command(base_url: str, name: str, offset: int) -> str:
 
 
 @register.simple_tag
+def removal_end_command(base_url: str, name: str, number: int) -> str:
+    """What can come back, and one removal made final with those before it."""
+    path = f"{base_url}/api/v1/streams/{name}/removals/"
+    return f"{call(path)}\n\n{call(f'{path}{number}', method='-X DELETE ')}"
+
+
+@register.simple_tag
 def rule_command(base_url: str, name: str) -> str:
     """An alert rule, and it changed."""
     path = f"{base_url}/api/v1/alerts/rules/{name}"

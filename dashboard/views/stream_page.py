@@ -24,7 +24,8 @@ TABS = (
 )
 
 
-REMOVALS_SHOWN = 5
+REMOVALS_SHOWN = 3
+"""On the page; what is older is folded away below them."""
 
 
 def stream_context(request: HttpRequest, caller: Caller, name: str, *, tab: str) -> dict[str, Any]:
@@ -44,7 +45,9 @@ def stream_context(request: HttpRequest, caller: Caller, name: str, *, tab: str)
         "tab": tab,
         "tabs": TABS,
         "base_url": base_url(request),
-        "removals": removals[::-1][:REMOVALS_SHOWN],
+        "removals": removals[::-1],
+        "removals_shown": f":{REMOVALS_SHOWN}",
+        "removals_folded": f"{REMOVALS_SHOWN}:",
         "removal_cut": number_of(request.GET.get("left"), default=0, low=0, high=2**53),
         "undo_s": settings.ENV.undo_s,
         "may_undo": caller.may("manage"),

@@ -4,14 +4,17 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, resolve_url
+from django.shortcuts import redirect, render, resolve_url
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard import formats
+from dashboard.confirmations import ConfirmForm, phrase_for
 from dashboard.views.door import console_page
+from dashboard.views.stream_page import stream_context
 from streams.access import Caller, stream_for
-from streams.errors import Refusal
+from streams.errors import Refusal, refusal_of
+from streams.log.errors import RemovalNotFound
 from streams.services.undo import removal_end, removal_undo
 
 
@@ -38,11 +41,22 @@ def undo(request: HttpRequest, caller: Caller, name: str, number: int) -> HttpRe
     return redirect(address)
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 @console_page
 def end(request: HttpRequest, caller: Caller, name: str, number: int) -> HttpResponse:
-    """Make it final now."""
+    """What making it final ends: it and what was removed before it; a POST makes them final."""
     stream = stream_for(caller, name, may="admin")
+    form = ConfirmForm(request.POST if request.method == "POST" else None, phrase=phrase_for([stream]))
+    context = stream_context(request, caller, name, tab="messages")
+    ending = [each for each in context["removals"] if each.number <= number]
+    if number not in {each.number for each in ending}:
+        messages.error(request, refusal_of(RemovalNotFound(), stream=name).message)
+        return redirect("dashboard:stream_messages", name)
+    if not (request.method == "POST" and form.is_valid()):
+        # They are said below, each with what it was.
+        context |= {"ending": ending, "number": number, "form": form, "removals": []}
+        status = 422 if form.errors else 200
+        return render(request, "dashboard/stream/removal_end.html", context, status=status)
     try:
         removal_end(stream, number, actor=caller.actor)
     except Refusal as refusal:

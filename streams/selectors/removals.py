@@ -1,5 +1,6 @@
 """What was removed for a while and can come back."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,6 +20,7 @@ class RemovalView:
     Attributes:
         kind: of its event, ``stream.purged`` or ``message.deleted``.
         actor: who removed it.
+        asked: what a purge was told: ``offset``, ``keep``, ``key``; empty for everything, and for single messages.
         until: when it goes for good.
     """
 
@@ -29,6 +31,7 @@ class RemovalView:
     first_offset: int
     actor: str
     until: datetime
+    asked: Mapping[str, str]
 
 
 def removals_of(stream: Stream) -> list[RemovalView]:
@@ -55,4 +58,5 @@ def _view(aside: Aside, names: dict[int, str]) -> RemovalView:
         first_offset=aside.first,
         actor=actor,
         until=until,
+        asked=aside.facts.get("asked", {}),
     )

@@ -79,7 +79,7 @@ ROWS = {
     "stream_publish_many": Row(get="read", post="publish", at=STREAM),
     "stream_rates": Row(get="read", at=STREAM),
     "removal_undo": Row(post="manage", at={**STREAM, "number": 1}),
-    "removal_end": Row(post="admin", at={**STREAM, "number": 1}),
+    "removal_end": Row(get="admin", post="admin", at={**STREAM, "number": 1}),
     "stream_retention": Row(get="read", post="manage", at=STREAM),
     "stream_groups": Row(get="read", post="manage", at=STREAM),
     "group": Row(get="read", at=GROUP),

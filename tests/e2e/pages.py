@@ -123,6 +123,7 @@ PAGES: dict[str, tuple[State, ...]] = {
     ),
     "message": (State(STREAM + "messages/3/"),),
     "message_delete": (State(STREAM + "messages/3/delete/"),),
+    "removal_end": (State(STREAM + "removals/4/end/"),),
     "stream_tail": (State(STREAM + "tail/"),),
     "stream_publish": (State(STREAM + "publish/"), State(STREAM + "publish/?like=3", name="again")),
     "stream_publish_many": (
@@ -166,7 +167,7 @@ NO_PAGES = {
     *("sql_cancel", "alert_rule_switch", "alert_rule_delete", "stream_columns", "group_seek", "group_pause"),
     "alert_rule_mute",
     *("group_resume", "group_delete", "group_settle", "dead_letters_replay", "dead_letters_bulk"),
-    *("dead_letters_delete", "stream_runs", "removal_undo", "removal_end", "stream_delete", "token_revoke"),
+    *("dead_letters_delete", "stream_runs", "removal_undo", "stream_delete", "token_revoke"),
     *("person_change", "person_password", "person_remove", "workspace_delete", "stream_replays"),
     "stream_replay",
     # numbers, files and bodies as they came

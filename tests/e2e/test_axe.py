@@ -34,7 +34,7 @@ STICKS_OUT = """
 
 @pytest.fixture(scope="module")
 def names(running: Product) -> dict[str, str]:
-    """A stream with all that pages show: labels, groups that lag, what is out, a dead letter, an alert rule."""
+    """A stream with all that pages show: labels, groups that lag, what is out, dead, or can come back, a rule."""
     stream, group = "looked-at", "billing"
     with running.client() as api:
         for name in (stream, "looked-at-empty"):
@@ -48,6 +48,8 @@ def names(running: Product) -> dict[str, str]:
         api.post(f"{at}/term", json={"offsets": [DEAD], "reason": "no price"}).raise_for_status()
         api.post(f"{at}/nack", json={"offsets": [5, 6]}).raise_for_status()
         api.post(f"{at}/fetch", json={"limit": 2, "wait": 0}).raise_for_status()
+        for offset in range(20, 25):
+            api.delete(f"/streams/{stream}/messages/{offset}", params={"undo": "true"}).raise_for_status()
         rule = {"name": "lags", "stream": stream, "watch": "lag", "limit": 5, "for_seconds": 0}
         api.post("/alerts/rules/", json=rule).raise_for_status()
     return {"stream": stream, "group": group, "empty": "looked-at-empty", "letter": str(DEAD), "rule": "lags"}

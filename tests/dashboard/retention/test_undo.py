@@ -6,6 +6,7 @@ from streams import store
 from streams.access import Actor
 from streams.log import stats
 from streams.models import Stream
+from streams.selectors import removals_of
 from streams.services import messages
 from streams.services.streams import stream_change
 from tests.dashboard.conftest import MakeStream
@@ -60,3 +61,38 @@ def test_it_can_be_made_final(owner: Client, make_stream: MakeStream) -> None:
     assert "gone for good" in page
     again = owner.post("/streams/orders/removals/1/undo/", follow=True).content.decode()
     assert "There is no such removal" in again
+    gone = owner.get("/streams/orders/removals/1/end/", follow=True).content.decode()
+    assert "There is no such removal" in gone
+
+
+def test_each_removal_says_what_it_was_and_those_before_are_folded(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders", bodies=[b"12"] * 10)
+    for offset in (3, 4, 5, 8):
+        messages.message_delete(stream, offset=offset, actor=ANN)
+    messages.stream_purge(stream, below=3, actor=ANN)
+    page = owner.get("/streams/orders/").content.decode()
+    newest = ["Below 3", "Message 8", "Message 5"]
+    places = [page.index(f"<bdi>{what}</bdi>") for what in newest]
+    assert places == sorted(places)
+    assert "2 earlier removals can be brought back, too" in page[places[-1] :]
+    folded = page[page.index("2 earlier removals") :]
+    assert folded.index("<bdi>Message 4</bdi>") < folded.index("<bdi>Message 3</bdi>")
+
+
+def test_what_was_removed_before_is_named_before_it_goes_for_good_too(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders", bodies=[b"12"] * 10, labels={"env": "production"})
+    for offset in (3, 4, 5):
+        messages.message_delete(stream, offset=offset, actor=ANN)
+    page = owner.get("/streams/orders/removals/2/end/").content.decode()
+    assert "These 2 removals can be brought back now, and not afterwards" in page
+    assert "<bdi>Message 3</bdi>" in page
+    assert "<bdi>Message 4</bdi>" in page
+    assert "<bdi>Message 5</bdi>" not in page
+    assert owner.post("/streams/orders/removals/2/end/", {"confirm": "order"}).status_code == 422
+    assert len(removals_of(stream)) == 3
+    owner.post("/streams/orders/removals/2/end/", {"confirm": "orders"})
+    assert [each.number for each in removals_of(stream)] == [3]
