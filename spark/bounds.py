@@ -86,7 +86,7 @@ def ends(
         raise OptionError("Option endingOffsets='earliest': expected latest or a JSON object of offsets.")
     _check_named(asked, streams, option="endingOffsets")
     for stream in streams:
-        end = at[stream.stream_id].last + 1
+        end = at[stream.stream_id].last_offset(archive=options.archive) + 1
         below = _place(asked, stream.name, earliest=first[stream.stream_id], latest=end, default=end)
         if below > end:
             raise OptionError(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from spark.options import OptionError, Options
-from streams.log import config, meta
+from streams.log import config, meta, removals
 from streams.log.client import Op
 from streams.log.config import Registered
 
@@ -23,6 +23,8 @@ class Position:
         archived: the history holds everything up to it.
         purged: everything up to it, from ``owed`` on, was taken away by a person; it may still be there for a moment.
         owed: what is stored below it and is not in the history yet was taken by a limit, and waits for the history.
+        ready: the history may take everything up to it; what comes after was removed and can come back.
+        has_aside: whether something was removed for a while only.
         widest: bytes of the largest body ever appended.
     """
 
@@ -31,6 +33,8 @@ class Position:
     archived: int
     purged: int
     owed: int
+    ready: int
+    has_aside: bool
     widest: int
 
     def next_offset(self, *, archive: bool) -> int:
@@ -39,6 +43,10 @@ class Position:
             return self.floor
         first = self.archived + 1
         return self.taken.stop if first in self.taken else first
+
+    def last_offset(self, *, archive: bool) -> int:
+        """The last offset that a reader gets; it may be below the first."""
+        return self.ready if archive else self.last
 
     @property
     def taken(self) -> range:
@@ -56,6 +64,9 @@ def positions(stream_ids: Iterable[str], *, strict: bool = False) -> Op[dict[str
     for at in range(0, len(wanted), ROUND_TRIP):
         some = wanted[at : at + ROUND_TRIP]
         counters_of = yield from meta.counters_of(some, strict=strict)
+        waits = yield from removals.lowest_above_archived(
+            [stream_id for stream_id, counters in counters_of.items() if counters.kept > 0]
+        )
         for stream_id, counters in counters_of.items():
             found[stream_id] = Position(
                 last=counters.last,
@@ -63,6 +74,8 @@ def positions(stream_ids: Iterable[str], *, strict: bool = False) -> Op[dict[str
                 archived=counters.archived,
                 purged=counters.purged,
                 owed=counters.owed,
+                ready=min(counters.last, waits.get(stream_id, counters.last + 1) - 1),
+                has_aside=counters.kept > 0,
                 widest=counters.widest,
             )
     return found
@@ -90,13 +103,13 @@ def streams_meant(options: Options, *, strict: bool) -> Op[list[Registered]]:
 
 
 def archive_backlog() -> Op[int]:
-    """How many offsets, over all archived streams, are not in the history yet.
+    """How many offsets, over all archived streams, are not in the history yet and may go there now.
 
     Streams in memory whose server does not answer wait for nothing: they are archived when it is back.
     """
     registered = yield from config.streams()
     found = yield from positions(each.stream_id for each in registered if each.archive)
-    return sum(max(0, at.last + 1 - at.next_offset(archive=True)) for at in found.values())
+    return sum(max(0, at.ready + 1 - at.next_offset(archive=True)) for at in found.values())
 
 
 def archived_offsets() -> Op[dict[str, int]]:

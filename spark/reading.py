@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from spark.positions import positions
 from spark.pushed import NOTHING, Pushed
 from spark.ranges import Range
-from streams.log import entries, read
+from streams.log import entries, read, removals
 from streams.log.client import Log
 from streams.log.entries import Entry
 from streams.log.errors import StreamLost, StreamNotFound
@@ -160,10 +160,13 @@ def archive_pages(
     wanted: Range,
     *,
     on_page: Callable[[int, list[Entry], int], None] = lambda start, page, end: None,
+    with_aside: bool = True,
 ) -> Iterator[list[Entry]]:
     """Pages of what the history keeps: everything physically there but what a person purged.
 
     Args:
+        with_aside: also what was removed and can come back. The history takes nothing that was removed before it looked
+            how far it may go, and what is removed later.
         on_page: told of each page before it is given: the offsets that it was asked from and reaches to; and of what a
             person purged, as of an empty one.
     """
@@ -181,6 +184,9 @@ def archive_pages(
             page = log.run(read.archive_range(wanted.stream_id, start, end, count))
             if len(page) == count:
                 end = entries.position(page[-1])[0]
+        if page and at.has_aside and not with_aside:
+            away = log.run(removals.set_aside(wanted.stream_id, start, end))
+            page = [entry for entry in page if not away(entry)]
         on_page(start, page, end)
         if page:
             yield page

@@ -304,7 +304,10 @@ class _StreamReader(_Reading, DataSourceStreamReader):
             stream_id: start.get(stream_id, position.next_offset(archive=self.options.archive) - 1)
             for stream_id, position in at.items()
         }
-        latest = {stream_id: position.last for stream_id, position in at.items()}
+        latest = {
+            stream_id: position.last_offset(archive=self.options.archive)
+            for stream_id, position in at.items()
+        }
         away = [each.stream_id for each in streams if each.stream_id not in at and in_memory(each.stream_id)]
         waiting = {stream_id: start[stream_id] for stream_id in away if stream_id in start}
         return known | waiting, latest | waiting

@@ -118,7 +118,7 @@ class TailReader(DataSourceReader):
 
 
 def _complete_pages(log: Log, wanted: Range) -> Iterator[list[Entry]]:
-    """Pages of what the history would take.
+    """Pages of what the history would take, without what was removed and can come back.
 
     Raises:
         HistoryMovedOn: entries are missing that it may have taken since the limits were fixed.
@@ -136,4 +136,4 @@ def _complete_pages(log: Log, wanted: Range) -> Iterator[list[Entry]]:
                 f"Stream {wanted.stream!r}: offset {missing} went into the history meanwhile."
             )
 
-    return reading.archive_pages(log, wanted, on_page=refuse_gap)
+    return reading.archive_pages(log, wanted, on_page=refuse_gap, with_aside=False)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streams.log import keys, read, spent, trim
-from streams.log.client import Op, Script
+from streams.log import entries, keys, read, spent, trim
+from streams.log.client import Op, Pipeline, Script, Scripts
 from streams.log.errors import DoneInPart, LogError, RemovalNotFound, RemovalTaken
 from streams.log.group_scripts import group_script
 from streams.log.trim import Removed
@@ -186,6 +186,46 @@ def removals(stream_id: str) -> Op[list[Aside]]:
                 )
             )
     return found
+
+
+def lowest_above_archived(stream_ids: Sequence[str]) -> Op[dict[str, int]]:
+    """Stream id → the lowest offset above what the history has that was set aside; streams without one are left out.
+
+    It may come back, so the history goes no further until it has, or has gone for good.
+    """
+    if not stream_ids:
+        return {}
+    replies = yield Scripts(
+        [
+            Script("aside_above", [make(stream_id) for make in (keys.meta, keys.aside, keys.removals)])
+            for stream_id in stream_ids
+        ]
+    )
+    found = zip(stream_ids, replies, strict=True)
+    return {stream_id: reply for stream_id, reply in found if isinstance(reply, int) and reply > 0}
+
+
+def set_aside(stream_id: str, first: int, last: int) -> Op[read.Wanted]:
+    """Tells which stored entries between two offsets (both included) were set aside; one round trip."""
+    flat, runs = yield Pipeline(
+        [
+            ("HGETALL", keys.removals(stream_id)),
+            ("ZRANGEBYSCORE", keys.gone(stream_id), first - first % read.GONE_BLOCK, last),
+        ]
+    )
+    fields = dict(zip(flat[::2], flat[1::2], strict=True))
+    purged = [
+        range(int(fields[name.replace(b"upto", b"first")]), int(upto))
+        for name, upto in fields.items()
+        if name.endswith(b":upto")
+    ]
+    single = {int(run.partition(b":")[0]) for run in runs if run.endswith(b":a")}
+
+    def is_aside(entry: entries.Entry) -> bool:
+        offset = entries.position(entry)[0]
+        return offset in single or any(offset in each for each in purged)
+
+    return is_aside
 
 
 def _last_aside(stream_id: str, number: int) -> tuple[object, ...]:

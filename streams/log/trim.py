@@ -102,7 +102,12 @@ def drop(stream_id: str, *, hold_ms: int | None = None, until_s: float = math.in
     while True:
         removed, done, unseen = yield Script(
             "drop",
-            [*keys.removing(stream_id), keys.aside(stream_id), keys.expiry(stream_id)],
+            [
+                *keys.removing(stream_id),
+                keys.aside(stream_id),
+                keys.expiry(stream_id),
+                keys.removals(stream_id),
+            ],
             [HOLD_FOR_HISTORY_MS if hold_ms is None else hold_ms, counted],
         )
         if done < 0:

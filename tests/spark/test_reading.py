@@ -10,7 +10,7 @@ from spark.positions import archive_backlog, positions
 from spark.ranges import Range
 from spark.reading import DataLossError, StreamDeletedError, batches
 from spark.source import OffsetRanges, OkmqDataSource
-from streams.log import config, trim
+from streams.log import config, removals, trim
 from streams.log.entries import NewMessage
 from tests.spark.published import Published
 from tests.waiting import until
@@ -128,6 +128,40 @@ def test_the_archive_goes_on_at_what_a_limit_took_before_a_person_took_the_rest(
     published.log.run(config.archived_set(stream, 90))
     assert earliest() == 101
     assert offsets(published, wanted, archive=True) == list(range(101, 106))
+
+
+def test_the_archive_goes_up_to_what_was_removed_and_can_come_back(published: Published) -> None:
+    stream = published.stream("s")
+    published.numbered(stream, 100)
+    published.log.run(config.archived_set(stream, 40))
+
+    def ready() -> int:
+        return published.log.run(positions([stream]))[stream].last_offset(archive=True)
+
+    def removed(*named: int) -> int:
+        _, number = published.log.run(removals.delete(stream, named, keep_ms=3_600_000, facts={}))
+        assert number
+        return number
+
+    removed(10, 30)
+    assert ready() == 100, "the history has them"
+    singles = removed(20, 39, 70, 80)
+    assert ready() == 69
+    assert published.log.run(archive_backlog()) == 29
+    published.log.run(config.archived_set(stream, 69))
+    assert published.log.run(archive_backlog()) == 0
+    _, purged = published.log.run(removals.purge(stream, below=91, keep_ms=3_600_000, facts={}))
+    assert purged
+    published.log.run(removals.undo(stream, purged))
+    assert ready() == 69
+    published.log.run(removals.undo(stream, singles))
+    assert ready() == 100
+    _, purged = published.log.run(removals.purge(stream, below=91, keep_ms=3_600_000, facts={}))
+    assert purged
+    assert ready() == 69
+    published.log.run(removals.end(stream, purged))
+    assert ready() == 100
+    assert offsets(published, whole(published, stream, 100), archive=True) == list(range(91, 101))
 
 
 def test_what_is_older_than_the_stream_allows_is_hidden(published: Published) -> None:

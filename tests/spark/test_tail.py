@@ -1,6 +1,7 @@
 """What a query reads from the log, while the history goes on and people purge; without a Spark session."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -8,10 +9,11 @@ import pytest
 
 from spark import reading, schemas
 from spark.tail import HistoryMovedOn, TailRange, TailReader
-from streams.log import config, trim
+from streams.log import config, removals, trim
 from tests.spark.published import Published
 
 ARROW = schemas.arrow(schemas.MESSAGES)
+FOR_A_WHILE: dict[str, Any] = {"keep_ms": 3_600_000, "facts": {}}
 
 
 def tail(published: Published, stream_id: str, first: int, last: int) -> Iterator[pa.RecordBatch]:
@@ -53,3 +55,26 @@ def test_what_went_into_the_history_and_was_purged_then_is_no_silent_gap(
     published.log.run(trim.purge(stream, **purged))
     with pytest.raises(HistoryMovedOn):
         offsets(found)
+
+
+def test_what_was_removed_and_can_come_back_is_not_seen(published: Published) -> None:
+    stream = published.stream("s")
+    published.numbered(stream, 30)
+    published.log.run(removals.purge(stream, below=6, **FOR_A_WHILE))
+    _, number = published.log.run(removals.delete(stream, [10, 12], **FOR_A_WHILE))
+    assert number
+    left = [n for n in range(6, 31) if n not in {10, 12}]
+    assert offsets(tail(published, stream, 1, 30)) == left
+    published.log.run(removals.undo(stream, number))
+    assert offsets(tail(published, stream, 1, 30)) == list(range(6, 31))
+
+
+def test_what_went_into_the_history_and_was_removed_for_a_while_then_is_no_silent_gap(
+    published: Published,
+) -> None:
+    stream = published.stream("s")
+    published.numbered(stream, 30)
+    published.log.run(config.archived_set(stream, 30))
+    published.log.run(removals.delete(stream, [10], **FOR_A_WHILE))
+    with pytest.raises(HistoryMovedOn):
+        offsets(tail(published, stream, 1, 30))

@@ -9,15 +9,16 @@
 -- KEYS[7] went
 -- KEYS[8] aside
 -- KEYS[9] expiry
+-- KEYS[10] removals
 -- ARGV[1] hold_ms: how long the history of an archived stream is waited for
 -- ARGV[2] counted: up to which offset groups with a filter have counted what they lost; empty where nobody has asked
 -- returns: entries removed, 1 when done or -1 when groups must count first, entries removed that the history did not get in time
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
--- include: state, gone, floor, removal, budget, drop, wait
+-- include: state, gone, floor, group, removal, aside, budget, drop, wait
 local meta = KEYS[2]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7], expiry = KEYS[9]}
-local aside, hold_ms, counted, budget = KEYS[8], tonumber(ARGV[1]), tonumber(ARGV[2]), budget_begin()
+local aside, removals, hold_ms, counted, budget = KEYS[8], KEYS[10], tonumber(ARGV[1]), tonumber(ARGV[2]), budget_begin()
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
@@ -30,7 +31,9 @@ local last_hidden = state.hidden == 1 and tonumber(redis.call('ZREVRANGE', strea
 -- What the history has or need not have lies below free, and stop is where this call must end.
 local free, stop = floor_free(state) + 1, state.last + 1
 if state.archive == 1 and ((from < edge and free < edge) or free <= last_hidden) then
-  stop = wait_over(meta, state, free, math.max(edge, last_hidden + 1), hold_ms)
+  -- While the history itself waits for what may come back, what lies above that has not begun to wait for the history.
+  local upto, back = math.max(edge, last_hidden + 1), aside_above(aside, removals, free - 1)
+  stop = wait_over(meta, state, free, math.min(upto, back or upto), hold_ms)
 else
   wait_end(meta, state)
 end

@@ -588,6 +588,20 @@ def test_the_history_may_copy_what_can_come_back(log: Log, make_stream: MakeStre
     assert stored(log, stream) == 0
 
 
+def test_what_lies_above_what_can_come_back_waits_for_the_history_only_from_then_on(
+    log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream(archive=True, max_messages_per_key=1)
+    fill(log, stream, 10)
+    number = delete(log, stream, 4)
+    log.run(append(stream, [message(n, key="k") for n in range(11, 14)]))
+    log.run(config.archived_set(stream, 3))
+    assert log.run(trim.drop(stream, hold_ms=0)) == trim.Dropped(0, 0)
+    log.run(removals.end(stream, number))
+    assert log.run(trim.drop(stream)) == trim.Dropped(0, 0), "its hour begins now"
+    assert log.run(trim.drop(stream, hold_ms=0)) == trim.Dropped(entries=2, missed=2)
+
+
 def test_a_stream_takes_a_hundred_removals_and_then_ends_the_oldest(log: Log, stream: str) -> None:
     fill(log, stream, 110)
     ended = [

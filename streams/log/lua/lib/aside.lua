@@ -67,6 +67,28 @@ local function aside_lowest(gone, held, state)
   return lowest or 0
 end
 
+-- The lowest offset above another that was set aside, nil where none was.
+local function aside_above(aside, removals, offset)
+  local lowest
+  local function take(found) lowest = math.min(lowest or found, found) end
+  for number, each in pairs(aside_load(removals)) do
+    if each.upto > offset + 1 then
+      take(math.max(each.first, offset + 1))
+    elseif each.upto == 0 then
+      -- Single ones of a removal stand in order.
+      local low = redis.call('ZCOUNT', aside, '-inf', '(' .. number)
+      local stop = low + redis.call('ZCOUNT', aside, number, number)
+      local high = stop
+      while low < high do
+        local middle = math.floor((low + high) / 2)
+        if tonumber(redis.call('ZRANGE', aside, middle, middle)[1]) > offset then high = middle else low = middle + 1 end
+      end
+      if low < stop then take(tonumber(redis.call('ZRANGE', aside, low, low)[1])) end
+    end
+  end
+  return lowest
+end
+
 -- Every group as it stands, and as JSON for the record; nil when these are not all groups. keys: from at on, of each group
 -- its hash, parked and parked_aside.
 local function aside_positions(groups, names, keys, at)
