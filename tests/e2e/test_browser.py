@@ -221,3 +221,15 @@ def test_columns_of_fields_and_a_filter_on_headers_stand_in_the_address(
     expect(page.get_by_role("columnheader", name=".order")).to_be_visible()
     api.post(f"/streams/{stream}/messages", json={**messages[1], "id": "m9"}).raise_for_status()
     expect(page.locator(f"{ROWS} td.chosen").first).to_have_text("9007199254740994")
+
+
+def test_the_time_that_a_stream_spans_is_one_line_of_its_header(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    publish(api, stream, 1, 2)
+    page.goto(f"/streams/{stream}/")
+    span = page.locator(".of-stream .wraps .nowrap").first
+    span.evaluate("it => { it.textContent = '13 min 59 s' }")
+    assert span.evaluate("it => it.parentElement.clientHeight") < 24, (
+        "the header grows by no line after ten minutes"
+    )
