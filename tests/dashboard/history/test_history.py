@@ -148,7 +148,7 @@ def test_the_range_is_summed_and_told_as_a_table(viewer: Client, make_stream: Ma
 def test_what_the_history_misses_stands_above_the_charts(viewer: Client, make_stream: MakeStream) -> None:
     stream = make_stream("orders")
     assert "history misses" not in viewer.get("/streams/orders/history/").content.decode()
-    history_missed(stream, messages=5, why="were removed")
+    history_missed(stream, messages=5, why="removed")
     page = viewer.get("/streams/orders/history/").content.decode()
     assert "The history misses messages" in page
     assert "5 messages of orders were removed before the history had them." in page
@@ -405,7 +405,7 @@ def test_groups_and_gaps_of_a_range_are_those_until_its_end(owner: Client, busy:
     hour = timezone.now().replace(minute=0, second=0, microsecond=0)
     stood(busy, "early", hour - timedelta(hours=5), 1_000)
     stood(busy, "late", hour - timedelta(hours=1), 1_000)
-    history_missed(busy, messages=290, why="were lost")
+    history_missed(busy, messages=290, why="lost")
     asked = {
         "since": (hour - timedelta(hours=6)).isoformat(),
         "until": (hour - timedelta(hours=2)).isoformat(),

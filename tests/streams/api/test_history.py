@@ -253,7 +253,7 @@ def test_the_edges_of_time_are_times(owner: Api, stream: Stream, edge: str) -> N
 
 
 def test_what_the_history_misses_is_told_where_it_was_noticed(owner: Api, stream: Stream) -> None:
-    history_missed(stream, messages=5, why="were removed")
+    history_missed(stream, messages=5, why="removed")
     (gap,) = owner.get("streams/orders/history").json()["gaps"]
     assert gap.pop("time") == owner.get("events?kind=history.gap").json()[0]["time"]
     assert gap == {"messages": 5, "summary": "5 messages of orders were removed before the history had them."}
