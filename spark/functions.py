@@ -46,6 +46,25 @@ explode explode_outer posexplode posexplode_outer inline inline_outer stack
 """
 ALLOWED = frozenset(_ALLOWED.split())
 
+TYPES = {"from_json": 1, "from_csv": 1, "variant_get": 2, "try_variant_get": 2}
+"""Those that take the text of a type, and which argument it is. As JSON it may name a class, which Spark makes."""
+
+OPTIONS = {"from_json": 2, "from_csv": 2, "to_json": 1, "schema_of_json": 1}
+"""Those that take options, and which argument they are."""
+
+_NAMES_OF_OPTIONS = """
+mode columnNameOfCorruptRecord locale timeZone dateFormat timestampFormat timestampNTZFormat timeFormat
+primitivesAsString prefersDecimal allowComments allowUnquotedFieldNames allowSingleQuotes
+allowNumericLeadingZeros allowNonNumericNumbers allowBackslashEscapingAnyCharacter
+allowUnquotedControlChars dropFieldIfAllNull inferTimestamp ignoreNullFields pretty sortKeys
+writeNonAsciiCharacterAsCodePoint sep delimiter quote escape charToEscapeQuoteEscaping
+unescapedQuoteHandling comment nullValue emptyValue nanValue positiveInf negativeInf
+ignoreLeadingWhiteSpace ignoreTrailingWhiteSpace
+"""
+NAMES_OF_OPTIONS = frozenset(_NAMES_OF_OPTIONS.lower().split())
+"""The options that may be given, in small letters; left out is what names a class (``compression``, ``codec``), sets
+buffers, or is for files."""
+
 _TABLES = """
 explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple variant_explode
 variant_explode_outer range

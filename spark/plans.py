@@ -3,7 +3,8 @@
 Nothing of the text is looked at. Every node of the parsed plan, every expression in it and everything that they are
 made of must be named in the lists below; what a new version of Spark adds is refused until somebody has read what it
 does. A table is one of those offered or one that the query itself defines, by one plain name; a function is one of
-``spark.functions``. The analyzed plan is looked at once more for where its rows come from (docs/adr/0019).
+``spark.functions``, and a text that it takes for a type or an option is one that names no code. The analyzed plan is
+looked at once more for where its rows come from (docs/adr/0019).
 """
 
 import re
@@ -115,7 +116,7 @@ def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checke
         raise QueryRefused(sentence(error)) from None
     except Py4JJavaError:  # the parser's stack has an end
         raise QueryRefused("The query is nested too deeply.") from None
-    walk = _Walk(tables=frozenset(tables))
+    walk = _Walk(session, tables=frozenset(tables))
     walk.node(plan)
     for name in sorted(walk.named - walk.defined):
         if name not in walk.tables:
@@ -136,7 +137,7 @@ def condition(session: SparkSession, text: str) -> Column:
         raise QueryRefused(sentence(error)) from None
     except Py4JJavaError:
         raise QueryRefused("The condition is nested too deeply.") from None
-    walk = _Walk(tables=frozenset())
+    walk = _Walk(session, tables=frozenset())
     walk.node(expression)
     if walk.has_plan:
         raise QueryRefused("A condition looks at one message; it holds no query of its own.")
@@ -170,7 +171,7 @@ def analyzed(session: SparkSession, checked: Checked) -> DataFrame:
     """The data frame of a checked plan, on the session whose temporary views are its tables.
 
     Raises:
-        QueryRefused: a name or a type does not fit, or its rows come from elsewhere.
+        QueryRefused: a name or a type does not fit, it has no column, or its rows come from elsewhere.
     """
     jvm: Any = session._jvm
     try:
@@ -180,8 +181,10 @@ def analyzed(session: SparkSession, checked: Checked) -> DataFrame:
     except AnalysisException as error:
         raise QueryRefused(sentence(error)) from None
     plan: Any = frame._jdf.queryExecution().analyzed()
+    if plan.output().isEmpty():
+        raise QueryRefused("The query has no column.")
     for node in _nodes(plan, frozenset(checked.tables)):
-        leaf = str(node.getClass().getSimpleName())
+        leaf = _kind(node)
         if node.children().isEmpty() and leaf not in LEAVES:
             raise QueryRefused(f"{leaf} is not one of the tables that can be asked.")
     _refuse_what_tells_of_the_machine(plan, _current(session))
@@ -237,7 +240,7 @@ def _refuse_what_tells_of_the_machine(plan: Any, current: Any) -> None:
             found = waiting.pop()
             if found.containsPattern(current):
                 inner = list(_elements(found.children()))
-                if not inner and str(found.getClass().getSimpleName()) not in OF_NOW:
+                if not inner and _kind(found) not in OF_NOW:
                     raise QueryRefused(f"{found.sql()} cannot be used here.")
                 waiting += inner
 
@@ -257,7 +260,8 @@ def sentence(error: PySparkException) -> str:
 class _Walk:
     """Goes through everything that a parsed plan is made of."""
 
-    def __init__(self, *, tables: frozenset[str]) -> None:
+    def __init__(self, session: SparkSession, *, tables: frozenset[str]) -> None:
+        self.jvm: Any = session._jvm
         self.tables = tables
         self.named: set[str] = set()
         self.defined: set[str] = set()
@@ -304,7 +308,7 @@ class _Walk:
                 for each in _elements(found.cteRelations()):
                     self.defined.add(str(each._1()).lower())
             case "UnresolvedFunction":
-                _function(list(map(str, _elements(found.nameParts()))), functions.ALLOWED)
+                self._call(found)
             case "UnresolvedTableValuedFunction":
                 _function(list(map(str, _elements(found.name()))), functions.TABLES)
             case "UnresolvedGenerator":
@@ -322,6 +326,36 @@ class _Walk:
         for each in _parts(found):
             self.node(each)
 
+    def _call(self, found: Any) -> None:
+        name = _function(list(map(str, _elements(found.nameParts()))), functions.ALLOWED)
+        arguments = list(_elements(found.arguments()))
+        type_at, options_at = functions.TYPES.get(name), functions.OPTIONS.get(name)
+        if (type_at or options_at) and any(_kind(each).startswith("UnresolvedStar") for each in arguments):
+            raise QueryRefused(f"What {name} takes is written down one by one, without '*'.")
+        if type_at is not None and len(arguments) > type_at:
+            self._type(arguments[type_at])
+        if options_at is not None and len(arguments) > options_at:
+            _options(arguments[options_at])
+
+    def _type(self, found: Any) -> None:
+        """Refuse the text of a type but in the words of SQL, of which Spark makes nothing but a type.
+
+        It is analysis that reads the text, and makes what it names; so an expression that gives a text cannot be
+        waited for. ``schema_of_json`` writes such words.
+        """
+        if _is_call(found, "schema_of_json"):
+            return
+        text = _text(found)
+        try:
+            if text is not None:
+                self.jvm.org.apache.spark.sql.types.DataType.fromDDL(text)
+                return
+        except (PySparkException, Py4JJavaError):
+            pass
+        raise QueryRefused(
+            "A type is a text in SQL's words, such as 'a INT, b ARRAY<STRING>', or schema_of_json('…')."
+        )
+
     def _relation(self, found: Any) -> None:
         parts = [str(part) for part in _elements(found.multipartIdentifier())]
         if len(parts) != 1:
@@ -334,15 +368,43 @@ class _Walk:
         self.named.add(parts[0].lower())
 
 
-def _function(parts: list[str], allowed: Collection[str]) -> None:
+def _function(parts: list[str], allowed: Collection[str]) -> str:
     name = ".".join(parts).lower()
     if name not in allowed:
         raise QueryRefused(f"The function {name!r} cannot be used here.")
+    return name
+
+
+def _options(found: Any) -> None:
+    """Refuse options but those on the list, each written down: some name a class, which Spark loads."""
+    written = list(map(_text, _elements(found.arguments()))) if _is_call(found, "map") else [None]
+    for name in written[::2]:
+        if name is not None and name.lower() not in functions.NAMES_OF_OPTIONS:
+            raise QueryRefused(f"The option {name!r} cannot be used here.")
+    if None in written:
+        raise QueryRefused("Options are written as map('name', 'value', …).")
+
+
+def _is_call(found: Any, name: str) -> bool:
+    return _kind(found) == "UnresolvedFunction" and [
+        str(part).lower() for part in _elements(found.nameParts())
+    ] == [name]
+
+
+def _text(found: Any) -> str | None:
+    """What a text that is written down says; None for anything else."""
+    if _kind(found) != "Literal" or found.dataType().typeName() != "string":
+        return None
+    return str(found.value())
 
 
 def _not_reading(kind: str) -> QueryRefused:
     what = kind.rstrip("$").rpartition("$")[2].removeprefix("Unresolved")
     return QueryRefused(f"Only one reading query (SELECT) is possible; {what} is not.")
+
+
+def _kind(found: Any) -> str:
+    return str(found.getClass().getSimpleName())
 
 
 def _elements(found: Any) -> Iterator[Any]:

@@ -1,5 +1,6 @@
 """Only reading, and only the tables that are there: decided on what Spark makes of the text."""
 
+import json
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -127,10 +128,14 @@ def test_reading_is_possible(asking: SparkSession, sql: str) -> None:
         ("SELECT current_timezone()", "'current_timezone'"),
         ("SELECT ${env:PATH}", "Syntax error"),
         ("SELECT repeat('x', 1000000000)", "'repeat'"),
+        ("SELECT from_json(s.*) FROM (SELECT '{}', 'a INT') s", "one by one"),
+        ("SELECT from_json(j => '{}', schema => 'a INT')", "in SQL's words"),
+        ("SELECT IDENTIFIER('from_json')('{}', 'a INT')", "Identifier"),
         ("SELECT TRANSFORM (body) USING 'cat' FROM messages", "ScriptTransformation"),
         ("SELECT /*+ REPARTITION(100000) */ * FROM messages", "Hint"),
         ("WITH RECURSIVE a AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM a) SELECT * FROM a", "RECURSIVE"),
         ("SELECT :parameter", "Parameter"),
+        ("SELECT * EXCEPT (a) FROM (SELECT 1 AS a)", "no column"),
         ("SELECT " + "(" * 3000 + "1" + ")" * 3000, "nested|complex"),
         ("SELECT " + " + ".join(["1"] * 400) + ", 1" * 3000, "large"),
     ],
@@ -139,6 +144,84 @@ def test_anything_else_is_refused(asking: SparkSession, sql: str, said: str) -> 
     with pytest.raises(QueryRefused, match=said) as refused:
         asked(asking, sql)
     assert "\n" not in str(refused.value)
+
+
+OF_THE_JVM = {"class": "org.apache.spark.ml.linalg.VectorUDT", "pyClass": "this.x", "sqlType": "integer"}
+OF_PYTHON = {"pyClass": "this.x", "serializedClass": "", "sqlType": "integer"}
+
+
+def naming(code: dict[str, str]) -> str:
+    """The text of a type, as JSON, for which Spark makes a class or imports a module."""
+    field = {"name": "a", "type": {"type": "udt", **code}, "nullable": True, "metadata": {}}
+    return json.dumps({"type": "struct", "fields": [field]})
+
+
+@pytest.mark.parametrize("code", [OF_THE_JVM, OF_PYTHON], ids=["jvm", "python"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "from_json(body, {})",
+        "from_csv(body, {})",
+        "variant_get(parse_json(body), '$', {})",
+        "try_variant_get(parse_json(body), '$', {})",
+        "FROM_JSON(body, {}, map('mode', 'FAILFAST'))",
+        "from_json(body, concat({}, ''))",
+        "from_json(body, cast({} AS string))",
+        "from_json(body, {} COLLATE UTF8_BINARY)",
+        "from_json(body, if(true, {}, ''))",
+        "from_json(body, array({})[0])",
+        "from_json(body, get_json_object(to_json(struct({} AS s)), '$.s'))",
+        "filter(array(body), x -> from_json(x, {}) IS NOT NULL)",
+    ],
+)
+def test_a_type_names_no_code(asking: SparkSession, call: str, code: dict[str, str]) -> None:
+    written = call.format(f"'{naming(code)}'")
+    with pytest.raises(QueryRefused, match="in SQL's words"):
+        elsewhere(lambda: plans.parse(asking, f"SELECT {written} FROM messages", tables=TABLES))
+    with pytest.raises(QueryRefused, match="in SQL's words"):
+        elsewhere(lambda: plans.condition(asking, f"{written} IS NOT NULL"))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "from_json(body, 'a int', {})",
+        "to_json(struct(body), {})",
+        "schema_of_json('1', {})",
+        "from_json(body, schema_of_json('1', {}))",
+        "from_csv(body, 'a int', {})",
+    ],
+)
+@pytest.mark.parametrize(
+    "options",
+    [
+        "map('compression', 'java.util.Timer')",
+        "map('mode', 'FAILFAST', 'Codec', 'java.util.Timer')",
+        "map(concat('com', 'pression'), 'java.util.Timer')",
+        "map(s.*)",
+        "map('mode', s.*)",
+        "map_concat(map('compression', 'java.util.Timer'))",
+    ],
+)
+def test_an_option_names_no_code(asking: SparkSession, call: str, options: str) -> None:
+    written = call.format(options)
+    with pytest.raises(QueryRefused, match="ption"):
+        elsewhere(
+            lambda: plans.parse(asking, f"SELECT {written} FROM messages, (SELECT 'a', 'b') s", tables=TABLES)
+        )
+    with pytest.raises(QueryRefused, match="ption"):
+        elsewhere(lambda: plans.condition(asking, f"{written} IS NOT NULL"))
+
+
+def test_types_are_written_in_sql_or_seen_in_an_example(asking: SparkSession) -> None:
+    assert only_row(
+        asking,
+        """SELECT from_json('{"a": [1]}', 'a ARRAY<INT>').a, from_json('[2]', 'array<int>'),
+        from_json('{"A": 3}', schema_of_json('{"A": 1}')).A, variant_get(parse_json('4'), '$', 'int'),
+        from_csv('5|x', 'a INT, b STRING', map('SEP', '|', 'mode', 'FAILFAST')).a,
+        to_json(struct(6 AS a, NULL AS b), map('ignoreNullFields', 'false')),
+        try_variant_get(parse_json('7'), '$')::int""",
+    ) == ([1], [2], 3, 4, 5, '{"a":6,"b":null}', 7)
 
 
 PUT_IN = ["${env:PATH}", "${system:user.dir}", "${spark.app.id}", "${hiveconf:x}", "${x}", "$${env:PATH}"]
