@@ -23,9 +23,7 @@ from okmq.queries import Queries
 from okmq.replays import Replays
 from okmq.rollups import Rollups
 from okmq.shared_spark import SharedSpark
-from okmq.writing_history import HistoryLane
-from spark.positions import archive_backlog
-from streams import store
+from okmq.writing_history import HistoryLane, archive_has_work
 from streams.log.errors import LogError
 from streams.models.history import Job
 from streams.services import history as service
@@ -91,15 +89,15 @@ class Analytics:
             self.next_schedule = time.monotonic() + self.env.history_every_s
             queries_service.queries_forget()
             replays_service.replays_forget()
-            jobs = jobs_with_work()
+            jobs = jobs_with_work(self.env.data_dir)
             if jobs:
                 service.run_request(jobs=jobs, requested_by="schedule")
         self.spark.release_if_idle()
 
 
-def jobs_with_work() -> list[Job]:
+def jobs_with_work(data_dir: Path) -> list[Job]:
     """The jobs that would find something to do now; cheap, without Spark."""
-    if store.log().run(archive_backlog()) > 0:
+    if archive_has_work(data_dir):
         return [Job.ARCHIVE, Job.ROLLUP]
     return [Job.ROLLUP] if rollups.have_work() else []
 

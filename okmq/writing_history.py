@@ -3,11 +3,12 @@
 import logging
 import threading
 import time
+from pathlib import Path
 
 from okmq.causes import readable
 from okmq.lanes import Lane, Session
 from okmq.shared_spark import SharedSpark
-from spark.positions import archive_backlog
+from spark.positions import CHECKPOINT, archive_backlog, archived_offsets
 from streams import store
 from streams.models import Erasure, Run, Stream
 from streams.models.history import Job
@@ -15,6 +16,16 @@ from streams.services import erasures as erasures_service
 from streams.services import history as service
 
 log = logging.getLogger(__name__)
+
+
+def archive_has_work(data_dir: Path) -> bool:
+    """Whether an archive run would find something to do now; cheap, without Spark.
+
+    So it does where no run was ever made here though the log was told of one: the history may be another one.
+    """
+    if store.log().run(archive_backlog()) > 0:
+        return True
+    return not (data_dir / "spark" / CHECKPOINT).exists() and bool(store.log().run(archived_offsets()))
 
 
 class HistoryLane(Lane):
@@ -39,7 +50,7 @@ class HistoryLane(Lane):
         erasures_service.erasures_interrupted()
 
     def _archive(self, run: Run, session: Session) -> dict[str, int]:
-        if store.log().run(archive_backlog()) == 0:
+        if not archive_has_work(self.spark.env.data_dir):
             return {"messages": 0, "bytes": 0, "batches": 0}
         from spark.jobs.archive import ArchiveProgress, archive
 

@@ -9,6 +9,9 @@ from streams.log import config, meta, removals
 from streams.log.client import Op
 from streams.log.config import Registered
 
+CHECKPOINT = "checkpoints/archive"
+"""The folder, in Spark's own, in which the archive's query notes how far it has come."""
+
 ROUND_TRIP = 1000
 """Most streams asked about in one round trip."""
 

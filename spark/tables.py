@@ -199,13 +199,14 @@ def messages(
 
 def _tail_range(stream: Registered, at: Position, in_history: int, bounds: Bounds) -> TailRange:
     visible = 1 if stream.archive else at.floor
-    # A stream in memory that was lost is begun again above what the history has, and told to be archived up to there.
+    # Not from the offset up to which the log is told to be archived: the history may be another one, that lacks it.
     return TailRange(
         workspace_id=stream.workspace_id,
         stream_id=stream.stream_id,
         stream=stream.name,
-        first=max(in_history + 1, at.archived + 1, visible, bounds.first or 1),
+        first=max(in_history + 1, visible, bounds.first or 1),
         last=at.last if bounds.last is None else min(at.last, bounds.last),
+        archived=at.archived,
         archive=stream.archive,
     )
 

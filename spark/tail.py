@@ -34,6 +34,8 @@ class TailRange:
     """The offsets of one stream from ``first`` to ``last``, both included, that a query reads from the log.
 
     Attributes:
+        archived: how far the log was told to be archived when the limits were fixed. What is missing up to there is in
+            no history.
         archive: whether what a limit has hidden is read too, as the history would have it.
     """
 
@@ -42,6 +44,7 @@ class TailRange:
     stream: str
     first: int
     last: int
+    archived: int
     archive: bool
 
 
@@ -101,14 +104,14 @@ class TailReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, TailPartition):
             return  # Spark's stand-in for "no partitions at all"
-        hidden_too = {each.stream_id for each in self.wanted if each.archive}
+        hidden_too = {each.stream_id: each.archived for each in self.wanted if each.archive}
         with (
             closing(Log(self.url, memory_url=self.memory_url)) as log,
             reading.without_search_for_cycles(),
         ):
             for wanted in partition.ranges:
                 if wanted.stream_id in hidden_too:
-                    pages = _complete_pages(log, wanted)
+                    pages = _complete_pages(log, wanted, archived=hidden_too[wanted.stream_id])
                 else:
                     pages = reading.visible_pages(log, wanted, strict=False)
                 try:
@@ -117,7 +120,7 @@ class TailReader(DataSourceReader):
                     continue
 
 
-def _complete_pages(log: Log, wanted: Range) -> Iterator[list[Entry]]:
+def _complete_pages(log: Log, wanted: Range, *, archived: int) -> Iterator[list[Entry]]:
     """Pages of what the history would take, without what was removed and can come back.
 
     Raises:
@@ -128,7 +131,10 @@ def _complete_pages(log: Log, wanted: Range) -> Iterator[list[Entry]]:
         if len(page) == end - start + 1:
             return
         held = {entries.position(entry)[0] for entry in page}
-        missing = next(offset for offset in range(start, end + 1) if offset not in held)
+        since = range(max(start, archived + 1), end + 1)
+        missing = next((offset for offset in since if offset not in held), None)
+        if missing is None:
+            return
         after = log.run(positions([wanted.stream_id], strict=True)).get(wanted.stream_id)
         # Also where a person took it: the history may have got it before. A query that is begun again ends above it.
         if after is not None and after.archived >= missing:

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark.files import Files
 from spark.history import Batch, History
 from spark.jobs.settings import JobSettings, main_session
-from spark.positions import archive_backlog
+from spark.positions import archive_backlog, archived_offsets
 from streams.log import config, stats
 from streams.log.client import Log
 from streams.log.errors import StoreUnavailable
@@ -123,14 +123,28 @@ class _ArchiveRun:
         self.progress = ArchiveProgress()
 
     def catch_up(self) -> None:
-        """Complete and publish what an earlier run could not, and count what waits."""
+        """Complete and publish what an earlier run could not, and count what waits.
+
+        A history that lacks what the log was told that it has is another one (a new folder, a backup without it): what
+        still stands of that is archived again.
+        """
         self.history.settle()
+        if self.history.last() is None:
+            self.checkpoint.delete("")
         has_checkpoint = self.checkpoint.exists("metadata")
+        ends: dict[str, int] = {}
         for batch in self.history.archived():
             # Without a checkpoint a stream that is not told would be archived again from where it was told last.
             self._publish(batch, strict=not has_checkpoint)
             if has_checkpoint:
                 break  # each batch is published before the next is read: only the last can be missing
+            ends = {**batch.end, **ends}
+        if not has_checkpoint:
+            for stream_id in self.log.run(archived_offsets()):
+                if not in_memory(
+                    stream_id
+                ):  # one that was lost is told to be archived up to where it began again
+                    self.log.run(config.archived_only(stream_id, ends.get(stream_id, 0)))
         self.progress = ArchiveProgress(waiting=self.log.run(archive_backlog()))
 
     def add(self, rows: DataFrame, batch_id: int) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from spark.positions import CHECKPOINT
 from spark.session import DEFAULT_MASTER, DEFAULT_MEMORY, PROJECT, SessionSettings, build, end
 from streams.log.client import Log
 
@@ -35,7 +36,7 @@ class JobSettings:
     @property
     def checkpoint_url(self) -> str:
         """How far the archive's query has come. Losing it loses nothing: the history and the log know it too."""
-        return str(self.spark_dir / "checkpoints" / "archive")
+        return str(self.spark_dir / CHECKPOINT)
 
     @property
     def session(self) -> SessionSettings:

@@ -216,6 +216,11 @@ def archived_set(stream_id: str, offset: int) -> Op[None]:
     yield Script("archived", [keys.meta(stream_id)], [offset])
 
 
+def archived_only(stream_id: str, offset: int) -> Op[None]:
+    """Say that the history holds nothing above an offset, whatever it was said to hold: it is another history."""
+    yield Script("unarchived", [keys.meta(stream_id)], [offset])
+
+
 def archived_of(stream_ids: Iterable[str]) -> Op[dict[str, int]]:
     """Up to which offset the history holds each stream."""
     wanted = list(stream_ids)

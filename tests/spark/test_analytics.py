@@ -18,7 +18,7 @@ from django.utils import timezone
 from pyspark.sql import SparkSession
 
 from okmq import rollups
-from okmq.analytics import Analytics
+from okmq.analytics import Analytics, jobs_with_work
 from okmq.causes import readable
 from okmq.lanes import Session
 from okmq.shared_spark import SharedSpark
@@ -26,6 +26,7 @@ from spark import schemas, tables
 from spark.files import Files
 from spark.history import History
 from spark.jobs import archive, rewrite, standing
+from spark.positions import CHECKPOINT
 from streams import selectors, store
 from streams.log import config, keys, trim
 from streams.log.client import AsyncLog
@@ -113,6 +114,18 @@ def test_a_run_on_demand_with_nothing_new_needs_no_spark(
     service.run_request(requested_by="somebody")
     due(analytics)
     assert runs() == [("archive", "succeeded"), ("rollup", "succeeded")]
+
+
+def test_a_history_that_may_be_another_than_the_log_was_told_of_is_looked_into(
+    analytics: Analytics, published: Published
+) -> None:
+    folder = analytics.env.data_dir
+    stream = published.stream("restored")
+    published.numbered(stream, 5)
+    published.log.run(config.archived_set(stream, 5))
+    assert jobs_with_work(folder) == [Job.ARCHIVE, Job.ROLLUP]
+    (folder / "spark" / CHECKPOINT).mkdir(parents=True)
+    assert Job.ARCHIVE not in jobs_with_work(folder)
 
 
 @pytest.mark.spark

@@ -3,6 +3,7 @@
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 from spark.history import History
 from spark.jobs import archive as job
 from spark.jobs.archive import ArchiveProgress, archive
+from spark.jobs.rollup import rollup
 from spark.jobs.settings import JobSettings
 from spark.positions import archive_backlog
 from spark.source import register
@@ -166,6 +168,30 @@ def test_a_lost_checkpoint_doubles_nothing(
     published.numbered(stream, 20, prefix="later")
     archive(spark, settings_of_job)
     assert archived(spark, settings_of_job) == published.stored(stream)
+
+
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_a_history_that_begins_anew_gets_all_that_the_streams_hold(
+    spark: SparkSession,
+    published: Published,
+    settings_of_job: JobSettings,
+    tmp_path: Path,
+    has_checkpoint: bool,
+) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 30)
+    published.log.run(trim.purge(stream, below=6))
+    archive(spark, settings_of_job)
+    elsewhere = replace(settings_of_job, history_url=str(tmp_path / "another"))
+    if not has_checkpoint:
+        elsewhere = replace(elsewhere, spark_dir=tmp_path / "spark of another")
+    published.numbered(stream, 20, prefix="later")
+    for _ in range(2):
+        archive(spark, elsewhere)
+    assert archived(spark, elsewhere) == published.stored(stream)
+    assert published.log.run(config.archived_of([stream])) == {stream: 50}
+    counted = rollup(spark, elsewhere, counted={stream: 30}, archived={stream: 50})
+    assert counted.messages == 20, "what was counted before is not counted again"
 
 
 def test_new_and_deleted_streams(

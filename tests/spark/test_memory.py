@@ -124,7 +124,7 @@ def test_a_loss_is_counted_off_once_and_leaves_nothing_to_do(
         """Let the schedule look until it finds nothing; the jobs that it ran."""
         before = set(Run.objects.values_list("pk", flat=True))
         due(analytics)
-        assert jobs_with_work() == []
+        assert jobs_with_work(tmp_path) == []
         return [run.job for run in Run.objects.exclude(pk__in=before).order_by("pk")]
 
     fleeting = both.memory_stream("fleeting")

@@ -192,6 +192,18 @@ def test_what_the_history_and_retention_take_while_a_query_begins_is_neither_mis
     assert ask.known.looks == 2
 
 
+def test_beside_a_history_that_begins_anew_a_query_sees_what_the_streams_hold(
+    ask: Asker, published: Published, tmp_path: Path
+) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 300)
+    ask.archive()
+    published.numbered(stream, 20, prefix="live")
+    published.delete(stream, [100, 310])
+    ask.settings = replace(ask.settings, history_url=str(tmp_path / "another"))
+    assert ask("SELECT count(*), min(offset), max(offset) FROM messages") == [[318, 1, 320]]
+
+
 def test_a_query_sees_every_publish_that_was_acknowledged_before_it(ask: Asker, published: Published) -> None:
     stream = published.stream("a")
     published.numbered(stream, 50)

@@ -16,13 +16,16 @@ ARROW = schemas.arrow(schemas.MESSAGES)
 FOR_A_WHILE: dict[str, Any] = {"keep_ms": 3_600_000, "facts": {}}
 
 
-def tail(published: Published, stream_id: str, first: int, last: int) -> Iterator[pa.RecordBatch]:
+def tail(
+    published: Published, stream_id: str, first: int, last: int, *, archived: int = 0
+) -> Iterator[pa.RecordBatch]:
     wanted = TailRange(
         workspace_id=published.workspace_id,
         stream_id=stream_id,
         stream="s",
         first=first,
         last=last,
+        archived=archived,
         archive=True,
     )
     reader = TailReader({"url": published.url, "ranges": msgspec.json.encode([wanted]).decode()}, ARROW)

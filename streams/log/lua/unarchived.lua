@@ -1,0 +1,14 @@
+-- Notes that the history lacks what lies above an offset, though it was told to have it: it is another history.
+-- KEYS[1] meta
+-- ARGV[1] offset: the last one that it has
+-- returns: 1 when noted
+-- flags: allow-oom
+-- include: state
+local meta = KEYS[1]
+local offset = tonumber(ARGV[1])
+
+local state = state_load(meta)
+if not state or state.archived <= offset then return 0 end
+state.archived = offset
+state_save(meta, state)
+return 1
