@@ -115,10 +115,17 @@ class Lane:
             if self.spark.was_broken_off(since=started):
                 service.runs_interrupted(self.jobs, why=service.BROKEN_OFF)
                 return
+            if self.spark.died_under(_named(run), since=started):
+                service.runs_interrupted(self.jobs, why=service.SPARK_DIED)
+                return
             log.exception("The %s run %s failed.", run.job, run.pk)
-            service.run_finish(run, counts=run.counts, error=readable(error))
+            died = self.spark.has_died(since=started)
+            service.run_finish(
+                run, counts=run.counts, error=service.SPARK_DIED_OFTEN if died else readable(error)
+            )
             self.spark.end_if_dead()
             return
+        self.spark.lived_through(_named(run))
         if not self.stop.is_set():
             service.run_finish(run, counts=counts)
             extra = {"run": run.pk, "job": run.job, "seconds": round(time.monotonic() - started, 3), **counts}
@@ -140,3 +147,8 @@ class Lane:
         if self._watch is not None:
             self._watch.takes(session)
         return session
+
+
+def _named(run: Run) -> str:
+    """What Spark dies under: what kills it once may do so again, in another run of the job."""
+    return f"A run of {run.job}"

@@ -176,14 +176,22 @@ class SharedSpark:
         """Whether what failed since a monotonic time was cut off for something else, and is to be done again."""
         return self._broken_off_at >= since
 
-    def died_under(self, what: str, *, since: float) -> bool:
-        """Whether Spark has died while it did something since a monotonic time, and that is worth another try."""
+    def has_died(self, *, since: float) -> bool:
+        """Whether Spark has ended by itself since a monotonic time."""
         if was_started():
             from spark import session
 
             if session.died():
                 self.end_if_dead()
-        if self._died_at < since:
+        return self._died_at >= since
+
+    def lived_through(self, what: str) -> None:
+        """It was done; the deaths under it before are no sign of what the next one like it brings."""
+        self._deaths.pop(what, None)
+
+    def died_under(self, what: str, *, since: float) -> bool:
+        """Whether Spark has died while it did something since a monotonic time, and that is worth another try."""
+        if not self.has_died(since=since):
             return False
         self._deaths[what] += 1
         if self._deaths[what] >= MOST_DEATHS:

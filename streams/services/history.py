@@ -16,6 +16,8 @@ from streams.services.summaries import counted, was
 
 INTERRUPTED = "The analytics process ended while this ran; it is run again."
 BROKEN_OFF = "Spark was ended while this ran, because a query did not stop; it is run again."
+SPARK_DIED = "Spark ended by itself while this ran; it is run again."
+SPARK_DIED_OFTEN = "Spark ended by itself while this ran, as it did before; it is run again by schedule."
 
 UNFINISHED = (RunState.QUEUED, RunState.RUNNING)
 

@@ -149,8 +149,12 @@ def test_killed_restarted_idle_and_ended(process: AnalyticsProcess, published: P
     assert process.child.poll() is None
 
     published.numbered(stream, 500, prefix="later")
-    until(lambda: process.counted("day") == 3500, within_s=200, what="Spark is started again")
+    until(lambda: process.busy(TASK, cpu_s=0.1), within_s=120, what="Spark is started again, and works")
+    os.kill(process.jvm(), signal.SIGKILL)
+    until(lambda: process.counted("day") == 3500, within_s=200, what="what Spark died under is done again")
     assert process.counted("hour") == 3500
+    errors = process.ask("select error from streams_run where state = 'failed' order by id")
+    assert errors[1:] == [("Spark ended by itself while this ran; it is run again.",)]
     published.numbered(stream, 2000, prefix="last")
     until(process.others, within_s=120, what="Spark lives")
     assert process.send(signal.SIGTERM, within_s=5) == 0
@@ -162,6 +166,9 @@ DEAF = f"SELECT '{'a' * 60}c' RLIKE '^(a|aa)+(b)\\\\2?$'"
 
 # The thread that Spark plans and waits on: rows are collected on that of the call, Arrow on one of its own.
 COLLECTING, TO_ARROW = "Thread-", "serve-Arrow"
+
+# Those that tasks run on, as Linux cuts their names.
+TASK = "Executor task l"
 
 
 def test_queries_that_hear_nothing_are_ended_with_spark_and_others_go_on(
