@@ -1,6 +1,7 @@
 """What Spark computed for a stream: charts by minute, hour or day, and the runs that computed it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,7 +16,7 @@ from dashboard import timelines
 from dashboard.history import heat
 from dashboard.history.group_lags import group_lags_of
 from dashboard.history.history_figures import told_of, top_keys_of
-from dashboard.history.history_ranges import STEPS, Asked, RangeForm, asked_for, steps_of
+from dashboard.history.history_ranges import STEPS, Asked, RangeForm, asked_for, floor, steps_of
 from dashboard.history.replay_forms import ReplayForm
 from dashboard.views.door import console_page, is_part
 from dashboard.views.stream_page import stream_context
@@ -28,6 +29,7 @@ from streams.services.history import run_request
 from streams.upkeep import processes
 
 RUNS_SHOWN = 6
+SUMMED = ("messages", "bytes")
 
 
 def seed_of(
@@ -53,15 +55,43 @@ def seed_of(
     return seed
 
 
-def sums_of(points: list[Rollup], before: list[Rollup] | None) -> dict[str, Any]:
-    """What a range comes to, and beside the period before, where that was asked for."""
-    sums: dict[str, Any] = {}
-    for name in ("messages", "bytes"):
-        sums[name] = sum(getattr(point, name) for point in points)
-        if before is not None:
-            sums[f"before_{name}"] = held = sum(getattr(point, name) for point in before)
-            sums[f"{name}_change"] = change_of(sums[name], held)
-    return sums
+def sums_of(
+    points: list[Rollup], before: list[Rollup] | None, asked: Asked, *, now: datetime
+) -> dict[str, Any]:
+    """What a range comes to; where that was asked for, beside the period before.
+
+    Like stands beside like: a step that has not ended is left out of both sides, and ``is_cut`` says so.
+    """
+    sums: dict[str, Any] = {name: sum(getattr(point, name) for point in points) for name in SUMMED}
+    if before is None or asked.before is None:
+        return sums
+    ended = floor(now, step=asked.step)
+    shift = asked.before[1] - asked.before[0]
+    for name in SUMMED:
+        whole = sum(getattr(point, name) for point in points if point.start < ended)
+        held = sum(getattr(point, name) for point in before if point.start + shift < ended)
+        sums |= {f"before_{name}": held, f"{name}_change": change_of(whole, held)}
+    return sums | {"is_cut": any(point.start >= ended for point in points)}
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """A row of the charts' table: a step, what the history counted in it, and what in that of the period before."""
+
+    start: datetime
+    point: Rollup | None
+    before: Rollup | None
+
+
+def rows_of(points: list[Rollup], before: list[Rollup] | None, asked: Asked) -> list[StepRow]:
+    """The newest first; steps in which nothing was published, now and before, have none."""
+    held = {point.start: point for point in points}
+    shift = asked.before[1] - asked.before[0] if asked.before else timedelta()
+    shifted = {point.start + shift: point for point in before or ()}
+    return [
+        StepRow(start, held.get(start), shifted.get(start))
+        for start in sorted(held.keys() | shifted.keys(), reverse=True)
+    ]
 
 
 def week_shown(stream: Stream, asked: Asked) -> Sequence[heat.Day]:
@@ -107,11 +137,11 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     context |= {
         "form": form,
         "asked": asked,
-        "points": points[::-1],
+        "rows": rows_of(points, before, asked),
         "seed": seed | {"marks": [[at_ms / 1000, text] for at_ms, text in turns]},
         "turns": turns,
         "gaps": selectors.history_gaps(stream, since=asked.since, until=until),
-        "sums": sums_of(points, before),
+        "sums": sums_of(points, before, asked, now=now),
         "top_keys": top_keys_of(points),
         "week": week_shown(stream, asked),
         "profile": selectors.profile_latest(stream, until=asked.until),

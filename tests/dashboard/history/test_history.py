@@ -233,10 +233,31 @@ def test_a_range_stands_beside_the_period_before(owner: Client, busy: Stream) ->
     assert page.context["seed"]["before_messages"] == [10, 10]
     assert "+200 % on 20 before" in page.content.decode()
     assert 'data-line="before_messages"' in page.content.decode()
+    assert '<td class="num">10</td>' in page.content.decode().partition("Messages before")[2]
+    assert [(row.point.messages, row.before.messages) for row in page.context["rows"]] == [(30, 10)] * 2
     del asked["compare"]
     page = owner.get("/streams/orders/history/", asked)
+    assert "Messages before" not in page.content.decode()
     assert "before_messages" not in page.context["seed"]
     assert "before_messages" not in page.content.decode()
+
+
+def test_a_step_that_has_not_ended_is_compared_with_nothing(owner: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders")
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    for ago, messages in ((0, 1), (1, 20), (2, 20), (3, 10), (4, 10), (5, 10)):
+        Rollup.objects.create(
+            stream_id=stream.stream_id,
+            step="hour",
+            start=hour - timedelta(hours=ago),
+            messages=messages,
+            bytes=messages * 7,
+        )
+    since = (hour - timedelta(hours=2)).strftime("%Y-%m-%d %H:%M")
+    page = owner.get("/streams/orders/history/", {"since": since, "step": "hour", "compare": "1"})
+    assert page.context["sums"]["messages"] == 41
+    assert "+100 % on 20 before" in page.content.decode()
+    assert "in whole steps" in page.content.decode()
 
 
 @pytest.mark.parametrize(
