@@ -218,6 +218,7 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "")
             return Refusal(
                 "store_unavailable",
                 "The message store is full: it takes nothing new until something is removed.",
+                full=True,
             )
         case _:
             _tell("does not answer", str(error))

@@ -97,7 +97,7 @@ def delete(
     Raises:
         StreamNotFound, StreamSealed, OperationDenied: nothing was removed.
         RemovalOver: the removal can be undone no more, so the rest stays.
-        DoneInPart: by one of these, or because the store is full or went away, after some of them were removed.
+        DoneInPart: by one of these, or because the store went away, after some of them were removed.
     """
     yield from spent.retire_before_removal(stream_id)
     offsets = sorted(offsets)  # a record of where groups were goes by parts in this order

@@ -17,6 +17,7 @@
 -- returns: messages and bytes that went, number of the removal or 0, the one that ended for it or 0, 1; 0 at the end when these
 --   are not all groups
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED OKMQ_REMOVAL_OVER
+-- flags: allow-oom
 -- include: state, gone, floor, group, removal, aside
 local log, meta, gone, aside, removals, groups = KEYS[1], KEYS[2], KEYS[3], KEYS[5], KEYS[6], KEYS[7]
 local stream = {log = log, gone = gone, latest = KEYS[4], went = KEYS[8]}

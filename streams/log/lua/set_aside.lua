@@ -14,6 +14,7 @@
 -- returns: messages and bytes that went, number of the removal or 0, the one that ended for it or 0, 1; 0 at the end when these
 --   are not all groups
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
+-- flags: allow-oom
 -- include: state, gone, floor, group, removal, aside
 local log, meta, gone, removals, groups, scratch = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local mode, value, keep_ms, facts, names = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], {}

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import httpx
+import pytest
 
 from streams import bearer
 from streams.log import config, keys, notes
@@ -12,7 +13,10 @@ from tests.streams.dataplane.conftest import WORKSPACE_ID, Server, refusal
 from tests.streams.dataplane.test_reading import offsets
 
 
-def test_what_is_deleted_is_answered_and_noted_and_a_publish_hears_that_it_is_full(tmp_path: Path) -> None:
+@pytest.mark.parametrize("undo", ["false", "true"])
+def test_what_is_deleted_is_answered_and_noted_and_a_publish_hears_that_it_is_full(
+    tmp_path: Path, undo: str
+) -> None:
     with store(tmp_path) as running:
         log = Log(running.url)
         stream = config.Registered(
@@ -34,17 +38,19 @@ def test_what_is_deleted_is_answered_and_noted_and_a_publish_hears_that_it_is_fu
         )
         client.post("/messages", json=[{"id": f"{n}", "body": n} for n in range(1, 6)]).raise_for_status()
         log.client.execute_command("CONFIG", "SET", "maxmemory", "1mb")
-        purged = client.delete("/messages", params={"keep": 2})
-        deleted = client.delete("/messages/5")
+        purged = client.delete("/messages", params={"keep": 2, "undo": undo})
+        deleted = client.delete("/messages/5", params={"undo": undo})
         refused = client.post("/messages", json=[{"id": "6", "body": 6}])
         left = offsets(client.get("/messages", params={"offset": 0}))
         noted = [note for _, note in log.run(notes.take())]
         client.close()
         server.stop()
         log.close()
-    assert (purged.status_code, purged.json()) == (200, {"deleted": 3})
-    assert (deleted.status_code, deleted.json()) == (200, {"deleted": 1})
+    numbers: list[dict[str, int]] = [{"removal": n} if undo == "true" else {} for n in (1, 2)]
+    assert (purged.status_code, purged.json()) == (200, {"deleted": 3, **numbers[0]})
+    assert (deleted.status_code, deleted.json()) == (200, {"deleted": 1, **numbers[1]})
     assert refusal(refused) == (503, "store_unavailable")
     assert "full" in refused.json()["error"]["message"]
+    assert refused.json()["error"]["details"] == {"full": True}
     assert left == [4]
     assert [(note.kind, note.messages) for note in noted] == [("stream.purged", 3), ("message.deleted", 1)]
