@@ -94,11 +94,18 @@ class HistoryLane(Lane):
         return counts(done)
 
     def _erase(self, erasure: Erasure) -> None:
-        """Do one erasure and note how it ended; what is cut off is done again."""
+        """Do one erasure and note how it ended; what is cut off is done again.
+
+        What a limit has hidden and waits for the history nobody can delete from its stream. So it is copied first:
+        then it is in the files that are written anew.
+        """
+        from spark.jobs.archive import archive
         from spark.jobs.rewrite import erase
 
         started = time.monotonic()
         try:
+            if not erasure.of_deleted and archive_has_work(self.spark.env.data_dir):
+                archive(self._session(), self.spark.settings())
             done = erase(
                 self._session(),
                 self.spark.settings(),

@@ -93,8 +93,9 @@ class OkmqDataSource(DataSource):
     ``rowsPerPartition``, ``minPartitions``
         most offsets in one task (default 50000) and fewest tasks (default 1).
     ``failOnDataLoss``
-        ``true`` (default): an offset that was asked for but has gone (retention, purge) ends the read with an
-        error; ``false`` reads on behind the gap, and a warning in Spark's log names it. A deleted stream ends a
+        ``true`` (default): an offset that was asked for but lies below what the stream still holds (retention, purge)
+        ends the read with an error; ``false`` reads on behind the gap, and a warning in Spark's log names it. What went
+        from between others (deleted, expired, replaced by a newer one of its key) is no loss. A deleted stream ends a
         batch in the same way; a streaming query just closes it. A stream in memory whose server does not answer
         ends a batch with an error, or is left out of it; in a streaming query it waits where it was.
     ``pushFilters``

@@ -325,6 +325,24 @@ def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_a
     assert "nothing" in erasure.error
 
 
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_an_erasure_reaches_what_a_limit_has_hidden_and_the_history_has_not_got_yet(
+    analytics: Analytics, published: Published, spark: SparkSession
+) -> None:
+    stream = published.stream("a", max_messages=5)
+    published.publish(stream, [NewMessage(id="person", body=b"1", key="their.name")])
+    published.numbered(stream, 20, key="k")
+    erasure = erasure_of(published, stream, key="their.name")
+    work(analytics)
+    erasure.refresh_from_db()
+    assert (erasure.state, erasure.messages, erasure.through) == ("succeeded", 1, 21)
+    service.run_request(requested_by="somebody")
+    work(analytics)
+    history = History(spark, analytics.spark.settings().history_url)
+    assert sorted(row.offset for row in history.messages().collect()) == list(range(2, 22))
+
+
 @pytest.fixture
 def metrics(published: Published) -> Stream:
     """The stream of samples, as the installation makes it."""

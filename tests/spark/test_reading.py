@@ -130,6 +130,17 @@ def test_the_archive_goes_on_at_what_a_limit_took_before_a_person_took_the_rest(
     assert offsets(published, wanted, archive=True) == list(range(101, 106))
 
 
+def test_the_archive_of_a_log_that_has_less_than_the_history_waits_for_it_to_catch_up(
+    published: Published,
+) -> None:
+    stream = published.stream("s")
+    published.numbered(stream, 20)
+    published.log.run(config.archived_set(stream, 60))
+    reader = OkmqDataSource(published.options("*", view="archive")).streamReader(schemas.MESSAGES)
+    assert reader.initialOffset() == {stream: 60}
+    assert published.log.run(archive_backlog()) == 0
+
+
 def test_the_archive_goes_up_to_what_was_removed_and_can_come_back(published: Published) -> None:
     stream = published.stream("s")
     published.numbered(stream, 100)
