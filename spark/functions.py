@@ -3,8 +3,8 @@
 Left out, each for its reason: what reads files or names them (``input_file_name``, ``from_avro``,
 ``from_protobuf``, ``read_files``), runs other code (``java_method``, ``reflect``, ``transform`` with a script),
 tells of the machine or the session (``version``, ``current_user``, ``current_catalog``), fetches or parses XML,
-and makes far more out of little (``repeat``, ``space``, ``lpad``, ``sequence``, ``array_repeat``,
-``format_string``): the heap is shared with the jobs of the history.
+and makes far more out of little (``repeat``, ``space``, ``lpad``, ``sequence``, ``array_repeat``, ``array_insert``,
+``stack``, ``format_string``): the heap is shared with the jobs of the history.
 """
 
 _ALLOWED = """
@@ -38,13 +38,17 @@ window_time session_window get_json_object json_tuple from_json to_json schema_o
 json_object_keys parse_json try_parse_json variant_get try_variant_get is_variant_null schema_of_variant
 to_variant_object schema_of_variant_agg from_csv array array_contains array_distinct array_except
 array_intersect array_union array_join array_max array_min array_position array_remove array_size
-array_sort sort_array array_append array_prepend array_compact array_insert arrays_overlap arrays_zip
+array_sort sort_array array_append array_prepend array_compact arrays_overlap arrays_zip
 cardinality size slice element_at try_element_at get flatten exists forall filter aggregate reduce
 transform zip_with shuffle map map_concat map_contains_key map_entries map_filter map_from_arrays
 map_from_entries map_keys map_values map_zip_with transform_keys transform_values struct named_struct
-explode explode_outer posexplode posexplode_outer inline inline_outer stack
+explode explode_outer posexplode posexplode_outer inline inline_outer
 """
 ALLOWED = frozenset(_ALLOWED.split())
+
+MOST_ARGUMENTS = {"approx_count_distinct": 1, "range": 3, "window": 2}
+"""Those that take fewer arguments than in Spark: the next would be an error so small that Spark reads and writes beyond
+its memory, a number of partitions, or the slide of a window, of which a second may be in a million at once."""
 
 TYPES = {"from_json": 1, "from_csv": 1, "variant_get": 2, "try_variant_get": 2}
 """Those that take the text of a type, and which argument it is. As JSON it may name a class, which Spark makes."""
@@ -66,7 +70,7 @@ NAMES_OF_OPTIONS = frozenset(_NAMES_OF_OPTIONS.lower().split())
 buffers, or is for files."""
 
 _TABLES = """
-explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple variant_explode
+explode explode_outer posexplode posexplode_outer inline inline_outer json_tuple variant_explode
 variant_explode_outer range
 """
 TABLES = frozenset(_TABLES.split())

@@ -117,7 +117,7 @@ def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checke
     except Py4JJavaError:  # the parser's stack has an end
         raise QueryRefused("The query is nested too deeply.") from None
     walk = _Walk(session, tables=frozenset(tables))
-    walk.node(plan)
+    walk.whole(plan)
     for name in sorted(walk.named - walk.defined):
         if name not in walk.tables:
             raise QueryRefused(f"There is no table {name!r}; there are {', '.join(sorted(tables))}.")
@@ -138,7 +138,7 @@ def condition(session: SparkSession, text: str) -> Column:
     except Py4JJavaError:
         raise QueryRefused("The condition is nested too deeply.") from None
     walk = _Walk(session, tables=frozenset())
-    walk.node(expression)
+    walk.whole(expression)
     if walk.has_plan:
         raise QueryRefused("A condition looks at one message; it holds no query of its own.")
     if not all(map(_is_fixed, walk.moments)):
@@ -269,6 +269,17 @@ class _Walk:
         self.nodes = 0
         self.has_plan = False
 
+    def whole(self, found: Any) -> None:
+        """Check what the parser made.
+
+        Raises:
+            QueryRefused: something in it is not in the lists, or lies too deep in it to be looked at.
+        """
+        try:
+            self.node(found)
+        except RecursionError:
+            raise QueryRefused("It is nested too deeply.") from None
+
     def node(self, found: Any) -> None:
         """Check one object of the JVM and all that it holds.
 
@@ -310,7 +321,8 @@ class _Walk:
             case "UnresolvedFunction":
                 self._call(found)
             case "UnresolvedTableValuedFunction":
-                _function(list(map(str, _elements(found.name()))), functions.TABLES)
+                name = _function(list(map(str, _elements(found.name()))), functions.TABLES)
+                _few(name, list(_elements(found.functionArgs())))
             case "UnresolvedGenerator":
                 name = found.name()
                 _function(str(name.unquotedString()).split("."), functions.TABLES)
@@ -329,8 +341,9 @@ class _Walk:
     def _call(self, found: Any) -> None:
         name = _function(list(map(str, _elements(found.nameParts()))), functions.ALLOWED)
         arguments = list(_elements(found.arguments()))
+        _few(name, arguments)
         type_at, options_at = functions.TYPES.get(name), functions.OPTIONS.get(name)
-        if (type_at or options_at) and any(_kind(each).startswith("UnresolvedStar") for each in arguments):
+        if (type_at or options_at) and any(map(_is_star, arguments)):
             raise QueryRefused(f"What {name} takes is written down one by one, without '*'.")
         if type_at is not None and len(arguments) > type_at:
             self._type(arguments[type_at])
@@ -375,6 +388,12 @@ def _function(parts: list[str], allowed: Collection[str]) -> str:
     return name
 
 
+def _few(name: str, arguments: list[Any]) -> None:
+    most = functions.MOST_ARGUMENTS.get(name)
+    if most is not None and (len(arguments) > most or any(map(_is_star, arguments))):
+        raise QueryRefused(f"The function {name!r} takes no more than {most} arguments here.")
+
+
 def _options(found: Any) -> None:
     """Refuse options but those on the list, each written down: some name a class, which Spark loads."""
     written = list(map(_text, _elements(found.arguments()))) if _is_call(found, "map") else [None]
@@ -389,6 +408,10 @@ def _is_call(found: Any, name: str) -> bool:
     return _kind(found) == "UnresolvedFunction" and [
         str(part).lower() for part in _elements(found.nameParts())
     ] == [name]
+
+
+def _is_star(found: Any) -> bool:
+    return _kind(found).startswith("UnresolvedStar")
 
 
 def _text(found: Any) -> str | None:

@@ -128,6 +128,19 @@ def test_reading_is_possible(asking: SparkSession, sql: str) -> None:
         ("SELECT current_timezone()", "'current_timezone'"),
         ("SELECT ${env:PATH}", "Syntax error"),
         ("SELECT repeat('x', 1000000000)", "'repeat'"),
+        ("SELECT stack(2000000000, 1)", "'stack'"),
+        ("SELECT * FROM messages LATERAL VIEW stack(2000000000, 1) s AS a", "'stack'"),
+        ("SELECT array_insert(array(1), 500000000, 1)", "'array_insert'"),
+        ("SELECT * FROM range(0, 10, 1, 1000000000)", "'range' takes no more"),
+        ("SELECT * FROM range(s.*)", "'range' takes no more"),
+        (
+            "SELECT approx_count_distinct(offset, 0.00001) FROM messages",
+            "'approx_count_distinct' takes no more",
+        ),
+        (
+            "SELECT count(*) FROM messages GROUP BY window(now(), '9 years', '1 microsecond')",
+            "'window' takes no more",
+        ),
         ("SELECT from_json(s.*) FROM (SELECT '{}', 'a INT') s", "one by one"),
         ("SELECT from_json(j => '{}', schema => 'a INT')", "in SQL's words"),
         ("SELECT IDENTIFIER('from_json')('{}', 'a INT')", "Identifier"),
@@ -138,6 +151,7 @@ def test_reading_is_possible(asking: SparkSession, sql: str) -> None:
         ("SELECT * EXCEPT (a) FROM (SELECT 1 AS a)", "no column"),
         ("SELECT " + "(" * 3000 + "1" + ")" * 3000, "nested|complex"),
         ("SELECT " + " + ".join(["1"] * 400) + ", 1" * 3000, "large"),
+        (" UNION ".join(["SELECT 1"] * 400), "nested"),
     ],
 )
 def test_anything_else_is_refused(asking: SparkSession, sql: str, said: str) -> None:
