@@ -81,6 +81,9 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
         "spark.driver.memory": settings.memory,
         "spark.executor.memory": settings.memory,
         "spark.driver.extraJavaOptions": java_options,
+        "spark.executor.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",
+        # Or a task that ran out of stack, as a regular expression does on a long text, would end Spark for everybody.
+        "spark.executor.killOnFatalError.depth": "0",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",

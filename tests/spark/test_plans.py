@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from spark import plans
@@ -236,6 +237,13 @@ def test_types_are_written_in_sql_or_seen_in_an_example(asking: SparkSession) ->
         to_json(struct(6 AS a, NULL AS b), map('ignoreNullFields', 'false')),
         try_variant_get(parse_json('7'), '$')::int""",
     ) == ([1], [2], 3, 4, 5, '{"a":6,"b":null}', 7)
+
+
+def test_a_regular_expression_that_runs_out_of_stack_leaves_spark_to_the_others(asking: SparkSession) -> None:
+    text = "a" * 15_000
+    with pytest.raises(Py4JJavaError, match="StackOverflowError"):
+        asked(asking, f"SELECT regexp_like(concat(id, '{text}'), '1?(a|b)*c') FROM range(2)").collect()
+    assert only_row(asking, "SELECT count(*) FROM range(2)") == (2,)
 
 
 PUT_IN = ["${env:PATH}", "${system:user.dir}", "${spark.app.id}", "${hiveconf:x}", "${x}", "$${env:PATH}"]
