@@ -135,7 +135,7 @@ class HistoryLane(Lane):
         return streams_deleted(
             self._session(),
             self.spark.settings(),
-            workspace_id=erasure.workspace_id,
-            name=erasure.stream,
+            workspace_ids=erasures_service.workspaces_meant(erasure),
+            name=erasure.stream or None,
             living=lambda: set(Stream.objects.values_list("stream_id", flat=True)),
         )

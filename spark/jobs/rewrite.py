@@ -167,19 +167,22 @@ def streams_deleted(
     session: SparkSession,
     settings: JobSettings,
     *,
-    workspace_id: int,
-    name: str,
+    workspace_ids: Collection[int],
+    name: str | None,
     living: Callable[[], Collection[str]],
 ) -> set[str]:
     """The ids of the streams of a name that the history has and that are there no more.
 
     Args:
+        name: None is any.
         living: gives the ids of all that are there; asked once the files are known, so no new one is taken for an old.
     """
     history = History(session, settings.history_url)
-    files = {file.stream_id: file for file in history.current_files() if file.workspace_id == workspace_id}
+    files = {file.stream_id: file for file in history.current_files() if file.workspace_id in workspace_ids}
     there = living()
     gone = [file for stream_id, file in files.items() if stream_id not in there]  # one tells the name
+    if name is None:
+        return {file.stream_id for file in gone}
     found = history.read(gone).where(sf.col("stream").eqNullSafe(name)).select("stream_id").distinct()
     return {row.stream_id for row in found.collect()}
 

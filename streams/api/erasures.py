@@ -34,7 +34,14 @@ class MessageKey(Text):
 class ErasureAsked(Strict):
     """What is to be erased: the message at an offset, or all messages of a key; of deleted streams also everything."""
 
-    stream = Name(help_text="The stream whose history it is.")
+    stream = Name(
+        required=False,
+        help_text="The stream whose history it is; with `workspace` it may be left out, for all streams.",
+    )
+    workspace = Name(
+        required=False,
+        help_text="For `admin` of `default`, with `deleted`: a workspace that was deleted, whose streams are meant.",
+    )
     offset = WholeNumber(required=False, help_text="The offset of one message.")
     key = MessageKey(
         max_length=naming.LONGEST_KEY, required=False, help_text="A key; all of its messages are erased."
@@ -54,7 +61,12 @@ class ErasureObject(serializers.Serializer):  # type: ignore[type-arg]
     id = serializers.IntegerField()
     url = serializers.SerializerMethodField()
     state = serializers.ChoiceField(choices=RunState.values)
-    stream = serializers.CharField()
+    stream = serializers.SerializerMethodField(
+        help_text="Its name; null for all streams of a workspace that was deleted."
+    )
+    deleted_workspace = serializers.SerializerMethodField(
+        help_text="The workspace that was deleted whose streams are meant, or null."
+    )
     deleted = serializers.BooleanField(
         source="of_deleted", help_text="Whether it is about the streams of that name that were deleted."
     )
@@ -76,6 +88,12 @@ class ErasureObject(serializers.Serializer):  # type: ignore[type-arg]
 
     def get_url(self, erasure: Erasure) -> str:
         return str(self.context["request"].build_absolute_uri(f"{PATH}/{erasure.pk}"))
+
+    def get_stream(self, erasure: Erasure) -> str | None:
+        return erasure.stream or None
+
+    def get_deleted_workspace(self, erasure: Erasure) -> str | None:
+        return erasure.deleted_workspace or None
 
     def get_key_sha256(self, erasure: Erasure) -> str | None:
         return erasure.key_sha256 or None
@@ -103,7 +121,7 @@ class ErasuresView(ApiView):
             body=ErasureAsked,
             status=202,
             answer=ErasureObject,
-            refusals=("stream_not_found", "operation_denied", "history_off"),
+            refusals=("stream_not_found", "workspace_not_found", "operation_denied", "history_off"),
             description=(
                 "The files that hold it are written anew without it, for good. Delete it from the stream first: "
                 "what still stands there is archived later, and read until then. Counts of the past stay."
@@ -112,6 +130,7 @@ class ErasuresView(ApiView):
                 "a message": {"stream": "orders", "offset": 1234},
                 "a key": {"stream": "orders", "key": "customers.8817"},
                 "deleted streams": {"stream": "orders", "deleted": True},
+                "a deleted workspace": {"workspace": "shop", "deleted": True},
             },
         ),
     }
@@ -123,14 +142,20 @@ class ErasuresView(ApiView):
     def post(self, request: Request) -> Response:
         sent = self.sent(ErasureAsked)
         named = {"offset", "key"} & sent.keys()
+        workspace = sent.get("workspace", "")
+        if "stream" not in sent and not workspace:
+            raise invalid("stream", "This field is required.")
+        if workspace and not sent["deleted"]:
+            raise invalid("workspace", 'Only with "deleted": true, for a workspace that was deleted.')
         if len(named) == 2 or not (named or sent["deleted"]):
             raise invalid("offset", "Expected either offset or key.")
         erasure = service.erasure_request(
             self.caller,
-            stream=sent["stream"],
+            stream=sent.get("stream", ""),
             offset=sent.get("offset"),
             key=sent.get("key", ""),
             deleted=sent["deleted"],
+            deleted_workspace=workspace,
         )
         shown = ErasureObject(erasure, context={"request": request}).data
         return Response(shown, status=202, headers={"Location": shown["url"]})

@@ -12,8 +12,10 @@ class Erasure(models.Model):
     """What somebody had taken out of a history: one message, all of one key, or all of deleted streams.
 
     Attributes:
-        stream: its name when it was asked for; ``stream_id`` says which stream that was, and is empty for all of that
-            name that were deleted.
+        workspace: where it was asked for.
+        deleted_workspace: the name of one that was deleted, whose streams are meant instead.
+        stream: its name when it was asked for, or empty for all streams of a workspace that was deleted; ``stream_id``
+            says which stream that was, and is empty for all of that name that were deleted.
         offset, key: one of the two, or of deleted streams neither, for all; the key is forgotten once it is done.
         key_sha256: what is kept of it, to show that it was this one.
         messages: how many were in the history.
@@ -21,6 +23,7 @@ class Erasure(models.Model):
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="erasures")
+    deleted_workspace = models.CharField(max_length=50, blank=True, default="", db_default="")
     stream = models.CharField(max_length=50)
     stream_id = models.CharField(max_length=12)
     offset = models.PositiveBigIntegerField(null=True)
@@ -39,9 +42,9 @@ class Erasure(models.Model):
         ordering: ClassVar = ["-id"]
 
     def __str__(self) -> str:
-        return f"erasure {self.pk} in {self.stream}: {self.state}"
+        return f"erasure {self.pk} in {self.stream or self.deleted_workspace}: {self.state}"
 
     @property
     def of_deleted(self) -> bool:
-        """Whether it is about the streams of that name that were deleted."""
+        """Whether it is about streams that were deleted."""
         return not self.stream_id

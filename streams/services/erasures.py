@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from streams.access import Actor, Caller, stream_for
 from streams.errors import Refusal
-from streams.models import Erasure, Stream
+from streams.models import DEFAULT_WORKSPACE, Erasure, Event, Stream, Workspace
 from streams.models.history import RunState
 from streams.services.events import event_record
 from streams.services.summaries import went
@@ -21,21 +21,35 @@ UNFINISHED = (RunState.QUEUED, RunState.RUNNING)
 
 
 def erasure_request(
-    caller: Caller, *, stream: str, offset: int | None = None, key: str = "", deleted: bool = False
+    caller: Caller,
+    *,
+    stream: str,
+    offset: int | None = None,
+    key: str = "",
+    deleted: bool = False,
+    deleted_workspace: str = "",
 ) -> Erasure:
     """Have one message, or all messages of a key, taken out of a stream's history.
 
     Args:
         deleted: out of that of all streams of the name that were deleted, not of one that is there; then without an
             offset and a key all of it goes.
+        deleted_workspace: out of that of the streams of a workspace that was deleted; all of them where ``stream`` is
+            empty.
 
     Raises:
-        Refusal: ``forbidden`` without the scope ``erase``; ``stream_not_found``; ``operation_denied`` where the stream
-            has ``deny_delete``; ``history_off``; ``rate_limited``.
+        Refusal: ``forbidden`` without the scope ``erase``, of a workspace that was deleted unless the caller rules all;
+            ``stream_not_found``; ``workspace_not_found``; ``operation_denied`` where the stream has ``deny_delete``;
+            ``history_off``; ``rate_limited``.
     """
     stream_id = "" if deleted else _erasable(caller, stream).stream_id
     if deleted:
         caller.demand("erase")
+    if deleted_workspace:
+        caller.demand_rule()
+        if not workspace_ids_deleted(deleted_workspace):
+            raise Refusal("workspace_not_found", f"No workspace {deleted_workspace!r} was deleted.")
+    elif deleted:
         caller.demand_stream(stream)
     if not settings.ENV.history:
         raise Refusal("history_off", "The history is switched off here (OKMQ_HISTORY=off).")
@@ -49,6 +63,7 @@ def erasure_request(
             )
         erasure = Erasure.objects.create(
             workspace=caller.workspace,
+            deleted_workspace=deleted_workspace,
             stream=stream,
             stream_id=stream_id,
             offset=offset,
@@ -66,6 +81,28 @@ def _erasable(caller: Caller, name: str) -> Stream:
     if found.deny_delete:
         raise Refusal("operation_denied", f"Stream {found.name!r} has deny_delete set.", switch="deny_delete")
     return found
+
+
+def workspace_ids_deleted(name: str) -> set[int]:
+    """The ids of the workspaces that had a name and were deleted: events outlive them."""
+    known = Event.objects.filter(workspace=name, workspace_id__isnull=False)
+    ids = set(known.order_by().values_list("workspace_id", flat=True).distinct())
+    return {each for each in ids if each is not None} - set(Workspace.objects.values_list("pk", flat=True))
+
+
+def workspaces_meant(erasure: Erasure) -> set[int]:
+    """The ids of the workspaces in whose history an erasure of deleted streams looks."""
+    if erasure.deleted_workspace:
+        return workspace_ids_deleted(erasure.deleted_workspace)
+    return {erasure.workspace_id}
+
+
+def erasures_keep(workspace: Workspace) -> None:
+    """Have what a workspace asked for done although it is about to be deleted; part of the caller's transaction."""
+    waiting = Erasure.objects.filter(workspace=workspace, state__in=UNFINISHED)
+    if waiting:
+        ruling = Workspace.objects.get(name=DEFAULT_WORKSPACE)
+        waiting.update(workspace=ruling, deleted_workspace=workspace.name)
 
 
 def erasure_take() -> Erasure | None:
@@ -121,6 +158,8 @@ def _recorded(erasure: Erasure, verb: str) -> None:
     if erasure.offset is not None:
         what = f"offset {erasure.offset}"
     whose = f"deleted streams named {erasure.stream}" if erasure.of_deleted else erasure.stream
+    if erasure.deleted_workspace:
+        whose = f"{whose if erasure.stream else 'all streams'} of the deleted workspace {erasure.deleted_workspace}"
     event_record(
         erasure.workspace,
         kind=f"history.erasure_{verb}",
@@ -129,6 +168,7 @@ def _recorded(erasure: Erasure, verb: str) -> None:
         after={
             "erasure": erasure.pk,
             "deleted": erasure.of_deleted,
+            "deleted_workspace": erasure.deleted_workspace or None,
             "offset": erasure.offset,
             "key_sha256": erasure.key_sha256 or None,
             "messages": erasure.messages,

@@ -10,6 +10,7 @@ from streams.access import Actor
 from streams.errors import Refusal
 from streams.log import config
 from streams.models import DEFAULT_WORKSPACE, Policy, Token, Workspace
+from streams.services.erasures import erasures_keep
 from streams.services.events import event_of, event_record, events_append
 from streams.services.plans import clamped
 from streams.services.streams import streams_delete, streams_publish
@@ -156,6 +157,7 @@ def _workspace_delete(workspace: Workspace, *, actor: Actor) -> None:
     for token in Token.objects.filter(workspace=workspace).select_related("workspace"):
         token_revoke(token, actor=actor)
     workspace_id = workspace.pk
+    erasures_keep(workspace)
     workspace.delete()
     event_record(
         None,

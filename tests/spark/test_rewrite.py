@@ -200,13 +200,13 @@ def test_everything_is_erased_of_deleted_streams_of_a_name(
 ) -> None:
     mine, other = STREAMS
 
-    def deleted(workspace_id: int, name: str, *living: str) -> set[str]:
+    def deleted(workspace_id: int, name: str | None, *living: str) -> set[str]:
         return rewrite.streams_deleted(
-            spark, settings, workspace_id=workspace_id, name=name, living=lambda: living
+            spark, settings, workspace_ids={workspace_id, 77}, name=name, living=lambda: living
         )
 
     assert deleted(1, "s", other) == {mine}
-    assert deleted(1, "s") == {mine, other}
+    assert deleted(1, "s") == deleted(1, None) == {mine, other}
     assert deleted(1, "s", *STREAMS) == deleted(2, "s") == deleted(1, "t") == set()
     assert rewrite.erase(spark, settings, stream_ids={mine}) == rewrite.Erased(
         messages=24, files=4, through=24

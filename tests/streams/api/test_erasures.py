@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from streams.models import Erasure, Event
+from streams.access import SYSTEM
+from streams.models import Erasure, Event, Workspace
 from streams.services import erasures as service
+from streams.services.workspaces import workspace_create, workspace_delete
 from tests.streams.api.conftest import Api, caller, code, fields
 
 PATH = "analytics/erasures"
@@ -76,6 +78,9 @@ def test_it_ends_with_the_reason_where_nothing_will_work_on_it(owner: Api) -> No
         ({"stream": "a"}, "offset"),
         ({"stream": "a", "offset": 1, "key": "k"}, "offset"),
         ({"offset": 1}, "stream"),
+        ({"deleted": True, "offset": 1}, "stream"),
+        ({"workspace": "w", "stream": "a", "offset": 1}, "workspace"),
+        ({"workspace": "no name", "stream": "a", "deleted": True}, "workspace"),
         ({"stream": "a", "offset": 0}, "offset"),
         ({"stream": "a", "offset": "1"}, "offset"),
         ({"stream": "a", "key": "eu.*"}, "key"),
@@ -137,3 +142,29 @@ def test_so_many_may_wait(owner: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "MOST_UNFINISHED", 1)
     assert owner.post(PATH, {"stream": "a", "offset": 1}).status_code == 202
     assert code(owner.post(PATH, {"stream": "a", "offset": 2})) == "rate_limited"
+
+
+def test_the_history_of_a_workspace_that_was_deleted_is_erased_by_who_rules_all(owner: Api) -> None:
+    gone = workspace_create(name="gone", actor=SYSTEM)
+    gone_id = gone.pk
+    inside = caller(gone, scopes=["admin"])
+    assert inside.post("streams", {"name": "a"}).status_code == 201
+    assert inside.post(PATH, {"stream": "a", "key": "k"}).status_code == 202
+    waiting = inside.post(PATH, {"stream": "old", "deleted": True}).json()["id"]
+    ruling = caller(Workspace.objects.get_or_create(name="default")[0], scopes=["admin"])
+    asked = {"workspace": "gone", "deleted": True}
+    assert code(ruling.post(PATH, asked)) == "workspace_not_found"
+    workspace_delete(gone, actor=SYSTEM)
+    # What it had asked for is done all the same.
+    kept = Erasure.objects.get(pk=waiting)
+    assert (kept.deleted_workspace, kept.workspace.name, kept.state) == ("gone", "default", "queued")
+    assert service.workspaces_meant(kept) == {gone_id}
+    assert code(owner.post(PATH, asked)) == "forbidden"
+    assert code(caller(kept.workspace, scopes=["admin"], streams=["a"]).post(PATH, asked)) == "forbidden"
+    shown = ruling.post(PATH, asked).json()
+    assert (shown["stream"], shown["deleted_workspace"], shown["deleted"]) == (None, "gone", True)
+    assert ruling.post(PATH, {**asked, "stream": "a", "key": "k"}).json()["stream"] == "a"
+    summary = Event.objects.filter(kind="history.erasure_requested").order_by("-id")[1].summary
+    assert "everything from the history of all streams of the deleted workspace gone" in summary
+    again = workspace_create(name="gone", actor=SYSTEM)
+    assert again.pk not in service.workspaces_meant(kept), "it has the name, and is another one"
