@@ -141,9 +141,8 @@ class _ArchiveRun:
             ends = {**batch.end, **ends}
         if not has_checkpoint:
             for stream_id in self.log.run(archived_offsets()):
-                if not in_memory(
-                    stream_id
-                ):  # one that was lost is told to be archived up to where it began again
+                # One in memory that was lost is told to be archived up to where it began again.
+                if not in_memory(stream_id):
                     self.log.run(config.archived_only(stream_id, ends.get(stream_id, 0)))
         self.progress = ArchiveProgress(waiting=self.log.run(archive_backlog()))
 
