@@ -13,6 +13,7 @@ from streams.access import SYSTEM
 from streams.models import Query
 from streams.services.alerts import rule_create
 from streams.services.groups import group_create
+from streams.services.messages import message_delete
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.groups.test_groups import bury, fetched
 from tests.e2e.pages import PAGES
@@ -50,7 +51,9 @@ WITHOUT_END = "stream_tail"
 def test_every_page_can_be_said_as_calls_of_the_api(
     owner: Client, make_stream: MakeStream, page: str
 ) -> None:
-    stream = make_stream("orders", bodies=[b"1"] * 5)
+    stream = make_stream("orders", bodies=[b"1"] * 9)
+    for offset in (6, 7, 8, 9):
+        message_delete(stream, offset=offset, actor=SYSTEM)
     make_stream("empty")
     bury(group_create(stream, name="billing", settings={}, actor=SYSTEM)[0], count=1)
     rule = {"stream": "orders", "watch": "lag", "limit": 5.0}
