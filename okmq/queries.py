@@ -155,8 +155,8 @@ class Queries:
     def _ask(self, query: Query, asked: _Asked) -> None:
         """Let Spark answer; runs in a thread of its own, whose jobs can be cancelled."""
         from spark import query as asking
-        from spark.plans import QueryRefused
         from spark.query import QueryFailed, QueryStopped
+        from spark.walk import QueryRefused
 
         began = time.monotonic()
         try:

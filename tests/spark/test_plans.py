@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from spark import plans
 from spark.functions import ALLOWED
-from spark.plans import QueryRefused
+from spark.walk import QueryRefused
 
 pytestmark = pytest.mark.spark
 
