@@ -46,9 +46,12 @@ explode explode_outer posexplode posexplode_outer inline inline_outer
 """
 ALLOWED = frozenset(_ALLOWED.split())
 
-MOST_ARGUMENTS = {"approx_count_distinct": 1, "range": 3, "window": 2}
-"""Those that take fewer arguments than in Spark: the next would be an error so small that Spark reads and writes beyond
-its memory, a number of partitions, or the slide of a window, of which a second may be in a million at once."""
+MOST_ARGUMENTS = {"approx_count_distinct": 1, "range": 4, "window": 2}
+"""Those that take no more arguments, or fewer than in Spark: the next would be an error so small that Spark reads and
+writes beyond its memory, or the slide of a window, of which a second may be in a million at once."""
+
+MOST_PARTITIONS = 10_000
+"""Of a ``range``, its fourth argument: each is held in memory. In many small ones it leaves room for other work."""
 
 TYPES = {"from_json": 1, "from_csv": 1, "variant_get": 2, "try_variant_get": 2}
 """Those that take the text of a type, and which argument it is. As JSON it may name a class, which Spark makes."""

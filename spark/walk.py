@@ -126,7 +126,10 @@ class Walk:
                 self._call(found)
             case "UnresolvedTableValuedFunction":
                 name = _function(list(map(str, elements(found.name()))), functions.TABLES)
-                _few(name, list(elements(found.functionArgs())))
+                arguments = list(elements(found.functionArgs()))
+                _few(name, arguments)
+                if name == "range":
+                    _partitions(arguments[3:])
             case "UnresolvedGenerator":
                 name = found.name()
                 _function(str(name.unquotedString()).split("."), functions.TABLES)
@@ -196,6 +199,14 @@ def _few(name: str, arguments: list[Any]) -> None:
     most = functions.MOST_ARGUMENTS.get(name)
     if most is not None and (len(arguments) > most or any(map(_is_star, arguments))):
         raise QueryRefused(f"The function {name!r} takes no more than {most} arguments here.")
+
+
+def _partitions(found: list[Any]) -> None:
+    most = functions.MOST_PARTITIONS
+    for each in found:
+        number = each.value() if kind_of(each) == "Literal" else None
+        if not isinstance(number, int) or not 0 < number <= most:
+            raise QueryRefused(f"The function 'range' takes no more than {most:,} partitions here.")
 
 
 def _options(found: Any) -> None:

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.running, pytest.mark.spark, pytest.ma
 
 SPARK_STARTS_MS = 240_000
 # As many short tasks as nobody waits for.
-ENDLESS = "SELECT count(*) FROM range(0, 1000000000000) WHERE hash(id) = 7 AND hash(id) = 8"
+ENDLESS = "SELECT count(*) FROM range(0, 1000000000000, 1, 10000) WHERE hash(id) = 7 AND hash(id) = 8"
 
 
 def ask(page: Page, sql: str) -> None:

@@ -132,7 +132,10 @@ def test_reading_is_possible(asking: SparkSession, sql: str) -> None:
         ("SELECT stack(2000000000, 1)", "'stack'"),
         ("SELECT * FROM messages LATERAL VIEW stack(2000000000, 1) s AS a", "'stack'"),
         ("SELECT array_insert(array(1), 500000000, 1)", "'array_insert'"),
-        ("SELECT * FROM range(0, 10, 1, 1000000000)", "'range' takes no more"),
+        ("SELECT * FROM range(0, 10, 1, 1000000000)", "no more than 10,000 partitions"),
+        ("SELECT * FROM range(0, 10, 1, 9 * 9999)", "no more than 10,000 partitions"),
+        ("SELECT * FROM range(0, 10, 1, '9999')", "no more than 10,000 partitions"),
+        ("SELECT * FROM range(0, 10, 1, 0)", "no more than 10,000 partitions"),
         ("SELECT * FROM range(s.*)", "'range' takes no more"),
         (
             "SELECT approx_count_distinct(offset, 0.00001) FROM messages",

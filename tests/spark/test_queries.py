@@ -25,7 +25,7 @@ from tests.waiting import until
 pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
 
 # More short tasks than anybody waits for: a run gets its turn between two of them.
-ENDLESS = "SELECT count(*) FROM range(0, 1000000000000) WHERE hash(id) = 7 AND hash(id) = 8"
+ENDLESS = "SELECT count(*) FROM range(0, 1000000000000, 1, 10000) WHERE hash(id) = 7 AND hash(id) = 8"
 
 
 @pytest.fixture
