@@ -17,7 +17,11 @@ from streams import selectors
 from streams.access import Caller, group_for
 from streams.errors import Refusal
 from streams.models import Group
-from streams.services.groups import dead_letters_delete, dead_letters_delete_these, dead_letters_replay
+from streams.services.dead_letters import (
+    dead_letters_delete,
+    dead_letters_delete_these,
+    dead_letters_replay,
+)
 
 ALL = "all"
 

@@ -36,9 +36,8 @@ from streams.log import entries
 from streams.log.errors import MessageNotFound
 from streams.log.pending import Wanted
 from streams.models import Group
+from streams.services.dead_letters import dead_letters_delete, dead_letters_replay
 from streams.services.groups import (
-    dead_letters_delete,
-    dead_letters_replay,
     group_change,
     group_create,
     group_delete,

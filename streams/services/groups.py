@@ -15,15 +15,14 @@ from django.db import IntegrityError, transaction
 
 from streams import selectors, store
 from streams.access import Actor
-from streams.errors import Refusal, refusal_of
-from streams.log import dead_letters, groups, lag, read, standing, stats
-from streams.log.errors import DoneInPart, LogError, StoreUnavailable
-from streams.log.notes import unsure
+from streams.errors import Refusal
+from streams.log import groups, lag, read, standing, stats
+from streams.log.errors import StoreUnavailable
 from streams.models import Group, Stream
 from streams.services.events import event_record
 from streams.services.group_losses import group_losses_close
 from streams.services.on_record import Deed, on_record
-from streams.services.summaries import counted, group_named, listed, was
+from streams.services.summaries import listed
 
 logger = logging.getLogger(__name__)
 
@@ -208,55 +207,6 @@ def group_resume(group: Group, *, actor: Actor) -> None:
         _recorded(group, "resumed", "was resumed", actor=actor)
 
 
-def dead_letters_replay(group: Group, *, offsets: list[int] | None, actor: Actor) -> int:
-    """Deliver dead letters again with a fresh count: those at the offsets, or all (None). Returns how many.
-
-    Raises:
-        Refusal: it was refused, or cut off, after some of them.
-    """
-    stream_id, what = group.stream.stream_id, "dead_letters_replayed"
-    if offsets is None:
-        replaying = dead_letters.replay_all(stream_id, group.name)
-    else:
-        replaying = dead_letters.replay(stream_id, group.name, offsets)
-    with _on_record(group, what, actor=actor, asked={"count": 0}) as deed:
-        try:
-            count = deed.run(replaying)
-        except DoneInPart as error:
-            after = {"count": error.messages, **unsure(error.why)}
-            _recorded_letters(group, what, error.messages, actor=actor, after=after)
-            raise refusal_of(error, stream=group.stream.name, group=group.name) from None
-        if count:
-            _recorded_letters(group, what, count, actor=actor, after={"count": count})
-    return count
-
-
-def dead_letters_delete(group: Group, *, offset: int | None, actor: Actor) -> int:
-    """Delete the dead letter at an offset, or all of them. Returns how many.
-
-    Raises:
-        Refusal: ``message_not_found`` when there is none at this offset.
-    """
-    what = "dead_letters_deleted"
-    try:
-        with _on_record(group, what, actor=actor, asked={"offset": offset}) as deed:
-            count = deed.run(dead_letters.delete(group.stream.stream_id, group.name, offset=offset))
-            _recorded_letters(group, what, count, actor=actor, before={"offset": offset, "count": count})
-    except LogError as error:
-        raise refusal_of(error, stream=group.stream.name) from None
-    return count
-
-
-def dead_letters_delete_these(group: Group, *, offsets: list[int], actor: Actor) -> int:
-    """Delete the dead letters at these offsets; those that are gone are passed over. Returns how many."""
-    what, first = "dead_letters_deleted", {"offsets": offsets[:100]}
-    with _on_record(group, what, actor=actor, asked=first) as deed:
-        count = deed.run(dead_letters.delete_these(group.stream.stream_id, group.name, offsets))
-        if count:
-            _recorded_letters(group, what, count, actor=actor, before={**first, "count": count})
-    return count
-
-
 def group_publish(group: Group) -> None:
     """Tell the log of a group and its settings; one that it does not have starts where it was made to start.
 
@@ -387,31 +337,6 @@ def _recorded(
     after: dict[str, Any] | None = None,
 ) -> None:
     """Record an event of the kind ``group.{what}``; ``became`` is what may follow the group's name."""
-    _told(group, what, f"Group {group.name} of {group.stream.name} {became}.", actor, before, after)
-
-
-def _recorded_letters(
-    group: Group,
-    what: str,
-    count: int,
-    *,
-    actor: Actor,
-    before: dict[str, Any] | None = None,
-    after: dict[str, Any] | None = None,
-) -> None:
-    done = what.removeprefix("dead_letters_")
-    summary = f"{counted(count, 'dead letter')} of {group_named(group)} {was(count)} {done}."
-    _told(group, what, summary, actor, before, after)
-
-
-def _told(
-    group: Group,
-    what: str,
-    summary: str,
-    actor: Actor,
-    before: dict[str, Any] | None,
-    after: dict[str, Any] | None,
-) -> None:
     event_record(
         group.stream.workspace,
         kind=f"group.{what}",
@@ -420,7 +345,7 @@ def _told(
         group=group.name,
         before=before,
         after=after,
-        summary=summary,
+        summary=f"Group {group.name} of {group.stream.name} {became}.",
     )
 
 

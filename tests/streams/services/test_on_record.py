@@ -12,7 +12,7 @@ from streams.log import groups as log_groups
 from streams.log import keys, notes
 from streams.log.append import append
 from streams.models import Event, Group, Stream, Workspace
-from streams.services import deliveries, groups, messages, removals, undo
+from streams.services import dead_letters, deliveries, groups, messages, removals, undo
 from streams.services.on_record import on_record
 from streams.services.streams import stream_create
 from tests.streams.log.messages import message
@@ -52,8 +52,12 @@ DEEDS: dict[str, Callable[[Group], object]] = {
     "group.sought": lambda group: groups.group_seek(group, next_offset=4, actor=ANN),
     "group.paused": lambda group: groups.group_pause(group, until=None, actor=ANN),
     "group.resumed": lambda group: groups.group_resume(group, actor=ANN),
-    "group.dead_letters_replayed": lambda group: groups.dead_letters_replay(group, offsets=None, actor=ANN),
-    "group.dead_letters_deleted": lambda group: groups.dead_letters_delete(group, offset=None, actor=ANN),
+    "group.dead_letters_replayed": lambda group: dead_letters.dead_letters_replay(
+        group, offsets=None, actor=ANN
+    ),
+    "group.dead_letters_deleted": lambda group: dead_letters.dead_letters_delete(
+        group, offset=None, actor=ANN
+    ),
 }
 
 

@@ -10,7 +10,7 @@ from streams.log import groups as log_groups
 from streams.log.append import append
 from streams.log.notes import UNKNOWN, Note
 from streams.models import Event, Stream, Workspace
-from streams.services import deliveries, groups, messages, policies, removals, undo
+from streams.services import dead_letters, deliveries, groups, messages, policies, removals, undo
 from streams.services.streams import stream_change, stream_create, stream_delete
 from streams.services.summaries import ASKED, counted, listed, not_known, was, went
 from tests.streams.log.messages import message
@@ -36,9 +36,9 @@ def test_what_is_done_to_a_stream_and_its_group_is_told_in_whole_sentences(strea
     deliveries.deliveries_settle(group, "ack", offsets=[3], actor=ANN)
     log.run(log_groups.fetch(stream.stream_id, "billing", limit=2))
     deliveries.deliveries_settle(group, "term", offsets=[4, 5], actor=ANN)
-    groups.dead_letters_delete_these(group, offsets=[4, 5], actor=ANN)
-    groups.dead_letters_delete(group, offset=1, actor=ANN)
-    groups.dead_letters_replay(group, offsets=None, actor=ANN)
+    dead_letters.dead_letters_delete_these(group, offsets=[4, 5], actor=ANN)
+    dead_letters.dead_letters_delete(group, offset=1, actor=ANN)
+    dead_letters.dead_letters_replay(group, offsets=None, actor=ANN)
     groups.group_seek(group, next_offset=1, actor=ANN)
     groups.group_pause(group, until=datetime(2035, 1, 2, 3, 4, 5, tzinfo=UTC), actor=ANN)
     groups.group_resume(group, actor=ANN)
