@@ -148,7 +148,9 @@ def erasures_refuse(*, reason: str) -> int:
 def _ended(erasure: Erasure, state: RunState) -> None:
     erasure.state, erasure.key, erasure.finished_at = state, "", timezone.now()
     with transaction.atomic():
-        erasure.save()
+        # Whose it is changes where its workspace is deleted meanwhile.
+        erasure.save(update_fields=["state", "key", "finished_at", "messages", "through", "error"])
+        erasure.refresh_from_db(fields=["workspace", "deleted_workspace"])
         _recorded(erasure, "done" if state == RunState.SUCCEEDED else "failed")
 
 

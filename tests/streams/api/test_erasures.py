@@ -168,3 +168,21 @@ def test_the_history_of_a_workspace_that_was_deleted_is_erased_by_who_rules_all(
     assert "everything from the history of all streams of the deleted workspace gone" in summary
     again = workspace_create(name="gone", actor=SYSTEM)
     assert again.pk not in service.workspaces_meant(kept), "it has the name, and is another one"
+
+
+@pytest.mark.parametrize("end", ["done", "failed"])
+def test_one_that_runs_while_its_workspace_is_deleted_ends_all_the_same(owner: Api, end: str) -> None:
+    Workspace.objects.get_or_create(name="default")
+    gone = workspace_create(name=f"gone-{end}", actor=SYSTEM)
+    caller(gone, scopes=["admin"]).post(PATH, {"stream": "old", "deleted": True})
+    running = service.erasure_take()
+    assert running is not None
+    workspace_delete(gone, actor=SYSTEM)
+    if end == "done":
+        service.erasure_done(running, messages=3, through=9)
+    else:
+        service.erasure_failed(running, error="The disk is full.")
+    kept = Erasure.objects.get(pk=running.pk)
+    assert (kept.workspace.name, kept.deleted_workspace) == ("default", f"gone-{end}")
+    assert (kept.state, kept.key) == ("succeeded" if end == "done" else "failed", "")
+    assert Event.objects.filter(kind=f"history.erasure_{end}").count() == 1
