@@ -36,9 +36,8 @@ def starts(
         position = at[stream.stream_id]
         earliest = position.next_offset(archive=options.archive)
         offset = _place(asked, stream.name, earliest=earliest, latest=position.last + 1, default=earliest)
-        if offset > max(
-            position.last + 1, earliest
-        ):  # a log that lost its end may have less than the history
+        # A log that lost its end may have less than the history.
+        if offset > max(position.last + 1, earliest):
             raise OptionError(
                 f"Option startingOffsets: {stream.name!r} has no offset {offset} yet; its last is {position.last}."
             )
