@@ -7,8 +7,9 @@ import pytest
 
 from streams.log import dead_letters, entries, errors, groups, pending, standing
 from streams.log.append import append
-from streams.log.client import Log, Op, Script
+from streams.log.client import Log, Op
 from streams.log.groups import Delivery, Settings
+from tests.streams.log.beside import beside
 from tests.streams.log.messages import fill, message
 
 MANY = 2500
@@ -241,21 +242,12 @@ def test_what_ends_in_the_middle_tells_what_was_done(
     if not offsets_told:
         log.run(groups.term(stream, "g", "offsets", range(1, 251), reason="no"))
 
-    def beside() -> Generator[Any, Any, None]:
-        ending, reply, calls = ends(stream), None, 0
-        while True:
-            command = ending.send(reply)
-            if isinstance(command, Script) and command.name in {"term", "dead_replay"}:
-                calls += 1
-                if calls == 3:
-                    log.run(groups.group_remove(stream, "g"))
-            try:
-                reply = yield command
-            except errors.GroupNotFound as error:
-                ending.throw(error)
+    def remove(call: int) -> None:
+        if call == 3:
+            log.run(groups.group_remove(stream, "g"))
 
     with pytest.raises(errors.DoneInPart) as ended:
-        log.run(beside())
+        log.run(beside(ends(stream), {"term", "dead_replay"}, remove))
     assert isinstance(ended.value.why, errors.GroupNotFound)
     assert ended.value.messages == 200
     assert list(ended.value.offsets) == (list(range(1, 201)) if offsets_told else [])

@@ -12,6 +12,7 @@ from streams.log.client import Log, Op, Script
 from streams.log.groups import Settings
 from streams.log.removals import Aside
 from streams.log.stats import State
+from tests.streams.log.beside import beside
 from tests.streams.log.conftest import MakeStream, Publish
 from tests.streams.log.messages import browse, fill, message, offsets
 from tests.waiting import until
@@ -225,22 +226,14 @@ def test_a_removal_that_is_over_while_it_goes_on_takes_nothing_more(
     log: Log, stream: str, over: Callable[[str, int], Op[object]]
 ) -> None:
     fill(log, stream, 300)
-    went, slices = removals.delete(stream, range(1, 301), keep_ms=HOUR_MS, facts={}), 0
+    removing = removals.delete(stream, range(1, 301), keep_ms=HOUR_MS, facts={})
 
-    def beside() -> Generator[Any, Any, None]:
-        nonlocal slices
-        reply = None
-        while True:
-            command = went.send(reply)
-            if isinstance(command, Script) and command.name == "delete_aside" and (slices := slices + 1) == 4:
-                log.run(over(stream, 1))
-            try:
-                reply = yield command
-            except errors.LogError as error:
-                went.throw(error)
+    def end(slice_: int) -> None:
+        if slice_ == 4:
+            log.run(over(stream, 1))
 
     with pytest.raises(errors.DoneInPart) as ended:
-        log.run(beside())
+        log.run(beside(removing, {"delete_aside"}, end))
     assert isinstance(ended.value.why, errors.RemovalOver)
     taken = 3 * removals.DELETE_SLICE
     assert (ended.value.messages, ended.value.bytes) == (taken, taken)
@@ -255,7 +248,7 @@ def test_an_undo_brings_back_all_of_a_removal_that_goes_on(log: Log, stream: str
     fill(log, stream, 300)
     number, more, refused = delete(log, stream, *range(1, 201)), iter(range(201, 301)), 0
 
-    def beside() -> Generator[Any, Any, None]:
+    def delete_beside() -> Generator[Any, Any, None]:
         nonlocal refused
         undoing, reply = removals.undo(stream, number), None
         with contextlib.suppress(StopIteration):
@@ -266,7 +259,7 @@ def test_an_undo_brings_back_all_of_a_removal_that_goes_on(log: Log, stream: str
                 except errors.RemovalOver:
                     refused += 1
 
-    log.run(beside())
+    log.run(delete_beside())
     assert 0 < refused < 300 - next(more), "what came before it began is a part of it"
     assert offsets(log, stream) == list(range(1, 301))
     assert log.run(removals.removals(stream)) == []
@@ -288,16 +281,7 @@ def test_a_group_that_reads_while_a_removal_goes_on_gets_nothing_twice_after_the
         got.extend(found)
         return bool(found)
 
-    def beside() -> Generator[Any, Any, None]:
-        reply = None
-        with contextlib.suppress(StopIteration):
-            while True:
-                command = removing.send(reply)
-                if isinstance(command, Script) and command.name == "delete_aside":
-                    read(pace)
-                reply = yield command
-
-    log.run(beside())
+    log.run(beside(removing, {"delete_aside"}, lambda _: read(pace)))
     log.run(removals.undo(stream, 1))
     while read(1000):
         pass

@@ -10,10 +10,10 @@ from streams.access import SYSTEM
 from streams.log import groups, standing, trim
 from streams.log.append import append
 from streams.log.standing import GroupState
-from streams.models import Event, Group, GroupLoss, Stream, Workspace
+from streams.models import Event, Group, GroupLoss, Stream
 from streams.services.group_losses import group_losses_record
 from streams.services.groups import group_create, group_delete
-from streams.services.streams import stream_create, stream_delete
+from streams.services.streams import stream_delete
 from tests.streams.log.messages import message
 from tests.waiting import until
 
@@ -23,11 +23,9 @@ Named = tuple[str, str]
 
 
 @pytest.fixture
-def stream(unique: str) -> Stream:
-    workspace = Workspace.objects.create(name=unique)
-    made, _ = stream_create(workspace, name="orders", settings={}, actor=SYSTEM)
-    group_create(made, name="billing", settings={"ack_wait": 0.1, "max_deliver": 1}, actor=SYSTEM)
-    return made
+def stream(stream: Stream) -> Stream:
+    group_create(stream, name="billing", settings={"ack_wait": 0.1, "max_deliver": 1}, actor=SYSTEM)
+    return stream
 
 
 def publish(stream: Stream, first: int, last: int) -> None:

@@ -11,10 +11,9 @@ from streams.errors import Refusal
 from streams.log import groups as log_groups
 from streams.log import keys, notes
 from streams.log.append import append
-from streams.models import Event, Group, Stream, Workspace
+from streams.models import Event, Group, Stream
 from streams.services import dead_letters, deliveries, groups, messages, removals, undo
 from streams.services.on_record import on_record
-from streams.services.streams import stream_create
 from tests.streams.log.messages import message
 
 ANN = Actor("ann", "10.0.0.7")
@@ -23,13 +22,6 @@ READING = ("CLIENT ", "FCALL_RO ", "GET ", "HGET", "HMGET ", "TIME", "XRANGE ", 
 
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def stream(unique: str) -> Stream:
-    workspace = Workspace.objects.create(name=unique)
-    made, _ = stream_create(workspace, name="orders", settings={}, actor=ANN)
-    return made
 
 
 @pytest.fixture

@@ -29,13 +29,6 @@ from tests.streams.log.messages import message
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def stream(unique: str) -> Stream:
-    workspace = Workspace.objects.create(name=unique)
-    made, _ = stream_create(workspace, name="orders", settings={}, actor=SYSTEM)
-    return made
-
-
 def publish(stream: Stream, count: int) -> None:
     first = secrets.randbelow(10**9)
     store.log().run(append(stream.stream_id, [message(first + n, body=b"12345") for n in range(count)]))

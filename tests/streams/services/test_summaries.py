@@ -9,21 +9,15 @@ from streams.access import Actor
 from streams.log import groups as log_groups
 from streams.log.append import append
 from streams.log.notes import UNKNOWN, Note
-from streams.models import Event, Stream, Workspace
+from streams.models import Event, Stream
 from streams.services import dead_letters, deliveries, groups, messages, policies, removals, undo
-from streams.services.streams import stream_change, stream_create, stream_delete
+from streams.services.streams import stream_change, stream_delete
 from streams.services.summaries import ASKED, counted, listed, not_known, was, went
 from tests.streams.log.messages import message
 
 ANN = Actor("ann")
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def stream(unique: str) -> Stream:
-    made, _ = stream_create(Workspace.objects.create(name=unique), name="orders", settings={}, actor=ANN)
-    return made
 
 
 def test_what_is_done_to_a_stream_and_its_group_is_told_in_whole_sentences(stream: Stream) -> None:
