@@ -28,6 +28,7 @@ PAGES = (
     "/streams/?sort=-messages&size=100",
     "/streams/?sort=-status",
     "/streams/?name=bench",
+    "/streams/?name=^bench.*[0-9]$&regex=1",
     "/groups/",
     "/groups/?sort=-status",
     "/groups/_export/?sort=-time",
@@ -44,6 +45,7 @@ PAGES = (
     "/streams/{stream}/?cols=.n,.text,.items[*]",
     "/streams/{stream}/messages/{middle}/",
     "/streams/{stream}/tail/",
+    "/tail/?streams=*",
     "/streams/{stream}/publish/",
     "/streams/{stream}/publish/many/",
     "/streams/{stream}/rates/",
@@ -68,6 +70,7 @@ PAGES = (
     "/settings/people/",
     "/settings/workspaces/",
     "/settings/workspaces/default/",
+    "/settings/configuration/",
     "/settings/system/",
     "/profile/",
 )

@@ -25,6 +25,7 @@ WATCHES = (
     ("rate_below", _("Published below (messages a second)")),
 )
 LONGEST_FOR_S = 86_400
+MINUTES = 10
 
 
 def plain(number: float | None) -> float | int | None:
@@ -32,8 +33,8 @@ def plain(number: float | None) -> float | int | None:
     return int(number) if number is not None and number.is_integer() else number
 
 
-class RuleForm(BootstrapMixin, forms.Form):
-    """An alert rule."""
+class NewRuleForm(BootstrapMixin, forms.Form):
+    """An alert rule to make; it is muted where it fires, or once it is made."""
 
     name = forms.CharField(
         label=_("Name"),
@@ -87,19 +88,16 @@ class RuleForm(BootstrapMixin, forms.Form):
         widget=forms.TextInput(attrs={"placeholder": "https://example.org/hook", "autocomplete": "off"}),
     )
     email = forms.EmailField(label=_("Tell by e-mail"), required=False)
-    muted = forms.CharField(
-        label=_("Muted until"),
+    most_messages = forms.IntegerField(
+        label=_("At most (messages)"),
         required=False,
-        max_length=60,
-        widget=forms.TextInput(attrs={"placeholder": _("not muted"), "autocomplete": "off"}),
-        help_text=_("Such as 2 h, or 2026-11-22 06:00."),
+        min_value=1,
+        max_value=1000,
+        widget=forms.NumberInput(attrs={"placeholder": _("no limit")}),
+        help_text=_("To each of them; what comes more is told together."),
     )
-
-    mute_reason = forms.CharField(
-        label=_("Why muted"),
-        required=False,
-        max_length=200,
-        widget=forms.TextInput(attrs={"placeholder": _("moving the warehouse"), "autocomplete": "off"}),
+    most_minutes = forms.IntegerField(
+        label=_("In (minutes)"), required=False, min_value=1, max_value=1440, initial=MINUTES
     )
 
     def clean_lasting(self) -> int:
@@ -107,12 +105,48 @@ class RuleForm(BootstrapMixin, forms.Form):
         if not text:
             return 0
         try:
-            seconds = quantities.parse_duration(text)
+            seconds = quantities.parse_duration(text) if quantities.parse_seconds(text) else 0
         except ValueError as error:
             raise ValidationError(str(error)) from None
         if seconds > LONGEST_FOR_S:
             raise ValidationError(_("At most a day."))
         return seconds
+
+    def settings(self) -> dict[str, Any]:
+        """The rule's settings, by the service's names."""
+        chosen = self.cleaned_data
+        is_status = chosen["watch"] == "status"
+        return {
+            "stream": chosen["stream"],
+            "group": chosen["group"],
+            "watch": chosen["watch"],
+            "statuses": chosen["statuses"] if is_status else [],
+            "limit": None if is_status else chosen["limit"],
+            "clear": None if is_status else chosen["clear"],
+            "for_seconds": chosen["lasting"],
+            "webhook_url": chosen["webhook_url"],
+            "email": chosen["email"],
+            "most_messages": chosen["most_messages"],
+            "most_minutes": chosen["most_minutes"] or MINUTES,
+        }
+
+
+class RuleForm(NewRuleForm):
+    """An alert rule that is made."""
+
+    muted = forms.CharField(
+        label=_("Muted until"),
+        required=False,
+        max_length=60,
+        widget=forms.TextInput(attrs={"placeholder": _("not muted"), "autocomplete": "off"}),
+        help_text=_("Such as 2 h, or 2026-11-22 06:00."),
+    )
+    mute_reason = forms.CharField(
+        label=_("Why muted"),
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(attrs={"placeholder": _("moving the warehouse"), "autocomplete": "off"}),
+    )
 
     def clean_muted(self) -> datetime | None:
         text: str = self.cleaned_data["muted"]
@@ -131,20 +165,7 @@ class RuleForm(BootstrapMixin, forms.Form):
     def settings(self) -> dict[str, Any]:
         """The rule's settings, by the service's names."""
         chosen = self.cleaned_data
-        is_status = chosen["watch"] == "status"
-        return {
-            "stream": chosen["stream"],
-            "group": chosen["group"],
-            "watch": chosen["watch"],
-            "statuses": chosen["statuses"] if is_status else [],
-            "limit": None if is_status else chosen["limit"],
-            "clear": None if is_status else chosen["clear"],
-            "for_seconds": chosen["lasting"],
-            "webhook_url": chosen["webhook_url"],
-            "email": chosen["email"],
-            "muted_until": chosen["muted"],
-            "mute_reason": chosen["mute_reason"],
-        }
+        return super().settings() | {"muted_until": chosen["muted"], "mute_reason": chosen["mute_reason"]}
 
     @classmethod
     def initial_of(cls, rule: AlertRule) -> dict[str, Any]:
@@ -157,9 +178,11 @@ class RuleForm(BootstrapMixin, forms.Form):
             "statuses": rule.statuses,
             "limit": plain(rule.limit),
             "clear": plain(rule.clear),
-            "lasting": f"{rule.for_seconds} s" if rule.for_seconds else "",
+            "lasting": f"{rule.for_seconds} s",
             "webhook_url": rule.webhook_url,
             "email": rule.email,
+            "most_messages": rule.most_messages,
+            "most_minutes": rule.most_minutes,
             "muted": rule.muted_until.isoformat(timespec="seconds")
             if rule.muted_until and rule.is_muted
             else "",

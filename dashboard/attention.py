@@ -9,7 +9,7 @@ from django.urls import reverse
 from dashboard import formats
 from dashboard.groups.group_rows import DOTS
 from dashboard.stream_rows import StreamRow
-from streams.selectors import JudgedGroup
+from streams.selectors import JudgedGroup, Sampling
 from streams.upkeep.processes import ProcessStatus
 
 # A restart is worth a word for a while, not for ever.
@@ -30,13 +30,38 @@ class Concern:
 def concerns(
     *,
     processes: Iterable[ProcessStatus],
+    seen: Sampling,
     rows: Sequence[StreamRow],
     groups: Sequence[JudgedGroup],
     now_s: float,
+    firing: int = 0,
 ) -> list[Concern]:
-    """What is wrong now, or was lately; ``groups`` are those in trouble."""
-    found = [*_of_processes(processes, now_s=now_s), *_of_streams(rows), *_of_groups(groups)]
+    """What is wrong now, or was lately; ``groups`` are those in trouble, and so many alerts fire."""
+    found = [
+        *_of_sampling(seen),
+        *_of_alerts(firing),
+        *_of_processes(processes, now_s=now_s),
+        *_of_streams(rows),
+        *_of_groups(groups),
+    ]
     return sorted(found, key=lambda concern: concern.level != "bad")
+
+
+def _of_sampling(seen: Sampling) -> list[Concern]:
+    if seen.is_going_on:
+        return []
+    since = "yet" if seen.silent_s is None else f"for {formats.duration(seen.silent_s)}"
+    sentence = (
+        f"The worker has not sampled {since}: rates and the status of groups are not known, alerts wait."
+    )
+    return [Concern("bad", sentence, reverse("dashboard:system"))]
+
+
+def _of_alerts(firing: int) -> list[Concern]:
+    if not firing:
+        return []
+    sentence = f"{formats.count(firing)} alerts fire." if firing > 1 else "An alert fires."
+    return [Concern("bad", sentence, reverse("dashboard:alerts"))]
 
 
 def _of_processes(processes: Iterable[ProcessStatus], *, now_s: float) -> list[Concern]:

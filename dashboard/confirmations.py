@@ -36,16 +36,22 @@ def phrase_for(streams: Sequence[Stream], *, is_large: bool = False) -> str:
 
 
 class ConfirmForm(BootstrapMixin, forms.Form):
-    """The phrase, typed, before something goes; no field where none is asked for."""
+    """The phrase, typed, before something goes; no field where none is asked for.
+
+    Args:
+        stays: what was typed already is left as it is in a part of a page that was asked for again by itself.
+    """
 
     confirm = forms.CharField(
         required=False, widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
     )
 
-    def __init__(self, *args: Any, phrase: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, phrase: str, stays: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.phrase = phrase
         self.fields["confirm"].label = _("Type %(phrase)s to confirm") % {"phrase": phrase}
+        if stays:
+            self.fields["confirm"].widget.attrs["hx-preserve"] = "true"
         if not phrase:
             del self.fields["confirm"]
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 UNKNOWN = "–"
 _IEC = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -32,6 +32,11 @@ def _three_digits(value: float) -> str:
 def count(value: int | None) -> str:
     """``336,776``: every digit, thousands separated."""
     return UNKNOWN if value is None else f"{int(value):,}"
+
+
+def messages(value: int) -> str:
+    """``1 message``, ``336,776 messages``: for sentences about something else, too."""
+    return ngettext("%(count)s message", "%(count)s messages", value) % {"count": count(value)}
 
 
 def short_count(value: float | None) -> str:
@@ -97,7 +102,7 @@ def duration(seconds: float | None) -> str:
 
 def latency(seconds: float | None) -> str:
     """``12 ms`` or ``1.75 s`` from seconds: what is over in a moment; from a minute on as ``duration``."""
-    if seconds is None or seconds >= _MINUTE:
+    if not seconds or seconds >= _MINUTE:
         return duration(seconds)
     return f"{seconds * 1000:.0f} ms" if seconds < 0.9995 else f"{_three_digits(seconds)} s"
 

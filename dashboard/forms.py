@@ -162,8 +162,12 @@ class StreamForm(BootstrapMixin, forms.Form):
 
 
 class DeleteForm(BootstrapMixin, forms.Form):
-    """The name of the stream, typed, before it goes."""
+    """The name of the stream, typed, before it goes.
 
+    ``seen`` is how many messages the page told of.
+    """
+
+    seen = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput())
     confirm = forms.CharField(
         required=False, widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
     )
@@ -286,6 +290,7 @@ class TokenForm(BootstrapMixin, forms.Form):
     scopes = forms.MultipleChoiceField(
         label=_("May"),
         choices=[
+            (Scope.OBSERVE, _("observe (figures, no message)")),
             (Scope.READ, _("read")),
             (Scope.PUBLISH, _("publish")),
             (Scope.CONSUME, _("consume")),

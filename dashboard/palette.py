@@ -16,15 +16,17 @@ LONGEST_QUESTION = 100
 
 # words, address, the right it needs
 PAGES = (
-    (_("Overview"), "dashboard:overview", "read"),
-    (_("Streams"), "dashboard:streams", "read"),
-    (_("Groups"), "dashboard:groups", "read"),
+    (_("Overview"), "dashboard:overview", "observe"),
+    (_("Streams"), "dashboard:streams", "observe"),
+    (_("Tail of several streams"), "dashboard:tails", "read"),
+    (_("Groups"), "dashboard:groups", "observe"),
     (_("SQL"), "dashboard:sql", "read"),
     (_("Alerts"), "dashboard:alerts", "read"),
     (_("Events"), "dashboard:events", "read"),
-    (_("Workspaces and plans"), "dashboard:workspaces", "read"),
-    (_("System"), "dashboard:system", "read"),
-    (_("Your profile, time zone, logins"), "dashboard:profile", "read"),
+    (_("Workspaces and plans"), "dashboard:workspaces", "observe"),
+    (_("Configuration as a file"), "dashboard:configuration", "read"),
+    (_("System"), "dashboard:system", "observe"),
+    (_("Your profile, time zone, logins"), "dashboard:profile", "observe"),
     (_("Tokens"), "dashboard:tokens", "admin"),
     (_("People"), "dashboard:people", "admin"),
 )
@@ -32,8 +34,8 @@ ACTIONS = (
     (_("New stream"), "dashboard:stream_create", "manage"),
     (_("New token"), "dashboard:tokens", "admin"),
     (_("Add a person"), "dashboard:people", "admin"),
-    (_("Change password"), "dashboard:password", "read"),
-    (_("API documentation"), "api:docs", "read"),
+    (_("Change password"), "dashboard:password", "observe"),
+    (_("API documentation"), "api:docs", "observe"),
 )
 
 
@@ -67,7 +69,7 @@ def _fixed(caller: Caller, asked: str) -> Iterator[Hit]:
 
 
 def _streams(caller: Caller, asked: str) -> Iterator[Hit]:
-    if not asked or not caller.may("read"):
+    if not asked or not caller.may("observe"):
         return
     found = selectors.streams_of(caller).filter(name__icontains=asked)
     begins = Case(When(name__istartswith=asked, then=Value(0)), default=Value(1), output_field=IntegerField())
@@ -77,7 +79,7 @@ def _streams(caller: Caller, asked: str) -> Iterator[Hit]:
 
 
 def _groups(caller: Caller, asked: str) -> Iterator[Hit]:
-    if not asked or not caller.may("read"):
+    if not asked or not caller.may("observe"):
         return
     found = Group.objects.filter(
         stream__workspace=caller.workspace, stream__internal=False, name__icontains=asked

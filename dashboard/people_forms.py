@@ -13,7 +13,8 @@ from streams import naming
 from streams.models import Plan, Role, Workspace
 
 ROLES = (
-    (Role.VIEWER, _("viewer: sees everything, changes nothing")),
+    (Role.OBSERVER, _("observer: sees figures, and no message")),
+    (Role.VIEWER, _("viewer: sees messages, too, changes nothing")),
     (Role.OPERATOR, _("operator: publishes, consumes, makes and changes streams and groups")),
     (Role.ADMIN, _("admin: tokens and people, too")),
 )

@@ -41,7 +41,7 @@ class Retention:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
     """What the samples of the last minute tell: messages and bytes published and messages committed or acknowledged a
-    second now, and the last minute's rates.
+    second, the mean of the last ten seconds, and the last minute's means.
     """
 
     rate_in: float | None = 0.0
@@ -98,7 +98,7 @@ class StreamRow:
 
     @property
     def arriving(self) -> float:
-        """Messages that come in a minute at the rate of now."""
+        """Messages that come in a minute at the mean rate of the last ten seconds."""
         return 60 * (self.rates.rate_in or 0.0)
 
     @property
@@ -132,10 +132,7 @@ class StreamRow:
 
     @property
     def span_s(self) -> float | None:
-        """Seconds between the first and the last message."""
-        if self.first_ms is None or self.last_ms is None:
-            return None
-        return (self.last_ms - self.first_ms) / 1000
+        return span_s(self.view.state)
 
     @property
     def groups(self) -> int:
@@ -160,6 +157,13 @@ class StreamRow:
     @property
     def retention(self) -> Retention:
         return retention_of(self.stream, messages=self.messages, size_bytes=self.bytes)
+
+
+def span_s(state: State) -> float | None:
+    """Seconds between the first and the last message; None of an empty stream."""
+    if state.first_ms is None or state.last_ms is None:
+        return None
+    return (state.last_ms - state.first_ms) / 1000
 
 
 def health(*, messages: int | None, last_ms: int | None, now_ms: float) -> str:

@@ -1,4 +1,4 @@
-"""The words that the pages' scripts say: translated here, read from the page by ``static/js/words.js``."""
+"""The words that the pages' scripts say: translated here, read from the page by ``static/js/format.js``."""
 
 from django.utils.translation import gettext, gettext_noop
 

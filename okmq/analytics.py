@@ -93,6 +93,7 @@ class Analytics:
             if jobs:
                 service.run_request(jobs=jobs, requested_by="schedule")
         self.spark.release_if_idle()
+        self.spark.end_if_stranded()
 
 
 def jobs_with_work(data_dir: Path) -> list[Job]:

@@ -8,9 +8,9 @@ from django.core.management.base import CommandError
 
 from streams import selectors
 from streams.access import Actor
-from streams.declared.applying import Outcome, apply
-from streams.declared.checking import check
-from streams.declared.reading import Faulty, read
+from streams.api.declared.applying import Outcome, apply
+from streams.api.declared.checking import check
+from streams.api.declared.reading import Faulty, read
 from streams.errors import Refusal
 from streams.log.errors import LogError
 from streams.models import DEFAULT_WORKSPACE, Workspace

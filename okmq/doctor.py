@@ -3,6 +3,7 @@
 The order is that in which things depend on each other; what cannot be looked at because of an earlier trouble says so.
 """
 
+import json
 import os
 import resource
 import shutil
@@ -14,10 +15,10 @@ from pathlib import Path
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from okmq import java, resp
+from okmq import java, masters, resp
 from okmq.env import Env
-from streams import addresses, store
-from streams.log import lineage, server
+from streams import addresses, selectors, store
+from streams.log import config, keys, lineage, server
 from streams.log.client import one
 from streams.log.errors import LogError
 from streams.upkeep import processes
@@ -167,6 +168,20 @@ def _store(env: Env) -> Iterator[Told]:
         yield Told(about="durability", sentence="what is acknowledged is on disk")
 
 
+def _worker(env: Env) -> Iterator[Told]:
+    try:
+        seen = selectors.sampling()
+    except LogError:
+        return  # told above
+    if seen.is_stale:
+        yield Told(
+            about="samples",
+            sentence=f"the worker has not sampled for {seen.silent_s:.0f} s: limits and alerts wait",
+            todo=f"end the worker's process (it starts again by itself), and see {env.log_dir / 'worker.log'}",
+            grave=True,
+        )
+
+
 def _cluster(env: Env) -> Iterator[Told]:
     if not addresses.is_cluster(env.redis_url):
         return
@@ -271,8 +286,52 @@ def _history(env: Env) -> Iterator[Told]:
             todo="let the user that runs OKMQ write there",
             grave=Path(env.history_url).exists(),
         )
+    elif trouble := _trouble_of_history(env):
+        yield Told(
+            about="history",
+            sentence=trouble,
+            todo=f"put back what is missing in {env.history_url} (a disk, a right, a backup of it)",
+        )
     else:
         yield Told(about="history", sentence="Java is there, and its folder can be written")
+    if env.history and masters.is_away(env.spark_master):
+        yield Told(
+            about="Spark",
+            sentence=f"its master {env.spark_master} does not answer: runs, SQL, replays and erasures wait",
+            todo="start it (sbin/start-master.sh), or correct OKMQ_SPARK_MASTER",
+        )
+
+
+def _trouble_of_history(env: Env) -> str:
+    """What is wrong with the batches in a folder of this machine, as ``spark.history`` keeps them; empty: nothing."""
+    if "://" in env.history_url:
+        return ""
+    folder = Path(env.history_url, "_log")
+    try:
+        numbers = {int(path.stem) for path in folder.glob("[0-9]*.json")}
+        head = folder / "HEAD"
+        last = max([*numbers, int(head.read_text()) if head.exists() else 0])
+        missing = set(range(1, last + 1)) - numbers
+        if missing:
+            return f"its log lacks batch {min(missing)} of {last}: runs and SQL fail"
+        if last:
+            json.loads((folder / f"{last:012d}.json").read_text())
+        elif archived := _archived_streams():
+            return (
+                f"its folder holds none, though {archived} streams were archived: SQL sees what they hold now"
+            )
+    except (OSError, ValueError) as error:
+        return f"its log cannot be read ({error}): runs and SQL fail"
+    except LogError:
+        pass  # told above
+    return ""
+
+
+def _archived_streams() -> int:
+    """How many durable streams the log was told to be in the history."""
+    streams = store.log().run(config.streams())
+    durable = [each.stream_id for each in streams if not keys.in_memory(each.stream_id)]
+    return sum(offset > 0 for offset in store.log().run(config.archived_of(durable)).values())
 
 
 def _machine(env: Env) -> Iterator[Told]:
@@ -303,6 +362,7 @@ LOOKS: tuple[Look, ...] = (
     _rights,
     _processes,
     _store,
+    _worker,
     _cluster,
     _clock,
     _memory_store,

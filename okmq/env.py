@@ -23,6 +23,15 @@ LONGEST_SOCKET_PATH = 100
 T = TypeVar("T")
 
 
+LEAST_SPARK_MEMORY_MB = 480
+"""With less Spark does not start: it wants 450 MB behind what the collector holds back."""
+
+_SPARK_MASTER = re.compile(
+    r"local(\[(\*|[1-9][0-9]{0,2})(,[1-9][0-9]{0,2})?\])?|yarn|k8s://\S+"
+    r"|spark://(\[[0-9A-Fa-f:]+\]|[\w.-]+):[0-9]{1,5}(,(\[[0-9A-Fa-f:]+\]|[\w.-]+):[0-9]{1,5})*"
+)
+
+
 class EnvError(ValueError):
     """A variable holds a value that cannot be used; the message is one sentence for a person."""
 
@@ -51,6 +60,7 @@ class Env:
     mail_from: str
     webhook_private: bool
     spark_master: str
+    spark_host: str
     spark_memory: str
     spark_cores: int | None
     spark_idle_s: int
@@ -182,6 +192,7 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         webhook_private=read("OKMQ_WEBHOOK_PRIVATE", _switch, False),
         access_log=read("OKMQ_ACCESS_LOG", _one_of("file", "stdout", "off"), "file"),
         spark_master=read("OKMQ_SPARK_MASTER", _spark_master, "local[*]"),
+        spark_host=read("OKMQ_SPARK_HOST", _spark_host, "127.0.0.1"),
         spark_memory=read("OKMQ_SPARK_MEMORY", _spark_memory, "1g"),
         spark_cores=read("OKMQ_SPARK_CORES", _between(1, 1024), None),
         spark_idle_s=read("OKMQ_SPARK_IDLE", _between(1, 86_400), 600),
@@ -282,12 +293,19 @@ def _addresses(text: str) -> str:
 
 
 def _spark_master(text: str) -> str:
-    if not re.fullmatch(r"local(\[(\*|[0-9]{1,3})(,[0-9]{1,3})?\])?|spark://\S+|k8s://\S+|yarn", text):
+    if not _SPARK_MASTER.fullmatch(text):
         raise ValueError("expected local[*], local[2], spark://host:7077, k8s://… or yarn.")
     return text
 
 
+def _spark_host(text: str) -> str:
+    if not re.fullmatch(r"[\w.-]+", text, re.ASCII):
+        raise ValueError("expected a name or an IPv4 address of this machine.")
+    return text
+
+
 def _spark_memory(text: str) -> str:
-    if not re.fullmatch(r"[1-9][0-9]{0,5}[mg]", text):
-        raise ValueError("expected a size such as 1g or 1536m.")
+    size = re.fullmatch(r"([1-9][0-9]{0,5})([mg])", text)
+    if not size or int(size[1]) * (1024 if size[2] == "g" else 1) < LEAST_SPARK_MEMORY_MB:
+        raise ValueError(f"expected a size such as 1g or 1536m, {LEAST_SPARK_MEMORY_MB}m at least.")
     return text

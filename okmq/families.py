@@ -47,7 +47,8 @@ def stream_families(streams: Iterable[MonitoredStream], *, now_ms: int) -> list[
         first.add(labels, state.first_offset)
         committed.add(labels, state.committed_offset)
         lag.add(labels, state.lag)
-        archived.add(labels, state.archived_offset)
+        if stream.archive:
+            archived.add(labels, state.archived_offset)
     return [
         *(length, groups, size, ratio, published, published_bytes, duplicates),
         *(last, first, committed, lag, archived),

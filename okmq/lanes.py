@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.causes import readable
+from okmq.masters import MasterAway
 from okmq.run_watch import RunWatch
 from okmq.shared_spark import SharedSpark
 from streams.log.errors import LogError
@@ -109,20 +110,25 @@ class Lane:
                 return
             service.run_finish(run, counts=run.counts, error=readable(error))
             raise
+        except MasterAway as error:
+            log.warning("The %s run %s failed: %s", run.job, run.pk, error)
+            service.run_finish(run, counts=run.counts, error=str(error))
+            return
         except Exception as error:
             if self.stop.is_set():
                 return  # it was cut off: the next start says so and does it again
             if self.spark.was_broken_off(since=started):
                 service.runs_interrupted(self.jobs, why=service.BROKEN_OFF)
                 return
+            stranded = self.spark.was_stranded(since=started)
             if self.spark.died_under(_named(run), since=started):
-                service.runs_interrupted(self.jobs, why=service.SPARK_DIED)
+                why = service.STRANDED if stranded else service.SPARK_DIED
+                service.runs_interrupted(self.jobs, why=why)
                 return
             log.exception("The %s run %s failed.", run.job, run.pk)
             died = self.spark.has_died(since=started)
-            service.run_finish(
-                run, counts=run.counts, error=service.SPARK_DIED_OFTEN if died else readable(error)
-            )
+            often = service.STRANDED_OFTEN if stranded else service.SPARK_DIED_OFTEN
+            service.run_finish(run, counts=run.counts, error=often if died else readable(error))
             self.spark.end_if_dead()
             return
         self.spark.lived_through(_named(run))

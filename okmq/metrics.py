@@ -50,7 +50,7 @@ class MetricsView(ApiView):
     """
 
     authentication_classes = (TokenSessionOrAnybody,)
-    operations: ClassVar = {"GET": Operation(id="metrics", summary="How everything stands", scope="read")}
+    operations: ClassVar = {"GET": Operation(id="metrics", summary="How everything stands", scope="observe")}
 
     def get(self, request: Request) -> HttpResponse:
         memory_url = settings.ENV.memory_redis_url

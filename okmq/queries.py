@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from django.db import DatabaseError, close_old_connections, connections
 
+from okmq import masters
 from okmq.env import Env
+from okmq.masters import MasterAway
 from okmq.shared_spark import SharedSpark
 from streams import bearer, store
 from streams.log import config
+from streams.log.counts import OF_STREAMS
 from streams.log.errors import LogError
 from streams.models import Query, QueryState, Rollup
-from streams.selectors import METRICS_STREAM, GroupStep, groups_counted
+from streams.selectors import METRICS_STREAM, GroupStep, groups_counted, streams_counted
 from streams.services import queries as service
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ MOST_ROLLUPS = 1_000_000
 """Points that are handed to Spark; they come from the SQL database, through this process's memory."""
 
 POOL = "queries"
+STRANDED = "The cluster gave Spark no executor; ask again, and look whether it has workers."
 
 log = logging.getLogger(__name__)
 # Whatever is wrong with somebody's SQL is answered, and nothing for the log.
@@ -108,7 +112,8 @@ class Queries:
         if query is None:
             return False
         try:
-            self._answer(query)
+            with self.spark.in_use():
+                self._answer(query)
         except Exception:
             service.query_end(query, QueryState.LOST, error="Something went wrong; ask again.")
             raise
@@ -180,6 +185,8 @@ class Queries:
             asked.state, asked.error = QueryState.REFUSED, str(error)
         except QueryFailed as error:
             asked.error = self._without_places(str(error))
+        except MasterAway as error:
+            asked.state, asked.error = QueryState.LOST, str(error)
         except (DatabaseError, LogError) as error:
             log.warning("Query %s could not be answered: %s", query.pk, error)
             asked.state, asked.error = QueryState.LOST, "A store does not answer; ask again."
@@ -189,6 +196,10 @@ class Queries:
             if self.spark.was_broken_off(since=began):
                 asked.state = QueryState.LOST
                 asked.error = "Spark was ended, because another query did not stop; ask again."
+            elif self.spark.was_stranded(since=began):
+                asked.state = QueryState.LOST
+                master = self.env.spark_master
+                asked.error = str(MasterAway(master)) if masters.is_away(master) else STRANDED
             elif self.spark.lives:
                 log.exception("Query %s failed.", query.pk)
                 asked.error = "Spark could not carry it out; its log says why."
@@ -262,10 +273,17 @@ def rollups_of(stream_ids: list[str]) -> pa.Table:
     from spark.query import QueryFailed
     from spark.tables import COLUMNS
 
-    found = Rollup.objects.filter(stream_id__in=stream_ids)
     numbers = [name for name, kind in COLUMNS["rollups"] if kind == "bigint"]
     columns = ("stream_id", "step", "start", *numbers)
-    rows = list(found.values_list(*columns)[: MOST_ROLLUPS + 1])
+    published = columns[: -len(OF_STREAMS)]
+    counted = streams_counted(stream_ids, most=MOST_ROLLUPS + 1)
+    found = Rollup.objects.filter(stream_id__in=stream_ids).values_list(*published)[: MOST_ROLLUPS + 1]
+    rows = [(*row, *map(counted.pop(row[:3], {}).get, OF_STREAMS)) for row in found]
+    # Of a step in which nothing was published, what else was counted in it.
+    nothing = (0, 0, *[None] * (len(published) - 5))
+    rows += [
+        (*of, *nothing, *map(each.get, OF_STREAMS)) for of, each in counted.items() if any(each.values())
+    ]
     if len(rows) > MOST_ROLLUPS:
         raise QueryFailed(f"The rollups have more than {MOST_ROLLUPS} points; ask messages instead.")
     kinds = (pa.string(), pa.string(), pa.timestamp("us", tz="UTC"), *[pa.int64() for _ in numbers])

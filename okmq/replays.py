@@ -17,6 +17,7 @@ from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.causes import readable
 from okmq.env import Env
+from okmq.masters import MasterAway
 from okmq.replay_watch import STUCK_S, CannotReplay, NotWanted, watched
 from okmq.shared_spark import SharedSpark
 from streams import naming, store
@@ -24,7 +25,7 @@ from streams.errors import refusal_of
 from streams.log import append, config
 from streams.log.config import Registered
 from streams.log.entries import NewMessage
-from streams.log.errors import LogError, StoreUnavailable
+from streams.log.errors import LogError, MessageTooLarge, StoreUnavailable
 from streams.models import Replay, ReplayState, Stream
 from streams.services import replays as service
 
@@ -98,7 +99,7 @@ class Replays:
     def _serve_one(self, replay: Replay) -> None:
         try:
             self.work(replay)
-        except (DatabaseError, StoreUnavailable) as error:
+        except (DatabaseError, StoreUnavailable, MasterAway) as error:
             if not self.stop.is_set():
                 log.warning("Replay %s waits: %s", replay.pk, error)
             self.stop.wait(RETRY_S)  # it is still to be worked on, and taken up again
@@ -109,7 +110,7 @@ class Replays:
         """Count, or publish, until it is done, cannot go on, or is not wanted any more.
 
         Raises:
-            DatabaseError, StoreUnavailable: it is to be taken up again later.
+            DatabaseError, StoreUnavailable, MasterAway: it is to be taken up again later.
         """
         started = time.monotonic()
         try:
@@ -120,7 +121,7 @@ class Replays:
                 self._publish(replay)
         except NotWanted:
             return
-        except (DatabaseError, StoreUnavailable):
+        except (DatabaseError, StoreUnavailable, MasterAway):
             raise
         except CannotReplay as error:
             service.replay_failed(replay, error=str(error))
@@ -130,7 +131,7 @@ class Replays:
             if self.spark.died_under(f"Replay {replay.pk}", since=started):
                 return
             log.exception("Replay %s failed.", replay.pk)
-            service.replay_failed(replay, error=readable(error))
+            service.replay_failed(replay, error=_told(error))
             self.spark.end_if_dead()
 
     def _count(self, replay: Replay) -> None:
@@ -214,6 +215,11 @@ class Replays:
             placed = store.log().run(append.append(replay.target_id, messages))
         except StoreUnavailable:
             raise
+        except MessageTooLarge as error:
+            raise CannotReplay(
+                f"The body of the message at offset {batch[error.index].offset} has {error.size_bytes:,} bytes; "
+                f"{replay.target} takes {error.limit_bytes:,} at most."
+            ) from None
         except LogError as error:
             raise CannotReplay(refusal_of(error, stream=replay.target).message) from None
         fresh = [each.offset for each in placed if not each.duplicate]
@@ -273,6 +279,13 @@ def _first_ms(moment: datetime) -> int:
 
 def _id(replay: Replay, message: "Past") -> str:
     return message.id if replay.keeps_ids else f"replay-{replay.pk}-{message.offset}"
+
+
+def _told(error: Exception) -> str:
+    """Why it cannot go on; what Spark says of a condition comes without Spark's advice."""
+    from spark.sentences import of_condition
+
+    return of_condition(error) or readable(error)
 
 
 def _most(rate: int | None) -> int:

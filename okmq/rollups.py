@@ -17,7 +17,7 @@ from streams.selectors import METRICS_STREAM
 from streams.services import history as service
 from streams.services import windows as windows_service
 from streams.services.standing import StoodPoint, standing_add
-from streams.services.streams import registered
+from streams.services.streams_told import registered
 from streams.services.windows import DueWindow
 
 if TYPE_CHECKING:

@@ -170,6 +170,9 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "RunState": "streams.models.history.RunState.values",
         "QueryState": "streams.models.query.QueryState.values",
+        "ReplayState": "streams.models.replay.ReplayState.values",
+        "PreviewReason": "streams.api.retention.REASONS",
+        "PushedOutReason": "streams.api.pushed_out.REASONS",
     },
 }
 

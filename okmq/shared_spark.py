@@ -1,5 +1,6 @@
 """The one Spark session of the analytics process, for its runs and its queries: started when first needed."""
 
+import importlib
 import logging
 import sys
 import threading
@@ -9,7 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from okmq import masters
 from okmq.env import Env
+from okmq.masters import MasterAway
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,8 +25,19 @@ ENDING_S = 5.0
 
 ENDING_POLL_S = 0.25
 
+STRANDED_S = 60.0
+"""How long work waits for an executor of a cluster; then Spark is started anew. A master that was started again does
+not know who was there before, and Spark's driver waits for it for ever."""
+
+AWAY_S = 10.0
+"""How long it waits for one where the master does not answer either."""
+
+STRANDED_POLL_S = 2.0
+
 MOST_DEATHS = 3
 """How often Spark may die under the same work until this has failed: it may be what kills it."""
+
+_importing = threading.Lock()
 
 log = logging.getLogger(__name__)
 
@@ -38,17 +52,30 @@ class SharedSpark:
         self._known: KnownBatches | None = None
         self._knowing = threading.Lock()
         self._in_use = 0
-        self._broken_off_at = self._died_at = float("-inf")
+        self._broken_off_at = self._died_at = self._stranded_at = float("-inf")
+        self._alone_since: float | None = None
+        self._looked_at = float("-inf")
         self._deaths: Counter[str] = Counter()
 
     def session(self) -> "SparkSession":
-        """The session; started where there is none, which takes some seconds."""
+        """The session; started where there is none, which takes some seconds.
+
+        Raises:
+            MasterAway: it would have to be started, on a cluster whose master does not answer.
+            spark.session.NotStarted: Spark ended while it was being started.
+        """
         from spark import session
 
         with self._starting:
             self._end_if_dead()
             self.touch()
-            return session.build(self.settings().session)
+            if not self.lives and masters.is_away(self.env.spark_master):
+                raise MasterAway(self.env.spark_master)
+            try:
+                return session.build(self.settings().session)
+            except session.NotStarted:
+                self._died_at = time.monotonic()
+                raise
 
     def settings(self) -> "JobSettings":
         """What the jobs and the queries need to know of their surroundings."""
@@ -61,6 +88,7 @@ class SharedSpark:
             spark_dir=self.env.data_dir / "spark",
             master=self.env.spark_master,
             memory=self.env.spark_memory,
+            host=self.env.spark_host,
             cores=self.env.spark_cores,
         )
 
@@ -75,7 +103,8 @@ class SharedSpark:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Not idle while this lasts."""
+        """Not idle while this lasts, with PySpark imported."""
+        _import_spark()
         with self._knowing:
             self._in_use += 1
         try:
@@ -110,6 +139,31 @@ class SharedSpark:
             if self.is_idle and self.lives:
                 log.info("Spark was idle and is ended.")
                 self.end()
+
+    def end_if_stranded(self) -> None:
+        """End a session whose cluster has given it no executor for long while somebody works with it."""
+        now = time.monotonic()
+        if now - self._looked_at < STRANDED_POLL_S or not was_started():
+            return
+        from spark import session
+
+        self._looked_at = now
+        is_wanted = self._in_use > 0 or now - self.used_at < STRANDED_POLL_S
+        if not (is_wanted and session.has_nobody()):
+            self._alone_since = None
+            return
+        self._alone_since = self._alone_since or now
+        alone_s = now - self._alone_since
+        if alone_s < AWAY_S or (alone_s < STRANDED_S and not masters.is_away(self.env.spark_master)):
+            return
+        with self._starting:
+            if session.has_nobody():
+                log.warning(
+                    "The cluster has given Spark no executor for %.0f s; Spark is started anew.", alone_s
+                )
+                self._alone_since = None
+                self._died_at = self._stranded_at = time.monotonic()
+                session.end()
 
     def end_if_dead(self) -> None:
         """Forget a session whose JVM has gone; one that is just being started is waited for."""
@@ -176,8 +230,12 @@ class SharedSpark:
         """Whether what failed since a monotonic time was cut off for something else, and is to be done again."""
         return self._broken_off_at >= since
 
+    def was_stranded(self, *, since: float) -> bool:
+        """Whether what failed since a monotonic time had no executor."""
+        return self._stranded_at >= since
+
     def has_died(self, *, since: float) -> bool:
-        """Whether Spark has ended by itself since a monotonic time."""
+        """Whether Spark has ended by itself, or had no executor, since a monotonic time."""
         if was_started():
             from spark import session
 
@@ -210,3 +268,9 @@ class SharedSpark:
 def was_started() -> bool:
     """Whether PySpark was ever imported here; asking it would import it."""
     return "spark.session" in sys.modules
+
+
+def _import_spark() -> None:
+    """Import PySpark, one thread at a time: its parts import each other, and two at once met them half made."""
+    with _importing:
+        importlib.import_module("spark.session")

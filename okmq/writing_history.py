@@ -3,10 +3,12 @@
 import logging
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 from okmq.causes import readable
-from okmq.lanes import Lane, Session
+from okmq.lanes import RETRY_S, Lane, Session
+from okmq.masters import MasterAway
 from okmq.shared_spark import SharedSpark
 from spark.positions import CHECKPOINT, archive_backlog, archived_offsets
 from streams import store
@@ -14,6 +16,9 @@ from streams.models import Erasure, Run, Stream
 from streams.models.history import Job
 from streams.services import erasures as erasures_service
 from streams.services import history as service
+
+MOST_TRIES = 3
+"""Nothing asks for an erasure again by schedule, as for runs: it has failed only where this did not help."""
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +39,7 @@ class HistoryLane(Lane):
     def __init__(self, *, spark: SharedSpark, stop: threading.Event) -> None:
         jobs = {Job.ARCHIVE: self._archive, Job.COMPACT: self._compact}
         super().__init__("history", spark=spark, stop=stop, jobs=jobs)
+        self._failures: Counter[int] = Counter()
 
     def step(self) -> bool:
         if super().step():
@@ -113,6 +119,11 @@ class HistoryLane(Lane):
                 offset=erasure.offset,
                 key=erasure.key or None,
             )
+        except MasterAway as error:
+            log.warning("Erasure %s waits: %s", erasure.pk, error)
+            erasures_service.erasures_interrupted()
+            self.stop.wait(RETRY_S)
+            return
         except Exception as error:
             if self.stop.is_set():
                 return
@@ -120,6 +131,11 @@ class HistoryLane(Lane):
                 erasures_service.erasures_interrupted()
                 return
             if self.spark.died_under(f"Erasure {erasure.pk}", since=started):
+                erasures_service.erasures_interrupted()
+                return
+            self._failures[erasure.pk] += 1
+            if self._failures[erasure.pk] < MOST_TRIES:
+                log.warning("Erasure %s is done again: %s", erasure.pk, readable(error))
                 erasures_service.erasures_interrupted()
                 return
             log.exception("Erasure %s failed.", erasure.pk)

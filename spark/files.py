@@ -1,9 +1,15 @@
 """Small files and folders on whatever file system Spark writes to, through Hadoop's own client in the JVM."""
 
+import re
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+
+LOOKS = 3
+"""How often a file is looked for that is there and cannot be opened: it may just be replaced."""
+
+_MEANS_MORE = re.compile(r"[][{}*?\\]")
 
 
 class Files:
@@ -20,18 +26,34 @@ class Files:
         self._system: Any = self._path("").getFileSystem(configuration)
 
     def url(self, path: str) -> str:
-        """The whole path, as Spark's readers and writers take it."""
+        """The whole path, as Spark's writers take it."""
         return f"{self.root}/{path}" if path else self.root
 
+    def pattern(self, path: str) -> str:
+        """The whole path, as Spark's readers take it: for them some characters mean other files, too."""
+        return _MEANS_MORE.sub(r"\\\g<0>", self.url(path))
+
     def read(self, path: str) -> str | None:
-        """A file's text, or None where there is none."""
-        try:
-            stream = self._system.open(self._path(path))
-        except Py4JJavaError as error:
-            # Asking first would not do: a file that is being replaced is missing for a moment.
-            if error.java_exception.getClass().getName() == "java.io.FileNotFoundException":
-                return None
-            raise
+        """A file's text, or None where there is none.
+
+        Raises:
+            OSError: it is there and cannot be read, or nobody can tell; in a sentence.
+        """
+        for left in reversed(range(LOOKS)):
+            try:
+                return self._text(path)
+            except Py4JJavaError as error:
+                # Asking first would not do: a file that is being replaced is missing for a moment.
+                is_missing = error.java_exception.getClass().getName() == "java.io.FileNotFoundException"
+                if is_missing and not self.exists(path):
+                    return None
+                if not is_missing or not left:
+                    said = str(error.java_exception.getMessage()).partition("\n")[0]
+                    raise OSError(f"{self.url(path)}: {said}") from error
+        raise AssertionError("unreachable")
+
+    def _text(self, path: str) -> str:
+        stream = self._system.open(self._path(path))
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:

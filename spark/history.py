@@ -20,7 +20,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
@@ -29,7 +29,7 @@ from pyspark.sql import functions as sf
 from spark.files import Files
 from spark.schemas import HISTORY, PARTITION_COLUMNS
 
-MOVED_ON = ("HistoryMovedOn", "FILE_NOT_EXIST", "PATH_NOT_FOUND")
+MOVED_ON = ("HistoryMovedOn", "FILE_NOT_EXIST", "PATH_NOT_FOUND", "FAILED_READ_FILE.NO_HINT")
 """What Spark's errors say where a reader's files were rewritten, or the log went on into the history, under it."""
 
 ATTEMPTS = 4
@@ -40,6 +40,20 @@ Found = TypeVar("Found")
 STAGING = "_staging"
 PENDING = "_log/pending.json"
 HEAD = "_log/HEAD"
+
+
+class HistoryMovedOn(RuntimeError):
+    """Something of what a reader was about to read was rewritten, or went from the log into the history, under it."""
+
+
+class HistoryUnreadable(RuntimeError):
+    """The log of batches cannot be read, or lacks a part; the message is a sentence for a person."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"The history cannot be read: {why}. Put back what is missing there (a disk, a right, a backup of its "
+            "folder); nothing is archived, counted or erased until then."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +125,7 @@ class History:
 
     def settle(self) -> None:
         """Complete the batch that a crash left half-way, if there is one."""
-        text = self.files.read(PENDING)
+        text = self._text(PENDING)
         if text is None:
             last = self.last()
             if last is not None:
@@ -192,24 +206,55 @@ class History:
         return batch
 
     def last(self) -> Batch | None:
-        """The newest batch that counts."""
-        number = int(self.files.read(HEAD) or 0)
-        found = self.batch(number)
+        """The newest batch that counts.
+
+        Raises:
+            HistoryUnreadable: its entry is missing, or is none.
+        """
+        text = self._text(HEAD) or "0"
+        if not text.isdecimal():
+            raise HistoryUnreadable(f"{HEAD} is damaged")
+        number = int(text)
+        found = self._there(number)
         while (newer := self.batch(number + 1)) is not None:
             number, found = number + 1, newer
         return found
 
     def batch(self, number: int) -> Batch | None:
-        """The batch with this number, or None."""
-        text = self.files.read(_entry(number))
-        return None if text is None else msgspec.json.decode(text, type=Batch)
+        """The batch with this number, or None.
+
+        Raises:
+            HistoryUnreadable: its entry is none.
+        """
+        text = self._text(_entry(number))
+        try:
+            return None if text is None else msgspec.json.decode(text, type=Batch)
+        except msgspec.DecodeError:
+            raise HistoryUnreadable(f"{_entry(number)} is damaged") from None
+
+    def _there(self, number: int) -> Batch | None:
+        """The batch with a number up to the newest; None only before the first."""
+        found = self.batch(number)
+        if found is None and number > 0:
+            raise HistoryUnreadable(f"{_entry(number)} is missing")
+        return found
+
+    def _text(self, path: str) -> str | None:
+        try:
+            return self.files.read(path)
+        except OSError as error:
+            raise HistoryUnreadable(str(error)) from error
 
     def newest_first(self) -> Iterator[Batch]:
-        """All batches, from the newest to the first."""
+        """All batches, from the newest to the first.
+
+        Raises:
+            HistoryUnreadable: one of them is missing, or is none.
+        """
         found = self.last()
         while found is not None:
             yield found
-            found = self.batch(found.number - 1)
+            found = self._there(found.number - 1)
 
     def archived(self) -> Iterator[Batch]:
         """The batches that brought messages from the streams, from the newest to the first."""
@@ -224,11 +269,22 @@ class History:
         return self.read(file for file in self.current_files() if stream_id in {None, file.stream_id})
 
     def read(self, files: Iterable[HistoryFile]) -> DataFrame:
-        """The messages in these files, ``schemas.HISTORY``."""
-        paths = [self.files.url(file.path) for file in files]
+        """The messages in these files, ``schemas.HISTORY``.
+
+        Raises:
+            HistoryMovedOn: one of them went just now.
+        """
+        paths = [self.files.pattern(file.path) for file in files]
         if not paths:
             return self.session.createDataFrame([], HISTORY)
-        return self.session.read.schema(HISTORY).option("basePath", self.files.root).parquet(*paths)
+        frame = self.session.read.schema(HISTORY).option("basePath", self.files.root).parquet(*paths)
+        # Spark looks whether all are there, and lists them after: what went in between is left out without an error.
+        listed: Any = frame._jdf.inputFiles()
+        if len(listed) != len(paths):
+            raise HistoryMovedOn(
+                f"{len(paths) - len(listed)} of {len(paths)} files of the history went meanwhile."
+            )
+        return frame
 
     def _write_aside(self, rows: DataFrame, *, staging: str, number: int) -> list[HistoryFile]:
         """Write the rows to the staging folder; returns the files with the places that they will have."""
@@ -241,7 +297,7 @@ class History:
         )
         written = (
             self.session.read.schema(HISTORY)
-            .parquet(self.files.url(f"{staging}/rows"))
+            .parquet(self.files.pattern(f"{staging}/rows"))
             .coalesce(1)  # three narrow columns: one task is done sooner than a shuffle is set up
             .groupBy(*PARTITION_COLUMNS, sf.col("_metadata.file_name").alias("file_name"))
             .agg(
@@ -279,7 +335,15 @@ class History:
 def moved_on(error: BaseException) -> bool:
     """Whether a read failed only because the history moved on under it: begun again it finds where things are now."""
     said = str(error)
-    return any(sign in said for sign in MOVED_ON)
+    return isinstance(error, HistoryMovedOn) or any(sign in said for sign in MOVED_ON)
+
+
+def unread(error: BaseException, files: Callable[[], Iterable[HistoryFile]]) -> HistoryFile | None:
+    """The file of these at which a read failed, as it is not there or damaged; None where it failed otherwise."""
+    said = str(error)
+    if not any(sign in said for sign in (*MOVED_ON, "FAILED_READ_FILE")):
+        return None
+    return next((file for file in files() if file.path in said), None)
 
 
 def begun_again(read: Callable[[], Found]) -> Found:

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from spark.sentences import sentence
 from spark.session import activate
 from spark.walk import QueryRefused, Walk, elements, kind_of
 
@@ -30,6 +31,9 @@ OF_NOW = frozenset(_OF_NOW.split())
 
 _FIXED_MOMENT = re.compile(r"""\w+\s*r?['"]\s*[-+0-9]""", re.IGNORECASE)
 """A date or time as it is written where it says no ``now``, ``today``, ``tomorrow`` or ``yesterday``."""
+
+MOST_VALUES = 5_000
+"""One column may be made of so many; planning for more takes minutes."""
 
 NOT_THE_SAME = (
     "A condition has to choose the same messages each time; rand(), now(), 'today' and the like do not."
@@ -134,12 +138,34 @@ def analyzed(session: SparkSession, checked: Checked) -> DataFrame:
     plan: Any = frame._jdf.queryExecution().analyzed()
     if plan.output().isEmpty():
         raise QueryRefused("The query has no column.")
+    known: dict[int, int] = {}
     for node in _nodes(plan, frozenset(checked.tables)):
+        if any(_values_in(each.dataType(), known, jvm) > MOST_VALUES for each in elements(node.output())):
+            raise QueryRefused(f"A column is nested into more than {MOST_VALUES:,} fields.")
         leaf = kind_of(node)
         if node.children().isEmpty() and leaf not in LEAVES:
             raise QueryRefused(f"{leaf} is not one of the tables that can be asked.")
     _refuse_what_tells_of_the_machine(plan, _current(session))
     return frame
+
+
+def _values_in(kind: Any, known: dict[int, int], jvm: Any) -> int:
+    """How many values of plain types one of this type is made of.
+
+    A column that is put twice into the next one, and so on, has a type of a few objects, each of which is looked at
+    once, and so many values that Spark would plan for hours or run out of memory.
+    """
+    name = kind.typeName()
+    if name not in {"struct", "array", "map"}:
+        return 1
+    place = jvm.java.lang.System.identityHashCode(kind)
+    if place not in known:
+        if name == "struct":
+            inside = [each.dataType() for each in kind.fields()]
+        else:
+            inside = [kind.elementType()] if name == "array" else [kind.keyType(), kind.valueType()]
+        known[place] = sum(_values_in(each, known, jvm) for each in inside)
+    return known[place]
 
 
 def _parser(session: SparkSession) -> Any:
@@ -194,18 +220,6 @@ def _refuse_what_tells_of_the_machine(plan: Any, current: Any) -> None:
                 if not inner and kind_of(found) not in OF_NOW:
                     raise QueryRefused(f"{found.sql()} cannot be used here.")
                 waiting += inner
-
-
-def sentence(error: PySparkException) -> str:
-    """What Spark says of a query, without its code, its plan and its trace."""
-    text = str(error).strip()
-    text = text.split("\n\n", 1)[0].split(";\n", 1)[0].split("\n", 1)[0]
-    before, _, after = text.partition("SQLSTATE:")
-    if before.startswith("["):
-        before = before.partition("] ")[2] or before
-    place = after.strip().partition(" ")[2].lstrip("; ").strip("()").replace("pos ", "position ")
-    said = before.strip()
-    return f"{said.rstrip('.')} ({place})." if place else said
 
 
 def _nodes(plan: Any, views: frozenset[str] = frozenset()) -> Iterator[Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from spark.options import OptionError, Options
-from streams.log import config, meta, removals
+from streams.log import aside, config, meta
 from streams.log.client import Op
 from streams.log.config import Registered
 
@@ -24,9 +24,10 @@ class Position:
         last: last assigned offset, 0 if none ever was.
         floor: lowest visible offset.
         archived: the history holds everything up to it.
-        purged: everything up to it, from ``owed`` on, was taken away by a person; it may still be there for a moment.
-        owed: what is stored below it and is not in the history yet was taken by a limit, and waits for the history.
+        taken: the offsets below the floor that people took away before the history had them, in order; they may still
+            be there for a moment, and some may be in it by now.
         ready: the history may take everything up to it; what comes after was removed and can come back.
+        hides: whether something may be hidden from between others, by a limit or for a while.
         has_aside: whether something was removed for a while only.
         widest: bytes of the largest body ever appended.
     """
@@ -34,9 +35,9 @@ class Position:
     last: int
     floor: int
     archived: int
-    purged: int
-    owed: int
+    taken: Sequence[range]
     ready: int
+    hides: bool
     has_aside: bool
     widest: int
 
@@ -44,17 +45,21 @@ class Position:
         """The first offset that a reader who starts at the earliest gets."""
         if not archive:
             return self.floor
-        first = self.archived + 1
-        return self.taken.stop if first in self.taken else first
+        return self.archived + 1 if self.hides else self.after_taken(self.archived + 1)
 
     def last_offset(self, *, archive: bool) -> int:
         """The last offset that a reader gets; it may be below the first."""
         return self.ready if archive else self.last
 
-    @property
-    def taken(self) -> range:
-        """The offsets below the floor that a person took away before the history had them; some may be in it by now."""
-        return range(self.owed if self.owed > self.archived + 1 else 1, self.purged + 1)
+    def after_taken(self, offset: int) -> int:
+        """The next offset that nobody took away, from one on."""
+        for each in self.taken:
+            offset = each.stop if offset in each else offset
+        return offset
+
+    def before_taken(self, offset: int) -> int | None:
+        """The last offset before the next range that people took away, from one outside of them on; None: no more."""
+        return next((each.start - 1 for each in self.taken if each.start > offset), None)
 
 
 def positions(stream_ids: Iterable[str], *, strict: bool = False) -> Op[dict[str, Position]]:
@@ -67,17 +72,18 @@ def positions(stream_ids: Iterable[str], *, strict: bool = False) -> Op[dict[str
     for at in range(0, len(wanted), ROUND_TRIP):
         some = wanted[at : at + ROUND_TRIP]
         counters_of = yield from meta.counters_of(some, strict=strict)
-        waits = yield from removals.lowest_above_archived(
+        waits = yield from aside.lowest_above_archived(
             [stream_id for stream_id, counters in counters_of.items() if counters.kept > 0]
         )
+        taken = yield from meta.taken_of(counters_of)
         for stream_id, counters in counters_of.items():
             found[stream_id] = Position(
                 last=counters.last,
                 floor=counters.floor,
                 archived=counters.archived,
-                purged=counters.purged,
-                owed=counters.owed,
+                taken=taken.get(stream_id, ()),
                 ready=min(counters.last, waits.get(stream_id, counters.last + 1) - 1),
+                hides=counters.hidden == 1,
                 has_aside=counters.kept > 0,
                 widest=counters.widest,
             )

@@ -11,8 +11,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from spark import plans, tables
-from spark.history import ATTEMPTS, moved_on
+from spark import plans, sentences, tables
+from spark.history import (
+    ATTEMPTS,
+    History,
+    HistoryMovedOn,
+    HistoryUnreadable,
+    current_files,
+    moved_on,
+    unread,
+)
 from spark.jobs.settings import JobSettings
 from spark.tables import KnownBatches, Seen
 
@@ -115,15 +123,31 @@ def ask(
             tables.offer(own, settings, checked.tables, seen=seen, known=known)
             with course.in_spark():
                 return _collected(plans.analyzed(own, checked), limit=limit)
-        except (PySparkException, Py4JJavaError) as error:
-            if moved_on(error):
-                if attempt == ATTEMPTS:
-                    raise QueryFailed("The history moved on each time this was tried; ask again.") from error
-            elif isinstance(error, PySparkException):
-                raise QueryFailed(plans.sentence(error)) from error
-            else:
+        except HistoryUnreadable as error:
+            raise QueryFailed(str(error)) from error
+        except (PySparkException, Py4JJavaError, HistoryMovedOn) as error:
+            if moved_on(error) and attempt < ATTEMPTS:
+                continue
+            said = _reason(error, History(own, settings.history_url), known)
+            if said is None:
                 raise
+            raise QueryFailed(said) from error
     raise AssertionError("unreachable")
+
+
+def _reason(
+    error: PySparkException | Py4JJavaError | HistoryMovedOn, history: History, known: KnownBatches
+) -> str | None:
+    """Why a query could not be carried out, as a sentence; None where nothing of the error is for a person."""
+    lost = unread(error, lambda: current_files(known.refresh(history)))
+    if lost is not None:
+        return (
+            f"The history lacks offsets {lost.first} to {lost.last} of a stream: its file {lost.path} is not there, "
+            "or is damaged."
+        )
+    if isinstance(error, HistoryMovedOn) or moved_on(error):
+        return "The history moved on each time this was tried; ask again."
+    return sentences.sentence(error) if isinstance(error, PySparkException) else sentences.reason(error)
 
 
 def _collected(frame: DataFrame, *, limit: int) -> Answer:

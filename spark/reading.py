@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from spark.positions import positions
 from spark.pushed import NOTHING, Pushed
 from spark.ranges import Range
-from streams.log import entries, read, removals
+from streams.log import aside, entries, read
 from streams.log.client import Log
 from streams.log.entries import Entry
 from streams.log.errors import StreamLost, StreamNotFound
@@ -176,16 +176,17 @@ def archive_pages(
         if at is None:
             return  # deleted, or lost with the memory that it was in
         page: list[Entry] = []
-        if start in at.taken:
-            end = min(at.taken.stop - 1, wanted.last)
-        else:
-            end = min(at.taken.start - 1, wanted.last) if start < at.taken.start else wanted.last
-            count = page_rows(at.widest)
+        end, count = min(at.after_taken(start) - 1, wanted.last), page_rows(at.widest)
+        if end < start:
+            before = at.before_taken(start)
+            end = wanted.last if before is None else min(before, wanted.last)
             page = log.run(read.archive_range(wanted.stream_id, start, end, count))
             if len(page) == count:
                 end = entries.position(page[-1])[0]
+        elif at.hides:
+            page, end = log.run(aside.hidden_range(wanted.stream_id, start, end, count))
         if page and at.has_aside and not with_aside:
-            away = log.run(removals.set_aside(wanted.stream_id, start, end))
+            away = log.run(aside.set_aside(wanted.stream_id, start, end))
             page = [entry for entry in page if not away(entry)]
         on_page(start, page, end)
         if page:

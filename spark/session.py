@@ -1,6 +1,7 @@
 """The Spark session of the history's jobs: one machine by default, small, private, in UTC."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,18 +11,34 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from spark.source import register
+from spark.watching import built_context
 
 PROJECT = Path(__file__).resolve().parent.parent
 DEFAULT_MASTER = "local[*]"
 DEFAULT_MEMORY = "1g"
+DEFAULT_HOST = "127.0.0.1"
 
 ENDING_S = 1.0
 
+ENDING_DEAF_TASKS = {
+    "spark.task.reaper.enabled": "true",
+    "spark.task.reaper.pollingInterval": "1s",
+    "spark.task.reaper.killTimeout": "5s",
+    "spark.task.reaper.threadDump": "false",
+}
+"""A task that was told to end and does not, as in a regular expression, would keep its core of a cluster for good: its
+executor is ended, and the worker starts another. On this machine ``okmq.shared_spark`` ends Spark."""
+
 _folders: list[Path] = []
 """What this process's JVM fills with temporary files."""
+
+
+class NotStarted(Exception):
+    """The JVM ended before anything could be said to it: it was killed, there was no memory for it, or no Java."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +49,7 @@ class SessionSettings:
         master: where Spark runs (``OKMQ_SPARK_MASTER``), ``local[*]`` for this machine.
         memory: the most that the driver's heap takes (``OKMQ_SPARK_MEMORY``), such as ``1g``; on a cluster that of each
             executor, too.
+        host: this machine's name or address at which executors reach the driver (``OKMQ_SPARK_HOST``).
         cores: the most tasks at once (``OKMQ_SPARK_CORES``), of this machine in place of those that ``master`` names,
             or of all workers of a standalone master; None leaves it to ``master``.
         folder: Spark's own files: shuffle and spill, warehouse, temporary files. Made if it is missing.
@@ -40,14 +58,20 @@ class SessionSettings:
     folder: Path
     master: str = DEFAULT_MASTER
     memory: str = DEFAULT_MEMORY
+    host: str = DEFAULT_HOST
     cores: int | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether Spark runs on this machine, in the driver's own process."""
+        return self.master.startswith("local")
 
     @property
     def places(self) -> dict[str, str]:
         """Where Spark runs and on how many cores, as it is told."""
         if self.cores is None:
             return {"spark.master": self.master}
-        if self.master.startswith("local"):
+        if self.is_local:
             failures = self.master.partition(",")[2].rstrip("]")
             return {"spark.master": f"local[{self.cores}{failures and ','}{failures}]"}
         return {"spark.master": self.master, "spark.cores.max": str(self.cores)}
@@ -56,15 +80,20 @@ class SessionSettings:
 def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
     """Start a session, with the source ``okmq`` registered; the caller stops it.
 
-    Nothing is left behind in the working directory, and nothing listens but on loopback.
+    Nothing is left behind in the working directory, and nothing listens but on loopback, or on a cluster's behalf on
+    ``settings.host``.
+
+    Raises:
+        NotStarted: the JVM has ended.
     """
+    host = DEFAULT_HOST if settings.is_local else settings.host
     local = _private_folder(settings.folder / "local")
     temporary = local / "tmp"
     temporary.mkdir()
     java_options = " ".join(
         [
-            f"-Djava.io.tmpdir={temporary}",
-            f"-Dderby.system.home={temporary}",
+            _quoted(f"-Djava.io.tmpdir={temporary}"),
+            _quoted(f"-Dderby.system.home={temporary}"),
             "-Duser.timezone=UTC",  # what a thread takes that no session was activated on
             "-XX:+UseSerialGC",  # two heaps' worth of parallel collectors are not for a background process
             "-XX:MaxMetaspaceSize=384m",
@@ -74,7 +103,7 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
     )
     # Spark reads these two from the environment only: the interpreter of the workers, and the address to resolve.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("SPARK_LOCAL_IP", host)
     builder = SparkSession.builder.appName(name)
     for key, value in {
         **settings.places,
@@ -84,8 +113,9 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
         "spark.executor.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",
         # Or a task that ran out of stack, as a regular expression does on a long text, would end Spark for everybody.
         "spark.executor.killOnFatalError.depth": "0",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        **({} if settings.is_local else ENDING_DEAF_TASKS),
+        "spark.driver.host": host,
+        "spark.driver.bindAddress": host,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(local),
@@ -108,11 +138,22 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
         "spark.executorEnv.PYTHONPATH": _python_path(),
     }.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    session = _started(builder)
     session.sparkContext.setLogLevel("ERROR")
     activate(session)
     register(session)
     return session
+
+
+def _started(builder: SparkSession.Builder) -> SparkSession:
+    try:
+        return builder.getOrCreate()
+    except (PySparkRuntimeError, Py4JError) as error:
+        if _jvm_process() is not None:
+            raise
+        raise NotStarted(
+            "Java ended while it was starting Spark: it was killed, or there is no memory for it, or no Java 17."
+        ) from error
 
 
 def activate(session: SparkSession) -> None:
@@ -151,6 +192,18 @@ def runs(session: SparkSession) -> bool:
     return lives() and session.sparkContext is SparkContext._active_spark_context
 
 
+def has_nobody() -> bool:
+    """Whether this process's Spark is on a cluster that has given it no executor, or none any more."""
+    context = built_context()
+    if context is None or str(context.master).startswith("local"):
+        return False
+    try:
+        jsc: Any = context._jsc
+        return bool(jsc.sc().getExecutorMemoryStatus().size() <= 1)  # the driver is one
+    except (Py4JError, OSError):
+        return False  # the JVM has just gone
+
+
 def end() -> None:
     """End the session and its JVM at once, so that the memory is given back; a next ``build`` starts anew.
 
@@ -175,7 +228,7 @@ def _jvm_process() -> "subprocess.Popen[bytes] | None":
 
 def _is_stopped() -> bool:
     """Whether Spark has stopped its context, as it does where a cluster gives it up; the JVM runs on, of no use."""
-    context = SparkContext._active_spark_context
+    context = built_context()
     if context is None:
         return False
     try:
@@ -224,6 +277,11 @@ def _private_folder(parent: Path) -> Path:
     folder.mkdir()
     _folders.append(folder)
     return folder
+
+
+def _quoted(option: str) -> str:
+    """An option of Java's as one word of a line, whatever its path is called."""
+    return '"' + re.sub(r'["\\]', r"\\\g<0>", option) + '"'
 
 
 def _python_path() -> str:

@@ -18,6 +18,7 @@ from spark.jobs.settings import JobSettings
 from spark.positions import Position, positions
 from spark.tail import TailRange, live_tail
 from streams.log.config import Registered
+from streams.log.counts import OF_GROUPS, OF_STREAMS
 
 _OF_SAMPLES = ("p50", "p90", "p99", "max")
 
@@ -53,6 +54,7 @@ COLUMNS: Mapping[str, Sequence[tuple[str, str]]] = {
             for name in (
                 *("messages", "bytes", "ids", "keys", "missing"),
                 *("size_p50", "size_p90", "size_p99", "size_max"),
+                *OF_STREAMS,
             )
         ],
     ),
@@ -65,7 +67,7 @@ COLUMNS: Mapping[str, Sequence[tuple[str, str]]] = {
         *[(f"lag_{of}", "bigint") for of in _OF_SAMPLES],
         *[(f"lag_seconds_{of}", "double") for of in _OF_SAMPLES],
         *[(f"ack_seconds_{of}", "double") for of in _OF_SAMPLES],
-        *[(name, "bigint") for name in ("deliveries", "acked", "redelivered", "dead_lettered", "lost")],
+        *[(name, "bigint") for name in OF_GROUPS],
     ),
 }
 """The tables that can be asked: name → its columns and their types, in order."""
@@ -78,21 +80,27 @@ _SAMPLED = (
 
 @dataclass(slots=True)
 class KnownBatches:
-    """The log of batches as far as it was read; it only grows, so each entry is read once a process."""
+    """The log of batches as far as it was read; it only grows, so each entry is read once a process.
+
+    Where what was read last stands in it no more, it is another one (a new folder, an older copy put back) and is read
+    whole.
+    """
 
     batches: list[Batch] = field(default_factory=list)
 
     def refresh(self, history: History) -> list[Batch]:
         """All batches that count now, oldest first."""
         held = self.batches  # one list all along: another thread may put a longer one in its place meanwhile
-        known = held[-1].number if held else 0
         fresh = []
         for batch in history.newest_first():
-            if batch.number <= known:
+            if held and batch == held[-1]:
                 break
             fresh.append(batch)
-        self.batches = [*held, *reversed(fresh)]
-        return [*held, *reversed(fresh)]
+        else:
+            held = []
+        found = [*held, *reversed(fresh)]
+        self.batches = found
+        return list(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

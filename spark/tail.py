@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from spark import ranges, reading, schemas
+from spark.history import HistoryMovedOn
 from spark.positions import positions
 from spark.ranges import Range
 from streams.log import entries
@@ -23,10 +24,6 @@ from streams.log.client import Log
 from streams.log.entries import Entry
 
 ROWS_PER_PARTITION = 50_000
-
-
-class HistoryMovedOn(RuntimeError):
-    """The history took, and retention removed, what a query was about to read from the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

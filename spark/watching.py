@@ -25,9 +25,15 @@ class Work:
     tasks_done: int = 0
 
 
+def built_context() -> SparkContext | None:
+    """This process's context; None also while another thread is building it, when it lacks what it is asked through."""
+    context = SparkContext._active_spark_context
+    return None if getattr(context, "_jsc", None) is None else context
+
+
 def untag(tag: str) -> None:
     """Let the jobs of this thread that come now no longer bear a tag."""
-    context = SparkContext._active_spark_context
+    context = built_context()
     if context is not None:
         try:
             context.removeJobTag(tag)
@@ -45,7 +51,7 @@ class Tagged:
 
     def work(self) -> Work:
         """What Spark has done and has to do for them; nothing before there is any."""
-        context = SparkContext._active_spark_context
+        context = built_context()
         if context is not None:
             try:
                 jsc: Any = context._jsc
@@ -58,7 +64,7 @@ class Tagged:
 
 def progress(group: str) -> float:
     """The part of the tasks planned so far that are done, 0 to 1; 0 while there is none."""
-    context = SparkContext._active_spark_context
+    context = built_context()
     if context is None:
         return 0.0
     try:
@@ -71,7 +77,7 @@ def progress(group: str) -> float:
 
 def cancel(group: str) -> None:
     """Tell the jobs of a group to end, and their tasks."""
-    context = SparkContext._active_spark_context
+    context = built_context()
     if context is not None:
         try:
             context.cancelJobGroup(group)
@@ -81,7 +87,7 @@ def cancel(group: str) -> None:
 
 def tasks_left(group: str) -> bool:
     """Whether a thread of this machine still works on a task of the group; Spark forgets it when it tells it to end."""
-    context = SparkContext._active_spark_context
+    context = built_context()
     if context is None:
         return False
     try:

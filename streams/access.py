@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models import QuerySet
 
 from streams import bearer, naming
 from streams.errors import Refusal, alert_rule_not_found, group_not_found, policy_not_found, stream_not_found
@@ -19,12 +20,14 @@ from streams.models import (
     Query,
     Replay,
     Role,
+    SavedFilter,
     Stream,
     Token,
     Workspace,
 )
 
 ROLE_SCOPES: dict[str, frozenset[str]] = {
+    Role.OBSERVER: frozenset({"observe"}),
     Role.VIEWER: frozenset({"read"}),
     Role.OPERATOR: frozenset({"read", "publish", "consume", "manage"}),
     Role.ADMIN: frozenset(bearer.SCOPES),
@@ -327,6 +330,32 @@ def group_for(caller: Caller, stream_name: str, name: str, *, may: str) -> Group
     if group is None:
         raise group_not_found(name)
     return group
+
+
+def filters_of(caller: Caller) -> "QuerySet[SavedFilter]":
+    """The saved filters that a caller may use: those of the workspace, and a person's own; by name.
+
+    Raises:
+        Refusal: ``forbidden`` without the scope ``read`` or for a token that is narrowed to streams.
+    """
+    caller.demand("read")
+    caller.demand_every_stream()
+    owners = ["", caller.actor.name] if caller.role else [""]
+    return SavedFilter.objects.select_related("workspace").filter(
+        workspace=caller.workspace, owner__in=owners
+    )
+
+
+def filter_for(caller: Caller, filter_id: int | None) -> SavedFilter:
+    """One of the saved filters that a caller may use.
+
+    Raises:
+        Refusal: as ``filters_of``; ``filter_not_found`` when there is none, also when it is another person's own.
+    """
+    found = None if filter_id is None else filters_of(caller).filter(pk=filter_id).first()
+    if found is None:
+        raise Refusal("filter_not_found", "There is no such filter, or it is somebody else's.")
+    return found
 
 
 def membership_for(caller: Caller, name: str, *, workspace: Workspace) -> Membership:

@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+EVERY_S = 10.0
+"""How long the worker waits between two looks; a rate is the mean between them."""
+
 Watch = Literal[
     "status",
     "lag",

@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Collection
 
-SCOPES = ("read", "publish", "consume", "manage", "erase", "admin")
+SCOPES = ("observe", "read", "publish", "consume", "manage", "erase", "admin")
 TOKEN_PREFIX = "okmq_"
 SHOWN_PREFIX_LENGTH = 10
 
@@ -27,8 +27,8 @@ def from_header(value: str) -> str | None:
 
 
 def scopes_cover(held: Collection[str], needed: str) -> bool:
-    """Whether scopes include the needed one; ``admin`` implies the rest."""
-    return needed in held or "admin" in held
+    """Whether scopes include the needed one; ``admin`` implies the rest, and who may read messages may count them."""
+    return needed in held or "admin" in held or (needed == "observe" and "read" in held)
 
 
 def streams_cover(patterns: Collection[str], name: str) -> bool:

@@ -10,6 +10,9 @@ from streams.naming import shortened
 from streams.nesting import holds_more, is_deeper, is_wider
 
 DEEPEST = 128
+DEEPEST_BODY = DEEPEST - 2
+"""So deep a message's body may be: a publish has it in an object of an array."""
+
 LARGEST_EXPLAINED_BYTES = 65_536
 """Only of what is not larger it is told that a lone surrogate is what is wrong with it."""
 

@@ -37,6 +37,7 @@ STATUS = {
     "alert_rule_not_found": 404,
     "run_not_found": 404,
     "query_not_found": 404,
+    "filter_not_found": 404,
     "removal_not_found": 404,
     "replay_not_found": 404,
     "erasure_not_found": 404,
@@ -165,7 +166,7 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "")
                 "removal_taken",
                 f"A limit or a purge for good has taken part of it: {error.left} of {error.messages} messages can "
                 "still come back. "
-                'Nothing was done; send "partial": true to bring back what is left.',
+                'Send "partial": true to bring back what is left.',
                 left=error.left,
                 messages=error.messages,
             )

@@ -174,6 +174,7 @@ def told(
     now_ms: int,
     is_at_rest: bool = True,
     is_paused: bool | None = None,
+    silent_ms: int = 0,
 ) -> Verdict:
     """The verdict on a group as it may be said now: on its own page, in lists, in sums and by the API.
 
@@ -182,6 +183,7 @@ def told(
         now_ms: of the steady clock.
         is_at_rest: whether nothing waits and nothing is out; what has something to do has to be looked at.
         is_paused: None where only the worker has looked.
+        silent_ms: how long ago the worker sampled last; so long, no rest is known to have lasted.
 
     Returns:
         A verdict that is unknown where the worker has not looked for long enough, or not for a while.
@@ -197,7 +199,8 @@ def told(
     verdict, last = watched
     if is_paused is not None and verdict.status == "paused":
         return Verdict("unknown", "Not looked at since it was resumed.")
-    if not (is_at_rest and last.is_at_rest) and not is_fresh:
+    is_rest_known = is_at_rest and last.is_at_rest and silent_ms <= STALE_MS
+    if not is_rest_known and not is_fresh:
         return Verdict("unknown", "The worker has not looked at this group lately.")
     return verdict
 

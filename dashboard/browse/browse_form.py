@@ -8,13 +8,27 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
-from dashboard.browse import chosen_fields, filters
+from dashboard.browse import chosen_fields, coded, filters
 from dashboard.browse.chosen_fields import ChosenField
+from dashboard.browse.coded import Reading
 from dashboard.forms import BootstrapMixin
 from streams import naming
 from streams.log.read import Wanted
 
 MOST_FILTER_CHARACTERS = 500
+MOST_READING_CHARACTERS = 60
+READINGS = (
+    "auto",
+    "raw",
+    "base64",
+    "base64 gzip",
+    "base64 zlib",
+    "base64 msgpack",
+    "hex",
+    "hex msgpack",
+    "json",
+)
+"""What the form proposes; steps may follow each other in other ways."""
 
 
 class BrowseForm(BootstrapMixin, forms.Form):
@@ -68,6 +82,14 @@ class BrowseForm(BootstrapMixin, forms.Form):
         required=False,
         max_length=chosen_fields.MOST_CHARACTERS,
         widget=forms.TextInput(attrs={"placeholder": _(".customer.id, .total")}),
+    )
+    decode = forms.CharField(
+        label=_("Decode"),
+        required=False,
+        max_length=MOST_READING_CHARACTERS,
+        widget=forms.TextInput(
+            attrs={"placeholder": coded.AUTO, "title": _("auto · raw · base64 gzip json"), "list": "readings"}
+        ),
     )
     before = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
     after = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
@@ -131,6 +153,23 @@ class BrowseForm(BootstrapMixin, forms.Form):
         except ValueError as error:
             raise forms.ValidationError(str(error)) from None
 
+    def clean_decode(self) -> Reading:
+        try:
+            return coded.reading(self.cleaned_data["decode"])
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+
+    @property
+    def reading(self) -> Reading:
+        """How bodies are read."""
+        chosen = self.cleaned_data.get("decode") if self.is_bound else None
+        return chosen or coded.AUTOMATIC
+
+    @property
+    def readings(self) -> tuple[str, ...]:
+        """What may be proposed for the field."""
+        return READINGS
+
     @property
     def columns(self) -> list[ChosenField]:
         """The fields of bodies that have a column."""
@@ -153,7 +192,11 @@ class BrowseForm(BootstrapMixin, forms.Form):
         """The filters as a test of an entry; None where there are none."""
         asked = self.cleaned_data
         return filters.entry_test(
-            key=asked["key"], body=asked["match"], message_id=message_id, header=asked["header"]
+            key=asked["key"],
+            body=asked["match"],
+            message_id=message_id,
+            header=asked["header"],
+            reading=self.reading,
         )
 
 

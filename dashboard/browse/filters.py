@@ -10,6 +10,8 @@ its JSON and what stands there::
     .total >= 99.5             < <= > >= compare numbers with numbers and text with text
     .["odd name"][0] != null   names that are not plain words, places in an array
     .discount                  there is something at the path
+
+A body that is read decoded is looked at decoded, too: of what comes out, as much as is shown.
 """
 
 import json
@@ -19,6 +21,8 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
+from dashboard.browse import coded
+from dashboard.browse.coded import Reading
 from streams import naming
 from streams.log import entries
 from streams.log.entries import Entry
@@ -90,7 +94,14 @@ def header_test(text: str) -> BodyTest:
     return passes
 
 
-def entry_test(*, key: str = "", body: str = "", message_id: str = "", header: str = "") -> Wanted | None:
+def entry_test(
+    *,
+    key: str = "",
+    body: str = "",
+    message_id: str = "",
+    header: str = "",
+    reading: Reading = coded.AUTOMATIC,
+) -> Wanted | None:
     """The test of an entry that passes all that is given; None when nothing is.
 
     Args:
@@ -98,6 +109,7 @@ def entry_test(*, key: str = "", body: str = "", message_id: str = "", header: s
         body: a body filter.
         message_id: a whole id.
         header: a filter of headers.
+        reading: how bodies are read; one that is decoded passes as what it is shown as, or as it was sent.
     """
     tests: list[Wanted] = []
     if message_id:
@@ -110,10 +122,17 @@ def entry_test(*, key: str = "", body: str = "", message_id: str = "", header: s
         tests.append(lambda entry: (held := entries.headers(entry)) is not None and has_header(held))
     if body:
         passes = body_test(body)
-        tests.append(lambda entry: passes(entry[1][3]))
+        tests.append(lambda entry: _passes_as_read(entry[1][3], passes, reading))
     if not tests:
         return None
     return lambda entry: all(test(entry) for test in tests)
+
+
+def _passes_as_read(body: bytes, passes: BodyTest, reading: Reading) -> bool:
+    if passes(body):
+        return True
+    shown = coded.decoded(body, reading) if coded.is_string(body) else None
+    return shown is not None and not shown.fault and passes(shown.body)
 
 
 def _key_test(pattern: str) -> Wanted:

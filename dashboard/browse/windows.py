@@ -45,12 +45,17 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The messages that a page shows, in its order; ``older`` and ``newer`` say where there are more."""
+    """The messages that a page shows, in its order; ``older`` and ``newer`` say where there are more.
+
+    Attributes:
+        stop: the offset that the range ends before, where an end was chosen.
+    """
 
     rows: list[MessageRow]
     older: int | None = None
     newer: int | None = None
     search: Search | None = None
+    stop: int | None = None
 
     @property
     def lowest(self) -> int:
@@ -91,24 +96,27 @@ def window_of(stream: Stream, form: BrowseForm, *, search_s: float = SLICE_S) ->
         return _searched(stream, form, span, search_s)
     asked = form.cleaned_data
     newest_first = asked["start"] == "newest"
+    # Without an end the start is only where one begins to read.
+    floor = 0 if span.stop is None else span.start
     if asked["before"] is not None:
-        found = selectors.messages_found(
-            stream, start=0, stop=asked["before"], limit=PAGE_SIZE, newest_first=True
-        )
+        stop = asked["before"] if span.stop is None else min(asked["before"], span.stop)
+        found = selectors.messages_found(stream, start=floor, stop=stop, limit=PAGE_SIZE, newest_first=True)
     elif asked["after"] is not None:
-        found = selectors.messages_found(stream, start=asked["after"] + 1, stop=span.stop, limit=PAGE_SIZE)
+        start = max(asked["after"] + 1, floor)
+        found = selectors.messages_found(stream, start=start, stop=span.stop, limit=PAGE_SIZE)
     else:
         found = selectors.messages_found(
             stream, start=span.start, stop=span.stop, limit=PAGE_SIZE, newest_first=newest_first
         )
     shown = sorted(found.messages, key=lambda message: message.offset, reverse=newest_first)
     if not shown:
-        return Window([])
+        return Window([], stop=span.stop)
     lowest, highest = sorted((shown[0].offset, shown[-1].offset))
-    has_older = bool(selectors.messages_before(stream, offset=lowest, limit=1))
-    has_newer = bool(selectors.messages_from(stream, offset=highest + 1, limit=1))
-    rows = [MessageRow(message, form.columns) for message in shown]
-    return Window(rows, lowest if has_older else None, highest if has_newer else None)
+    older = selectors.messages_found(stream, start=floor, stop=lowest, limit=1, newest_first=True)
+    newer = selectors.messages_found(stream, start=highest + 1, stop=span.stop, limit=1)
+    rows = [MessageRow(message, form.columns, form.reading) for message in shown]
+    first, last = lowest if older.messages else None, highest if newer.messages else None
+    return Window(rows, first, last, stop=span.stop)
 
 
 def _searched(stream: Stream, form: BrowseForm, span: Span, seconds: float) -> Window:
@@ -143,4 +151,5 @@ def _searched(stream: Stream, form: BrowseForm, span: Span, seconds: float) -> W
     if resume:
         resume |= {"scanned": scanned, "matched": matched, "took": took_ms}
     search = Search(scanned, scanned + left, matched, took_ms, resume, message_id=span.message_id)
-    return Window([MessageRow(message, form.columns) for message in found.messages], search=search)
+    rows = [MessageRow(message, form.columns, form.reading) for message in found.messages]
+    return Window(rows, search=search, stop=span.stop)

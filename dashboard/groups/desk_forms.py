@@ -10,8 +10,10 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
 from dashboard.forms import BootstrapMixin
+from dashboard.shown import offsets_read
 from streams.api.group_objects import LONGEST_WAIT_S
 from streams.log.pending import Wanted
+from streams.services.deliveries import MOST_AT_ONCE
 
 MOST_CHOSEN = 1000
 LONGEST_REASON = 1000
@@ -52,7 +54,14 @@ class DeskForm(BootstrapMixin, forms.Form):
 
 
 class ChosenForm(BootstrapMixin, forms.Form):
-    """A form beside a list: to the rows that were chosen, or to all that match."""
+    """A form beside a list: to the rows that were chosen, or to all that match.
+
+    Its preview sends back which messages it has shown: whoever confirms it agrees to those and to no other.
+
+    Attributes:
+        offsets: that were chosen.
+        seen: offsets that the preview has shown; empty where it has not been shown yet.
+    """
 
     scope = forms.ChoiceField(
         label=_("To"), choices=[("chosen", _("the chosen ones")), ("all", _("all that match the filter"))]
@@ -61,11 +70,18 @@ class ChosenForm(BootstrapMixin, forms.Form):
     def __init__(self, data: QueryDict | None = None) -> None:
         super().__init__(data)
         self.written = [] if data is None else data.getlist("offset")
+        self.written_seen = "" if data is None else data.get("seen_offsets", "")
         self.offsets: list[int] = []
+        self.seen: list[int] = []
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
-        if cleaned.get("scope") == "chosen":
+        if self.written_seen:
+            try:
+                self.seen = offsets_read(self.written_seen, most=MOST_AT_ONCE)
+            except ValueError:
+                self.add_error("scope", _("These are no offsets."))
+        elif cleaned.get("scope") == "chosen":
             if not self.written:
                 self.add_error("scope", _("Choose messages first."))
             elif len(self.written) > MOST_CHOSEN or not all(map(_is_offset, self.written)):

@@ -326,8 +326,13 @@ class PauseForm(BootstrapMixin, forms.Form):
 
 
 class GroupDeleteForm(BootstrapMixin, forms.Form):
-    """The name of the group, typed, before it goes."""
+    """The name of the group, typed, before it goes.
 
+    ``seen_letters`` is how many dead letters the page told of, ``seen_messages`` how many go that only it wanted.
+    """
+
+    seen_letters = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput())
+    seen_messages = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput())
     confirm = forms.CharField(
         required=False, widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
     )

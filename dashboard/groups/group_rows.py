@@ -1,5 +1,6 @@
 """A consumer group as the pages show it: its row, its status with the reason in one sentence, its dead letters."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -7,7 +8,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from dashboard import formats
-from dashboard.browse import bodies
+from dashboard.browse import bodies, coded
+from dashboard.browse.coded import Reading
 from dashboard.browse.message_rows import MessageRow
 from streams.health import Status
 from streams.log.dead_letters import DeadLetter
@@ -109,6 +111,16 @@ class GroupRow:
         return None if steady_ms is None else self.state.now_ms - (self.state.steady_ms - steady_ms)
 
     @property
+    def out_mark(self) -> str:
+        """Differs once other messages are in flight, or one of them for another time."""
+        return f"{self.state.deliveries} {self.state.acked} {self.state.ack_pending}"
+
+    @property
+    def dead_mark(self) -> str:
+        """Differs once other messages are dead letters."""
+        return f"{self.state.dead_letters} {self.state.dead_lettered}"
+
+    @property
     def lags(self) -> list[int]:
         """The lag at each look of the last minutes, oldest first."""
         watched = self.view.watched
@@ -116,7 +128,7 @@ class GroupRow:
 
     @property
     def ack_rate(self) -> float | None:
-        """Messages acknowledged a second over the last minutes; None until they were watched."""
+        """Messages acknowledged a second over the last minutes; None until they were watched, and while nobody does."""
         return self._rate("acked")
 
     @property
@@ -126,7 +138,7 @@ class GroupRow:
 
     def _rate(self, field: str) -> float | None:
         samples = self.view.watched.samples if self.view.watched else []
-        if len(samples) < 2:
+        if len(samples) < 2 or self.view.seen.is_stale:
             return None
         first, last = samples[0], samples[-1]
         seconds = (last.at_ms - first.at_ms) / 1000
@@ -144,6 +156,7 @@ class DeadLetterRow:
     """A dead letter as the pages show it; its body is hostile input, made visible as on the page of messages."""
 
     letter: DeadLetter
+    reading: Reading = coded.AUTOMATIC
 
     @cached_property
     def message(self) -> MessageRow:
@@ -159,7 +172,8 @@ class DeadLetterRow:
                 headers=None if letter.headers is None else letter.headers.encode(),
                 expires_ms=None,
                 cumulative_bytes=0,
-            )
+            ),
+            reading=self.reading,
         )
 
     @property
@@ -174,9 +188,10 @@ class SeekPreview:
     Attributes:
         messages: that are delivered again or skipped.
         skipped: of these, that were never delivered; before a position to go back to they wait for their key.
-        next_message: what would be delivered first; None when nothing is stored from there on.
-        first, last: of the stored messages between the two, whatever their keys; None where there are none.
+        next_message: what would be delivered first; None when nothing that the group takes is stored from there on.
+        first, last: of the stored messages between the two that the group takes; None where there are none.
         gone: what lies behind the place that was asked for and is no longer in the stream.
+        is_searched: whether the stream was looked through to its end for ``next_message``.
     """
 
     before: int
@@ -187,6 +202,7 @@ class SeekPreview:
     first: MessageRow | None = None
     last: MessageRow | None = None
     gone: Gone | None = None
+    is_searched: bool = True
 
     @property
     def goes_back(self) -> bool:
@@ -203,8 +219,8 @@ class SeekPreview:
 
 
 @dataclass(frozen=True, slots=True)
-class LastSeek:
-    """The newest seek of a group, and what it takes to undo it.
+class PastSeek:
+    """A seek of a group, and what it takes to undo it.
 
     Attributes:
         back_to: the offset that was next before it.
@@ -229,17 +245,17 @@ class LastSeek:
         return self.to != self.back_to
 
 
-def last_seek(event: Event | None) -> LastSeek | None:
-    """What an event of the kind ``group.sought`` tells."""
-    if event is None or not isinstance(event.before, dict) or not isinstance(event.after, dict):
+def past_seek(event: Event) -> PastSeek | None:
+    """What an event of the kind ``group.sought`` tells; None where it moved and dropped nothing, or tells nothing."""
+    if not isinstance(event.before, dict) or not isinstance(event.after, dict):
         return None
     before, after = event.before.get("next"), event.after.get("next")
     if not isinstance(before, int) or not isinstance(after, int):
         return None
     in_flight, waiting = event.before.get("in_flight") or 0, event.before.get("waiting") or 0
-    if before == after and not waiting:
+    if before == after and not in_flight and not waiting:
         return None
-    return LastSeek(
+    return PastSeek(
         who=event.actor,
         at_ms=int(event.time.timestamp() * 1000),
         to=after,
@@ -247,6 +263,55 @@ def last_seek(event: Event | None) -> LastSeek | None:
         in_flight=in_flight,
         waiting=waiting,
         oldest=event.before.get("oldest") if in_flight or waiting else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NotGivenBack:
+    """Messages that seeks dropped and that were not delivered again since.
+
+    Attributes:
+        messages: how many there are, or may be at most.
+        is_exact: whether none of them was.
+        oldest: the offset that the first of them may have.
+        below: all of them lie below this offset.
+    """
+
+    messages: int
+    is_exact: bool
+    oldest: int
+    below: int
+
+
+def not_given_back(seeks: Sequence[PastSeek]) -> NotGivenBack | None:
+    """What was dropped by a seek that a later one went back on, as an Undo does, and is still to be delivered again.
+
+    Each seek had what lies between where it went and where the next one found the group delivered again.
+
+    Args:
+        seeks: newest first; what the first of them dropped is left out.
+    """
+    open_: list[NotGivenBack] = []
+    for number, dropping in enumerate(seeks[1:], start=1):
+        since = seeks[number::-1]
+        if dropping.oldest is None or not any(later.to <= dropping.back_to for later in since[1:]):
+            continue
+        low, high = dropping.oldest, dropping.back_to
+        for seek, following in zip(since, [*since[1:], None], strict=True):
+            if seek.to <= low:
+                low = high if following is None else max(low, following.back_to)
+            elif following is None or following.back_to >= high:
+                high = min(high, seek.to)
+        if low < high:
+            is_exact = (low, high) == (dropping.oldest, dropping.back_to)
+            open_.append(NotGivenBack(min(dropping.dropped, high - low), is_exact, low, high))
+    if not open_:
+        return None
+    return NotGivenBack(
+        sum(each.messages for each in open_),
+        all(each.is_exact for each in open_),
+        min(each.oldest for each in open_),
+        max(each.below for each in open_),
     )
 
 

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from dashboard.history.history_ranges import Asked, steps_of
-from streams.models import RollupPosition
 from streams.selectors import GroupPast, GroupStep
 
 MOST_CHARTS = 4
@@ -27,14 +26,12 @@ class GroupLags:
     Attributes:
         left: how many others there are.
         times: the begin of each step, unix seconds.
-        position: how far samples of groups are counted, and by which run.
     """
 
     groups: Sequence[GroupPast]
     left: int
     times: Sequence[int]
     step_s: int
-    position: RollupPosition | None
 
     @property
     def seed(self) -> dict[str, Any]:
@@ -61,9 +58,7 @@ class GroupLags:
         return [{int(step.start.timestamp()): step for step in past.steps} for past in self.groups]
 
 
-def group_lags_of(
-    past: Sequence[GroupPast], asked: Asked, *, first: datetime | None, position: RollupPosition | None
-) -> GroupLags | None:
+def group_lags_of(past: Sequence[GroupPast], asked: Asked, *, first: datetime | None) -> GroupLags | None:
     """The charts of a range; None where no group was sampled.
 
     Args:
@@ -78,5 +73,4 @@ def group_lags_of(
         left=len(past) - len(worst),
         times=steps_of(begin, asked.until, step=asked.step),
         step_s=int(asked.length.total_seconds()),
-        position=position,
     )

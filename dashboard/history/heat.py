@@ -72,7 +72,7 @@ def week_of(hours: Iterable[tuple[datetime, int]], *, until: datetime) -> Sequen
         sums[_place(start)] += messages
     times: Counter[tuple[int, int]] = Counter()
     at = told[0][0]
-    while at <= until:
+    while at < until:
         times[_place(at)] += 1
         at += HOUR
     means = {place: sums[place] / count for place, count in times.items()}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
@@ -12,9 +12,11 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
 from dashboard.forms import BootstrapMixin
+from streams.models.history import Step
 
 MOST_BARS = 1500
 STEPS = {"minute": (_("minute"), 60), "hour": (_("hour"), 3600), "day": (_("day"), 86_400)}
+WHOLE = {"minute": _("whole minutes"), "hour": _("whole hours"), "day": _("whole days (UTC)")}
 # range: label, seconds (None: all of it), step unless another is asked for
 RANGES: dict[str, tuple[Any, int | None, str]] = {
     "1h": (_("1 h"), 3600, "minute"),
@@ -90,11 +92,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the query string asks for, checked.
+    """What the query string asks for, checked: the range as it is counted, in whole steps.
 
     Attributes:
-        since: None is the beginning.
+        since: where a step begins; None is the beginning.
+        until: the end, where a step ends or now; a step that begins there is not in it.
         compare: whether beside the period of the same length before.
+        is_widened: whether a range of one's own began or ended within a step.
+        refused: the step that was asked for and would be too many bars, or nothing.
     """
 
     range: str
@@ -102,13 +107,30 @@ class Asked:
     since: datetime | None
     until: datetime
     compare: bool = False
+    is_widened: bool = False
+    refused: str = ""
+
+    @property
+    def by(self) -> Any:
+        """What a bar is."""
+        return STEPS[self.step][0]
+
+    @property
+    def refused_by(self) -> Any:
+        """What a bar would have been, had it not been too many; nothing where what was asked for was taken."""
+        return STEPS[self.refused][0] if self.refused else ""
+
+    @property
+    def whole(self) -> Any:
+        """What the range is counted in, to be said where it is another than was asked for."""
+        return WHOLE[self.step]
 
     @property
     def before(self) -> tuple[datetime, datetime] | None:
         """The period of the same length, in whole steps, that ends where this one begins."""
         if self.since is None or not self.compare:
             return None
-        steps = 1 + (floor(self.until, step=self.step) - self.since) // self.length
+        steps = -((self.since - self.until) // self.length)
         return self.since - steps * self.length, self.since
 
     @property
@@ -127,13 +149,16 @@ class Asked:
         """Whether the range in these steps is few enough bars; all of it goes by day."""
         if self.since is None:
             return step == "day"
-        return (self.until - self.since).total_seconds() // STEPS[step][1] <= MOST_BARS
+        whole = Step(step).ceil(self.until) - Step(step).floor(self.since)
+        return whole.total_seconds() <= MOST_BARS * STEPS[step][1]
 
 
 def asked_for(
     query: Mapping[str, Any], *, now: datetime, span: tuple[datetime, datetime] | None = None
 ) -> Asked:
-    """The range (``span`` is one of one's own) and step; what is unknown or would be too many bars is the default."""
+    """The range (``span`` is one of one's own) and step, in whole steps up to now at most; what is unknown or would be
+    too many bars is the default.
+    """
     compare = query.get("compare") == "1"
     since: datetime | None
     if span:
@@ -147,20 +172,16 @@ def asked_for(
         _label, length_s, by = RANGES[chosen]
         since, until = None if length_s is None else now - timedelta(seconds=length_s), now
     asked = Asked(chosen, by, since, until, compare)
-    step = query.get("step", by)
-    if step not in STEPS or not asked.fits(step):
-        step = by
-    return Asked(chosen, step, None if since is None else floor(since, step=step), until, compare)
+    wanted = query.get("step", by)
+    refused = wanted if wanted in STEPS and wanted != by and not asked.fits(wanted) else ""
+    step = by if refused or wanted not in STEPS else wanted
+    counted = None if since is None else Step(step).floor(since), min(Step(step).ceil(until), now)
+    is_widened = span is not None and counted != span
+    return Asked(chosen, step, *counted, compare, is_widened, refused)
 
 
 def steps_of(first: datetime, until: datetime, *, step: str) -> list[int]:
-    """The begin of each step of a range (unix seconds), also of the one that its end is in; at most the newest bars."""
+    """The begin of each step of a range (unix seconds), also of one that its end is within; at most the newest bars."""
     seconds = STEPS[step][1]
-    last = int(floor(until, step=step).timestamp())
+    last = int(Step(step).floor(until - timedelta.resolution).timestamp())
     return list(range(max(int(first.timestamp()), last - MOST_BARS * seconds), last + 1, seconds))
-
-
-def floor(moment: datetime, *, step: str) -> datetime:
-    """The begin of the minute, hour or day (UTC) that a moment is in."""
-    seconds = STEPS[step][1]
-    return datetime.fromtimestamp(int(moment.timestamp()) // seconds * seconds, UTC)

@@ -21,7 +21,7 @@ from streams.services.streams import stream_change, stream_delete
 
 MOST = 100
 TOLERATED_PART = 0.1
-"""So much of what was seen may have come since without asking again before streams are deleted."""
+"""So much of what was seen may have come since without asking again before streams or groups are deleted."""
 
 DEEDS = ("purge", "delete", "label")
 
@@ -29,7 +29,7 @@ DEEDS = ("purge", "delete", "label")
 class BulkForm(ConfirmForm):
     """The confirmation, and for labels what to set.
 
-    ``seen`` is how many messages the preview told of, ``upto`` the last offset of each stream then.
+    ``seen`` is how many messages the preview told of, ``upto`` the last offset of each stream then, by its internal id.
     """
 
     seen = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput())
@@ -63,6 +63,11 @@ class BulkForm(ConfirmForm):
         return label
 
 
+def is_more(going: int, *, seen: int) -> bool:
+    """Whether so much more would go for good than was seen that a person is to be asked again."""
+    return going > seen * (1 + TOLERATED_PART)
+
+
 @dataclass(frozen=True, slots=True)
 class Preview:
     """The streams that were chosen, as they stand now."""
@@ -72,10 +77,6 @@ class Preview:
     @property
     def streams(self) -> list[Stream]:
         return [row.stream for row in self.rows]
-
-    @property
-    def names(self) -> list[str]:
-        return [row.name for row in self.rows]
 
     @property
     def messages(self) -> int:
@@ -91,8 +92,8 @@ class Preview:
 
     @property
     def upto(self) -> dict[str, int]:
-        """The last offset of each stream: what comes later was not seen."""
-        return {row.name: row.offset or 0 for row in self.rows}
+        """The last offset of each stream, by its internal id: what comes later was not seen."""
+        return {row.stream.stream_id: row.offset or 0 for row in self.rows}
 
     def phrase(self, deed: str, *, is_undone: bool) -> str:
         """What must be typed first; ``is_undone`` says whether a purge can be."""
@@ -103,10 +104,13 @@ class Preview:
         """Whether more would go than was seen, so that a person is to be asked again.
 
         A purge takes what was seen and nothing that came later. Streams are deleted with that, too, up to a tenth more.
+        One that has taken the name of another since was not seen at all.
         """
+        if upto and not upto.keys() >= {stream.stream_id for stream in self.streams}:
+            return True
         if deed == "purge":
-            return sum(_upto(row, upto.get(row.name)) for row in self.rows) > seen
-        return self.messages > seen * (1 + TOLERATED_PART)
+            return sum(_upto(row, upto.get(row.stream.stream_id)) for row in self.rows) > seen
+        return is_more(self.messages, seen=seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +146,13 @@ def done(
     """Do it to each stream; one that refuses does not keep the others from it.
 
     Args:
-        upto: the last offset of each stream that was seen: a purge takes nothing behind it.
+        upto: the last offset of each stream that was seen, by its internal id: a purge takes nothing behind it.
     """
     gone, count, refused = 0, 0, []
     act: dict[str, Callable[[StreamRow], int]] = {
-        "purge": lambda row: stream_purge(row.stream, actor=actor, below=_behind(upto.get(row.name))),
+        "purge": lambda row: stream_purge(
+            row.stream, actor=actor, below=_behind(upto.get(row.stream.stream_id))
+        ),
         "delete": lambda row: _deleted(row, actor=actor),
         "label": lambda row: _labelled(row, label=label, value=value, actor=actor),
     }
@@ -169,10 +175,14 @@ def _deleted(row: StreamRow, *, actor: Actor) -> int:
     return messages
 
 
+def labels_with(labels: Mapping[str, str], *, label: str, value: str) -> dict[str, str]:
+    """Labels with one more, in place of another value of its name; without it where the value is empty."""
+    others = {name: held for name, held in labels.items() if name != label}
+    return {**others, label: value} if value else others
+
+
 def _labelled(row: StreamRow, *, label: str, value: str, actor: Actor) -> int:
-    labels = {name: held for name, held in row.stream.labels.items() if name != label}
-    if value:
-        labels[label] = value
+    labels = labels_with(row.stream.labels, label=label, value=value)
     if len(labels) > MOST_LABELS:
         raise Refusal("validation_error", f"A stream has at most {MOST_LABELS} labels.")
     stream_change(row.stream, changes={"labels": labels}, actor=actor)

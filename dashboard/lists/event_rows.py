@@ -32,6 +32,7 @@ KINDS = (
     ("session.", _("logins")),
     ("process.", _("processes")),
     ("history.", _("history")),
+    ("filter.", _("filters")),
 )
 
 

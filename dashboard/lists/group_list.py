@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from dashboard.groups.group_rows import GroupRow
 from dashboard.quantities import number_of
-from streams import selectors
+from streams import expressions, selectors
 from streams.models import Group
 from streams.selectors import JudgedGroup
 from streams.selectors.group_verdicts import WORST_FIRST
@@ -31,12 +31,13 @@ class GroupQuery:
     """What is asked of the list; the page's query string is this.
 
     Attributes:
-        name: a part of the name.
+        name: a part of the name, or with ``regex`` a regular expression.
         status: a verdict that they have; empty for any.
         sort: one of ``SORTS``; the worst status and the highest number first with a leading ``-``.
     """
 
     name: str = ""
+    regex: bool = False
     status: str = ""
     sort: str = "name"
     number: int = 1
@@ -44,6 +45,17 @@ class GroupQuery:
     @property
     def is_narrowed(self) -> bool:
         return bool(self.name or self.status)
+
+    @property
+    def fault(self) -> str | None:
+        """What is wrong with the regular expression."""
+        return expressions.fault(self.name) if self.regex else None
+
+    def matching(self, groups: "QuerySet[Group]") -> "QuerySet[Group]":
+        """Those of some groups whose names match; none where the expression has a fault."""
+        if not self.regex:
+            return groups.filter(name__contains=self.name)
+        return groups.none() if self.fault else selectors.named_like(groups, self.name)
 
     def arranged(self, groups: list[JudgedGroup]) -> list[JudgedGroup]:
         """``groups`` come the worst first."""
@@ -76,6 +88,7 @@ def group_query_of(given: QueryDict) -> GroupQuery:
     sort = given.get("sort", "name")
     return GroupQuery(
         name=given.get("group", "").strip()[:200],
+        regex=given.get("regex") == "1",
         status=status if (status := given.get("status", "")) in WORST_FIRST else "",
         sort=sort if sort.removeprefix("-") in SORTS else "name",
         number=number_of(given.get("page"), default=1, low=1, high=100_000),
@@ -87,7 +100,7 @@ def arranged(
 ) -> list[JudgedGroup]:
     """Those of some groups that match, in the order that is asked for; ``judged`` as in ``group_page_of``."""
     if judged is None or query.name:
-        judged = selectors.groups_judged(groups.filter(name__contains=query.name))
+        judged = selectors.groups_judged(query.matching(groups))
     return query.arranged([each for each in judged if query.status in {"", each.verdict.status}])
 
 
@@ -99,7 +112,7 @@ def group_page_of(
     Args:
         judged: all of them, the worst first, where that is known.
     """
-    found = groups.filter(name__contains=query.name)
+    found = query.matching(groups)
     if query.sort == "name" and not query.status:
         pks = list(found.order_by("name", "stream__name").values_list("pk", flat=True))
     else:

@@ -14,9 +14,10 @@ from django.utils.translation import gettext_lazy as _
 from dashboard.live import rates
 from dashboard.quantities import number_of
 from dashboard.stream_rows import StreamRow
-from streams import selectors
+from streams import expressions, selectors
 from streams.access import Caller
 from streams.api.fields import label_fault
+from streams.expressions import LONGEST
 from streams.log.stats import Figures
 from streams.models import Stream
 from streams.selectors import JudgedGroup, StreamName
@@ -57,12 +58,14 @@ class ListQuery:
     """What is asked of the list; the page's query string is this.
 
     Attributes:
+        regex: whether ``name`` is a regular expression and not a part of the name.
         labels: name and value, all of which must hold.
         internal: with the system's own streams.
         sort: one of ``SORTS``, descending with a leading ``-``.
     """
 
     name: str = ""
+    regex: bool = False
     labels: tuple[tuple[str, str], ...] = ()
     internal: bool = False
     sort: str = "name"
@@ -74,6 +77,11 @@ class ListQuery:
         return bool(self.name or self.labels)
 
     @property
+    def fault(self) -> str | None:
+        """What is wrong with the regular expression."""
+        return expressions.fault(self.name) if self.regex else None
+
+    @property
     def column(self) -> str:
         return self.sort.removeprefix("-")
 
@@ -82,18 +90,24 @@ class ListQuery:
         return self.sort.startswith("-")
 
     def streams(self, caller: Caller) -> QuerySet[Stream]:
-        """The streams that match, by name."""
+        """The streams that match, by name; none where the expression has a fault."""
         internal = self.internal and caller.rules_all
-        return selectors.streams_of(caller, name=self.name, labels=self.labels, internal=internal)
+        if not self.regex:
+            return selectors.streams_of(caller, name=self.name, labels=self.labels, internal=internal)
+        expression = "" if self.fault else self.name
+        found = selectors.streams_of(caller, name_regex=expression, labels=self.labels, internal=internal)
+        return found.none() if self.fault else found
 
 
 def query_of(given: QueryDict) -> ListQuery:
     """The query in an address; what cannot be read is passed over."""
     sort = given.get("sort", "name")
     size = number_of(given.get("size"), default=PAGE_SIZE, low=0, high=1000)
+    regex = given.get("regex") == "1"
     labels = [label_of(text) for text in given.getlist("label")[:MOST_LABELS]]
     return ListQuery(
-        name=given.get("name", "").strip()[:50],
+        name=given.get("name", "").strip()[: LONGEST + 1 if regex else 50],
+        regex=regex,
         labels=tuple(label for label in labels if label is not None),
         internal=given.get("internal") == "1",
         sort=sort if sort.removeprefix("-") in SORTS else "name",

@@ -5,34 +5,20 @@ Where thousands of streams move, a minute of samples is tens of megabytes, and a
 
 import threading
 import time
-from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import msgspec
 
+from dashboard.live.means import CARRY_S, MEAN_S, TICK_S, Course, Moved
 from streams import selectors
 from streams.selectors import SamplesRead
 
 SPAN_S = 60
-CARRY_S = 3.0
-"""Ticks are a second apart and a little late: up to here a rate is taken to go on, beyond it was nought."""
-
-KEPT_S = SPAN_S + 2 * CARRY_S
+KEPT_S = SPAN_S + MEAN_S + 2 * CARRY_S
 SHARED_S = 0.5
 """Hundreds of browsers that come back together ask for the same samples; the next event brings newer ones anyway."""
 
 TIDIED_EVERY_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """One stream in one sample: unix seconds; messages and bytes published and messages done with, a second."""
-
-    at_s: float
-    rate_in: float
-    bytes_in: float
-    rate_out: float
 
 
 class _Figures(msgspec.Struct, gc=False):
@@ -49,7 +35,6 @@ class _Second(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Second).decode
-WIDTH = 4
 
 
 class Lately:
@@ -59,32 +44,30 @@ class Lately:
         self._reading = threading.Lock()
         self._place: SamplesRead | None = None
         self._read_at_s = self._tidied_at_s = float("-inf")
-        self._points: dict[str, array[float]] = {}
+        self._courses: dict[str, Course] = {}
 
-    def since(self, stream_ids: Iterable[str], *, since_s: float) -> dict[str, list[Moved]]:
+    def since(self, stream_ids: Iterable[str], *, since_s: float) -> dict[str, Course]:
         """The samples of these streams from then on (unix seconds, within the last minute), oldest first."""
         with self._reading:
             self._read_on()
-            found = {each: self._points[each] for each in stream_ids if each in self._points}
-            return {
-                each: [moved for moved in map(_moved, _quadruples(points)) if moved.at_s >= since_s]
-                for each, points in found.items()
-            }
+            return {each: self._courses[each].since(since_s) for each in stream_ids if each in self._courses}
 
-    def newest(self, *, within_s: float = CARRY_S, shared_s: float = 0.0) -> dict[str, Moved]:
-        """The newest sample of each stream that was sampled within the last seconds, by its internal id.
+    def means(self, stream_ids: Iterable[str] | None = None, *, shared_s: float = 0.0) -> dict[str, Moved]:
+        """How fast streams move, by their internal ids; those that have been at rest for long are left out.
 
         Args:
+            stream_ids: None is all.
             shared_s: how old the look at the samples may be.
         """
         with self._reading:
             if time.monotonic() - self._read_at_s > shared_s:
                 self._read_on()
-            since_s = time.time() - within_s
+            now_s = time.time()
+            asked = self._courses.keys() if stream_ids is None else stream_ids
             return {
-                each: _moved(points[-WIDTH:])
-                for each, points in self._points.items()
-                if points[-WIDTH] >= since_s
+                each: course.mean_now(now_s)
+                for each in asked
+                if (course := self._courses.get(each)) and now_s - course.newest_s < MEAN_S + TICK_S
             }
 
     def _read_on(self) -> None:
@@ -94,34 +77,22 @@ class Lately:
         before = self._place
         records, self._place = selectors.samples_read_on(before, since_ms=int((now_s - KEPT_S) * 1000))
         if self._place is None or not self._place.goes_on(before):
-            self._points.clear()
+            self._courses.clear()
         for record in records:
             second = _decode(record.body)
             at_s = second.at / 1000
             for stream_id, figures in second.streams.items():
-                points = self._points.setdefault(stream_id, array("d"))
-                points.extend((at_s, figures.rate_in, figures.bytes_in, figures.rate_out))
+                course = self._courses.setdefault(stream_id, Course())
+                course.add(at_s, figures.rate_in, figures.bytes_in, figures.rate_out)
         self._read_at_s = time.monotonic()
         if self._read_at_s - self._tidied_at_s > TIDIED_EVERY_S:
             self._tidied_at_s = self._read_at_s
-            self._tidy(now_s - KEPT_S)
-
-    def _tidy(self, since_s: float) -> None:
-        for stream_id, points in list(self._points.items()):
-            if points[-WIDTH] < since_s:
-                del self._points[stream_id]
-                continue
-            first = next(at for at in range(0, len(points), WIDTH) if points[at] >= since_s)
-            if first:
-                del points[:first]
-
-
-def _quadruples(points: "array[float]") -> Iterable["array[float]"]:
-    return (points[at : at + WIDTH] for at in range(0, len(points), WIDTH))
-
-
-def _moved(quadruple: "array[float]") -> Moved:
-    return Moved(*quadruple)
+            since_s = now_s - KEPT_S
+            self._courses = {
+                each: course.since(since_s)
+                for each, course in self._courses.items()
+                if course.newest_s >= since_s
+            }
 
 
 samples = Lately()

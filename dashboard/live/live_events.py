@@ -14,20 +14,25 @@ from typing import Any, ClassVar
 
 from channels.layers import get_channel_layer
 
-from streams import store
-from streams.log import listeners
+from dashboard.stream_rows import span_s
 from streams.selectors import StreamView
+from streams.services.open_pages import consumers_group, heard, stream_group
+from streams.upkeep import processes
 from streams.upkeep.processes import ProcessStatus
 from streams.upkeep.sampling import Sample
 
 SENT_AT_ONCE = 200
 
-OVERVIEW, PROCESSES, STREAM_PREFIX, GROUP_PREFIX = "overview", "processes", "stream:", "group:"
+OVERVIEW, PROCESSES = "overview", "processes"
+STREAM_PREFIX, GROUP_PREFIX, WORKSPACE_PREFIX = "stream:", "group:", "workspace:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamSampled:
-    """How one stream stands; rates are per second, times unix ms."""
+    """How one stream stands; rates are per second, times unix ms, ``span_s`` is between the first and last message.
+
+    While nobody samples, a page that asks is told of no rate.
+    """
 
     kind: ClassVar[str] = "stream_sampled"
     stream_id: str
@@ -41,11 +46,12 @@ class StreamSampled:
     committed: int
     lag: int
     duplicates: int
-    rate_in: float
-    bytes_in: float
-    rate_out: float
+    rate_in: float | None
+    bytes_in: float | None
+    rate_out: float | None
     first_ms: int | None
     last_ms: int | None
+    span_s: float | None
 
     @property
     def topic(self) -> str:
@@ -62,6 +68,7 @@ class OverviewSampled:
 
     ``beat`` counts up by one: a page that misses one asks how everything stands, since what changed in between was
     sent to nobody (the channel layer keeps nothing for a subscriber that is away, as when the store restarts).
+    So many ``alerts`` fire by rules that are not muted; ``alerts_mark`` differs once others do.
     """
 
     kind: ClassVar[str] = "overview_sampled"
@@ -71,10 +78,12 @@ class OverviewSampled:
     streams: int
     messages: int
     bytes: int
-    rate_in: float
-    bytes_in: float
-    rate_out: float
+    rate_in: float | None
+    bytes_in: float | None
+    rate_out: float | None
     last_ms: int | None
+    alerts: int
+    alerts_mark: str
 
     @property
     def topic(self) -> str:
@@ -86,22 +95,21 @@ class OverviewSampled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Process:
-    """A process as the page lists it; ``sentence`` tells what happened to it."""
+class WorkerSilent:
+    """For so long nobody has sampled: told to a page that begins to listen, which has missed no beat yet."""
 
-    name: str
-    state: str
-    restarts: int
-    sentence: str
+    kind: ClassVar[str] = "worker_silent"
+    at_ms: int
+    silent_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessesChanged:
-    """The processes that the supervisor keeps."""
+    """What the supervisor says of the processes has this version; a page that shows another one asks for it."""
 
     kind: ClassVar[str] = "processes_changed"
     at_ms: int
-    processes: tuple[Process, ...]
+    version: int
 
     @property
     def topic(self) -> str:
@@ -136,10 +144,15 @@ class WorstGroupSampled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSampled:
-    """How one consumer group stands; times are unix ms, ``state`` is the colour of the status."""
+    """How one consumer group stands; times are unix ms, ``state`` is the colour of the status.
+
+    ``out_mark`` and ``dead_mark`` differ from those that a page was made with once what it lists in flight, or as
+    dead letters, has changed.
+    """
 
     kind: ClassVar[str] = "group_sampled"
     stream_id: str
+    group_id: int
     stream: str
     name: str
     at_ms: int
@@ -161,6 +174,8 @@ class GroupSampled:
     edge_seconds: float | None
     fetched_ms: int | None
     acked_ms: int | None
+    out_mark: str
+    dead_mark: str
 
     @property
     def topic(self) -> str:
@@ -172,12 +187,31 @@ class GroupSampled:
 
 
 Event = StreamSampled | OverviewSampled | ProcessesChanged | WorstGroupSampled | GroupSampled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Here:
+    """A page is of the workspace that its person looks at; told as ``Gone`` is."""
+
+    kind: ClassVar[str] = "here"
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """A page shows a stream or a consumer group that is not there; what is made again under its name has another id.
+
+    Or it is of another workspace than its person looks at by now. A socket tells its own page of it, so it goes to no
+    group.
+    """
+
+    kind: ClassVar[str] = "gone"
+    at_ms: int
+    stream_id: None = None
+    group_id: None = None
+
+
 PROCESSES_GROUP = "live.processes"
-
-
-def stream_group(stream_id: str) -> str:
-    """The group of one stream; ids are 12 characters from a-z and 2-7."""
-    return f"live.stream.{stream_id}"
 
 
 def group_topic(stream: str, name: str) -> str:
@@ -185,9 +219,9 @@ def group_topic(stream: str, name: str) -> str:
     return f"{GROUP_PREFIX}{stream}/{name}"
 
 
-def consumers_group(stream_id: str, name: str) -> str:
-    """The group of the pages that show one consumer group."""
-    return f"live.consumers.{stream_id}.{name}"
+def workspace_topic(workspace_id: int) -> str:
+    """The topic of the pages of a workspace."""
+    return f"{WORKSPACE_PREFIX}{workspace_id}"
 
 
 def workspace_group(workspace_id: int) -> str:
@@ -195,7 +229,7 @@ def workspace_group(workspace_id: int) -> str:
     return f"live.workspace.{workspace_id}"
 
 
-def wire(event: Event) -> dict[str, Any]:
+def wire(event: Event | Here | Gone | WorkerSilent) -> dict[str, Any]:
     """The event as the browser gets it, with its kind."""
     return {"kind": event.kind, **asdict(event)}
 
@@ -203,7 +237,8 @@ def wire(event: Event) -> dict[str, Any]:
 async def send(event: Event) -> None:
     """Send an event to the pages that show its topic."""
     await get_channel_layer().group_send(
-        event.group, {"type": "live.event", "topic": event.topic, "event": wire(event)}
+        event.group,
+        {"type": "live.event", "topic": event.topic, "group": event.group, "event": wire(event)},
     )
 
 
@@ -213,23 +248,20 @@ async def send_many(events: Iterable[Event]) -> None:
     Thousands of streams may move in a second, and a page shows some dozens: to ask who listens is one call for a
     thousand. A page that begins to listen after that is told by its snapshot, which is taken later.
     """
-    waiting = await _heard(list(events))
+    asked = list(events)
+    shown = await heard(event.group for event in asked) if asked else set()
+    waiting = [event for event in asked if event.group in shown]
     for first in range(0, len(waiting), SENT_AT_ONCE):
         await asyncio.gather(*(send(event) for event in waiting[first : first + SENT_AT_ONCE]))
 
 
-async def _heard(events: Sequence[Event]) -> list[Event]:
-    """The events whose group somebody has joined, in whichever process."""
-    if not events:
-        return []
-    name_of = get_channel_layer()._get_group_channel_name  # the layer tells nobody who has joined a group
-    channels = {event.group: name_of(event.group) for event in events}
-    heard = await asyncio.to_thread(store.log().run, listeners.heard(list(channels.values())))
-    return [event for event in events if channels[event.group] in heard]
-
-
 def stream_sampled(
-    view: StreamView, *, at_ms: int, rate_in: float = 0.0, bytes_in: float = 0.0, rate_out: float = 0.0
+    view: StreamView,
+    *,
+    at_ms: int,
+    rate_in: float | None = 0.0,
+    bytes_in: float | None = 0.0,
+    rate_out: float | None = 0.0,
 ) -> StreamSampled:
     """The event that tells how a stream stands; ``at_ms`` is from before it was looked at, as in a sample."""
     state = view.state
@@ -250,6 +282,7 @@ def stream_sampled(
         rate_out=rate_out,
         first_ms=state.first_ms,
         last_ms=state.last_ms,
+        span_s=span_s(state),
     )
 
 
@@ -257,17 +290,11 @@ _SAMPLED = tuple(field.name for field in fields(StreamSampled))
 _told = attrgetter(*_SAMPLED)
 
 
-def sampled(sample: Sample) -> StreamSampled:
-    """The worker's sample as an event."""
-    return StreamSampled(**dict(zip(_SAMPLED, _told(sample), strict=True)))
+def sampled(sample: Sample, **rates: float) -> StreamSampled:
+    """The worker's sample as an event, perhaps with other rates than its own."""
+    return StreamSampled(**{**dict(zip(_SAMPLED, _told(sample), strict=True)), **rates})
 
 
-def processes_changed(processes: Iterable[ProcessStatus]) -> ProcessesChanged:
+def processes_changed(listed: Sequence[ProcessStatus]) -> ProcessesChanged:
     """The supervisor's list as an event."""
-    return ProcessesChanged(
-        at_ms=int(time.time() * 1000),
-        processes=tuple(
-            Process(name=each.name, state=each.state, restarts=each.restarts, sentence=each.sentence())
-            for each in processes
-        ),
-    )
+    return ProcessesChanged(at_ms=int(time.time() * 1000), version=processes.version(listed))

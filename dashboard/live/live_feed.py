@@ -8,21 +8,23 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from channels.db import database_sync_to_async
 
 from dashboard.live import live_events
 from dashboard.live.live_events import OverviewSampled, StreamSampled
+from dashboard.live.means import CARRY_S, MEAN_S, Course
 from streams import selectors
-from streams.models import Stream
-from streams.selectors import StreamView
+from streams.models import Stream, Workspace
+from streams.selectors import SILENT_MS, Firing, StreamView
 from streams.upkeep.processes import ProcessStatus
 from streams.upkeep.sampling import Sample
 
 BEAT_S = 1.0
 # Streams that were made or deleted are found by looking at the rows now and then.
 ROWS_EVERY_S = 2.0
-# A stream that moves is sampled every second; a rate that was told before that has ended.
+# What moves, and what slows down, is told every second; a rate that was told before that has ended.
 RATE_HOLDS_MS = 3_000
 # How often a stream that has come to rest is told again: a store that was away is back within a second for the
 # worker, and within two for the web processes that listen to it.
@@ -37,19 +39,23 @@ class Feed:
 
     def __init__(self) -> None:
         self._last: dict[str, StreamSampled] = {}
+        self._courses: dict[str, Course] = {}
         self._undelivered: dict[str, StreamSampled] = {}
         self._repeated: dict[str, int] = {}
-        self._rows_at = 0.0
+        self._workspaces: set[int] = set()
+        self._firing: dict[int, Firing] = {}
+        self._rows_at = self._told_at = 0.0
         self._beats = 0
         self._beating: asyncio.Task[None] | None = None
         self._is_resting = False
 
     async def publish(self, samples: Sequence[Sample]) -> None:
-        """Tell the pages of these streams, and keep the sums beating from now on."""
+        """Tell the pages of these streams, and keep the sums beating as long as this is called."""
         self._is_resting = False
+        self._told_at = time.monotonic()
         if self._beating is None or self._beating.done():
             self._beating = asyncio.create_task(self._keep_beating())
-        events = {sample.stream_id: live_events.sampled(sample) for sample in samples}
+        events = {sample.stream_id: self._told(sample) for sample in samples}
         self._last.update(events)
         self._undelivered.update(events)
         self._repeated.update(dict.fromkeys(events, REPEATS))
@@ -62,16 +68,22 @@ class Feed:
         """
         self._is_resting = True
         self._rows_at = 0.0
-        for known in (self._last, self._undelivered, self._repeated):
+        for known in (self._last, self._courses, self._undelivered, self._repeated):
             known.clear()
 
     def sums(self, *, at_ms: int) -> list[OverviewSampled]:
-        """One event a workspace."""
-        by_workspace: dict[int, list[StreamSampled]] = {}
+        """One event a workspace, also where there is no stream yet: its pages would take silence for a standstill."""
+        by_workspace: dict[int, list[StreamSampled]] = {each: [] for each in self._workspaces}
         for event in self._last.values():
             by_workspace.setdefault(event.workspace_id, []).append(event)
         return [
-            _sum(workspace_id, events, at_ms=at_ms, beat=self._beats)
+            _sum(
+                workspace_id,
+                events,
+                at_ms=at_ms,
+                beat=self._beats,
+                firing=self._firing.get(workspace_id, Firing()),
+            )
             for workspace_id, events in by_workspace.items()
         ]
 
@@ -84,8 +96,19 @@ class Feed:
             self._undelivered = {**waiting, **self._undelivered}
             logger.warning("Live numbers wait for the store: %s", error)
 
+    def _told(self, sample: Sample) -> StreamSampled:
+        """A sample as the pages are told of it."""
+        at_s = sample.at_ms / 1000
+        course = self._courses.setdefault(sample.stream_id, Course())
+        course.add(at_s, sample.rate_in, sample.bytes_in, sample.rate_out)
+        course.forget(at_s - MEAN_S - CARRY_S)
+        mean = course.mean(at_s)
+        return live_events.sampled(
+            sample, rate_in=mean.rate_in, bytes_in=mean.bytes_in, rate_out=mean.rate_out
+        )
+
     def _repeat(self, *, now_ms: int) -> None:
-        """Say again how a stream stands that has just come to rest.
+        """Say again how a stream stands that has just come to rest: until its rates are nought, and a while longer.
 
         A store that was away answers the worker before the web processes listen again, and what is published to
         nobody is lost; a stream that still moves is told anew every second anyway.
@@ -94,14 +117,31 @@ class Feed:
             last = self._last.get(stream_id)
             if last is None or left == 0:
                 del self._repeated[stream_id]
+                self._courses.pop(stream_id, None)
             elif now_ms - last.at_ms > BEAT_S * 1500:
-                self._repeated[stream_id] = left - 1
-                self._undelivered.setdefault(stream_id, last)
+                # Nothing has touched it until the tick before: one who has looked since then knows better.
+                at_ms = now_ms - int(BEAT_S * 1000)
+                mean = self._courses[stream_id].mean(at_ms / 1000)
+                self._last[stream_id] = replace(
+                    last,
+                    at_ms=at_ms,
+                    rate_in=mean.rate_in,
+                    bytes_in=mean.bytes_in,
+                    rate_out=mean.rate_out,
+                )
+                self._repeated[stream_id] = left - (not mean.is_moving)
+                self._undelivered.setdefault(stream_id, self._last[stream_id])
 
     async def _keep_beating(self) -> None:
-        """Send the sums every second, whether or not anything moved; ends with the worker's event loop, or to rest."""
+        """Send the sums every second, whether or not anything moved; ends with the worker's event loop, or to rest.
+
+        While the worker takes no samples it tells nothing: a page takes a beat for the sign that it does.
+        """
         while not self._is_resting:
             started = time.monotonic()
+            if started - self._told_at > SILENT_MS / 1000:
+                await asyncio.sleep(BEAT_S)
+                continue
             try:
                 if started - self._rows_at >= ROWS_EVERY_S:
                     await self._look_at_rows()
@@ -116,7 +156,9 @@ class Feed:
             await asyncio.sleep(max(0.05, BEAT_S - (time.monotonic() - started)))
 
     async def _look_at_rows(self) -> None:
-        """Ask how new streams stand and forget the deleted ones; those that are known cost nothing."""
+        """Ask how new streams stand and forget the deleted ones; those that are known cost nothing. And what fires."""
+        self._firing = await database_sync_to_async(selectors.firing_by_workspace)()
+        self._workspaces = await database_sync_to_async(_workspace_ids)()
         there = await database_sync_to_async(_stream_ids)()
         for gone in self._last.keys() - there:
             del self._last[gone]
@@ -130,7 +172,9 @@ class Feed:
                     )
 
 
-def _sum(workspace_id: int, events: Sequence[StreamSampled], *, at_ms: int, beat: int) -> OverviewSampled:
+def _sum(
+    workspace_id: int, events: Sequence[StreamSampled], *, at_ms: int, beat: int, firing: Firing
+) -> OverviewSampled:
     moving = [event for event in events if at_ms - event.at_ms <= RATE_HOLDS_MS]
     return OverviewSampled(
         beat=beat,
@@ -139,11 +183,17 @@ def _sum(workspace_id: int, events: Sequence[StreamSampled], *, at_ms: int, beat
         streams=len(events),
         messages=sum(event.messages for event in events),
         bytes=sum(event.bytes for event in events),
-        rate_in=sum(event.rate_in for event in moving),
-        bytes_in=sum(event.bytes_in for event in moving),
-        rate_out=sum(event.rate_out for event in moving),
+        rate_in=sum(event.rate_in or 0.0 for event in moving),
+        bytes_in=sum(event.bytes_in or 0.0 for event in moving),
+        rate_out=sum(event.rate_out or 0.0 for event in moving),
         last_ms=max((event.last_ms for event in events if event.last_ms), default=None),
+        alerts=firing.loud,
+        alerts_mark=firing.mark,
     )
+
+
+def _workspace_ids() -> set[int]:
+    return set(Workspace.objects.values_list("pk", flat=True))
 
 
 def _stream_ids() -> set[str]:

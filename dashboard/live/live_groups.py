@@ -26,6 +26,7 @@ def group_sampled(row: GroupRow, *, at_ms: int) -> GroupSampled:
     state = row.state
     return GroupSampled(
         stream_id=row.group.stream.stream_id,
+        group_id=row.group.pk,
         stream=row.group.stream.name,
         name=row.name,
         at_ms=at_ms,
@@ -47,6 +48,8 @@ def group_sampled(row: GroupRow, *, at_ms: int) -> GroupSampled:
         edge_seconds=row.edge_seconds,
         fetched_ms=row.fetched_ms,
         acked_ms=row.acked_ms,
+        out_mark=row.out_mark,
+        dead_mark=row.dead_mark,
     )
 
 

@@ -1,27 +1,28 @@
-"""How fast streams move, from what the worker samples once a second.
+"""How fast streams move, from what the worker samples once a second: figures and lines are means of ten seconds.
 
 A second without a sample is a second in which nothing moved: the worker samples what changed.
 """
 
 import time
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from dashboard import formats
-from dashboard.live.lately import CARRY_S, SHARED_S, SPAN_S, Moved, samples
+from dashboard.live.lately import SHARED_S, SPAN_S, samples
+from dashboard.live.means import CARRY_S, MEAN_S, Course, Moved, means
+from dashboard.shown import MINUTE_S
 from dashboard.stream_rows import UNKNOWN, Rates, StreamRow
 from streams import selectors
 from streams.access import Caller
-from streams.log.flow import Flow
 from streams.log.stats import Figures
 from streams.models import Stream, Workspace
-from streams.selectors import METRICS_STREAM
+from streams.selectors import METRICS_STREAM, Sampling
 
 LIVE_CHART_S = 15 * 60
 AT_REST = Moved(at_s=0.0, rate_in=0.0, bytes_in=0.0, rate_out=0.0)
-"""What a stream without a sample has."""
+"""What a stream has that nothing tells of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A workspace's rates over the last quarter of an hour; times are unix seconds."""
+    """A workspace's rates over the last quarter of an hour, and the ten seconds before; times are unix seconds."""
 
     times: list[float]
     rate_in: list[float]
@@ -51,9 +52,13 @@ class Series:
 
     @property
     def mean_in(self) -> float:
-        """Messages a second, over the whole of it."""
-        minutes = self.by_minute
-        return sum(minute.rate_in for minute in minutes) / len(minutes) if minutes else 0.0
+        """Messages a second over the last quarter of an hour, or since when it is known; each second counts once."""
+        if not self.times:
+            return 0.0
+        last = int(self.times[-1])
+        seconds = min(LIVE_CHART_S, last - int(self.times[0]) + 1)
+        points = list(zip(self.times, self.rate_in, strict=True))
+        return fmean(per_second(points, until_s=last, seconds=seconds))
 
     @property
     def lines(self) -> dict[str, list[float]]:
@@ -63,6 +68,20 @@ class Series:
             "rate_out": self.rate_out,
             "bytes_in": self.bytes_in,
         }
+
+    @property
+    def means(self) -> "Series":
+        """What the figures said at each second of the last quarter of an hour."""
+        if not self.times:
+            return self
+        first, last = int(self.times[0]), int(self.times[-1])
+        seconds = last - first + 1
+        told = (
+            means(per_second(list(zip(self.times, line, strict=True)), until_s=last, seconds=seconds))
+            for line in (self.rate_in, self.rate_out, self.bytes_in)
+        )
+        times = [float(second) for second in range(first, last + 1)]
+        return Series(*(each[-LIVE_CHART_S:] for each in (times, *told)))
 
     @property
     def by_minute(self) -> list[Minute]:
@@ -85,15 +104,18 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """A workspace in figures; the names are those of ``live_events.OverviewSampled``."""
+    """A workspace in figures; the names are those of ``live_events.OverviewSampled``.
 
-    at_ms: int
+    ``at_ms`` is of the newest samples, None where there are none; the rates are None where that is long ago.
+    """
+
+    at_ms: int | None
     streams: int
     messages: int
     bytes: int
-    rate_in: float
-    rate_out: float
-    bytes_in: float
+    rate_in: float | None
+    rate_out: float | None
+    bytes_in: float | None
     last_ms: int | None
 
 
@@ -120,9 +142,9 @@ def per_second(points: Sequence[tuple[float, float]], *, until_s: int, seconds: 
 
 
 def workspace_series(workspace: Workspace, *, now_s: float | None = None) -> Series:
-    """The sum over a workspace's streams; silence is drawn as nought."""
-    now_s = time.time() if now_s is None else now_s
-    since_s = max(now_s - LIVE_CHART_S, _sampled_since_s())
+    """The sum over a workspace's streams; silence is drawn as nought, as far as somebody sampled."""
+    now_s = selectors.sampling().known_until_ms / 1000 if now_s is None else now_s
+    since_s = max(now_s - LIVE_CHART_S - MEAN_S, _sampled_since_s())
     series = Series([], [], [], [])
 
     def add(at_s: float, rate_in: float = 0.0, rate_out: float = 0.0, bytes_in: float = 0.0) -> None:
@@ -149,33 +171,42 @@ def workspace_series(workspace: Workspace, *, now_s: float | None = None) -> Ser
 def rows(streams: Sequence[Stream]) -> list[StreamRow]:
     """Streams as the pages show them, with the rates of the last minute."""
     now = time.time()
-    points = samples.since((stream.stream_id for stream in streams), since_s=now - SPAN_S)
+    seen = selectors.sampling()
+    courses = samples.since((stream.stream_id for stream in streams), since_s=now - SPAN_S - MEAN_S)
     return [
         StreamRow(
-            view, _rates(points.get(view.stream.stream_id, []), now_s=now) if view.is_reachable else UNKNOWN
+            view, _rates(courses.get(view.stream.stream_id), seen=seen) if view.is_reachable else UNKNOWN
         )
         for view in selectors.stream_views(streams)
     ]
 
 
-def _rates(points: Sequence[Moved], *, now_s: float) -> Rates:
-    if not points:
-        return Rates()
-    last_minute = per_second(
-        [(point.at_s, point.rate_in) for point in points], until_s=int(now_s), seconds=SPAN_S
-    )
-    if now_s - points[-1].at_s > CARRY_S:
-        return Rates(last_minute=last_minute)
-    last = points[-1]
+def _rates(course: Course | None, *, seen: Sampling) -> Rates:
+    if course is None:
+        return Rates() if seen.is_going_on else UNKNOWN
+    points = [(point.at_s, point.rate_in) for point in course]
+    until_s = seen.known_until_ms // 1000
+    last_minute = means(per_second(points, until_s=until_s, seconds=SPAN_S + MEAN_S))[MEAN_S:]
+    if not seen.is_going_on:
+        return replace(UNKNOWN, last_minute=last_minute)
+    mean = course.mean_now(seen.now_ms / 1000)
     return Rates(
-        rate_in=last.rate_in, bytes_in=last.bytes_in, rate_out=last.rate_out, last_minute=last_minute
+        rate_in=mean.rate_in, bytes_in=mean.bytes_in, rate_out=mean.rate_out, last_minute=last_minute
     )
 
 
-def moving_of(workspace: Workspace) -> Flow | Moved:
+def moving_of(workspace: Workspace) -> Moved:
     """How fast a workspace's streams move together now."""
-    newest = selectors.flow_of(workspace, most=1)
-    return newest[0] if newest and time.time() - newest[0].at_ms / 1000 <= CARRY_S else AT_REST
+    flows = selectors.flow_of(workspace, most=MEAN_S + 1)
+    course = Course(Moved(each.at_ms / 1000, each.rate_in, each.bytes_in, each.rate_out) for each in flows)
+    return course.mean_now(time.time())
+
+
+def arriving(stream_ids: Collection[str]) -> dict[str, float]:
+    """Messages that come in a minute at the rate of now, as ``StreamRow.arriving``, by the streams' internal ids."""
+    seen = selectors.sampling()
+    courses = samples.since(stream_ids, since_s=time.time() - SPAN_S - MEAN_S)
+    return {each: MINUTE_S * (_rates(courses.get(each), seen=seen).rate_in or 0.0) for each in stream_ids}
 
 
 def totals(caller: Caller, *, counted: Sequence[Figures] | None = None) -> Totals:
@@ -185,10 +216,10 @@ def totals(caller: Caller, *, counted: Sequence[Figures] | None = None) -> Total
         counted: of all of them, where that has just been read.
     """
     overview = selectors.overview(caller, counted=counted)
-    now_s = time.time()
-    moving = moving_of(caller.workspace)
+    seen = selectors.sampling()
+    moving = moving_of(caller.workspace) if seen.is_going_on else UNKNOWN
     return Totals(
-        at_ms=int(now_s * 1000),
+        at_ms=seen.at_ms,
         streams=overview.streams,
         messages=overview.messages,
         bytes=overview.bytes,
@@ -200,10 +231,10 @@ def totals(caller: Caller, *, counted: Sequence[Figures] | None = None) -> Total
 
 
 def moving_now() -> dict[str, Moved]:
-    """The newest sample of each stream that was sampled within the last seconds, by its internal id."""
-    return samples.newest()
+    """How fast each stream moves that is not at rest, by its internal id."""
+    return samples.means()
 
 
-def moving_lately() -> dict[str, Moved]:
-    """As ``moving_now``, and up to half a second old: the cost does not follow how many ask."""
-    return samples.newest(shared_s=SHARED_S)
+def moving_lately(stream_ids: Iterable[str]) -> dict[str, Moved]:
+    """As ``moving_now`` of these, and up to half a second old: the cost does not follow how many ask."""
+    return samples.means(stream_ids, shared_s=SHARED_S)

@@ -7,8 +7,10 @@ Each new topic is answered at once with how it stands, so that a page is right w
 ``seq`` counts the events of a connection; a gap makes the browser ask again.
 """
 
+import asyncio
 import json
 import logging
+import random
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -18,12 +20,14 @@ from dashboard.live import live_events, topics
 from dashboard.live.topics import Topic
 from streams.access import Caller, caller_for_session
 from streams.errors import Refusal
-from streams.services.logins import person_group, session_group
+from streams.services.open_pages import person_group, session_group
 
 MOST_FRAME_CHARACTERS = 64 * 1024
 MALFORMED = 4400
 NOT_LOGGED_IN = 4401
 TRY_AGAIN = 1013
+LOOK_WITHIN_S = 0.5
+"""What a page shows may be deleted piece by piece, and many pages may show it: each looks once, not all at once."""
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +40,9 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def connect(self) -> None:
         self.topics: dict[str, Topic] = {}
         self.sequence = 0
+        self.showing = asyncio.Lock()
+        self.looking: asyncio.Task[None] | None = None
+        self.is_to_look = False
         user = self.scope.get("user")
         if user is None or not user.is_authenticated:
             await self.close(code=NOT_LOGGED_IN)
@@ -66,15 +73,19 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         if wanted is None:
             await self.close(code=MALFORMED)
             return
+        await self._show(wanted)
+
+    async def _show(self, wanted: list[str] | None = None) -> None:
+        """Join the groups of these topics (None: those of now), leave the others, and tell how each stands."""
         try:
-            await self._show(wanted)
+            async with self.showing:
+                await self._show_alone(list(self.topics) if wanted is None else wanted)
         except Exception as error:
             # The store or the database is away: the browser comes back by itself, and asks again.
             logger.warning("A page could not subscribe: %s", error)
             await self.close(code=TRY_AGAIN)
 
-    async def _show(self, wanted: list[str]) -> None:
-        """Join the groups of these topics, leave the others, and tell how each stands."""
+    async def _show_alone(self, wanted: list[str]) -> None:
         found = await database_sync_to_async(topics.resolve)(self.caller, wanted)
         layer = self.channel_layer
         for name in self.topics.keys() - found.keys():
@@ -86,10 +97,18 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
             self.topics[name] = topic
             # Joined before the snapshot: what changes in between arrives after it, not never.
             await layer.group_add(topic.group, self.channel_name)
-        for topic, event in await database_sync_to_async(topics.snapshots)(list(found.values())):
+        told = await database_sync_to_async(topics.snapshots)(list(found.values()))
+        unsure = topics.unsure(found.values(), told={topic.name for topic, _ in told if not topic.is_absent})
+        again = await database_sync_to_async(topics.resolve)(self.caller, unsure) if unsure else {}
+        if any(topic.group != found[name].group for name, topic in again.items()):
+            await self._show_alone(wanted)  # made or deleted before its group was joined
+            return
+        for topic, event in told:
             await self._tell(topic.name, live_events.wire(event))
 
     async def disconnect(self, code: int) -> None:
+        if (looking := getattr(self, "looking", None)) is not None:
+            looking.cancel()
         for topic in getattr(self, "topics", {}).values():
             await self.channel_layer.group_discard(topic.group, self.channel_name)
         for group in getattr(self, "own_groups", []):
@@ -103,9 +122,22 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         """What the person may has changed: the browser comes back, and is asked again who it is."""
         await self.close(code=TRY_AGAIN)
 
+    async def live_look(self, message: dict[str, Any]) -> None:
+        """Something that this page shows was made or deleted."""
+        self.is_to_look = True
+        if self.looking is None or self.looking.done():
+            self.looking = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        while self.is_to_look:
+            await asyncio.sleep(random.uniform(0.1, LOOK_WITHIN_S))
+            self.is_to_look = False
+            await self._show()
+
     async def live_event(self, message: dict[str, Any]) -> None:
-        """An event of a group that this socket joined."""
-        if message["topic"] in self.topics:
+        """An event of a group that this socket joined; of one that it has left since, nothing is told."""
+        topic = self.topics.get(message["topic"])
+        if topic is not None and topic.group == message["group"]:
             await self._tell(message["topic"], message["event"])
 
     async def _tell(self, topic: str, event: dict[str, Any]) -> None:

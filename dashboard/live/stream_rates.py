@@ -7,6 +7,7 @@ from typing import Any
 
 from dashboard import formats, timelines
 from dashboard.live.live_ranges import LiveRange
+from dashboard.live.means import MEAN_S, means
 from streams import selectors
 from streams.models import Stream
 from streams.selectors import Sample
@@ -33,23 +34,21 @@ class RateChart:
     """What the page shows: a point a step, oldest first, and what was done meanwhile (unix ms, and what by whom).
 
     Attributes:
+        lines: what the figures said at each point, by the fields of ``live_events.StreamSampled``.
         cut_ms: what is shown begins here (unix ms), since more samples than can be read at once lie before it.
     """
 
     asked: LiveRange
     step_s: int
     points: list[Sample]
+    lines: dict[str, list[float]]
     turns: list[tuple[int, str]]
     cut_ms: int | None = None
 
     @property
     def seed(self) -> dict[str, Any]:
         seed = self.asked.seed([point.at_ms / 1000 for point in self.points], self.turns, step_s=self.step_s)
-        return seed | {
-            "rate_in": [point.messages_in for point in self.points],
-            "rate_out": [point.messages_out for point in self.points],
-            "bytes_in": [point.bytes_in for point in self.points],
-        }
+        return seed | self.lines
 
     @property
     def rows(self) -> list[RateRow]:
@@ -72,11 +71,22 @@ class RateChart:
 def rate_chart_of(stream: Stream, asked: LiveRange, *, now: datetime) -> RateChart:
     """A stream's rates over a range, from the worker's samples of it."""
     step_s = next((step for most, step in STEPS_S if asked.seconds <= most), 30)
-    samples, cut_ms = selectors.newest_samples(stream, since_ms=asked.since_ms, seconds=LOOK_S)
-    points = [
-        point
-        for point in selectors.by_step(samples, now_ms=int(now.timestamp() * 1000), step_s=step_s)
-        if asked.since_ms <= point.at_ms <= asked.until_ms
-    ]
-    turns = timelines.turns_of(stream, since_ms=asked.since_ms, until_ms=asked.until_ms)
-    return RateChart(asked, step_s, points, turns, cut_ms)
+    first_ms = asked.since_ms - MEAN_S * 1000
+    samples, cut_ms = selectors.newest_samples(stream, since_ms=first_ms, seconds=LOOK_S)
+    until_ms = min(int(now.timestamp() * 1000), selectors.sampling().known_until_ms)
+    read = selectors.by_step(samples, now_ms=until_ms, step_s=step_s)
+    rates = {
+        "rate_in": [point.messages_in for point in read],
+        "rate_out": [point.messages_out for point in read],
+        "bytes_in": [point.bytes_in for point in read],
+    }
+    shown = [place for place, point in enumerate(read) if asked.since_ms <= point.at_ms <= asked.until_ms]
+    told = {field: means(line, step_s=step_s) for field, line in rates.items()}
+    return RateChart(
+        asked,
+        step_s,
+        [read[place] for place in shown],
+        {field: [line[place] for place in shown] for field, line in told.items()},
+        timelines.turns_of(stream, since_ms=asked.since_ms, until_ms=asked.until_ms),
+        cut_ms,
+    )

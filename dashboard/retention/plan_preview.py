@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dashboard.confirmations import LARGE_MESSAGES, is_production
 from dashboard.live import rates
-from dashboard.shown import MINUTE_S, Shown
+from dashboard.shown import Shown
 from streams.models import Workspace
 from streams.selectors import Effect
 from streams.services.plans import plan_effects
@@ -57,7 +57,8 @@ def plan_preview(workspace: Workspace, *, plan: str, then: Shown) -> PlanPreview
     """
     effects = plan_effects(workspace, plan=plan) if plan != workspace.plan else []
     total = sum(effect.messages for effect in effects)
-    shown = then.again(total, arriving=_arriving(workspace), at_ms=int(time.time() * 1000))
+    arriving = rates.arriving({effect.stream.stream_id for effect in effects if effect.messages})
+    shown = then.again(total, arriving=sum(arriving.values()), at_ms=int(time.time() * 1000))
     is_unknown = not all(effect.is_complete for effect in effects)
     is_grave = any(effect.messages and is_production(effect.stream) for effect in effects)
     return PlanPreview(
@@ -72,8 +73,3 @@ def plan_preview(workspace: Workspace, *, plan: str, then: Shown) -> PlanPreview
 def _digest(effects: Sequence[Effect]) -> str:
     told = sorted((effect.stream.stream_id, sorted(effect.after.items())) for effect in effects)
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
-
-
-def _arriving(workspace: Workspace) -> float:
-    """Messages that come in a minute at the rate of now, as ``StreamRow.arriving`` tells of one stream."""
-    return MINUTE_S * rates.moving_of(workspace).rate_in

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from dashboard import quantities
 from dashboard.confirmations import LARGE_MESSAGES, is_production
 from dashboard.forms import BootstrapMixin, QuantityField
+from dashboard.live.means import MEAN_S
 from dashboard.shown import Shown
 from dashboard.stream_rows import StreamRow
 from streams import selectors
@@ -20,6 +21,9 @@ from streams.models import Policy, Stream
 from streams.models.policy import POLICY_LIMITS
 from streams.models.stream import Discard, Retention
 from streams.services.plans import within_plan
+
+SETTLED_S = 2
+"""A moment after the newest message the worker samples that nothing more came."""
 
 LARGE_PART = 0.1
 """From so much of the stream, or ``LARGE_MESSAGES``, its name has to be typed."""
@@ -116,22 +120,32 @@ class RetentionEffect:
 
     Attributes:
         changes: the settings that change.
+        limits: those limits that would differ, also where a policy decides them.
         shown: how many messages go, at once and within a minute at most.
         phrase: what has to be typed first; nothing where little or nothing goes, as far as is known.
         losing: groups that lose unread messages: name → how many, at once.
+        last_ms: when the newest message came (unix ms).
     """
 
     changes: dict[str, Any]
+    limits: dict[str, Any]
     preview: Preview
     outlook: Outlook
     phrase: str
     losing: dict[str, int]
     shown: Shown
+    last_ms: int
 
     @property
     def losing_most(self) -> dict[str, int]:
         """As ``losing``, within a minute at most."""
         return {group: unread + self.shown.margin for group, unread in self.losing.items()}
+
+    @property
+    def firm_in_s(self) -> int:
+        """Until nothing of what has come is in the rate any more, so that what goes is told without a margin."""
+        since_ms = self.shown.at_ms - self.last_ms
+        return max(1, MEAN_S + SETTLED_S - since_ms // 1000)
 
     def has_grown(self, *, then: Shown, losing: Mapping[str, int]) -> bool:
         """Whether more would go than was shown, so that a person is to be asked again.
@@ -159,9 +173,11 @@ def effect_of(stream: Stream, row: StreamRow, changes: dict[str, Any], *, then: 
     is_grave = not preview.is_complete or (preview.messages and (is_large or is_production(stream)))
     return RetentionEffect(
         changes,
+        {name: limits[name] for name in POLICY_LIMITS if limits[name] != getattr(stream, name)},
         preview,
         selectors.retention_outlook(stream, limits, preview=preview),
         stream.name if is_grave else "",
         {group: unread for group, unread in sorted(preview.unread.items()) if unread},
         shown,
+        row.last_ms or 0,
     )

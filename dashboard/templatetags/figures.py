@@ -11,12 +11,16 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
 from dashboard import formats
-from streams.models import Run
+from dashboard.stream_rows import StreamRow
+from streams.models import AlertRule, Run
+from streams.upkeep import processes
 
 register = template.Library()
 
 for _name, _format in formats.FORMATS.items():
     register.filter(_name, _format)
+register.filter("in_messages", formats.messages)
+register.filter("version", processes.version)
 
 
 @register.simple_tag
@@ -28,6 +32,18 @@ def live(topic: str, field: str, value: Any, style: str) -> SafeString:
     return SafeString(
         f'<span data-live="{escape(topic)}" data-field="{field}" data-format="{style}"{title}>'
         f"{escape(formats.FORMATS[style](value))}</span>"
+    )
+
+
+@register.simple_tag
+def used(row: StreamRow) -> SafeString:
+    """How much of its tightest countable limit a stream uses, which follows the socket."""
+    stream = row.stream
+    most = (("messages", stream.max_messages), ("bytes", stream.max_bytes))
+    limits = "".join(f' data-of-{name}="{limit}"' for name, limit in most if limit is not None)
+    return SafeString(
+        f'<span data-live="{escape(row.topic)}" data-field="used" data-format="percent"{limits}>'
+        f"{formats.percent(row.retention.used)}</span>"
     )
 
 
@@ -58,6 +74,33 @@ LIMITS = {
 def limit_words(name: str) -> str:
     """A limit of a stream, in a sentence."""
     return gettext(LIMITS.get(name, name))
+
+
+CONDITIONS = {
+    "status": gettext_noop("status is %(value)s"),
+    "lag": gettext_noop("lag above %(value)s"),
+    "lag_seconds": gettext_noop("lag in time above %(value)s"),
+    "no_consumer": gettext_noop("no consumer for longer than %(value)s"),
+    "retention_edge": gettext_noop("retention edge nearer than %(value)s"),
+    "dead_letters": gettext_noop("dead letters above %(value)s"),
+    "rate_above": gettext_noop("published above %(value)s/s"),
+    "rate_below": gettext_noop("published below %(value)s/s"),
+}
+IN_SECONDS = {"lag_seconds", "no_consumer", "retention_edge"}
+
+
+@register.filter
+def condition(rule: AlertRule) -> str:
+    """When an alert rule fires: ``lag above 1,000``."""
+    limit = rule.limit or 0.0
+    is_whole = limit.is_integer()
+    if rule.watch == "status":
+        value = gettext(" or ").join(rule.statuses)
+    elif rule.watch in IN_SECONDS:
+        value = formats.duration(limit) if is_whole else f"{limit:.12g} s"
+    else:
+        value = formats.count(int(limit)) if is_whole else f"{limit:,.12g}"
+    return gettext(CONDITIONS[rule.watch]) % {"value": value}
 
 
 @register.filter

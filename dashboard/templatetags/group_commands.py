@@ -6,12 +6,20 @@ from typing import Any
 
 from django import template
 
-from dashboard.groups.desk_forms import SettleForm
-from dashboard.templatetags.shell import call
+from dashboard.groups.desk_forms import DeskForm, SettleForm
+from dashboard.groups.group_rows import GroupRow
+from dashboard.templatetags.commands import asked, call, change_call, held
+from streams.models import Group
 
 register = template.Library()
 
-DELETIONS_SHOWN = 20
+DELETIONS_SHOWN = STREAMS_SHOWN = 20
+
+GROUP_SETTINGS = (
+    *("description", "ack", "ack_wait", "max_deliver", "backoff", "max_ack_pending"),
+    *("filter_keys", "inactive_after", "ordered_by_key"),
+)
+"""What of a group may change at any time."""
 
 
 def _groups(base_url: str, stream: str) -> str:
@@ -38,6 +46,15 @@ def groups_command(base_url: str, stream: str) -> str:
 
 
 @register.simple_tag
+def all_groups_command(base_url: str, rows: Sequence[GroupRow]) -> str:
+    """The groups of the streams that a page of groups shows, of the first twenty, from the API."""
+    streams = list(dict.fromkeys(row.group.stream.name for row in rows))[:STREAMS_SHOWN]
+    return "\n\n".join(groups_command(base_url, each) for each in streams) or call(
+        f"{base_url}/api/v1/streams/"
+    )
+
+
+@register.simple_tag
 def group_command(base_url: str, stream: str, group: str) -> str:
     """One group, and its dead letters, from the API."""
     path = f"{_groups(base_url, stream)}{group}"
@@ -45,11 +62,10 @@ def group_command(base_url: str, stream: str, group: str) -> str:
 
 
 @register.simple_tag
-def pending_command(base_url: str, stream: str, group: str) -> str:
-    """What a group has in flight, and one of them given back."""
-    path = f"{_groups(base_url, stream)}{group}"
-    back = call(f"{path}/nack", body='{"offsets": [7], "delay": 30}')
-    return f"{call(f'{path}/pending?deliveries=2')}\n\n{back}"
+def pending_command(base_url: str, stream: str, group: str, desk: DeskForm, after: int) -> str:
+    """What a group has in flight, as the desk filters it."""
+    wanted = () if desk.errors else desk.cleaned_data.items()
+    return call(asked(f"{_groups(base_url, stream)}{group}/pending", *wanted, ("after", after or None)))
 
 
 @register.simple_tag
@@ -66,10 +82,14 @@ def settle_command(base_url: str, stream: str, group: str, form: SettleForm, off
 
 @register.simple_tag
 def letter_command(base_url: str, stream: str, group: str, offset: int) -> str:
-    """One dead letter, and it delivered again."""
-    letters = f"{_groups(base_url, stream)}{group}/dead-letters"
-    replayed = letters_command(base_url, stream, group, "replay", [offset])
-    return f"{call(f'{letters}/?after={offset - 1}&limit=1')}\n\n{replayed}"
+    """One dead letter."""
+    return call(f"{_groups(base_url, stream)}{group}/dead-letters/?after={offset - 1}&limit=1")
+
+
+@register.simple_tag
+def letter_replay_command(base_url: str, stream: str, group: str, offset: int) -> str:
+    """One dead letter, delivered again."""
+    return letters_command(base_url, stream, group, "replay", [offset])
 
 
 @register.simple_tag
@@ -84,9 +104,9 @@ def letters_command(base_url: str, stream: str, group: str, deed: str, offsets: 
 
 
 @register.simple_tag
-def group_change_command(base_url: str, stream: str, group: str) -> str:
-    """Change a setting of a group."""
-    return call(f"{_groups(base_url, stream)}{group}", method="-X PATCH ", body='{"ack_wait": 60}')
+def group_change_command(base_url: str, stream: str, group: Group) -> str:
+    """The settings of a group saved as they are."""
+    return change_call(f"{_groups(base_url, stream)}{group.name}", held(group, GROUP_SETTINGS))
 
 
 @register.simple_tag

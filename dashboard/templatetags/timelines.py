@@ -79,8 +79,8 @@ def timeline_picture(context: dict[str, Any], timeline: Timeline) -> SafeString:
 def timeline_summary(timeline: Timeline) -> str:
     """What the picture shows, in a sentence."""
     busiest = max(timeline.bars, key=lambda bar: bar.count)
-    return _("%(total)s messages; at most %(peak)s in %(step)s, from %(when)s.") % {
-        "total": formats.count(timeline.total),
+    return _("%(total)s; at most %(peak)s in %(step)s, from %(when)s.") % {
+        "total": formats.messages(timeline.total),
         "peak": formats.count(timeline.peak),
         "step": timeline.step,
         "when": formats.moment(busiest.start_ms),

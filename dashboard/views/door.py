@@ -9,6 +9,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils import timezone
+from django.utils.cache import patch_cache_control
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from dashboard.quantities import number_of
@@ -25,9 +26,17 @@ logger = logging.getLogger(__name__)
 
 
 def console_page(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
-    """A page for someone who is logged in; the view is given the caller. Refusals become pages."""
+    """A page for someone who is logged in; the view is given the caller. Refusals become pages.
+
+    None of it stays in a cache: the browser's may be there for others, too.
+    """
 
     @wraps(view)
+    def unstored(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        answer = guarded(request, *args, **kwargs)
+        patch_cache_control(answer, private=True, no_store=True)
+        return answer
+
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if not request.user.is_authenticated:
             return _to_login(request)
@@ -44,7 +53,7 @@ def console_page(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpRes
             logger.warning("A page was refused by the log.", extra={"path": request.path}, exc_info=error)
             return refused(request, refusal_of(error))
 
-    return guarded
+    return unstored
 
 
 def address_of(request: HttpRequest) -> str:
@@ -106,3 +115,9 @@ def shown_then(request: HttpRequest) -> Shown:
     """What the form of ``parts/shown.html`` says that its page had shown."""
     sent = (request.POST.get(f"seen_{name}") for name in ("messages", "most", "at"))
     return Shown(*(number_of(each, default=0, low=0, high=2**62) for each in sent))
+
+
+def losing_then(request: HttpRequest) -> dict[str, int]:
+    """What the page said that each group would lose at most: ``5:billing``."""
+    told = (each.partition(":") for each in request.POST.getlist("losing"))
+    return {group: number_of(unread, default=0, low=0, high=2**62) for unread, _, group in told}

@@ -12,12 +12,13 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from dashboard import exports, formats
+from dashboard import exports, formats, quantities
 from dashboard.lists.event_rows import PAGE_SIZE, EventRow, EventsForm, chain_state
-from dashboard.views.door import base_url, console_page
+from dashboard.quantities import number_of
+from dashboard.views.door import base_url, console_page, is_part
 from dashboard.views.stream_page import stream_context
 from streams import selectors
-from streams.access import Caller, group_for
+from streams.access import Caller, group_for, stream_for
 from streams.errors import Refusal
 from streams.models import Event
 from streams.selectors import EventsWanted
@@ -51,9 +52,11 @@ def events(request: HttpRequest, caller: Caller) -> HttpResponse:
 @console_page
 def stream_activity(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """What happened to a stream and its groups."""
+    if is_part(request):
+        stream_for(caller, name, may="read")
+        return _activity_now(request, caller, stream=name)
     context = stream_context(request, caller, name, tab="activity")
-    context |= _found(request, caller, stream=name)
-    return render(request, "dashboard/stream/activity.html", context)
+    return _activity(request, context | _found(request, caller, stream=name))
 
 
 @require_GET
@@ -61,9 +64,27 @@ def stream_activity(request: HttpRequest, caller: Caller, name: str) -> HttpResp
 def group_activity(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """What happened to a group."""
     found = group_for(caller, name, group, may="read")
+    if is_part(request):
+        return _activity_now(request, caller, stream=name, group=group)
     context = stream_context(request, caller, name, tab="groups")
     context |= {"group": found, **_found(request, caller, stream=name, group=group)}
-    return render(request, "dashboard/stream/activity.html", context)
+    return _activity(request, context)
+
+
+def _activity(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    answer = render(request, "dashboard/stream/activity.html", context)
+    answer["Vary"] = "HX-Request"
+    return answer
+
+
+def _activity_now(request: HttpRequest, caller: Caller, **fixed: Any) -> HttpResponse:
+    """What an open page asks four times a minute: whether something has happened since its newest event."""
+    wanted = EventsForm(request.GET).wanted(**fixed)
+    seen = number_of(request.GET.get("seen"), default=0, low=0, high=quantities.LARGEST)
+    more = selectors.events_found(caller, replace(wanted, before=None, after=seen), limit=1)
+    answer = render(request, "dashboard/parts/activity_now.html", {"has_more": bool(more)})
+    answer["Vary"] = "HX-Request"
+    return answer
 
 
 @require_GET
@@ -93,7 +114,9 @@ def _found(request: HttpRequest, caller: Caller, **fixed: Any) -> dict[str, Any]
     has_newer, has_older = (more, True) if back else (wanted.before is not None, more)
     return {
         "form": form,
+        "wanted": wanted,
         "rows": [EventRow(event) for event in shown],
+        "newest": shown[0].id if shown else 0,
         "older": shown[-1].id if shown and has_older else None,
         "newer": shown[0].id if shown and has_newer else None,
         "fixed": fixed,

@@ -1,5 +1,8 @@
 """The dead letters of a group: each on a page of its own, replayed, deleted."""
 
+from dataclasses import replace
+from urllib.parse import urlencode
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
@@ -8,17 +11,20 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard import formats, quantities
+from dashboard.browse.readings import reading_of
+from dashboard.confirmations import LARGE_MESSAGES, ConfirmForm, phrase_for
 from dashboard.groups.desk_forms import LettersForm
 from dashboard.groups.group_rows import DeadLetterRow
 from dashboard.quantities import number_of
+from dashboard.shown import offsets_written
 from dashboard.views.door import console_page, is_part
+from dashboard.views.of_page import held_to_group
 from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, group_for
 from streams.errors import Refusal
 from streams.models import Group
 from streams.services.dead_letters import (
-    dead_letters_delete,
     dead_letters_delete_these,
     dead_letters_replay,
 )
@@ -38,16 +44,13 @@ def letter_at(group: Group, offset: int) -> DeadLetterRow:
     return DeadLetterRow(found[0])
 
 
-def offset_posted(request: HttpRequest) -> int | None:
-    """Which dead letter a form names; None is all of them.
+def offset_posted(request: HttpRequest) -> int:
+    """Which dead letter a form names.
 
     Raises:
-        Refusal: ``validation_error`` when it names none; an empty form must not mean all.
+        Refusal: ``validation_error`` when it names none.
     """
-    wanted = request.POST.get("offset", "")
-    if wanted == ALL:
-        return None
-    offset = number_of(wanted, default=0, low=0, high=quantities.LARGEST)
+    offset = number_of(request.POST.get("offset", ""), default=0, low=0, high=quantities.LARGEST)
     if not offset:
         raise Refusal("validation_error", "Which dead letter is not said.", fields=["offset"])
     return offset
@@ -61,7 +64,7 @@ def letter(request: HttpRequest, caller: Caller, name: str, group: str, offset: 
     context = {
         "stream": found.stream,
         "group": found,
-        "letter": letter_at(found, offset),
+        "letter": replace(letter_at(found, offset), reading=reading_of(request)),
         "may_manage": caller.may("manage"),
         "may_publish": caller.may("publish"),
     }
@@ -87,69 +90,82 @@ def raw(request: HttpRequest, caller: Caller, name: str, group: str, offset: int
 
 @require_POST
 @console_page
+@held_to_group
 def replay(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
-    """Deliver one dead letter, or all, again with a fresh count."""
+    """Deliver one dead letter again with a fresh count."""
     found = group_for(caller, name, group, may="manage")
     offset = offset_posted(request)
-    if offset is not None:
-        letter_at(found, offset)
-    count = dead_letters_replay(found, offsets=None if offset is None else [offset], actor=caller.actor)
-    said = ngettext(
-        "%(count)s dead letter is delivered again.", "%(count)s dead letters are delivered again.", count
-    )
-    messages.success(request, said % {"count": formats.count(count)})
+    letter_at(found, offset)
+    count = dead_letters_replay(found, offsets=[offset], actor=caller.actor)
+    messages.success(request, _replayed(count))
     return redirect("dashboard:group", name=name, group=group)
 
 
 @require_POST
 @console_page
-def delete(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
-    """Delete one dead letter, or all."""
-    found = group_for(caller, name, group, may="manage")
-    count = dead_letters_delete(found, offset=offset_posted(request), actor=caller.actor)
-    said = ngettext("%(count)s dead letter was deleted.", "%(count)s dead letters were deleted.", count)
-    messages.success(request, said % {"count": formats.count(count)})
-    return redirect("dashboard:group", name=name, group=group)
-
-
-@require_POST
-@console_page
+@held_to_group
 def bulk(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
-    """Replay or delete the chosen ones, or all that match; says first how many, and which."""
+    """Say how many, and which; whoever confirms it has those that were shown replayed or deleted, and no other."""
     found = group_for(caller, name, group, may="manage")
     form = LettersForm(request.POST)
-    back = f"{resolve_url('dashboard:group', name=name, group=group)}#dead-letters"
+    back = _back(found, form)
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect(back)
-    if form.cleaned_data["scope"] == ALL:
-        offsets, has_more = selectors.dead_letters_matching(found, form.cleaned_data["reason"])
-    else:
-        offsets, has_more = selectors.dead_letters_chosen(found, form.offsets), False
+    offsets, has_more = _chosen(found, form)
     if not offsets:
         messages.warning(request, _("No dead letter matches any more."))
         return redirect(back)
-    if "confirmed" not in request.POST:
+    is_delete = form.cleaned_data["do"] == "delete"
+    is_large = len(offsets) >= LARGE_MESSAGES
+    phrase = phrase_for([found.stream], is_large=is_large) if is_delete else ""
+    confirm = ConfirmForm(request.POST if form.seen else None, phrase=phrase)
+    if not confirm.is_valid():
         shown = selectors.dead_letters(found, start=offsets[0], limit=1)
         context = stream_context(request, caller, name, tab="groups") | {
             "group": found,
             "form": form,
-            "offsets": form.offsets,
             "chosen": offsets,
+            "seen_offsets": offsets_written(offsets),
             "count": len(offsets),
             "first": offsets[0],
             "last": offsets[-1],
             "shown": DeadLetterRow(shown[0]) if shown and shown[0].offset == offsets[0] else None,
             "has_more": has_more,
+            "confirm": confirm,
+            "back": back,
         }
-        return render(request, "dashboard/stream/letters_bulk.html", context)
-    if form.cleaned_data["do"] == "delete":
+        status = 422 if confirm.errors else 200
+        return render(request, "dashboard/stream/letters_bulk.html", context, status=status)
+    if is_delete:
         count = dead_letters_delete_these(found, offsets=offsets, actor=caller.actor)
         said = ngettext("%(count)s dead letter was deleted.", "%(count)s dead letters were deleted.", count)
+        messages.success(request, said % {"count": formats.count(count)})
     else:
         count = dead_letters_replay(found, offsets=offsets, actor=caller.actor)
-        said = ngettext(
-            "%(count)s dead letter is delivered again.", "%(count)s dead letters are delivered again.", count
-        )
-    messages.success(request, said % {"count": formats.count(count)})
+        messages.success(request, _replayed(count))
     return redirect(back)
+
+
+def _replayed(count: int) -> str:
+    said = ngettext(
+        "%(count)s dead letter is delivered again.", "%(count)s dead letters are delivered again.", count
+    )
+    return said % {"count": formats.count(count)}
+
+
+def _chosen(group: Group, form: LettersForm) -> tuple[list[int], bool]:
+    """Which offsets it is about, as far as they are still dead letters, and whether more were not looked at."""
+    if form.cleaned_data["scope"] != ALL:
+        return selectors.dead_letters_chosen(group, form.seen or form.offsets), False
+    matching, has_more = selectors.dead_letters_matching(group, form.cleaned_data["reason"])
+    if not form.seen:
+        return matching, has_more
+    return sorted({*matching} & {*form.seen}), False
+
+
+def _back(group: Group, form: LettersForm) -> str:
+    """The list; with its filter where that said what was meant, so that what has died since is seen."""
+    address = resolve_url("dashboard:group", name=group.stream.name, group=group.name)
+    reason = form.data.get("reason") if form.data.get("scope") == ALL else ""
+    return f"{address}?{urlencode({'reason': reason})}#dead-letters" if reason else f"{address}#dead-letters"

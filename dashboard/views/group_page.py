@@ -1,5 +1,6 @@
 """One consumer group: how it stands, where it shall go, whether it delivers, and its end."""
 
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,15 +14,26 @@ from django.views.decorators.http import require_GET, require_POST
 from dashboard import formats
 from dashboard.browse.message_rows import MessageRow
 from dashboard.groups.group_forms import LIKE, SHIFT, PauseForm, SeekForm, SeekNowForm
-from dashboard.groups.group_rows import DeadLetterRow, GroupRow, LastSeek, SeekPreview, last_seek, skips_more
+from dashboard.groups.group_rows import (
+    DeadLetterRow,
+    GroupRow,
+    SeekPreview,
+    not_given_back,
+    past_seek,
+    skips_more,
+)
+from dashboard.groups.member_rows import members_of
 from dashboard.live.lag_chart import lag_chart_of
 from dashboard.live.live_ranges import live_range_of
 from dashboard.quantities import number_of
 from dashboard.views.door import console_page, is_part
+from dashboard.views.of_page import held_to_group
 from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, group_for
 from streams.errors import Refusal
+from streams.log.dead_letters import DeadLetter
+from streams.log.lag import wanted_by
 from streams.models import Group
 from streams.selectors.events import EventsWanted
 from streams.services.groups import (
@@ -32,6 +44,10 @@ from streams.services.groups import (
 )
 
 LETTERS_SHOWN = 50
+SEEKS_LOOKED_AT = 20
+"""The newest seeks, of which it is told what they dropped."""
+LOOKED_FOR_S = 0.4
+"""So long a preview looks for the message that comes next behind those that it counts."""
 
 
 def preview_of(group: Group, form: SeekForm, *, caller: Caller) -> SeekPreview | None:
@@ -41,25 +57,34 @@ def preview_of(group: Group, form: SeekForm, *, caller: Caller) -> SeekPreview |
         return None
     told = group_seek(group, next_offset=wanted, actor=caller.actor, dry_run=True)
     low, high = sorted((told["from"], told["to"]))
-    found = selectors.messages_from(group.stream, offset=told["to"], limit=1)
-    first = selectors.messages_from(group.stream, offset=low, limit=1) if low < high else []
-    last = selectors.messages_before(group.stream, offset=high, limit=1) if low < high else []
+    stream, keys = group.stream, group.filter_keys
+    first = selectors.messages_from(stream, offset=low, stop=high, limit=1, keys=keys) if low < high else []
+    last = selectors.messages_before(stream, offset=high, start=low, limit=1, keys=keys) if first else []
+    following = first if told["to"] == low else []
+    is_searched = True
+    if not following:
+        # Behind what was counted the stream may be long, and the filter may let next to nothing through.
+        found = selectors.messages_found(
+            stream, start=high, limit=1, wanted=wanted_by(keys), seconds=LOOKED_FOR_S
+        )
+        following, is_searched = found.messages, bool(found.messages) or found.rest is None
     return SeekPreview(
         told["from"],
         told["to"],
         told["messages"],
         told["skipped"],
-        MessageRow(found[0]) if found else None,
-        MessageRow(first[0]) if first and first[0].offset < high else None,
-        MessageRow(last[0]) if last and last[0].offset >= low else None,
+        next(map(MessageRow, following), None),
+        next(map(MessageRow, first), None),
+        next(map(MessageRow, last), None),
         _gone(group, form),
+        is_searched,
     )
 
 
 def _gone(group: Group, form: SeekForm) -> selectors.Gone | None:
     """What does not come although it lies behind the place asked for: that may be older than the stream."""
     asked = form.cleaned_data
-    return selectors.gone_behind(group.stream, asked["position"], **asked.get("place", {}))
+    return selectors.gone_behind(group, asked["position"], **asked.get("place", {}))
 
 
 def _next_offset(group: Group, form: SeekForm, *, caller: Caller) -> int | None:
@@ -78,24 +103,33 @@ def _next_offset(group: Group, form: SeekForm, *, caller: Caller) -> int | None:
     return offset_of_position(group.stream, asked["position"], **asked["place"])
 
 
-def _last_seek(group: Group, caller: Caller) -> LastSeek | None:
+def _sought(group: Group, caller: Caller) -> dict[str, Any]:
+    """The newest seek, and what earlier ones dropped and no later one has given back, as far as it is still stored."""
     wanted = EventsWanted(
         kind="group.sought", stream=group.stream.name, group=group.name, since=group.created_at
     )
-    return last_seek(next(iter(selectors.events_found(caller, wanted, limit=1)), None))
+    found = map(past_seek, selectors.events_found(caller, wanted, limit=SEEKS_LOOKED_AT))
+    seeks = [seek for seek in found if seek is not None]
+    dropped = not_given_back(seeks)
+    if dropped and not selectors.messages_from(
+        group.stream, offset=dropped.oldest, stop=dropped.below, limit=1
+    ):
+        dropped = None
+    return {"last_seek": seeks[0] if seeks else None, "not_given_back": dropped}
 
 
 @require_GET
 @console_page
 def group_page(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """The group's page; with a position in the query string it shows what a seek there would do."""
-    found = group_for(caller, name, group, may="read")
+    found = group_for(caller, name, group, may="observe")
     if is_part(request):
         answer = render(
             request, "dashboard/parts/group_standing.html", {"stream": found.stream, **standing(found)}
         )
     else:
-        seek = SeekForm(request.GET if "position" in request.GET else None)
+        # A preview shows the messages that it leads to.
+        seek = SeekForm(request.GET if "position" in request.GET and caller.may("read") else None)
         preview = preview_of(found, seek, caller=caller) if seek.is_bound and seek.is_valid() else None
         context = page_context(request, caller, found) | {"seek_form": seek, "preview": preview}
         answer = render(request, "dashboard/stream/group.html", context, status=422 if seek.errors else 200)
@@ -103,39 +137,50 @@ def group_page(request: HttpRequest, caller: Caller, name: str, group: str) -> H
     return answer
 
 
-def standing(group: Group) -> dict[str, GroupRow]:
+def standing(group: Group) -> dict[str, Any]:
     """How a group stands: what the part that moves needs."""
-    return {"shown": GroupRow(selectors.group_view(group))}
+    view = selectors.group_view(group)
+    return {"shown": GroupRow(view), "members": members_of(view)}
 
 
 def page_context(request: HttpRequest, caller: Caller, group: Group) -> dict[str, Any]:
     """Everything on a group's page, with forms that nobody has filled in."""
     after = number_of(request.GET.get("after"), default=0, low=0, high=2**63 - 2)
     reason = request.GET.get("reason", "").strip()
-    letters = selectors.dead_letters(group, start=after + 1, limit=LETTERS_SHOWN + 1, reason=reason)
+    # How it stands is looked at first: what dies or is replayed in between, the page says to be newer.
     stands, now = standing(group), timezone.now()
     asked = live_range_of(request.GET, now=now)
+    lag_chart = lag_chart_of(stands["shown"].view, asked, now=now)
+    letters: list[DeadLetter] = []
+    sought: dict[str, Any] = {}
+    if caller.may("read"):
+        letters = selectors.dead_letters(group, start=after + 1, limit=LETTERS_SHOWN + 1, reason=reason)
+        sought = _sought(group, caller)
+    else:
+        lag_chart = replace(lag_chart, turns=[])
     return (
-        stream_context(request, caller, group.stream.name, tab="groups")
+        stream_context(request, caller, group.stream.name, tab="groups", may="observe")
         | stands
+        | sought
         | {
             "group": group,
-            "lag_chart": lag_chart_of(stands["shown"].view, asked, now=now),
+            "lag_chart": lag_chart,
             "letters": [DeadLetterRow(letter) for letter in letters[:LETTERS_SHOWN]],
             "letters_after": letters[LETTERS_SHOWN - 1].offset if len(letters) > LETTERS_SHOWN else None,
             "after": after,
             "seek_form": SeekForm(),
             "preview": None,
-            "last_seek": _last_seek(group, caller),
             "reason": reason,
             "pause_form": PauseForm(),
             "may_manage": caller.may("manage"),
+            "may_read": caller.may("read"),
         }
     )
 
 
 @require_POST
 @console_page
+@held_to_group
 def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """Go where the preview went. Were more skipped by now than it said, it is shown again instead."""
     found = group_for(caller, name, group, may="manage")
@@ -165,6 +210,7 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
 
 @require_POST
 @console_page
+@held_to_group
 def pause(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """Deliver nothing for a while, or until it is resumed."""
     found = group_for(caller, name, group, may="manage")
@@ -179,6 +225,7 @@ def pause(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRe
 
 @require_POST
 @console_page
+@held_to_group
 def resume(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """Deliver again."""
     found = group_for(caller, name, group, may="manage")

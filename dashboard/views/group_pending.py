@@ -1,19 +1,24 @@
 """The desk of a group: what is in flight, and what a person does with it, shown before it is done."""
 
-import time
+from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard import formats, quantities
+from dashboard.confirmations import LARGE_MESSAGES, ConfirmForm, phrase_for
 from dashboard.groups.desk_forms import DeskForm, SettleForm
 from dashboard.groups.group_rows import GroupRow
 from dashboard.quantities import number_of
+from dashboard.shown import offsets_written
 from dashboard.views.door import console_page
+from dashboard.views.of_page import held_to_group
 from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, group_for
@@ -23,6 +28,7 @@ from streams.models.group import Ack
 from streams.services.deliveries import (
     MOST_AT_ONCE,
     deliveries_chosen,
+    deliveries_covered,
     deliveries_matching,
     deliveries_settle,
 )
@@ -33,18 +39,20 @@ SHOWN = 100
 def _context(
     request: HttpRequest, caller: Caller, group: Group, desk: DeskForm, after: int
 ) -> dict[str, Any]:
+    # Looked at before the rows: what changes in between, the page says to be newer.
+    shown = GroupRow(selectors.group_view(group))
     rows: list[InFlight] = []
     following = None
     if desk.is_valid():
         rows, following = selectors.in_flight(group, wanted=desk.wanted, start=after + 1, limit=SHOWN)
-    now_ms = time.time() * 1000
+    now = timezone.now()
     return stream_context(request, caller, group.stream.name, tab="groups") | {
         "group": group,
-        "shown": GroupRow(selectors.group_view(group)),
+        "shown": shown,
         "desk": desk,
         "settle_form": SettleForm(),
         "rows": [
-            (row, max(0.0, (now_ms - row.delivered_ms) / 1000) if row.delivered_ms else None) for row in rows
+            (row, now + timedelta(milliseconds=row.due_in_ms) if row.due_in_ms else None) for row in rows
         ],
         "after": after,
         "next_after": None if following is None else following - 1,
@@ -66,24 +74,28 @@ def pending(request: HttpRequest, caller: Caller, name: str, group: str) -> Http
 
 @require_POST
 @console_page
+@held_to_group
 def settle(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
-    """Say what would happen; done when it was confirmed."""
+    """Say what would happen; whoever confirms it has it done to the messages that were shown, and to no other."""
     found = group_for(caller, name, group, may="consume")
     desk, form = DeskForm(request.POST), SettleForm(request.POST)
     if not (desk.is_valid() & form.is_valid()):
         context = _context(request, caller, found, desk, 0) | {"settle_form": form}
         return render(request, "dashboard/stream/pending.html", context, status=422)
-    if form.cleaned_data["scope"] == "all":
-        matching, has_more = deliveries_matching(found, desk.wanted)
-        chosen = [row.offset for row in matching]
-    else:
-        chosen, has_more = deliveries_chosen(found, form.offsets), False
-    back = resolve_url("dashboard:group_pending", name=name, group=group)
+    what = form.cleaned_data["what"]
+    chosen, has_more = _chosen(found, desk, form)
+    back = _back(found, desk, form)
     if not chosen:
         messages.warning(request, _("Nothing in flight matches any more."))
         return redirect(back)
-    what = form.cleaned_data["what"]
-    if "confirmed" in request.POST:
+    covers_before = what == "ack" and found.ack == Ack.ALL
+    if covers_before:
+        chosen, has_more = deliveries_covered(found, chosen)
+    grown = bool(form.seen) and not set(form.seen).issuperset(chosen)
+    is_large = len(chosen) >= LARGE_MESSAGES
+    phrase = "" if what == "nack" else phrase_for([found.stream], is_large=is_large)
+    confirm = ConfirmForm(request.POST if form.seen and not grown else None, phrase=phrase)
+    if confirm.is_valid():
         count = deliveries_settle(
             found,
             what,
@@ -99,15 +111,35 @@ def settle(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
         "form": form,
         "desk": desk,
         "what": what,
-        "offsets": form.offsets,
         "chosen": chosen,
+        "seen_offsets": offsets_written(chosen),
         "count": len(chosen),
         "first": chosen[0],
         "last": chosen[-1],
         "most": MOST_AT_ONCE if has_more else None,
-        "covers_before": found.ack == Ack.ALL,
+        "covers_before": covers_before,
+        "grown": grown,
+        "confirm": confirm,
+        "back": back,
     }
-    return render(request, "dashboard/stream/settle.html", context)
+    status = 409 if grown else 422 if confirm.errors else 200
+    return render(request, "dashboard/stream/settle.html", context, status=status)
+
+
+def _chosen(group: Group, desk: DeskForm, form: SettleForm) -> tuple[list[int], bool]:
+    """Which offsets it is about, as far as they are still in flight, and whether more match."""
+    is_all = form.cleaned_data["scope"] == "all"
+    if is_all and not form.seen:
+        matching, has_more = deliveries_matching(group, desk.wanted)
+        return [row.offset for row in matching], has_more
+    return deliveries_chosen(group, form.seen or form.offsets, desk.wanted if is_all else None), False
+
+
+def _back(group: Group, desk: DeskForm, form: SettleForm) -> str:
+    """The desk; with its filter where that said what was meant, so that what has come since is seen."""
+    address = resolve_url("dashboard:group_pending", name=group.stream.name, group=group.name)
+    asked = {name: desk.data[name] for name in desk.fields if desk.data.get(name)}
+    return f"{address}?{urlencode(asked)}" if asked and form.cleaned_data["scope"] == "all" else address
 
 
 def _said(what: str) -> str:

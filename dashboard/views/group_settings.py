@@ -10,7 +10,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.groups.group_forms import GroupDeleteForm, GroupSettingsForm
 from dashboard.groups.group_rows import GroupRow
+from dashboard.lists.bulk import is_more
 from dashboard.views.door import console_page
+from dashboard.views.of_page import held_to_group
 from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, group_for
@@ -24,18 +26,25 @@ PAGE = "dashboard/stream/group_settings.html"
 
 def _context(request: HttpRequest, caller: Caller, group: Group) -> dict[str, Any]:
     by_interest = group.stream.retention == Retention.INTEREST
+    going = selectors.retention_preview(group.stream, {}, without=group) if by_interest else None
+    shown = GroupRow(selectors.group_view(group))
+    seen = {
+        "seen_letters": shown.state.dead_letters,
+        "seen_messages": going.messages if going else 0,
+    }
     return stream_context(request, caller, group.stream.name, tab="groups") | {
         "group": group,
-        "going": selectors.retention_preview(group.stream, {}, without=group) if by_interest else None,
-        "shown": GroupRow(selectors.group_view(group)),
+        "going": going,
+        "shown": shown,
         "form": GroupSettingsForm(initial=GroupSettingsForm.initial_of(group)),
-        "delete_form": GroupDeleteForm(group=group),
+        "delete_form": GroupDeleteForm(group=group, initial=seen),
         "may_manage": caller.may("manage"),
     }
 
 
 @require_http_methods(["GET", "POST"])
 @console_page
+@held_to_group
 def settings(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """Every setting that may change; a POST changes what differs."""
     found = group_for(caller, name, group, may="manage" if request.method == "POST" else "read")
@@ -57,13 +66,17 @@ def settings(request: HttpRequest, caller: Caller, name: str, group: str) -> Htt
 
 @require_POST
 @console_page
+@held_to_group
 def delete(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
-    """Delete the group if its name was typed."""
+    """Delete the group if its name was typed and no more goes than that told of, or little more."""
     found = group_for(caller, name, group, may="manage")
     form = GroupDeleteForm(request.POST, group=found)
+    context = _context(request, caller, found)
     if not form.is_valid():
-        context = _context(request, caller, found) | {"delete_form": form}
-        return render(request, PAGE, context, status=422)
+        return render(request, PAGE, context | {"delete_form": form}, status=422)
+    going = dict(context["delete_form"].initial)
+    if any(is_more(count, seen=form.cleaned_data[field] or 0) for field, count in going.items()):
+        return render(request, PAGE, context | {"grown": True}, status=409)
     group_delete(found, actor=caller.actor)
     messages.success(
         request, _("Group %(name)s was deleted with its position and dead letters.") % {"name": group}

@@ -18,20 +18,21 @@ def groups(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Who reads what, and how that goes; the query string holds status, search, sort and page."""
     query = group_query_of(request.GET)
     found = selectors.groups_of(caller)
-    context = {"section": "groups", "caller": caller, "query": query, "with_stream": True}
-    if is_part(request):
-        context["page"] = group_page_of(found, query)
-        answer = render(request, "dashboard/parts/group_table.html", context)
-    else:
-        judged = selectors.groups_judged(found)
-        counts = selectors.by_status(judged)
-        context |= {
-            "page": group_page_of(found, query, judged=judged),
-            "statuses": [(status, DOTS[status], n) for status, n in counts.items()],
-            "sums": selectors.sums_of(judged),
-            "base_url": base_url(request),
-        }
-        answer = render(request, "dashboard/groups.html", context)
+    judged = selectors.groups_judged(found)
+    counts = selectors.by_status(judged)
+    context = {
+        "section": "groups",
+        "caller": caller,
+        "query": query,
+        "with_stream": True,
+        "page": group_page_of(found, query, judged=judged),
+        "statuses": [(status, DOTS[status], n) for status, n in counts.items()],
+        "sums": selectors.sums_of(judged),
+        "at_ms": selectors.sampling().at_ms,
+        "base_url": base_url(request),
+    }
+    template = "dashboard/parts/groups_now.html" if is_part(request) else "dashboard/groups.html"
+    answer = render(request, template, context)
     answer["Vary"] = "HX-Request"
     return answer
 

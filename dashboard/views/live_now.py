@@ -1,30 +1,27 @@
 """What a page polls while its socket cannot be had."""
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from dashboard.live import live_events, rates, topics
 from dashboard.views.door import console_page
+from streams import selectors
 from streams.access import Caller
 
 
-@never_cache
 @require_GET
 @console_page
 def now(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The events that the socket would send for these topics, as they stand now."""
     names = request.GET.getlist("topic")[: topics.MOST_TOPICS]
     found = topics.resolve(caller, names)
-    events = [
-        (topic.name, live_events.wire(event)) for topic, event in topics.snapshots(list(found.values()))
-    ]
+    events = []
     if live_events.OVERVIEW in found:
-        totals = rates.totals(caller)
+        totals, firing = rates.totals(caller), selectors.firing_in(caller.workspace)
         overview = live_events.OverviewSampled(
             beat=0,
             workspace_id=caller.workspace.pk,
-            at_ms=totals.at_ms,
+            at_ms=totals.at_ms or 0,
             streams=totals.streams,
             messages=totals.messages,
             bytes=totals.bytes,
@@ -32,6 +29,12 @@ def now(request: HttpRequest, caller: Caller) -> HttpResponse:
             bytes_in=totals.bytes_in,
             rate_out=totals.rate_out,
             last_ms=totals.last_ms,
+            alerts=firing.loud,
+            alerts_mark=firing.mark,
         )
         events.append((live_events.OVERVIEW, live_events.wire(overview)))
+    # After the sums, which would pass for a beat: whether the worker is silent.
+    events += [
+        (topic.name, live_events.wire(event)) for topic, event in topics.snapshots(list(found.values()))
+    ]
     return JsonResponse({"events": [{"topic": topic, "event": event} for topic, event in events]})

@@ -41,12 +41,17 @@ def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
     socket of its own: groups, concerns and events.
     """
     if is_part(request):
-        answer = render(request, "dashboard/parts/attention.html", _attention(caller))
+        answer = render(request, "dashboard/parts/attention.html", _attention(caller) | {"again": True})
     else:
         series = rates.workspace_series(caller.workspace)
         asked = live_range_of(request.GET, now=timezone.now(), ranges=ONLY_DEFAULT)
-        shown = series if asked.is_live else series.within(asked.since_ms / 1000, asked.until_ms / 1000)
-        turns = timelines.turns_in(caller.workspace, since=asked.since, until=asked.until)
+        shown, lines = series, series.means
+        if not asked.is_live:
+            part = asked.since_ms / 1000, asked.until_ms / 1000
+            shown, lines = series.within(*part), lines.within(*part)
+        turns = []
+        if caller.may("read"):
+            turns = timelines.turns_in(caller.workspace, since=asked.since, until=asked.until)
         context = {
             "section": "overview",
             "caller": caller,
@@ -54,7 +59,7 @@ def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
             "asked": asked,
             "turns": turns,
             "minutes": shown.by_minute,
-            "seed": asked.seed(shown.times, turns, step_s=1) | shown.lines | {"gap_s": GAP_S},
+            "seed": asked.seed(lines.times, turns, step_s=1) | lines.lines | {"gap_s": GAP_S},
             "usual": usual_in(caller, rate=series.mean_in),
             "demo": selectors.demo_of(caller.workspace),
             "base_url": base_url(request),
@@ -65,23 +70,36 @@ def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
 
 
 def usual_in(caller: Caller, *, rate: float) -> selectors.UsualNow | None:
-    """What usually comes in at this hour, over all streams that the archive counts, beside what does now."""
-    archived = Stream.objects.filter(workspace=caller.workspace, internal=False, archive=True)
-    ids = list(archived.values_list("stream_id", flat=True)[:MOST_STREAMS])
-    return selectors.usual_now(ids, rate=rate, at=timezone.now()) if len(ids) < MOST_STREAMS else None
+    """What usually comes in at this hour beside what does now; None where a stream is not archived: nobody counts what
+    is usual in it, and it is in the rate.
+    """
+    held = Stream.objects.filter(workspace=caller.workspace, internal=False)
+    streams = list(held.values_list("stream_id", "archive")[:MOST_STREAMS])
+    if len(streams) == MOST_STREAMS or not all(archive for _, archive in streams):
+        return None
+    return selectors.usual_now([each for each, _ in streams], rate=rate, at=timezone.now())
 
 
 def _attention(caller: Caller) -> dict[str, Any]:
     filling = selectors.streams_filling(caller, used=FULL_FROM, most=CONCERNS_SHOWN)
     groups = selectors.group_totals(caller)
     running = processes.read(settings.ENV.processes_file)
+    seen = selectors.sampling()
+    # An event may name the key or the id of a message.
+    events = selectors.events_latest(caller.workspace, limit=EVENTS_READ) if caller.may("read") else []
     return {
+        "caller": caller,
         "processes": running,
         "groups": groups,
-        "at_ms": int(time.time() * 1000),
+        "seen": seen,
         "statuses": [(status, DOTS[status], count) for status, count in groups.by_status.items()],
         "concerns": concerns(
-            processes=running, rows=rates.rows(filling), groups=groups.troubled, now_s=time.time()
+            processes=running,
+            seen=seen,
+            rows=rates.rows(filling),
+            groups=groups.troubled,
+            firing=selectors.firing_in(caller.workspace).loud,
+            now_s=time.time(),
         )[:CONCERNS_SHOWN],
-        "events": folded(selectors.events_latest(caller.workspace, limit=EVENTS_READ), most=EVENTS_SHOWN),
+        "events": folded(events, most=EVENTS_SHOWN),
     }

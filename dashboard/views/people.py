@@ -4,7 +4,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.people_forms import PersonForm
@@ -22,7 +21,6 @@ from streams.services.people import (
 )
 
 
-@never_cache
 @require_http_methods(["GET", "POST"])
 @console_page
 def people(request: HttpRequest, caller: Caller) -> HttpResponse:
@@ -47,7 +45,6 @@ def people(request: HttpRequest, caller: Caller) -> HttpResponse:
     return _page(request, caller, form=form)
 
 
-@never_cache
 @require_POST
 @console_page
 def change(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
@@ -69,7 +66,6 @@ def change(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     return redirect("dashboard:people")
 
 
-@never_cache
 @require_POST
 @console_page
 def reset_password(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:

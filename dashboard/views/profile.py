@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -22,7 +23,6 @@ from streams.services.logins import login_admit, login_succeeded, logins_end
 from streams.services.people import password_change
 
 
-@never_cache
 @require_GET
 @console_page
 def profile(request: HttpRequest, caller: Caller) -> HttpResponse:
@@ -87,5 +87,8 @@ def end_logins(request: HttpRequest, caller: Caller) -> HttpResponse:
     assert isinstance(request.user, User)
     one = number_of(request.POST.get("login"), default=0, low=0, high=2**62) or None
     ended = logins_end(request.user, but=str(request.session.session_key), login_id=one)
-    messages.success(request, _("Logged out of %(count)s other browsers.") % {"count": ended})
+    told = ngettext(
+        "Logged out of %(count)s other browser.", "Logged out of %(count)s other browsers.", ended
+    )
+    messages.success(request, told % {"count": ended})
     return redirect("dashboard:profile")

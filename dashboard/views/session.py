@@ -21,6 +21,7 @@ from streams.access import IN_WORKSPACE, MUST_CHANGE, Actor, Caller, caller_for_
 from streams.errors import Refusal
 from streams.models import OneTimePassword
 from streams.services.logins import login_admit, login_closed, login_opened, login_succeeded
+from streams.services.open_pages import session_group, tell
 
 YEAR_S = 365 * 86_400
 
@@ -90,10 +91,12 @@ class Logout(auth_views.LogoutView):
 @require_POST
 @console_page
 def workspace(request: HttpRequest, caller: Caller) -> HttpResponse:
-    """Look at another workspace. Forms of before are void: they were filled in for another one."""
+    """Look at another workspace. Forms of before are void, and pages that are open say that they are of another one."""
     chosen = caller_for_user(request.user, workspace=request.POST.get("workspace", "") or "-")
     request.session[IN_WORKSPACE] = chosen.workspace.name
     rotate_token(request)
+    request.session.save()  # before the sockets come back and look
+    tell({session_group(str(request.session.session_key)): "live.again"})
     return redirect("dashboard:overview")
 
 

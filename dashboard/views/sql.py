@@ -7,7 +7,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.history import answers
@@ -25,7 +25,8 @@ from streams.services.answers import answer_publish
 TABLES = {
     "messages": "stream, offset, timestamp, id, key, headers, body, bytes",
     "metrics": "stream, time, offset, messages, bytes, committed, lag, messages_in, bytes_in, messages_out",
-    "rollups": "stream, step, start, messages, bytes, ids, keys, missing, size_p50, size_p90, size_p99, size_max",
+    "rollups": "stream, step, start, messages, bytes, ids, keys, missing, size_p50, size_p90, size_p99, size_max, "
+    "duplicates, removed",
     "groups": "stream, group, step, start, samples, lag_p50, lag_p90, lag_p99, lag_max, lag_seconds_p50, "
     "lag_seconds_p90, lag_seconds_p99, lag_seconds_max, ack_seconds_p50, ack_seconds_p90, ack_seconds_p99, "
     "ack_seconds_max, deliveries, acked, redelivered, dead_lettered, lost",
@@ -43,6 +44,7 @@ LATEST_SHOWN = 10
 @console_page
 def editor(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The editor; a POST asks, or saves."""
+    caller.demand("read")
     if request.method == "GET":
         begin = _begin(request, caller)
         return _page(request, caller, QueryForm(initial={"sql": begin, "limit": service.DEFAULT_ROWS}))
@@ -61,7 +63,6 @@ def editor(request: HttpRequest, caller: Caller) -> HttpResponse:
     return redirect("dashboard:sql_answer", query.pk)
 
 
-@never_cache
 @require_GET
 @console_page
 def answer(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse:
@@ -111,7 +112,11 @@ def publish(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse
     except Refusal as refusal:
         messages.error(request, refusal.message)
         return redirect("dashboard:sql_answer", query.pk)
-    told = _("%(stored)s messages were published into %(name)s, %(known)s rows it had already.")
+    told = ngettext(
+        "%(stored)s message was published into %(name)s; rows that it had already: %(known)s.",
+        "%(stored)s messages were published into %(name)s; rows that it had already: %(known)s.",
+        done.stored,
+    )
     messages.success(request, told % {"stored": done.stored, "name": name, "known": done.known})
     return redirect("dashboard:sql_answer", query.pk)
 

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_GET
 
 from dashboard import exports
-from dashboard.browse.browse_form import BrowseForm
+from dashboard.browse.readings import browse_form
 from dashboard.browse.windows import span_of
 from dashboard.views.door import console_page
 from streams import selectors
@@ -15,9 +15,9 @@ from streams.errors import Refusal
 @require_GET
 @console_page
 def export(request: HttpRequest, caller: Caller, name: str) -> HttpResponseBase:
-    """The messages that the page of messages would show in all, ascending, up to the last one of now."""
+    """The messages that the page would show in all, as they were sent, ascending, up to the last one of now."""
     stream = stream_for(caller, name, may="read")
-    form = BrowseForm(request.GET)
+    form = browse_form(request)
     kind = exports.FORMATS.get(request.GET.get("format", "ndjson"))
     if not form.is_valid() or kind is None:
         errors = [str(error) for errors in form.errors.values() for error in errors]
@@ -32,6 +32,5 @@ def export(request: HttpRequest, caller: Caller, name: str) -> HttpResponseBase:
     )
     last = max(start, stop) - 1
     answer["Content-Disposition"] = f'attachment; filename="{name}-{start}-{last}.{kind.ending}"'
-    answer["Cache-Control"] = "no-store"
     answer["X-Accel-Buffering"] = "no"
     return answer

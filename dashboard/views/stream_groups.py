@@ -23,7 +23,7 @@ def groups(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The groups and how they stand; a POST makes one. htmx asks for the table alone."""
     query = group_query_of(request.GET)
     if request.method == "GET" and is_part(request):
-        stream = stream_for(caller, name, may="read")
+        stream = stream_for(caller, name, may="observe")
         part = {"stream": stream, "query": query, "page": group_page_of(stream.groups.all(), query)}
         answer = render(request, "dashboard/parts/group_table.html", part)
         answer["Vary"] = "HX-Request"
@@ -43,7 +43,7 @@ def groups(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
                 said = _("Group %(name)s was created.") if is_new else _("Group %(name)s was there already.")
                 messages.success(request, said % {"name": wanted})
                 return redirect("dashboard:group", name=name, group=wanted)
-    context = stream_context(request, caller, name, tab="groups")
+    context = stream_context(request, caller, name, tab="groups", may="observe")
     context |= {
         "query": query,
         "page": group_page_of(context["stream"].groups.all(), query),

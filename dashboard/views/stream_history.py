@@ -1,6 +1,6 @@
 """What Spark computed for a stream: charts by minute, hour or day, and the runs that computed it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,8 +15,8 @@ from django.views.decorators.http import require_http_methods
 from dashboard import timelines
 from dashboard.history import heat
 from dashboard.history.group_lags import group_lags_of
-from dashboard.history.history_figures import told_of, top_keys_of
-from dashboard.history.history_ranges import STEPS, Asked, RangeForm, asked_for, floor, steps_of
+from dashboard.history.history_figures import top_keys_of
+from dashboard.history.history_ranges import STEPS, Asked, RangeForm, asked_for, steps_of
 from dashboard.history.replay_forms import ReplayForm
 from dashboard.views.door import console_page, is_part
 from dashboard.views.stream_page import stream_context
@@ -24,7 +24,7 @@ from dashboard.views.stream_replays import ask, replays_context
 from streams import selectors
 from streams.access import Caller, stream_for
 from streams.models import Rollup, Stream
-from streams.models.history import RunState
+from streams.models.history import RunState, Step
 from streams.services.history import run_request
 from streams.upkeep import processes
 
@@ -65,7 +65,7 @@ def sums_of(
     sums: dict[str, Any] = {name: sum(getattr(point, name) for point in points) for name in SUMMED}
     if before is None or asked.before is None:
         return sums
-    ended = floor(now, step=asked.step)
+    ended = Step(asked.step).floor(now)
     shift = asked.before[1] - asked.before[0]
     for name in SUMMED:
         whole = sum(getattr(point, name) for point in points if point.start < ended)
@@ -76,21 +76,28 @@ def sums_of(
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A row of the charts' table: a step, what the history counted in it, and what in that of the period before."""
+    """A row of the charts' table: a step, what the history counted in it and in that of the period before.
+
+    Attributes:
+        removed: messages that retention removed in it.
+    """
 
     start: datetime
     point: Rollup | None
     before: Rollup | None
+    removed: int
 
 
-def rows_of(points: list[Rollup], before: list[Rollup] | None, asked: Asked) -> list[StepRow]:
-    """The newest first; steps in which nothing was published, now and before, have none."""
+def rows_of(
+    points: list[Rollup], before: list[Rollup] | None, asked: Asked, *, removed: Mapping[datetime, int]
+) -> list[StepRow]:
+    """The newest first; steps in which nothing was published, now and before, and nothing removed have none."""
     held = {point.start: point for point in points}
     shift = asked.before[1] - asked.before[0] if asked.before else timedelta()
     shifted = {point.start + shift: point for point in before or ()}
     return [
-        StepRow(start, held.get(start), shifted.get(start))
-        for start in sorted(held.keys() | shifted.keys(), reverse=True)
+        StepRow(start, held.get(start), shifted.get(start), removed.get(start, 0))
+        for start in sorted(held.keys() | shifted.keys() | removed.keys(), reverse=True)
     ]
 
 
@@ -112,35 +119,35 @@ def change_of(now: int, before: int) -> str:
 @console_page
 def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """Charts, their table, the runs, and what of the past is published again; a POST asks for that."""
-    context = stream_context(request, caller, name, tab="history")
+    right = "manage" if request.method == "POST" else "read"
+    context = stream_context(request, caller, name, tab="history", may=right)
     stream, now = context["stream"], timezone.now()
     replay_form = ReplayForm(request.POST or None, initial={"target": stream.name})
-    if request.method == "POST":
-        caller.demand("manage")
-        if ask(request, caller, stream, replay_form):
-            return redirect("dashboard:stream_history", name=stream.name)
+    if request.method == "POST" and ask(request, caller, stream, replay_form):
+        return redirect("dashboard:stream_history", name=stream.name)
     context |= {"replay_form": replay_form, **replays_context(caller, stream)}
     form = RangeForm(request.GET, now=now)
     asked = asked_for(request.GET, now=now, span=form.span)
-    until = asked.until + timedelta(seconds=1)  # with the step that begins at the end
-    points = selectors.history_points(stream, step=asked.step, since=asked.since, until=until)
+    points = selectors.history_points(stream, step=asked.step, since=asked.since, until=asked.until)
     before = None
     if asked.before:
         first, last = asked.before
         before = selectors.history_points(stream, step=asked.step, since=first, until=last)
+    known = selectors.duplicates_by_step(stream, step=asked.step, since=asked.since, until=asked.until)
+    removed = selectors.removed_by_step(stream, step=asked.step, since=asked.since, until=asked.until)
     context |= runs_context(caller, stream)
     until_ms = int(asked.until.timestamp() * 1000)
     seed = seed_of(points, step=asked.step, since=asked.since, until=asked.until, before=before)
-    past_groups = selectors.groups_past(stream, step=asked.step, since=asked.since, until=until)
+    past_groups = selectors.groups_past(stream, step=asked.step, since=asked.since, until=asked.until)
     first_ms = seed["times"][0] * 1000 if points else until_ms
     turns = timelines.turns_of(stream, since_ms=first_ms, until_ms=until_ms)
     context |= {
         "form": form,
         "asked": asked,
-        "rows": rows_of(points, before, asked),
+        "rows": rows_of(points, before, asked, removed=removed),
         "seed": seed | {"marks": [[at_ms / 1000, text] for at_ms, text in turns]},
         "turns": turns,
-        "gaps": selectors.history_gaps(stream, since=asked.since, until=until),
+        "gaps": selectors.history_gaps(stream, since=asked.since, until=asked.until),
         "sums": sums_of(points, before, asked, now=now),
         "top_keys": top_keys_of(points),
         "week": week_shown(stream, asked),
@@ -150,9 +157,10 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
             past_groups,
             asked,
             first=points[0].start if points else None,
-            position=selectors.standing_position(),
         ),
-        **told_of(stream, asked),
+        "groups_position": selectors.standing_position(),
+        "duplicates": sum(known.values()),
+        "removed": sum(removed.values()),
         "since_ms": asked.since and int(asked.since.timestamp() * 1000),
         "until_ms": until_ms,
     }
@@ -164,9 +172,8 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
 @console_page
 def runs(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The newest runs, for htmx; a POST asks for one."""
-    stream = stream_for(caller, name, may="read")
+    stream = stream_for(caller, name, may="manage" if request.method == "POST" else "read")
     if request.method == "POST":
-        caller.demand("manage")
         run_request(requested_by=caller.actor.name)
     if not is_part(request):
         return redirect("dashboard:stream_history", name=stream.name)

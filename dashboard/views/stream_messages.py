@@ -1,6 +1,7 @@
 """Looking into a stream. Looking moves nothing: no group, no committed offset."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -10,6 +11,7 @@ from django.views.decorators.http import require_GET
 from dashboard import timelines
 from dashboard.browse.browse_form import BrowseForm
 from dashboard.browse.message_rows import MessageRow
+from dashboard.browse.readings import browse_form, reading_of, remember
 from dashboard.browse.windows import FIRST_SLICE_S, Window, window_of
 from dashboard.stream_rows import StreamRow
 from dashboard.timelines import Timeline
@@ -28,8 +30,10 @@ OFFSET = re.compile(r"[1-9][0-9]{0,14}")
 @console_page
 def browse(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """A page of messages, or a slice of a search; the query string says which."""
-    form = BrowseForm(request.GET)
+    form = browse_form(request)
     valid = form.is_valid()
+    if not caller.may("read"):
+        return _volume(request, caller, name, form)
     if is_part(request):
         stream = stream_for(caller, name, may="read")
         found = {"stream": stream, "window": window_of(stream, form) if valid else Window([])}
@@ -41,15 +45,28 @@ def browse(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
             "form": form,
             "window": window,
             "start": form.cleaned_data.get("start", "newest"),
-            **opened_of(context["stream"], request, window),
+            **opened_of(context["stream"], request, form, window),
             "timeline": timeline_of(context["row"], form),
         }
         answer = render(request, "dashboard/stream/messages.html", context, status=200 if valid else 422)
+        remember(answer, request, name, form)
     answer["Vary"] = "HX-Request"
     return answer
 
 
-def opened_of(stream: Stream, request: HttpRequest, window: Window) -> dict[str, Any]:
+def _volume(request: HttpRequest, caller: Caller, name: str, form: BrowseForm) -> HttpResponse:
+    """How much there is and when, for whom may not read what."""
+    if is_part(request):
+        caller.demand("read")
+    context = stream_context(request, caller, name, tab="messages", may="observe")
+    timeline = timeline_of(context["row"], form)
+    if timeline is not None:
+        # What was done may name the key or the id of a message.
+        timeline = replace(timeline, marks=[mark for mark in timeline.marks if mark.kind != "event"])
+    return render(request, "dashboard/stream/messages_counted.html", context | {"timeline": timeline})
+
+
+def opened_of(stream: Stream, request: HttpRequest, form: BrowseForm, window: Window) -> dict[str, Any]:
     """What the address says is open (``open``, an offset, several times): among the rows, apart, or gone."""
     asked = [int(text) for text in request.GET.getlist("open") if OFFSET.fullmatch(text)][:MOST_OPEN]
     shown = {row.message.offset for row in window.rows}
@@ -57,7 +74,7 @@ def opened_of(stream: Stream, request: HttpRequest, window: Window) -> dict[str,
     for offset in dict.fromkeys(asked):
         if offset not in shown:
             try:
-                apart.append(MessageRow(selectors.message_at(stream, offset)))
+                apart.append(MessageRow(selectors.message_at(stream, offset), reading=form.reading))
             except MessageNotFound:
                 missing.append(offset)
     return {"opened": [offset for offset in asked if offset in shown], "apart": apart, "missing": missing}
@@ -86,7 +103,7 @@ def message(request: HttpRequest, caller: Caller, name: str, offset: int) -> Htt
     """One message: a page of its own, or what opens under its row."""
     if is_part(request):
         stream = stream_for(caller, name, may="read")
-        row = MessageRow(selectors.message_at(stream, offset))
+        row = MessageRow(selectors.message_at(stream, offset), reading=reading_of(request))
         answer = render(
             request,
             "dashboard/parts/message.html",
@@ -94,7 +111,7 @@ def message(request: HttpRequest, caller: Caller, name: str, offset: int) -> Htt
         )
     else:
         context = stream_context(request, caller, name, tab="messages")
-        row = MessageRow(selectors.message_at(context["stream"], offset))
+        row = MessageRow(selectors.message_at(context["stream"], offset), reading=reading_of(request))
         answer = render(request, "dashboard/stream/message.html", context | {"shown": row})
     answer["Vary"] = "HX-Request"
     return answer

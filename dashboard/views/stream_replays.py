@@ -32,6 +32,7 @@ def replays_context(caller: Caller, stream: Stream) -> dict[str, Any]:
                 "may_start": each.state in STARTABLE,
                 "may_pause": each.state == ReplayState.RUNNING,
                 "may_end": each.state not in ENDED,
+                "pushes_out": selectors.pushed_out_by(each),
             }
             for each in found
         ],

@@ -6,35 +6,45 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods
 
 from dashboard.confirmations import ConfirmForm
-from dashboard.quantities import number_of
 from dashboard.retention.retention_form import PRESETS, RetentionForm, effect_of
-from dashboard.views.door import console_page, is_part, shown_then
-from dashboard.views.stream_page import stream_context
-from streams.access import Caller
+from dashboard.views.door import console_page, is_part, losing_then, shown_then
+from dashboard.views.of_page import ANOTHER, is_of_page
+from dashboard.views.stream_page import standing, stream_context
+from streams.access import Caller, stream_for
 from streams.errors import Refusal
 from streams.services.streams import stream_change
+
+AGAIN = "effect-again"
+"""The element by which a page asks for the effect again by itself: nobody has asked for another one."""
 
 
 @require_http_methods(["GET", "POST"])
 @console_page
 def retention(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The limits; with some in the address also what they would do; a POST saves what was shown."""
-    context = stream_context(request, caller, name, tab="retention")
+    context = stream_context(request, caller, name, tab="retention", may="observe")
     if request.method == "POST":
         return _save(request, caller, context)
     form = RetentionForm(request.GET if "discard" in request.GET else None, stream=context["stream"])
     context |= {"form": form, "presets": PRESETS, "may_manage": caller.may("manage")}
     if form.is_bound:
         context |= _shown(request, context, form)
-    template = (
-        "dashboard/parts/retention_effect.html" if is_part(request) else "dashboard/stream/retention.html"
-    )
+    template = "dashboard/parts/retention_now.html" if is_part(request) else "dashboard/stream/retention.html"
     answer = render(request, template, context)
     answer["Vary"] = "HX-Request"
     return answer
+
+
+@require_GET
+@console_page
+def kept(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
+    """What an open page of a stream says of its limits: in its header, with ``of=groups`` where it is going."""
+    stream, with_groups = stream_for(caller, name, may="observe"), request.GET.get("of") == "groups"
+    part = "outlook" if with_groups else "kept"
+    return render(request, f"dashboard/parts/{part}.html", standing(stream, with_groups=with_groups))
 
 
 def _shown(request: HttpRequest, context: dict[str, Any], form: RetentionForm) -> dict[str, Any]:
@@ -47,7 +57,8 @@ def _shown(request: HttpRequest, context: dict[str, Any], form: RetentionForm) -
     except Refusal as refusal:
         form.add_error(None, refusal.message)
         return {}
-    return {"effect": effect, "confirm": ConfirmForm(phrase=effect.phrase)}
+    stays = request.headers.get("HX-Trigger") == AGAIN
+    return {"effect": effect, "looks_again": AGAIN, "confirm": ConfirmForm(phrase=effect.phrase, stays=stays)}
 
 
 def _save(request: HttpRequest, caller: Caller, context: dict[str, Any]) -> HttpResponse:
@@ -59,7 +70,10 @@ def _save(request: HttpRequest, caller: Caller, context: dict[str, Any]) -> Http
     effect, status = context.get("effect"), 422
     if effect is not None:
         context["confirm"] = confirm = ConfirmForm(request.POST, phrase=effect.phrase)
-        if effect.has_grown(then=shown_then(request), losing=_losing(request)):
+        if not is_of_page(request, stream):
+            context |= {"another": ANOTHER, "confirm": ConfirmForm(phrase=effect.phrase)}
+            status = 409
+        elif effect.has_grown(then=shown_then(request), losing=losing_then(request)):
             context |= {"grown": True, "confirm": ConfirmForm(phrase=effect.phrase)}
             status = 409
         elif confirm.is_valid():
@@ -71,9 +85,3 @@ def _save(request: HttpRequest, caller: Caller, context: dict[str, Any]) -> Http
                 messages.success(request, _("What the stream keeps was changed."))
                 return redirect("dashboard:stream_retention", name=stream.name)
     return render(request, "dashboard/stream/retention.html", context, status=status)
-
-
-def _losing(request: HttpRequest) -> dict[str, int]:
-    """What the page said that each group would lose at most: ``5:billing``."""
-    told = (each.partition(":") for each in request.POST.getlist("losing"))
-    return {group: number_of(unread, default=0, low=0, high=2**62) for unread, _, group in told}

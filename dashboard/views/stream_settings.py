@@ -10,8 +10,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard import formats
 from dashboard.forms import DeleteForm
+from dashboard.lists.bulk import Preview
+from dashboard.live import rates
 from dashboard.stream_settings_form import LastingForm, StreamSettingsForm
 from dashboard.views.door import console_page
+from dashboard.views.of_page import ANOTHER, is_of_page
 from dashboard.views.stream_page import stream_context
 from streams.access import Caller, stream_for
 from streams.errors import Refusal
@@ -73,7 +76,7 @@ def _context(request: HttpRequest, caller: Caller, name: str) -> dict[str, Any]:
         "settings": settings_shown(stream),
         "form": StreamSettingsForm(stream=stream),
         "lasting": LastingForm(stream=stream),
-        "delete_form": DeleteForm(stream=stream),
+        "delete_form": DeleteForm(stream=stream, initial={"seen": context["row"].messages or 0}),
         "may_manage": caller.may("manage"),
     }
 
@@ -85,6 +88,8 @@ def settings(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     stream = stream_for(caller, name, may="manage" if request.method == "POST" else "read")
     if request.method == "GET":
         return render(request, PAGE, _context(request, caller, name))
+    if not is_of_page(request, stream):
+        return render(request, PAGE, _context(request, caller, name) | {"another": ANOTHER}, status=409)
     is_lasting = "lasting" in request.POST
     form: StreamSettingsForm | LastingForm
     form = (LastingForm if is_lasting else StreamSettingsForm)(request.POST, stream=stream)
@@ -104,11 +109,16 @@ def settings(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
 @require_POST
 @console_page
 def delete(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """Delete the stream if its name was typed."""
+    """Delete the stream if its name was typed, it is that of the page, and holds what that told of or little more."""
     stream = stream_for(caller, name, may="manage")
+    if not is_of_page(request, stream):
+        return render(request, PAGE, _context(request, caller, name) | {"another": ANOTHER}, status=409)
     form = DeleteForm(request.POST, stream=stream)
-    if form.is_valid():
-        stream_delete(stream, actor=caller.actor)
-        messages.success(request, _("Stream %(name)s was deleted with all its messages.") % {"name": name})
-        return redirect("dashboard:streams")
-    return render(request, PAGE, _context(request, caller, name) | {"delete_form": form}, status=422)
+    if not form.is_valid():
+        return render(request, PAGE, _context(request, caller, name) | {"delete_form": form}, status=422)
+    seen = form.cleaned_data["seen"] or 0
+    if Preview(rates.rows([stream])).has_grown(deed="delete", seen=seen, upto={}):
+        return render(request, PAGE, _context(request, caller, name) | {"grown": True}, status=409)
+    stream_delete(stream, actor=caller.actor)
+    messages.success(request, _("Stream %(name)s was deleted with all its messages.") % {"name": name})
+    return redirect("dashboard:streams")

@@ -1,48 +1,92 @@
-"""The newest messages as they arrive: the page hears of them through its socket and asks here for the rows."""
+"""The newest messages as they arrive, of a stream or of several: the page hears of them through its socket and asks
+here for the rows.
+"""
+
+from collections.abc import Mapping
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from dashboard.browse.browse_form import BrowseForm
-from dashboard.browse.message_rows import MessageRow
+from dashboard.browse.readings import asked, remember
+from dashboard.browse.tails import MOST_STREAMS, TailForm, arrived, chosen
+from dashboard.live import rates
 from dashboard.quantities import number_of
-from dashboard.views.door import console_page, is_part
+from dashboard.views.door import base_url, console_page, is_part
 from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, stream_for
-
-ROWS_AT_ONCE = 100
-RING = 500
-"""Rows that the page keeps; the oldest go."""
+from streams.models import Stream
 
 MOST_OFFSET = 2**63 - 1
+OFFERED = 100
+"""Streams that are listed to be ticked."""
+
+AFTER = "after:"
+"""Before the name of a stream: the offset after which its rows are asked for."""
 
 
-@never_cache
 @require_GET
 @console_page
 def tail(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The page, or for its script the newest rows after an offset, newest first, and how many were left out."""
+    form = TailForm(asked(request))
+    valid = form.is_valid()
     if is_part(request):
         stream = stream_for(caller, name, may="read")
-        form = BrowseForm(request.GET)
-        if not form.is_valid():
-            return HttpResponse(status=422)
-        after = number_of(request.GET.get("after"), default=0, low=0, high=MOST_OFFSET)
-        found = selectors.messages_found(
-            stream, start=after + 1, limit=ROWS_AT_ONCE, wanted=form.wanted(), newest_first=True
-        )
-        left_out = selectors.messages_between(stream, found.rest)[0] if found.rest else 0
-        context = {
-            "stream": stream,
-            "rows": [MessageRow(message, form.columns) for message in found.messages],
-            "left_out": left_out,
-            "width": 5 + len(form.columns),
-        }
-        return render(request, "dashboard/parts/tail_rows.html", context)
+        return _rows(request, form, {stream: _offset(request.GET.get("after"))}, named=False)
     context = stream_context(request, caller, name, tab="messages")
-    form = BrowseForm(request.GET)
-    context |= {"form": form, "ring": RING, "filtered": form.is_valid() and form.is_filtered}
-    return render(request, "dashboard/stream/tail.html", context, status=200 if form.is_valid() else 422)
+    context |= {"form": form, "followed": [context["row"]], "filtered": valid and form.is_filtered}
+    answer = render(request, "dashboard/stream/tail.html", context, status=200 if valid else 422)
+    remember(answer, request, name, form)
+    return answer
+
+
+@require_GET
+@console_page
+def tails(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """The same of several streams, by names and patterns; the script names those that have moved."""
+    caller.demand("read")
+    form = TailForm(asked(request))
+    valid = form.is_valid()
+    there = selectors.streams_of(caller)
+    if is_part(request):
+        moved = [key.removeprefix(AFTER) for key in request.GET if key.startswith(AFTER)]
+        streams = there.filter(name__in=moved)[:MOST_STREAMS]
+        after = {each: _offset(request.GET.get(AFTER + each.name)) for each in streams}
+        return _rows(request, form, after, named=True)
+    ticked = request.GET.getlist("stream")[: 2 * MOST_STREAMS]
+    found = chosen(caller, ticked, form.cleaned_data["streams"] if valid else [])
+    offered = list(there.values_list("name", flat=True)[:OFFERED])
+    context = {
+        "section": "streams",
+        "caller": caller,
+        "base_url": base_url(request),
+        "form": form,
+        "filtered": valid and form.is_filtered,
+        "followed": rates.rows(found.streams),
+        "chosen": found,
+        "ticked": ticked,
+        "offered": sorted({*offered, *(each.name for each in found.streams if each.name in ticked)}),
+        "several": True,
+        "most": MOST_STREAMS,
+    }
+    return render(request, "dashboard/tail.html", context, status=200 if valid else 422)
+
+
+def _rows(request: HttpRequest, form: TailForm, after: Mapping[Stream, int], *, named: bool) -> HttpResponse:
+    if not form.is_valid():
+        return HttpResponse(status=422)
+    found = arrived(after, form, named=named)
+    context = {
+        "stream": next(iter(after), None),
+        "rows": found.rows,
+        "left_out": found.left_out,
+        "filtered": form.is_filtered,
+        "width": 5 + named + len(form.columns),
+    }
+    return render(request, "dashboard/parts/tail_rows.html", context)
+
+
+def _offset(text: str | None) -> int:
+    return number_of(text, default=0, low=0, high=MOST_OFFSET)

@@ -6,11 +6,13 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard import formats
 from dashboard.confirmations import ConfirmForm, phrase_for
 from dashboard.views.door import console_page
+from dashboard.views.of_page import ANOTHER, is_of_page
 from dashboard.views.stream_page import stream_context
 from streams.access import Caller, stream_for
 from streams.errors import Refusal, refusal_of
@@ -24,6 +26,9 @@ def undo(request: HttpRequest, caller: Caller, name: str, number: int) -> HttpRe
     """Bring it back; where limits have taken part of it, ask whether the rest will do."""
     stream = stream_for(caller, name, may="manage")
     address = resolve_url("dashboard:stream_messages", name)
+    if not is_of_page(request, stream):
+        messages.error(request, ANOTHER)
+        return redirect(address)
     try:
         back = removal_undo(stream, number, partial="partial" in request.POST, actor=caller.actor)
     except Refusal as refusal:
@@ -36,7 +41,11 @@ def undo(request: HttpRequest, caller: Caller, name: str, number: int) -> HttpRe
             raise
         messages.error(request, refusal.message)
     else:
-        told = _("%(messages)s messages are back, with their offsets and times.")
+        told = ngettext(
+            "%(messages)s message is back, with its offset and time.",
+            "%(messages)s messages are back, with their offsets and times.",
+            back.messages,
+        )
         messages.success(request, told % {"messages": formats.count(back.messages)})
     return redirect(address)
 
@@ -46,16 +55,19 @@ def undo(request: HttpRequest, caller: Caller, name: str, number: int) -> HttpRe
 def end(request: HttpRequest, caller: Caller, name: str, number: int) -> HttpResponse:
     """What making it final ends: it and what was removed before it; a POST makes them final."""
     stream = stream_for(caller, name, may="admin")
-    form = ConfirmForm(request.POST if request.method == "POST" else None, phrase=phrase_for([stream]))
+    is_meant = request.method == "POST" and is_of_page(request, stream)
+    form = ConfirmForm(request.POST if is_meant else None, phrase=phrase_for([stream]))
     context = stream_context(request, caller, name, tab="messages")
     ending = [each for each in context["removals"] if each.number <= number]
     if number not in {each.number for each in ending}:
         messages.error(request, refusal_of(RemovalNotFound(), stream=name).message)
         return redirect("dashboard:stream_messages", name)
-    if not (request.method == "POST" and form.is_valid()):
+    if not (is_meant and form.is_valid()):
         # They are said below, each with what it was.
         context |= {"ending": ending, "number": number, "form": form, "removals": []}
         status = 422 if form.errors else 200
+        if request.method == "POST" and not is_meant:
+            context, status = context | {"another": ANOTHER}, 409
         return render(request, "dashboard/stream/removal_end.html", context, status=status)
     try:
         removal_end(stream, number, actor=caller.actor)

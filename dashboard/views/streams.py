@@ -42,7 +42,7 @@ def streams(request: HttpRequest, caller: Caller) -> HttpResponse:
         "base_url": base_url(request),
     }
     if is_part(request):
-        answer = render(request, "dashboard/parts/stream_table.html", context)
+        answer = render(request, "dashboard/parts/streams_now.html", context)
     else:
         answer = render(
             request, "dashboard/streams.html", context | {"totals": totals_of(caller, query, page)}

@@ -5,6 +5,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from dashboard import formats
@@ -44,7 +45,10 @@ def bulk(request: HttpRequest, caller: Caller) -> HttpResponse:
             outcome = bulk_deeds.done(
                 preview, deed=deed, actor=caller.actor, upto=upto, label=label, value=value
             )
-            _tell(request, outcome, deed=deed)
+            is_alone = deed == "purge" and len(preview.rows) == 1
+            _tell(request, outcome, deed=deed, with_time=not is_alone)
+            if is_alone:  # its page has the Undo
+                return redirect("dashboard:stream_messages", preview.rows[0].name)
             return redirect("dashboard:streams")
         form = BulkForm(deed=deed, phrase=phrase, initial={"seen": preview.messages, "upto": preview.upto})
     context = {
@@ -61,16 +65,28 @@ def bulk(request: HttpRequest, caller: Caller) -> HttpResponse:
     return render(request, "dashboard/streams_bulk.html", context, status=status)
 
 
-def _tell(request: HttpRequest, outcome: Outcome, *, deed: str) -> None:
+def _said(outcome: Outcome, *, deed: str) -> str:
+    streams = outcome.streams
     said = {
-        "purge": _("%(streams)s streams were purged of %(messages)s messages."),
-        "delete": _("%(streams)s streams were deleted with %(messages)s messages."),
-        "label": _("%(streams)s streams were labelled."),
+        "purge": ngettext(
+            "%(streams)s stream was purged of %(messages)s.",
+            "%(streams)s streams were purged of %(messages)s.",
+            streams,
+        ),
+        "delete": ngettext(
+            "%(streams)s stream was deleted with %(messages)s.",
+            "%(streams)s streams were deleted with %(messages)s.",
+            streams,
+        ),
+        "label": ngettext("%(streams)s stream was labelled.", "%(streams)s streams were labelled.", streams),
     }[deed]
+    return said % {"streams": formats.count(streams), "messages": formats.messages(outcome.messages)}
+
+
+def _tell(request: HttpRequest, outcome: Outcome, *, deed: str, with_time: bool) -> None:
     if outcome.streams:
-        figures = {"streams": formats.count(outcome.streams), "messages": formats.count(outcome.messages)}
-        sentence = said % figures
-        if deed == "purge" and settings.ENV.undo_s:
+        sentence = _said(outcome, deed=deed)
+        if deed == "purge" and settings.ENV.undo_s and with_time:
             time = formats.duration(settings.ENV.undo_s)
             sentence += " " + _("For %(time)s they can be brought back on each stream's page.") % {
                 "time": time

@@ -2,7 +2,9 @@
 
 import resource
 import sys
+import time
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -11,7 +13,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from dashboard.views.door import base_url, console_page
+from dashboard.views.door import base_url, console_page, is_part
 from streams import store
 from streams.access import Caller
 from streams.log import server
@@ -25,26 +27,41 @@ PACKAGES = ("okmq", "django", "djangorestframework", "channels", "redis", "uvico
 @require_GET
 @console_page
 def system(request: HttpRequest, caller: Caller) -> HttpResponse:
-    """How the service itself stands; figures of the stores are for those who rule all workspaces."""
-    env = settings.ENV
+    """How the service itself stands; what stands now htmx asks for again; stores are for who rules all."""
+    if is_part(request):
+        answer = render(request, "dashboard/parts/stores.html", _now(caller) | {"again": True})
+    else:
+        env = settings.ENV
+        context = {
+            "section": "system",
+            "caller": caller,
+            "versions": versions(),
+            "fsync": env.fsync,
+            "private_store": env.private_store,
+            "database": connection.vendor,
+            "base_url": base_url(request),
+        }
+        answer = render(request, "dashboard/system.html", context | _now(caller))
+    answer["Vary"] = "HX-Request"
+    return answer
+
+
+def _now(caller: Caller) -> dict[str, Any]:
+    """How the stores and processes stand now, and the web process that says so."""
     stores = []
+    at_ms = int(time.time() * 1000)
     if caller.rules_all:
         stores = [(_("durable"), _store(memory=False))]
-        if env.memory_redis_url is not None:
+        if settings.ENV.memory_redis_url is not None:
             stores.append((_("in memory"), _store(memory=True)))
-    context = {
-        "section": "system",
+    web_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {
         "caller": caller,
-        "versions": versions(),
         "stores": stores,
-        "fsync": env.fsync,
-        "private_store": env.private_store,
-        "database": connection.vendor,
-        "processes": processes.read(env.processes_file),
-        "web_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        "base_url": base_url(request),
+        "web_bytes": web_bytes,
+        "at_ms": at_ms,
+        "processes": processes.read(settings.ENV.processes_file),
     }
-    return render(request, "dashboard/system.html", context)
 
 
 def versions() -> list[tuple[str, str]]:

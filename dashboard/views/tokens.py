@@ -7,7 +7,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.forms import TokenForm
@@ -17,7 +16,6 @@ from streams.models import Token
 from streams.services.tokens import token_create, token_revoke
 
 
-@never_cache
 @require_http_methods(["GET", "POST"])
 @console_page
 def tokens(request: HttpRequest, caller: Caller) -> HttpResponse:

@@ -1,6 +1,7 @@
 """What came of a product of its own, on which the load was put for one kind of fault."""
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,6 +9,9 @@ from okmq.instance import Instance
 from okmq.prove.faults import Struck
 from okmq.prove.history import History
 from okmq.prove.load import Load
+
+Say = Callable[[str], None]
+"""Tells a line to whoever waits."""
 
 MAY_GROW, MAY_BE_MADE = 1.05, 8
 """Open files afterwards against before; a connection or two may just be made again."""
@@ -34,5 +38,14 @@ class Apart:
 def open_files(product: Instance) -> int:
     """How many files and connections the web processes have open; 0 where that cannot be seen."""
     with contextlib.suppress(OSError):
-        return sum(len(list(Path(f"/proc/{product.pid(name)}/fd").iterdir())) for name in ("web-1", "web-2"))
+        return sum(files_of(product.pid(name)) for name in ("web-1", "web-2"))
     return 0
+
+
+def files_of(pid: int) -> int:
+    """How many files and connections a process has open.
+
+    Raises:
+        OSError: this cannot be seen.
+    """
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))

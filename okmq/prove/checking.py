@@ -250,7 +250,9 @@ def _overlapping(evidence: Evidence) -> Iterator[str]:
                 )
                 not in given_back
             ):
-                yield f"{offset}: the leases of {held.member} and {taken.member} of {group} overlap"
+                early_ms = 1000 * (held.began + evidence.ack_wait_s - taken.ended)
+                members = f"{held.member} and {taken.member}"
+                yield f"{offset}: the leases of {members} of {group} overlap by {early_ms:.0f} ms"
 
 
 def _commits_back(evidence: Evidence) -> Iterator[str]:

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TypeVar
 
 from okmq.instance import Instance, busy, instance
-from okmq.prove.apart import Apart, open_files
+from okmq.prove.apart import Apart, Say, open_files
 from okmq.prove.browsers import Browser, Poller, logged_in
 from okmq.prove.faults import NotBack, Struck, Target
 from okmq.prove.load import STREAMS, Load
@@ -34,19 +34,19 @@ class Crowd:
     hangs_s: float
 
 
-def under_crowds(folder: Path, *, crowd: Crowd) -> Apart:
+def under_crowds(folder: Path, *, crowd: Crowd, say: Say = print) -> Apart:
     """Let crowds come to a product that has its load.
 
     Raises:
         Broken, NotBack, Unfinished: it could not be carried out to its end.
     """
     with instance(folder, more={"OKMQ_WEB_WORKERS": "2"}) as product:
-        return asyncio.run(_crowds(product, crowd, logged_in(product)))
+        return asyncio.run(_crowds(product, crowd, logged_in(product), say))
 
 
-async def _crowds(product: Instance, crowd: Crowd, cookie: str) -> Apart:
+async def _crowds(product: Instance, crowd: Crowd, cookie: str, say: Say) -> Apart:
     load = Load(product.port, token=product.token)
-    scene = _Scene(product, load, Apart(load=load), cookie)
+    scene = _Scene(product, load, Apart(load=load), cookie, say)
     async with load.running():
         await scene.target.publishes_again(monotonic())
         await load.ask("POST", "/streams/", {"name": WAITED, "archive": False})
@@ -62,8 +62,8 @@ async def _crowds(product: Instance, crowd: Crowd, cookie: str) -> Apart:
 class _Scene:
     """What a crowd needs, and what is seen of it."""
 
-    def __init__(self, product: Instance, load: Load, apart: Apart, cookie: str) -> None:
-        self.product, self.load, self.apart, self._cookie = product, load, apart, cookie
+    def __init__(self, product: Instance, load: Load, apart: Apart, cookie: str, say: Say) -> None:
+        self.product, self.load, self.apart, self._cookie, self._say = product, load, apart, cookie, say
         self.target = Target(instance=product, scene=load.scene)
         self._published = 0
 
@@ -114,7 +114,7 @@ class _Scene:
         await _all((page.open(), other.open()), what="the pages are told")
         began = monotonic()
         page.stop_reading()
-        await self._true(lambda: monotonic() > began + seconds, what="the time passes")
+        await asyncio.sleep(seconds)
         if other.heard_at < monotonic() - FRESH_S * busy():
             self.apart.wrong.append(f"{name}: another one was not told either")
         again = monotonic()
@@ -162,6 +162,7 @@ class _Scene:
 
     def _note(self, struck: Struck) -> None:
         self.apart.struck.append(struck)
+        self._say(f"  {struck.told()}")
         allowed_s, took_s = STEADY_WITHIN_S * struck.load, struck.recovery_s or struck.back - struck.began
         if took_s > allowed_s:
             self.apart.wrong.append(

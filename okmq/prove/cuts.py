@@ -1,5 +1,6 @@
 """The append-only file cut off at many places, as a crash of the machine leaves it: what a store makes of the rest."""
 
+import asyncio
 import itertools
 import math
 import os
@@ -8,14 +9,17 @@ import shutil
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from time import monotonic
 
 from okmq import resp
-from okmq.instance import Broken, child
+from okmq.instance import Broken, child, instance
+from okmq.prove.apart import Apart, Say
+from okmq.prove.faults import killed, killed_while_rewriting
 from okmq.prove.history import History, Publish, Seen
+from okmq.prove.kills import strike_all
 from okmq.valkey import ValkeyServer
 from streams.log import append, config, entries, fsck, fsck_groups, keys
 from streams.log.client import Log
@@ -24,6 +28,10 @@ from streams.log.commands import Op
 NEAR_THE_END_BYTES = 64 * 1024
 STARTS_WITHIN_S = 60.0
 PAGE = 1000
+BEFORE = (killed_while_rewriting, killed("valkey"))
+"""What the file has been through when it is cut, once for so many places."""
+
+PLACES = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +43,41 @@ class Cut:
     of: int
     faults: tuple[str, ...]
     start_s: float
+
+    def told(self) -> str:
+        """All of it, in a line."""
+        what = "; ".join(self.faults) or "an exact prefix"
+        left = f"{self.left:,} of {self.of:,} messages"
+        return f"cut at byte {self.at_bytes:,}: {left}, {what}, started in {self.start_s:.2f} s"
+
+
+@dataclass(kw_only=True)
+class OfCuts(Apart):
+    """What came of a product, and of the file that it left."""
+
+    cuts: list[Cut] = field(default_factory=list)
+
+
+def under_cuts(folder: Path, *, places: int, say: Say = print, within_s: float = math.inf) -> OfCuts:
+    """Put the load on a product, and cut the file that it leaves at so many places.
+
+    Args:
+        within_s: after this time the other cuts are left out.
+
+    Raises:
+        Broken, NotBack, Unfinished: it could not be carried out to its end.
+    """
+    began, faults = monotonic(), BEFORE * max(1, places // PLACES)
+    with instance(folder, more={"OKMQ_WEB_WORKERS": "2"}) as product:
+        apart = asyncio.run(strike_all(product, faults, say, within_s))
+    found = OfCuts(load=apart.load, struck=apart.struck, wrong=apart.wrong)
+    for cut in cuts(product.data_dir, found.history, places=places, folder=folder):
+        found.cuts.append(cut)
+        say(f"  {cut.told()}")
+        if monotonic() - began > within_s:
+            say("  The time is up; the other cuts are left out.")
+            break
+    return found
 
 
 def cuts(data_dir: Path, history: History, *, places: int, folder: Path) -> Iterator[Cut]:
@@ -75,17 +118,22 @@ def _one_of_each_part(places: range, number: int) -> list[int]:
 
 @contextmanager
 def running_store(
-    folder: Path, *, through: Sequence[str] = (), environ: Mapping[str, str] = os.environ
+    folder: Path,
+    *,
+    fsync: str = "always",
+    through: Sequence[str] = (),
+    environ: Mapping[str, str] = os.environ,
 ) -> Iterator[tuple[str, Log]]:
     """A private store in a folder, empty or as another one left it: its address, and a client.
 
     Args:
+        fsync: when it flushes to disk, as ``appendfsync`` says it.
         through: a command that runs the one given to it.
 
     Raises:
         Broken: it does not start.
     """
-    server = ValkeyServer(folder=folder, socket=folder / "s", fsync="always")
+    server = ValkeyServer(folder=folder, socket=folder / "s", fsync=fsync)
     output = folder.with_suffix(".output")
     with child([*through, *server.prepare()], environ=environ, output=output) as process:
         until, pause = monotonic() + STARTS_WITHIN_S, Event()

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -13,6 +14,7 @@ from okmq.prove.callers import Scene
 from okmq.prove.history import Operation, Outcome, Publish
 from streams.log.client import Log
 from streams.log.commands import one
+from streams.log.errors import LogError
 
 BACK_WITHIN_S = 60.0
 LABEL_CHANGES_WITHIN_S = 5.0
@@ -41,6 +43,16 @@ class Struck:
     recovery_s: float | None = None
     load: float = 1.0
     note: str = ""
+
+    def told(self) -> str:
+        """All of it, in a line."""
+        own = (
+            ""
+            if self.recovery_s is None
+            else f"; {self.recovery_s:.2f} s of it after its new start or its answer"
+        )
+        note = f"; {self.note}" if self.note else ""
+        return f"{self.name}: whole again after {self.back - self.began:.2f} s{own}{note}"
 
 
 @dataclass(kw_only=True)
@@ -172,7 +184,8 @@ def _pid(target: Target, name: str) -> int | None:
 
 async def killed_while_rewriting(target: Target) -> Struck:
     """SIGKILL of Valkey at some moment of a rewrite of its append-only file."""
-    await target.store("BGREWRITEAOF")
+    with suppress(LogError):  # one is under way already
+        await target.store("BGREWRITEAOF")
     await asyncio.sleep(target.chance.uniform(0, 0.15))
     return await _kill(target, name="valkey", told="SIGKILL of valkey while its AOF is rewritten")
 

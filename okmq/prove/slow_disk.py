@@ -9,7 +9,7 @@ from time import monotonic
 from okmq.instance import Instance, instance
 from okmq.prove.apart import Apart, open_files
 from okmq.prove.cuts import running_store
-from okmq.prove.faults import Struck, Target
+from okmq.prove.faults import BACK_WITHIN_S, Struck, Target
 from okmq.prove.flushes import SlowDisk
 from okmq.prove.history import Publish
 from okmq.prove.load import Load
@@ -58,7 +58,9 @@ async def _slow(target: Target, disk: SlowDisk, flush_s: float, seconds: float) 
             and target.saw(Publish, "ok", since=began)
         )
 
-    await target.wait(is_over, what="a publish is stored by a disk that is slow")
+    await target.wait(
+        is_over, what="a publish is stored by a disk that is slow", within_s=seconds + BACK_WITHIN_S
+    )
     disk.flush_s = 0.0
     ended = monotonic()
     back = await target.publishes_again(ended)

@@ -12,7 +12,7 @@ from time import monotonic
 
 from okmq import proctable
 from okmq.instance import Instance, busy, instance
-from okmq.prove.apart import Apart
+from okmq.prove.apart import Apart, Say
 from okmq.prove.archive_steps import STEPS, UnderWay
 from okmq.prove.archive_writers import Writers
 from okmq.prove.archived import Written, judged
@@ -63,7 +63,7 @@ def under_kills_of_spark(
     more: Mapping[str, str] | None = None,
     victims: Victims | None = None,
     within_s: float = float("inf"),
-    say: Callable[[str], None] = lambda sentence: None,
+    say: Say = lambda sentence: None,
 ) -> OfSpark:
     """Kill at moments of the archive, in a product whose streams are written to without a pause.
 
@@ -85,7 +85,7 @@ def under_kills_of_spark(
 class _Run:
     """One product, its writers and what is done to it."""
 
-    def __init__(self, product: Instance, *, seed: int, victims: Victims, say: Callable[[str], None]) -> None:
+    def __init__(self, product: Instance, *, seed: int, victims: Victims, say: Say) -> None:
         self.product, self.chance, self.say = product, random.Random(seed), say
         self.load = Load(product.port, token=product.token)
         self.apart = OfSpark(load=self.load)
@@ -126,7 +126,7 @@ class _Run:
                 under_way = self.batch.under_way
                 open_since.append(await self._kill(names.pop()))
                 self.apart.cut[under_way] += 1
-                self.say(f"{number}/{kills} SIGKILL of {open_since[-1][0]}, {under_way}")
+                self.say(f"  {number}/{kills} SIGKILL of {open_since[-1][0]}, {under_way}")
                 is_last = number == kills or monotonic() > until
                 if is_last or len(open_since) == IN_A_ROW:
                     await self._whole_again(open_since)

@@ -4,6 +4,7 @@ python -m spark.jobs.archive
 """
 
 import json
+import logging
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ STARTS = 5
 NOT_BEGUN = "Python worker failed to connect back"
 """What Spark says where the process that is to read was not there within ten seconds, which it always waits: a busy
 machine may take longer. Nothing was read then, and the query is begun again, ``STARTS`` times in all."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +143,16 @@ class _ArchiveRun:
                 break  # each batch is published before the next is read: only the last can be missing
             ends = {**batch.end, **ends}
         if not has_checkpoint:
-            for stream_id in self.log.run(archived_offsets()):
-                # One in memory that was lost is told to be archived up to where it began again.
-                if not in_memory(stream_id):
-                    self.log.run(config.archived_only(stream_id, ends.get(stream_id, 0)))
+            # One in memory that was lost is told to be archived up to where it began again.
+            told = [each for each in self.log.run(archived_offsets()) if not in_memory(each)]
+            if told and not ends:
+                log.warning(
+                    "The history is empty, though it had messages of %s streams: it is another one, or was lost. "
+                    "What the streams still hold is archived again.",
+                    len(told),
+                )
+            for stream_id in told:
+                self.log.run(config.archived_only(stream_id, ends.get(stream_id, 0)))
         self.progress = ArchiveProgress(waiting=self.log.run(archive_backlog()))
 
     def add(self, rows: DataFrame, batch_id: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from spark.positions import CHECKPOINT
-from spark.session import DEFAULT_MASTER, DEFAULT_MEMORY, PROJECT, SessionSettings, build, end
+from spark.session import DEFAULT_HOST, DEFAULT_MASTER, DEFAULT_MEMORY, PROJECT, SessionSettings, build, end
 from streams.log.client import Log
 
 
@@ -22,7 +22,7 @@ class JobSettings:
         memory_url: the server of the streams in memory; None where there is none.
         history_url: a folder, or any URL that Spark's file systems take.
         spark_dir: Spark's own folder on this machine: checkpoints, temporary files.
-        master, memory, cores: see ``SessionSettings``.
+        master, memory, host, cores: see ``SessionSettings``.
     """
 
     redis_url: str
@@ -31,6 +31,7 @@ class JobSettings:
     memory_url: str | None = None
     master: str = DEFAULT_MASTER
     memory: str = DEFAULT_MEMORY
+    host: str = DEFAULT_HOST
     cores: int | None = None
 
     @property
@@ -41,7 +42,11 @@ class JobSettings:
     @property
     def session(self) -> SessionSettings:
         return SessionSettings(
-            folder=self.spark_dir, master=self.master, memory=self.memory, cores=self.cores
+            folder=self.spark_dir,
+            master=self.master,
+            memory=self.memory,
+            host=self.host,
+            cores=self.cores,
         )
 
     def log(self) -> Log:
@@ -69,6 +74,7 @@ class JobSettings:
             spark_dir=data_dir / "spark",
             master=values.get("OKMQ_SPARK_MASTER") or DEFAULT_MASTER,
             memory=values.get("OKMQ_SPARK_MEMORY") or DEFAULT_MEMORY,
+            host=values.get("OKMQ_SPARK_HOST") or DEFAULT_HOST,
             cores=int(values["OKMQ_SPARK_CORES"]) if values.get("OKMQ_SPARK_CORES") else None,
         )
 

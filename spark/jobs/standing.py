@@ -11,6 +11,7 @@ from spark.jobs.settings import JobSettings
 from spark.positions import positions
 from spark.transforms import standing as transforms
 from streams.log.config import Registered
+from streams.log.counts import MEASURES, Counts
 
 RECORDS_AT_ONCE = 10_000
 """Records of one run of the counting: some hours of a worker that makes one a second."""
@@ -23,9 +24,10 @@ class Stood:
     Attributes:
         samples: how many there are.
         last_ms: unix ms of the last one.
-        counters: ever, as the last sample has them; what it does not have is left out.
-        ack_ms: ms from publish to acknowledgement → how many messages, ever, as the last sample that says it has them;
-            None without one.
+        counted: the counters as the last sample that says them has them; None without one.
+        counted_first: as the first of all that says them has them; None in windows that this does not lie in.
+        counted_grown: by how much they grew from sample to sample, without what the first of all brought.
+        ack_ms, ack_ms_first, ack_ms_grown: the same of ms from publish to acknowledgement → how many messages.
         highest: measure → its highest value.
         seen: measure → value → in how many samples; values as ``spark.transforms.standing.bucket`` counts them.
     """
@@ -36,8 +38,12 @@ class Stood:
     start: datetime
     samples: int
     last_ms: int
-    counters: dict[str, int]
-    ack_ms: dict[int, int] | None
+    counted: Counts | None
+    counted_first: Counts | None
+    counted_grown: dict[str, int]
+    ack_ms: Counts | None
+    ack_ms_first: Counts | None
+    ack_ms_grown: dict[str, int]
     highest: dict[str, int]
     seen: dict[str, dict[int, int]]
 
@@ -77,7 +83,7 @@ def standing(
             endingOffsets=json.dumps({metrics.name: end + 1}),
             failOnDataLoss="false",
         )
-        .schema("body string")
+        .schema("offset bigint, body string")
         .load()
     )
     rows = transforms.standing(transforms.samples(records)).collect()
@@ -99,12 +105,20 @@ def _stood(row: Row) -> Stood:
         start=datetime.fromtimestamp(known["start_s"], UTC),
         samples=known["samples"],
         last_ms=known["last_ms"],
-        counters={name: known[name] for name in transforms.COUNTERS if known[name] is not None},
-        ack_ms=None
-        if known["ack_ms"] is None
-        else {int(place): count for place, count in known["ack_ms"].items()},
-        highest={
-            name: known[f"{name}_max"] for name in transforms.MEASURES if known[f"{name}_max"] is not None
-        },
-        seen={name: dict(known[f"{name}_seen"] or {}) for name in transforms.MEASURES},
+        counted=_counts(known["counted_last"]),
+        counted_first=_counts(known["counted_first"]),
+        counted_grown=dict(known["counted_grown"] or {}),
+        ack_ms=_counts(known["ack_ms_last"]),
+        ack_ms_first=_counts(known["ack_ms_first"]),
+        ack_ms_grown=dict(known["ack_ms_grown"] or {}),
+        highest={name: known[f"{name}_max"] for name in MEASURES if known[f"{name}_max"] is not None},
+        seen={name: _by_value(known[f"{name}_seen"]) for name in MEASURES},
     )
+
+
+def _counts(known: Row | None) -> Counts | None:
+    return None if known is None else Counts(known["made_ms"], dict(known["of"]))
+
+
+def _by_value(seen: dict[str, int] | None) -> dict[int, int]:
+    return {int(value): times for value, times in (seen or {}).items()}

@@ -8,7 +8,7 @@ from pyspark.sql import functions as sf
 
 from spark.transforms.rollups import STEPS
 
-TOP_KEYS = {"minute": 3, "hour": 10, "day": 20}
+TOP_KEYS = {"minute": 20, "hour": 50, "day": 100}
 """How many of the most frequent keys are kept of a window."""
 
 SIZES = {"size_p50": 0.5, "size_p90": 0.9, "size_p99": 0.99}

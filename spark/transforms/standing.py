@@ -1,61 +1,64 @@
 """How groups stood in each minute, hour and day, from the worker's samples."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from spark.transforms.rollups import STEPS
+from streams.log import keys
+from streams.log.counts import MEASURES, OF_GROUPS, OF_STREAMS
 
-COUNTERS = ("deliveries", "acked", "redelivered", "dead_lettered", "lost", "duplicates")
-"""What only grows, unless a stream or a group is made again."""
-
-MEASURES = ("lag", "lag_ms")
-"""What goes up and down: messages that were not delivered yet, and the age of the oldest not acknowledged."""
+KINDS = ("counted", "ack_ms")
+"""What only grows while a stream or a group lives: its counters, and how long acknowledgements took."""
 
 EXACT_BITS = 7
 """Numbers below 128 are counted as they are, larger ones by their first seven binary digits: 1/64 too low at most."""
 
-_RECORD = """
+_RECORD = f"""
     at bigint,
-    streams map<string, struct<lag: bigint, duplicates: bigint>>,
-    groups map<string, map<string, struct<lag: bigint, lag_seconds: double, deliveries: bigint, acked: bigint,
-        redelivered: bigint, dead_lettered: bigint, lost: bigint, ack_ms: map<string, bigint>>>>
+    streams map<string, struct<lag: bigint, {", ".join(f"{name}: bigint" for name in OF_STREAMS)}>>,
+    groups map<string, map<string, struct<lag: bigint, lag_seconds: double, made: bigint, ack_ms: map<string, bigint>,
+        {", ".join(f"{name}: bigint" for name in OF_GROUPS)}>>>
 """
+
+_COUNTS = "struct<made_ms: bigint, of: map<string, bigint>>"
 
 
 def samples(records: DataFrame) -> DataFrame:
     """One row for each stream (whose own position counts as the group without a name) and group of each sample.
 
     Args:
-        records: has ``body``, as the worker writes it.
+        records: has ``offset``, and ``body`` as the worker writes it.
 
     Returns:
-        ``stream_id, group, at`` (unix ms), ``COUNTERS``, ``MEASURES`` and ``ack_ms`` (ms from publish to
-        acknowledgement, as text → how many messages, ever); null where there is no such thing.
+        ``stream_id, group, offset, at`` (unix ms), ``MEASURES``, and each of ``KINDS`` as a ``made_ms`` (which life
+        this is of) and a map ``of`` what was counted in it, ever: ``counted`` by name, ``ack_ms`` by the ms from
+        publish to acknowledgement, as text; null where there is no such thing.
     """
-    parsed = records.select(sf.from_json("body", _RECORD).alias("record")).select("record.*")
-    of_streams = parsed.select("at", sf.explode("streams").alias("stream_id", "is")).withColumn(
+    parsed = records.select("offset", sf.from_json("body", _RECORD).alias("record")).select(
+        "offset", "record.*"
+    )
+    of_streams = parsed.select("offset", "at", sf.explode("streams").alias("stream_id", "is")).withColumn(
         "group", sf.lit("")
     )
-    of_groups = parsed.select("at", sf.explode("groups").alias("stream_id", "groups")).select(
-        "at", "stream_id", sf.explode("groups").alias("group", "is")
+    of_groups = parsed.select("offset", "at", sf.explode("groups").alias("stream_id", "groups")).select(
+        "offset", "at", "stream_id", sf.explode("groups").alias("group", "is")
     )
-    named = ("stream_id", "group", "at")
-    counted = ("deliveries", "acked", "redelivered", "dead_lettered", "lost")
+    named = ("stream_id", "group", "offset", "at")
+    # A stream made again has another id; one in memory is begun again under the same when its server has lost it.
+    of_one_life = sf.when(~sf.col("stream_id").startswith(keys.MEMORY_MARK), sf.lit(0).cast("bigint"))
     return of_streams.select(
         *named,
-        *[sf.lit(None).cast("bigint").alias(name) for name in counted],
-        "is.duplicates",
         "is.lag",
         sf.lit(None).cast("bigint").alias("lag_ms"),
-        sf.lit(None).cast("map<string, bigint>").alias("ack_ms"),
+        _counts(of_one_life, _by_name(OF_STREAMS)).alias("counted"),
+        sf.lit(None).cast(_COUNTS).alias("ack_ms"),
     ).union(
         of_groups.select(
             *named,
-            *[f"is.{name}" for name in counted],
-            sf.lit(None).cast("bigint").alias("duplicates"),
             "is.lag",
             sf.round(sf.col("is.lag_seconds") * 1000).cast("bigint").alias("lag_ms"),
-            "is.ack_ms",
+            _counts(sf.col("is.made"), _by_name(OF_GROUPS)).alias("counted"),
+            _counts(sf.col("is.made"), sf.col("is.ack_ms")).alias("ack_ms"),
         )
     )
 
@@ -67,25 +70,28 @@ def standing(sampled: DataFrame) -> DataFrame:
         sampled: what ``samples`` gives.
 
     Returns:
-        ``stream_id, group, step, start_s`` (unix seconds), ``samples, last_ms``, the ``COUNTERS`` as the last sample
-        has them, ``ack_ms`` as the last one that says it, and for each of ``MEASURES`` its highest value (``lag_max``)
-        and a map of how often each was seen (``lag_seen``).
+        ``stream_id, group, step, start_s`` (unix seconds), ``samples, last_ms``, the highest of each of ``MEASURES``
+        (``lag_max``) and a map of how often each value was seen (``lag_seen``). Of each of ``KINDS`` what the last
+        sample has (``counted_last``), by how much it grew from sample to sample (a map ``counted_grown``), and, in the
+        windows that the first sample lies in which says it, what that has (``counted_first``): by how much it grew
+        there only who knows what was counted before can tell. Samples follow each other by offset, whatever their
+        clock.
     """
     steps = sf.explode(sf.array(*[sf.lit(step) for step in STEPS])).alias("step")
-    tagged = sampled.select("*", steps).withColumn(
-        "start_s", sf.unix_seconds(sf.expr("date_trunc(step, timestamp_millis(at))"))
+    tagged = (
+        _grown(sampled)
+        .select("*", steps)
+        .withColumn("start_s", sf.unix_seconds(sf.expr("date_trunc(step, timestamp_millis(at))")))
     )
     window = ("stream_id", "group", "step", "start_s")
     totals = tagged.groupBy(*window).agg(
         sf.count(sf.lit(1)).alias("samples"),
         sf.max("at").alias("last_ms"),
-        *[sf.max_by(name, "at").alias(name) for name in COUNTERS],
-        sf.max_by("ack_ms", sf.when(sf.col("ack_ms").isNotNull(), sf.col("at"))).alias("ack_ms"),
         *[sf.max(name).alias(f"{name}_max") for name in MEASURES],
+        *[_last(name).alias(f"{name}_last") for name in KINDS],
+        *[sf.first(f"{name}_first", ignorenulls=True).alias(f"{name}_first") for name in KINDS],
     )
-    for name in MEASURES:
-        totals = totals.join(_seen(tagged, name, window), on=list(window), how="left")
-    return totals
+    return totals.join(_added_up(tagged, window), on=list(window), how="left")
 
 
 def bucket(value: Column) -> Column:
@@ -94,11 +100,73 @@ def bucket(value: Column) -> Column:
     return sf.floor(value / sf.pow(sf.lit(2), shift)).cast("bigint") * sf.pow(sf.lit(2), shift).cast("bigint")
 
 
-def _seen(tagged: DataFrame, name: str, window: tuple[str, ...]) -> DataFrame:
-    return (
-        tagged.where(sf.col(name).isNotNull())
-        .groupBy(*window, bucket(sf.col(name)).alias("value"))
-        .agg(sf.count(sf.lit(1)).alias("times"))
-        .groupBy(*window)
-        .agg(sf.map_from_entries(sf.collect_list(sf.struct("value", "times"))).alias(f"{name}_seen"))
+def _by_name(names: tuple[str, ...]) -> Column:
+    """What a sample has of these counters; null where it has none."""
+    pairs = [sf.struct(sf.lit(name).alias("key"), sf.col(f"is.{name}").alias("value")) for name in names]
+    known = sf.filter(sf.array(*pairs), lambda pair: pair["value"].isNotNull())
+    return sf.when(sf.size(known) > 0, sf.map_from_entries(known))
+
+
+def _counts(made_ms: Column, of: Column) -> Column:
+    return sf.when(of.isNotNull(), sf.struct(made_ms.alias("made_ms"), of.alias("of")).cast(_COUNTS))
+
+
+def _grown(sampled: DataFrame) -> DataFrame:
+    """With ``counted_grown`` and ``counted_first`` (and so on) as ``standing`` has them, of each sample."""
+    before = (
+        Window.partitionBy("stream_id", "group").orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
     )
+    held = sampled.select(
+        "*", *[sf.last(name, ignorenulls=True).over(before).alias(f"{name}_before") for name in KINDS]
+    )
+    return held.select(
+        "*",
+        *[_between(sf.col(f"{name}_before"), sf.col(name)).alias(f"{name}_grown") for name in KINDS],
+        *[sf.when(sf.col(f"{name}_before").isNull(), sf.col(name)).alias(f"{name}_first") for name in KINDS],
+    )
+
+
+def _between(before: Column, now: Column) -> Column:
+    """What was counted between two samples, as ``streams.log.counts.grown`` tells it; null without one of them."""
+
+    def held(name: Column) -> Column:
+        return sf.coalesce(before["of"][name], sf.lit(0))
+
+    lower = sf.map_filter(now["of"], lambda name, count: count < held(name))
+    is_another_life = sf.coalesce(before["made_ms"] != now["made_ms"], sf.size(lower) > 0)
+    since = sf.transform_values(
+        now["of"], lambda name, count: count - sf.when(is_another_life, 0).otherwise(held(name))
+    )
+    return sf.when(before.isNotNull(), sf.map_filter(since, lambda _, count: count > 0))
+
+
+def _last(name: str) -> Column:
+    return sf.max_by(name, sf.when(sf.col(name).isNotNull(), sf.col("offset")))
+
+
+def _added_up(tagged: DataFrame, window: tuple[str, ...]) -> DataFrame:
+    """Of each window how often each value of ``MEASURES`` was seen, and by how much all of ``KINDS`` grew."""
+    seen = {f"{name}_seen": _once(bucket(sf.col(name))) for name in MEASURES}
+    summed = {**seen, **{f"{name}_grown": sf.map_entries(f"{name}_grown") for name in KINDS}}
+    entries = sf.array(
+        *[sf.struct(sf.lit(what).alias("what"), of.alias("entries")) for what, of in summed.items()]
+    )
+    by_what = (
+        tagged.select(*window, sf.explode(entries).alias("entry"))
+        .select(*window, "entry.what", sf.explode("entry.entries").alias("entry"))
+        .groupBy(*window, "what", "entry.key")
+        .agg(sf.sum("entry.value").alias("value"))
+    )
+    pair = sf.struct("key", "value")
+    return by_what.groupBy(*window).agg(
+        *[
+            sf.map_from_entries(sf.collect_list(sf.when(sf.col("what") == what, pair))).alias(what)
+            for what in summed
+        ]
+    )
+
+
+def _once(value: Column) -> Column:
+    """The entries of a map in which a value was seen once."""
+    entry = sf.struct(value.cast("string").alias("key"), sf.lit(1).cast("bigint").alias("value"))
+    return sf.when(value.isNotNull(), sf.array(entry))

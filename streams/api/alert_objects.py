@@ -63,6 +63,14 @@ class RuleChanges(Strict):
     )
     webhook_url = Text(max_length=2000, required=False, allow_blank=True, help_text="Told by a signed POST.")
     email = serializers.EmailField(required=False, allow_blank=True, help_text="Told by e-mail.")
+    most_messages = WholeNumber(
+        max_value=1000,
+        required=False,
+        allow_null=True,
+        help_text="So many messages at most to each receiver in `most_minutes`; what comes more is told together, as "
+        "one, once there is room. Null is no bound.",
+    )
+    most_minutes = WholeNumber(max_value=1440, required=False, help_text="10 by default.")
     enabled = Switch(required=False)
 
 
@@ -82,43 +90,72 @@ class RuleTried(RuleWanted):
     name = Name(required=False)
 
 
+class DeliveryObject(serializers.Serializer):  # type: ignore[type-arg]
+    """The last try at telling a receiver: taken, to be tried again, or given up."""
+
+    channel = serializers.ChoiceField(choices=["webhook", "email"])
+    tried_at = Moment(allow_null=True, help_text="None of what is held back, to be told with others.")
+    attempts = serializers.IntegerField(help_text="How often this was tried.")
+    error = serializers.CharField(help_text="What went wrong, in a sentence; empty where it was taken.")
+    next_try_at = Moment(
+        source="due_at",
+        allow_null=True,
+        help_text="None where it was taken, or given up; a mute puts it off.",
+    )
+    delivered_at = Moment(allow_null=True, help_text="None where it was not taken.")
+    together = serializers.IntegerField(help_text="How many were told in this message; 1: it went by itself.")
+
+
 class RuleObject(serializers.Serializer):  # type: ignore[type-arg]
     """An alert rule."""
 
-    name = serializers.CharField()
-    stream = serializers.CharField()
-    group = serializers.CharField()
-    watch = serializers.CharField()
-    statuses = serializers.ListField(child=serializers.CharField())
-    limit = serializers.FloatField(allow_null=True)
-    clear = serializers.FloatField(allow_null=True)
-    for_seconds = serializers.IntegerField()
-    muted_until = Moment(allow_null=True)
-    mute_reason = serializers.CharField(help_text="Empty where none was given.")
-    webhook_url = serializers.CharField()
-    email = serializers.CharField()
-    enabled = serializers.BooleanField()
-    created_at = Moment()
-    updated_at = Moment()
+    name = serializers.CharField(source="rule.name")
+    stream = serializers.CharField(source="rule.stream")
+    group = serializers.CharField(source="rule.group")
+    watch = serializers.CharField(source="rule.watch")
+    statuses = serializers.ListField(source="rule.statuses", child=serializers.CharField())
+    limit = serializers.FloatField(source="rule.limit", allow_null=True)
+    clear = serializers.FloatField(source="rule.clear", allow_null=True)
+    for_seconds = serializers.IntegerField(source="rule.for_seconds")
+    muted_until = Moment(source="rule.muted_until", allow_null=True)
+    mute_reason = serializers.CharField(source="rule.mute_reason", help_text="Empty where none was given.")
+    webhook_url = serializers.CharField(source="rule.webhook_url")
+    email = serializers.CharField(source="rule.email")
+    most_messages = serializers.IntegerField(source="rule.most_messages", allow_null=True)
+    most_minutes = serializers.IntegerField(source="rule.most_minutes")
+    enabled = serializers.BooleanField(source="rule.enabled")
+    created_at = Moment(source="rule.created_at")
+    updated_at = Moment(source="rule.updated_at")
+    deliveries = DeliveryObject(
+        many=True, help_text="The last try at each receiver; empty while there was nothing to tell."
+    )
 
 
 class RuleMade(RuleObject):
     """A rule, and what its webhook is signed with; shown this once."""
 
-    webhook_secret = serializers.CharField(help_text="Empty without a webhook.")
+    webhook_secret = serializers.CharField(source="rule.webhook_secret", help_text="Empty without a webhook.")
 
 
 class AlertObject(serializers.Serializer):  # type: ignore[type-arg]
     """One time that a rule fired."""
 
-    id = serializers.IntegerField()
-    rule = serializers.CharField(source="rule.name")
-    stream = serializers.CharField()
-    group = serializers.CharField(help_text="Empty where the rule is about the stream.")
-    began_at = Moment()
-    ended_at = Moment(allow_null=True, help_text="None while it fires.")
-    value = serializers.FloatField(help_text="When it began.")
-    sentence = serializers.CharField()
+    id = serializers.IntegerField(source="alert.id")
+    rule = serializers.CharField(source="alert.rule.name")
+    stream = serializers.CharField(source="alert.stream")
+    group = serializers.CharField(source="alert.group", help_text="Empty where the rule is about the stream.")
+    began_at = Moment(source="alert.began_at")
+    ended_at = Moment(source="alert.ended_at", allow_null=True, help_text="None while it fires.")
+    value = serializers.FloatField(source="alert.value", help_text="When it began.")
+    sentence = serializers.CharField(source="alert.sentence")
+    deliveries = DeliveryObject(many=True, help_text="The last try at each receiver to tell of it.")
+
+
+class TestedObject(serializers.Serializer):  # type: ignore[type-arg]
+    """How a receiver took a test."""
+
+    channel = serializers.ChoiceField(choices=["webhook", "email"])
+    error = serializers.CharField(help_text="What went wrong, in a sentence; empty where it was taken.")
 
 
 class WouldHave(serializers.Serializer):  # type: ignore[type-arg]
@@ -129,6 +166,6 @@ class WouldHave(serializers.Serializer):  # type: ignore[type-arg]
     sampled_since = Moment(
         allow_null=True, help_text="From here on there are samples; before that, it goes by the minute."
     )
-    subjects = serializers.IntegerField(help_text="Streams or groups with samples that it is about.")
+    subjects = serializers.IntegerField(help_text="Streams, or groups with samples, that it is about.")
     fired = serializers.IntegerField()
     longest_seconds = serializers.FloatField()

@@ -15,13 +15,15 @@ from streams.api.alert_objects import (
     RuleObject,
     RuleTried,
     RuleWanted,
+    TestedObject,
     WouldHave,
 )
 from streams.api.base import ApiView
 from streams.api.operation import Operation
 from streams.models import AlertRule
-from streams.selectors import alerts_latest, back_test, rules_of
+from streams.selectors import alerts_latest, back_test, rule_view, rules_of
 from streams.services.alerts import rule_change, rule_check, rule_create, rule_delete
+from streams.services.notifications import rule_test
 
 
 class AlertsView(ApiView):
@@ -79,7 +81,7 @@ class AlertRulesView(ApiView):
         rule = rule_create(
             self.caller.workspace, name=wanted.pop("name"), settings=wanted, actor=self.caller.actor
         )
-        return Response(RuleMade(rule).data, status=201)
+        return Response(RuleMade(rule_view(rule)).data, status=201)
 
 
 class AlertRuleView(ApiView):
@@ -113,16 +115,37 @@ class AlertRuleView(ApiView):
     }
 
     def get(self, request: Request, name: str) -> Response:
-        return Response(RuleObject(rule_for(self.caller, name, may="read")).data)
+        return Response(RuleObject(rule_view(rule_for(self.caller, name, may="read"))).data)
 
     def patch(self, request: Request, name: str) -> Response:
         rule = rule_for(self.caller, name, may="manage")
         changed = rule_change(rule, changes=self.sent(RuleChanges), actor=self.caller.actor)
-        return Response(RuleObject(changed).data)
+        return Response(RuleObject(rule_view(changed)).data)
 
     def delete(self, request: Request, name: str) -> Response:
         rule_delete(rule_for(self.caller, name, may="manage"), actor=self.caller.actor)
         return Response(status=204)
+
+
+class AlertRuleTestView(ApiView):
+    """``/alerts/rules/{name}/test``"""
+
+    operations: ClassVar = {
+        "POST": Operation(
+            id="alert_rule_test",
+            summary="Send a test to each receiver of an alert rule, and wait for how it took it",
+            scope="manage",
+            answer=TestedObject,
+            many=True,
+            refusals=("alert_rule_not_found",),
+            description="Signed as what fires, with `what` `test`, and tried once; a mute does not hold it back. What "
+            "went wrong is in the answer, which is 200 then, too. A receiver has ten seconds.",
+        ),
+    }
+
+    def post(self, request: Request, name: str) -> Response:
+        rule = rule_for(self.caller, name, may="manage")
+        return Response(self.rows(TestedObject, rule_test(rule, actor=self.caller.actor)))
 
 
 class AlertTryView(ApiView):

@@ -12,6 +12,7 @@ from streams.api.fields import AnyJSON, Moment
 from streams.api.operation import Operation
 from streams.api.queries import EventsAsked
 from streams.models import Event
+from streams.selectors import EventsWanted
 
 
 class EventObject(serializers.Serializer):  # type: ignore[type-arg]
@@ -57,10 +58,16 @@ class EventsView(ApiView):
     def get(self, request: Request) -> Response:
         events, more = selectors.events_page(
             self.caller,
-            after=self.asked.get("after"),
+            EventsWanted(
+                actor=self.asked["actor"],
+                kind=self.asked["kind"],
+                stream=self.asked["stream"],
+                group=self.asked["group"],
+                since=self.asked.get("from"),
+                until=self.asked.get("to"),
+                after=self.asked.get("after"),
+            ),
             limit=self.asked["limit"],
             workspace=self.asked["workspace"],
-            stream=self.asked["stream"],
-            kind=self.asked["kind"],
         )
         return self.page(self.rows(EventObject, events), next_after=events[-1].pk if more else None)

@@ -8,11 +8,13 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from streams.api.fields import KeyPatterns, Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
+from streams.api.pushed_out import PushedOutObject
 from streams.health import Status
 from streams.log import entries
 from streams.log.dead_letters import DeadLetter
 from streams.log.pending import InFlight
 from streams.models.group import Ack, StartFrom
+from streams.selectors import MemberState
 from streams.services.groups import SETTINGS
 
 LONGEST_WAIT_S = 30 * 86_400
@@ -138,6 +140,11 @@ class MemberObject(serializers.Serializer):  # type: ignore[type-arg]
     name = serializers.CharField()
     ack_pending = serializers.IntegerField()
     last_active = Moment(allow_null=True, help_text="Its last fetch or answer.")
+    state = serializers.ChoiceField(
+        choices=list(get_args(MemberState)),
+        help_text="`active`: it has messages in flight; `idle`: it has none; `silent`: it has some, and has neither "
+        "fetched nor answered for longer than its delivery lasts, a minute at least.",
+    )
 
 
 class HealthObject(serializers.Serializer):  # type: ignore[type-arg]
@@ -204,6 +211,11 @@ class Gone(serializers.Serializer):  # type: ignore[type-arg]
         allow_null=True,
         help_text="What to send to /analytics/replays/ to have it published again from the history; null where the "
         "history has nothing of it.",
+    )
+    pushes_out = PushedOutObject(
+        allow_null=True,
+        help_text="What the stream's own limits would take for that replay, once the group has been moved, were it as "
+        "large as it can be and its messages as large as the stream's are on average; null without a replay.",
     )
 
 

@@ -30,8 +30,9 @@ from streams.api.group_objects import (
     settings_in,
 )
 from streams.api.operation import Operation
-from streams.api.queries import DeadLettersAsked, OffsetAsked, PendingAsked
-from streams.errors import Refusal, refusal_of
+from streams.api.pushed_out import PushedOutObject
+from streams.api.queries import DeadLettersAsked, MadeAsked, OffsetAsked, PendingAsked, is_meant
+from streams.errors import Refusal, group_not_found, refusal_of
 from streams.log import entries
 from streams.log.errors import MessageNotFound
 from streams.log.pending import Wanted
@@ -57,7 +58,7 @@ class GroupsView(ApiView):
         "GET": Operation(
             id="groups_list",
             summary="List the consumer groups of a stream",
-            scope="read",
+            scope="observe",
             answer=GroupObject,
             many=True,
             refusals=("stream_not_found",),
@@ -76,7 +77,7 @@ class GroupsView(ApiView):
     }
 
     def get(self, request: Request, name: str) -> Response:
-        stream = stream_for(self.caller, name, may="read")
+        stream = stream_for(self.caller, name, may="observe")
         views = selectors.group_views(Group.objects.select_related("stream").filter(stream=stream))
         return Response(self.rows(GroupObject, views))
 
@@ -94,7 +95,7 @@ class GroupView(ApiView):
 
     operations: ClassVar = {
         "GET": Operation(
-            id="group_get", summary="See a group", scope="read", answer=GroupObject, refusals=NOT_FOUND
+            id="group_get", summary="See a group", scope="observe", answer=GroupObject, refusals=NOT_FOUND
         ),
         "PATCH": Operation(
             id="group_change",
@@ -110,13 +111,14 @@ class GroupView(ApiView):
             id="group_delete",
             summary="Delete a group with its dead letters",
             scope="manage",
+            query=MadeAsked,
             status=204,
             refusals=NOT_FOUND,
         ),
     }
 
     def get(self, request: Request, name: str, group: str) -> Response:
-        found = group_for(self.caller, name, group, may="read")
+        found = group_for(self.caller, name, group, may="observe")
         return Response(GroupObject(selectors.group_view(found)).data)
 
     def patch(self, request: Request, name: str, group: str) -> Response:
@@ -125,7 +127,10 @@ class GroupView(ApiView):
         return Response(GroupObject(selectors.group_view(changed)).data)
 
     def delete(self, request: Request, name: str, group: str) -> Response:
-        group_delete(group_for(self.caller, name, group, may="manage"), actor=self.caller.actor)
+        found = group_for(self.caller, name, group, may="manage")
+        if not is_meant(self.asked, found.created_at):
+            raise group_not_found(group)
+        group_delete(found, actor=self.caller.actor)
         return Response(status=204)
 
 
@@ -141,8 +146,8 @@ class GroupSeekView(ApiView):
             answer=Sought,
             refusals=NOT_FOUND,
             description="What is in flight is void, delivery counts start anew, dead letters stay. A position older "
-            "than what the stream holds is its oldest message; `gone` then says what does not come, and which replay "
-            "publishes it again from the history.",
+            "than what the stream holds is its oldest message; `gone` then says what does not come, which replay "
+            "publishes it again from the history, and what the stream's own limits would take for that.",
             examples={"again": {"position": "earliest", "dry_run": True}},
         ),
     }
@@ -166,14 +171,19 @@ class GroupSeekView(ApiView):
             dry_run=wanted.get("dry_run", False),
         )
         gone = selectors.gone_behind(
-            found.stream,
+            found,
             wanted["position"],
             offset=wanted.get("offset"),
             timestamp=wanted.get("timestamp"),
         )
         if gone is None:
             return Response(told)
-        return Response({**told, "gone": {"to_offset": gone.to_offset, "replay": _replay_of(found, gone)}})
+        shown = {
+            "to_offset": gone.to_offset,
+            "replay": _replay_of(found, gone),
+            "pushes_out": None if gone.pushes_out is None else PushedOutObject(gone.pushes_out).data,
+        }
+        return Response({**told, "gone": shown})
 
 
 def _replay_of(group: Group, gone: selectors.Gone) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """A stream over time: what Spark computed of all of it, and the live samples of the last hours."""
 
 import time
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.utils import timezone
@@ -21,8 +21,8 @@ from streams.api.queries import HistoryAsked, MetricsAsked
 from streams.api.runs import run_url
 from streams.log.entries import timestamp
 from streams.models import Rollup
+from streams.models.history import Step
 
-WIDTHS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
 RANGES_S = {"15m": (900, 1), "1h": (3600, 5), "6h": (21_600, 30)}
 """What may be asked for: seconds back, seconds a point."""
 
@@ -58,13 +58,15 @@ class HistoryPoint(serializers.Serializer):  # type: ignore[type-arg]
     size_max = serializers.IntegerField(allow_null=True)
     bodies = serializers.IntegerField(allow_null=True, help_text="Of a day: bodies that are objects.")
     unreadable = serializers.IntegerField(
-        allow_null=True, help_text="Of these, so many could not be taken apart, such as with a name twice."
+        allow_null=True,
+        help_text="Of these, so many could not be taken apart, such as with a name twice, a number of more than "
+        "1,000 digits or a name of more than 50,000 characters.",
     )
     top_keys = FrequentKey(
         source="frequent_keys",
         many=True,
         allow_null=True,
-        help_text="The most frequent keys: at most 3 of a minute, 10 of an hour, 20 of a day.",
+        help_text="The most frequent keys: at most 20 of a minute, 50 of an hour, 100 of a day.",
     )
 
 
@@ -92,9 +94,10 @@ class HistoryRun(serializers.Serializer):  # type: ignore[type-arg]
 class HistoryObject(serializers.Serializer):  # type: ignore[type-arg]
     """Messages and bytes by time; the points of all time sum to everything that was archived."""
 
-    step = serializers.ChoiceField(choices=list(WIDTHS))
+    step = serializers.ChoiceField(choices=Step.values)
     to = Moment(
-        allow_null=True, help_text="Exclusive; null where nothing was asked for and nothing is there."
+        allow_null=True,
+        help_text="Where the last point ends; null where nothing was asked for and nothing is there.",
     )
     fresh_to = Moment(allow_null=True, help_text="Time of the last message that was counted.")
     run = HistoryRun(allow_null=True)
@@ -103,7 +106,9 @@ class HistoryObject(serializers.Serializer):  # type: ignore[type-arg]
     duplicates = CountedStep(many=True, help_text="Publishes that were refused as already known.")
     removed = CountedStep(
         many=True,
-        help_text="What retention removed, at the time of its event `stream.expired`: at most one an hour.",
+        help_text="Messages that retention removed, as the worker's samples saw it; what no run has counted of "
+        "them yet is in the present step. What went before samples said it (in an earlier version) is at the time "
+        "of its event `stream.expired`, at most one an hour.",
     )
     groups = GroupPast(many=True)
     drift = FieldDrift(many=True, help_text="How the fields of days changed; by day only.")
@@ -135,9 +140,11 @@ MetricsPoint._declared_fields["out"] = serializers.FloatField(
 
 
 class UsualObject(serializers.Serializer):  # type: ignore[type-arg]
-    """What is usual in this hour of this weekday (UTC), from the eight weeks before; messages a second."""
+    """What is usual in the last 15 minutes, from the same hour of the same weekday (UTC) in the eight weeks before;
+    messages a second.
+    """
 
-    rate = serializers.FloatField(help_text="Mean of the range that was asked for.")
+    rate = serializers.FloatField(help_text="Mean of the last 15 minutes, whatever range was asked for.")
     low = serializers.FloatField()
     high = serializers.FloatField()
     weeks = serializers.IntegerField(help_text="How many weeks it is known from, three at least.")
@@ -171,7 +178,8 @@ class HistoryView(ApiView):
         step, since, until = self.asked["step"], self.asked.get("from"), self.asked.get("to")
         if since is not None and until is not None and since > until:
             raise invalid("from", "Expected a time that is not after to.")
-        since = None if since is None else floor(since, step)
+        since = None if since is None else Step(step).floor(since)
+        until = None if until is None else Step(step).ceil(until)
         points = selectors.history_points(stream, step=step, since=since, until=until)
         position = selectors.history_position(stream)
         run = position.run if position else None
@@ -200,7 +208,7 @@ class MetricsView(ApiView):
         "GET": Operation(
             id="stream_metrics",
             summary="Live samples of the last hours",
-            scope="read",
+            scope="observe",
             query=MetricsAsked,
             answer=MetricsObject,
             refusals=("stream_not_found",),
@@ -208,23 +216,16 @@ class MetricsView(ApiView):
     }
 
     def get(self, request: Request, name: str) -> Response:
-        stream = stream_for(self.caller, name, may="read")
+        stream = stream_for(self.caller, name, may="observe")
         seconds, step = RANGES_S[self.asked["range"]]
         now_ms = int(time.time() * 1000)
-        points = selectors.metrics_points(
+        points, rate = selectors.metrics_points(
             stream, since_ms=now_ms - seconds * 1000, now_ms=now_ms, step_s=step
         )
-        rate = sum(point.messages_in for point in points) * step / seconds
         usual = selectors.usual_now([stream.stream_id], rate=rate, at=timezone.now())
         return Response(MetricsObject({"step": step, "points": points, "usual": usual}).data)
 
 
-def floor(moment: datetime, step: str) -> datetime:
-    """Where the point begins that a time lies in."""
-    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    return midnight + (moment - midnight) // WIDTHS[step] * WIDTHS[step]
-
-
 def end_of(point: Rollup, step: str) -> datetime:
     """Where a point ends."""
-    return point.start + WIDTHS[step]
+    return point.start + Step(step).length

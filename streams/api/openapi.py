@@ -49,6 +49,7 @@ TAGS = {
     "events": "Who did what.",
     "tokens": "Who may call, for what.",
     "policies": "Limits that many streams share, changed once.",
+    "configuration": "Everything of a workspace as one file.",
     "alerts": "Rules on streams and groups, and what fired.",
     "workspaces": "Closed rooms of streams.",
     "service": "Whether it lives, and this document.",
@@ -217,7 +218,7 @@ class SchemaView(ApiView):
 
     authentication_classes = (TokenOrSession,)
     operations: ClassVar = {
-        "GET": Operation(id="schema", summary="This document", scope="read"),
+        "GET": Operation(id="schema", summary="This document", scope="observe"),
     }
 
     def get(self, request: Request) -> Response:
@@ -229,7 +230,7 @@ class DocsView(ApiView):
 
     authentication_classes = (TokenOrSession,)
     operations: ClassVar = {
-        "GET": Operation(id="docs", summary="This document, to browse", scope="read"),
+        "GET": Operation(id="docs", summary="This document, to browse", scope="observe"),
     }
 
     def get(self, request: Request) -> HttpResponse:

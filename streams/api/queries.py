@@ -9,7 +9,7 @@ from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from streams import naming
+from streams import expressions, naming
 from streams.api.fields import Moment, OneOf, Strict, Text, WholeNumber
 from streams.errors import Refusal
 
@@ -50,6 +50,21 @@ class NothingAsked(Strict):
         ref_name = None
 
 
+class MadeAsked(Strict):
+    """Which one of those that have had a name one after the other."""
+
+    created_at = AskedMoment(
+        required=False,
+        help_text="Only the one that has this `created_at`; another one that has its name by now is left alone: 404.",
+    )
+
+
+def is_meant(asked: dict[str, Any], created_at: datetime) -> bool:
+    """Whether what was made then is what ``MadeAsked`` asks for; to the millisecond, as objects tell it."""
+    wanted, told = asked.get("created_at"), Moment().to_representation
+    return wanted is None or told(wanted) == told(created_at)
+
+
 class PageAsked(Strict):
     """One page of a list by name."""
 
@@ -59,10 +74,26 @@ class PageAsked(Strict):
     )
 
 
+class AskedExpression(Text):
+    """A regular expression over names."""
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if text and (fault := expressions.fault(text)):
+            raise serializers.ValidationError(fault)
+        return text
+
+
 class StreamsAsked(PageAsked):
     """Which streams."""
 
     name = Text(max_length=200, default="", allow_blank=True, help_text="A part of the name, as written.")
+    name_regex = AskedExpression(
+        max_length=expressions.LONGEST,
+        default="",
+        allow_blank=True,
+        help_text="A regular expression in RE2's syntax that the name matches somewhere.",
+    )
     label = serializers.ListField(  # type: ignore[assignment]
         child=AskedLabel(max_length=400),
         default=list,
@@ -100,13 +131,30 @@ class EventsAsked(Strict):
     )
 
     stream = Text(max_length=200, default="", allow_blank=True, help_text="Those of one stream.")
-    kind = Text(
-        max_length=200, default="", allow_blank=True, help_text="Those of one kind, such as `stream.created`."
+    group = Text(
+        max_length=200, default="", allow_blank=True, help_text="Those of groups of this name; see `stream`."
     )
+    kind = Text(
+        max_length=200,
+        default="",
+        allow_blank=True,
+        help_text="Those of one kind, such as `stream.created`; with a dot at the end all that begin so: `stream.`.",
+    )
+    actor = Text(
+        max_length=200,
+        default="",
+        allow_blank=True,
+        help_text="A part of who did it, in any case of letters.",
+    )
+    to = AskedMoment(required=False, help_text="Up to this time, exclusive.")
     after = AskedNumber(
         min_value=0, required=False, help_text="An event's id: those that came later. Without it, the newest."
     )
     limit = AskedNumber(max_value=1000, default=100, help_text="How many at most.")
+
+
+# "from" is a word of Python's, so it cannot be written in the class.
+EventsAsked._declared_fields["from"] = AskedMoment(required=False, help_text="From this time on.")
 
 
 class RunsAsked(Strict):
@@ -142,10 +190,10 @@ class HistoryAsked(Strict):
     """Which part of the history."""
 
     step = OneOf(choices=["minute", "hour", "day"], default="hour", help_text="The width of a point.")
-    to = AskedMoment(required=False, help_text="Up to this time, exclusive.")
+    to = AskedMoment(required=False, help_text="Up to this time, exclusive, whole points.")
 
 
-# "from" is a word of Python's, so it cannot be written in the class.
+# As above.
 HistoryAsked._declared_fields["from"] = AskedMoment(
     required=False, help_text="From this time on, whole points."
 )

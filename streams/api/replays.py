@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,6 +13,7 @@ from streams.api.base import ApiView
 from streams.api.errors import invalid
 from streams.api.fields import Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
 from streams.api.operation import Operation
+from streams.api.pushed_out import PushedOutObject
 from streams.api.sql import number_of
 from streams.models import Replay, ReplayState
 from streams.services import replays as service
@@ -116,6 +118,20 @@ class ReplayObject(serializers.Serializer):  # type: ignore[type-arg]
 ReplayObject._declared_fields["from"] = Moment(source="since", allow_null=True)
 
 
+class ReplayFound(ReplayObject):
+    """A replay, how far it is, and what it would do."""
+
+    pushes_out = serializers.SerializerMethodField(
+        help_text="What the target's own limits would take for what is still to be published; null unless it is "
+        "counted and waits to be started."
+    )
+
+    @extend_schema_field(PushedOutObject(allow_null=True))
+    def get_pushes_out(self, replay: Replay) -> dict[str, Any] | None:
+        found = selectors.pushed_out_by(replay)
+        return None if found is None else dict(PushedOutObject(found).data)
+
+
 class ReplaysView(ApiView):
     """``/analytics/replays``"""
 
@@ -134,7 +150,7 @@ class ReplaysView(ApiView):
             scope="manage",
             body=ReplayAsked,
             status=202,
-            answer=ReplayObject,
+            answer=ReplayFound,
             refusals=("stream_not_found", "operation_denied", "history_off"),
             description=(
                 "Messages of the history and of the live tail, in offset order. They are counted first, and published "
@@ -183,7 +199,7 @@ class ReplaysView(ApiView):
         replay = service.replay_request(
             self.caller, source=sent["source"], target=sent["target"], wanted=wanted
         )
-        shown = ReplayObject(replay, context={"request": request}).data
+        shown = ReplayFound(replay, context={"request": request}).data
         return Response(shown, status=202, headers={"Location": shown["url"]})
 
 
@@ -195,7 +211,7 @@ class ReplayView(ApiView):
             id="replay_get",
             summary="See a replay",
             scope="read",
-            answer=ReplayObject,
+            answer=ReplayFound,
             refusals=("replay_not_found",),
         ),
         "DELETE": Operation(
@@ -210,7 +226,7 @@ class ReplayView(ApiView):
 
     def get(self, request: Request, replay_id: str) -> Response:
         replay = replay_for(self.caller, number_of(replay_id), may="read")
-        return Response(ReplayObject(replay, context={"request": request}).data)
+        return Response(ReplayFound(replay, context={"request": request}).data)
 
     def delete(self, request: Request, replay_id: str) -> Response:
         replay = replay_for(self.caller, number_of(replay_id), may="manage")
@@ -226,7 +242,7 @@ class ReplayStartView(ApiView):
             id="replay_start",
             summary="Begin to publish, or go on after a pause or a failure",
             scope="manage",
-            answer=ReplayObject,
+            answer=ReplayFound,
             refusals=("replay_not_found", "replay_state"),
         ),
     }
@@ -235,7 +251,7 @@ class ReplayStartView(ApiView):
         replay = replay_for(self.caller, number_of(replay_id), may="manage")
         service.replay_start(self.caller, replay)
         replay.refresh_from_db()
-        return Response(ReplayObject(replay, context={"request": request}).data)
+        return Response(ReplayFound(replay, context={"request": request}).data)
 
 
 class ReplayPauseView(ApiView):
@@ -246,7 +262,7 @@ class ReplayPauseView(ApiView):
             id="replay_pause",
             summary="Let a replay rest",
             scope="manage",
-            answer=ReplayObject,
+            answer=ReplayFound,
             refusals=("replay_not_found", "replay_state"),
         ),
     }
@@ -255,4 +271,4 @@ class ReplayPauseView(ApiView):
         replay = replay_for(self.caller, number_of(replay_id), may="manage")
         service.replay_pause(replay, actor=self.caller.actor)
         replay.refresh_from_db()
-        return Response(ReplayObject(replay, context={"request": request}).data)
+        return Response(ReplayFound(replay, context={"request": request}).data)

@@ -15,6 +15,8 @@ from streams.api.queries import AskedNumber
 from streams.api.stream_objects import RetentionLimits
 from streams.services.plans import within_plan
 
+REASONS = ["counting", "too_many_keys"]
+
 
 class LimitsAsked(RetentionLimits):
     """Limits to try, as they would be saved; what is not sent is as the stream has it."""
@@ -56,7 +58,7 @@ class RetentionPreview(serializers.Serializer[Any]):
     )
     counted = serializers.FloatField(help_text="Which part of them was, 0 to 1.")
     reason = serializers.ChoiceField(
-        choices=["counting", "too_many_keys"],
+        choices=REASONS,
         allow_null=True,
         help_text="Why it is not complete: null where it is; `counting` will be over; `too_many_keys` stays so "
         "(over two million).",
@@ -108,7 +110,7 @@ class RetentionForecastView(ApiView):
         "POST": Operation(
             id="retention_forecast",
             summary="When the stream comes to its limits, or to others; changes nothing",
-            scope="read",
+            scope="observe",
             body=LimitsAsked,
             body_optional=True,
             answer=RetentionForecast,
@@ -119,7 +121,7 @@ class RetentionForecastView(ApiView):
     }
 
     def post(self, request: Request, name: str) -> Response:
-        stream = stream_for(self.caller, name, may="read")
+        stream = stream_for(self.caller, name, may="observe")
         changes = within_plan(stream.workspace, self.sent(LimitsAsked), new=False)
         found = selectors.retention_outlook(stream, changes)
         future = found.forecast
@@ -153,7 +155,7 @@ class RetentionPreviewView(ApiView):
         "POST": Operation(
             id="retention_preview",
             summary="What other limits would take away; changes nothing",
-            scope="read",
+            scope="observe",
             query=PreviewAsked,
             body=LimitsAsked,
             body_optional=True,
@@ -165,7 +167,7 @@ class RetentionPreviewView(ApiView):
     }
 
     def post(self, request: Request, name: str) -> Response:
-        stream = stream_for(self.caller, name, may="read")
+        stream = stream_for(self.caller, name, may="observe")
         changes = within_plan(stream.workspace, self.sent(LimitsAsked), new=False)
         found = selectors.retention_preview(stream, changes, within_s=self.asked.get("wait") or None)
         told = {

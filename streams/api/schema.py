@@ -20,6 +20,7 @@ PATH_PARAMETERS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "name": ("The name, case-sensitive.", {"type": "string", "pattern": f"^{naming.NAME}$"}),
     "token_id": ("The token's id.", {"type": "integer", "minimum": 1}),
     "run_id": ("The run's id.", {"type": "integer", "minimum": 1}),
+    "filter_id": ("The filter's id.", {"type": "integer", "minimum": 1}),
     "query_id": ("The query's id.", {"type": "integer", "minimum": 1}),
     "replay_id": ("The replay's id.", {"type": "integer", "minimum": 1}),
     "erasure_id": ("The erasure's id.", {"type": "integer", "minimum": 1}),

@@ -7,7 +7,7 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 from rest_framework.exceptions import ValidationError
 
-from streams import store
+from streams import selectors, store
 from streams.api.errors import answer, refusal_for, refused_method
 from streams.api.queries import NothingAsked, asked
 from streams.errors import Refusal
@@ -30,7 +30,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     """Its stores answer too; 503 names those that do not, or that follow another server.
 
     A full message store still lets messages go, and without one node of a cluster, or the server of the streams in
-    memory, the others can be served: that is told, and no reason for a 503.
+    memory, the others can be served: that is told, and no reason for a 503. Nor is a worker that hangs.
     """
     if refusal := _refused(request):
         return answer(refusal)
@@ -58,7 +58,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
         return answer(
             Refusal("store_unavailable", "Not ready. " + " ".join(reasons.values()), reasons=reasons)
         )
-    checks = {"log": log_check, "database": "ok"}
+    checks = {"log": log_check, "database": "ok", "worker": _worker_check()}
     if store.has_memory():
         checks["memory"] = _memory_check()
     status = "ok" if set(checks.values()) == {"ok"} else "degraded"
@@ -74,6 +74,11 @@ def _refused(request: HttpRequest) -> Refusal | None:
     except (ValidationError, SuspiciousOperation, Refusal) as error:
         return refusal_for(error)
     return None
+
+
+def _worker_check() -> str:
+    seen = selectors.sampling()
+    return f"The worker has not sampled for {seen.silent_s:.0f} s." if seen.is_stale else "ok"
 
 
 def _memory_check() -> str:

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 
 from streams.api.fields import KeyPatterns, Labels, Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
-from streams.services.streams import RESERVED_NAMES, SETTINGS
+from streams.services.streams import RESERVED_NAMES
+from streams.services.streams_told import SETTINGS
 
 LARGEST_MESSAGE_BYTES = 16 * 1024 * 1024
 LONGEST_DESCRIPTION_BYTES = 4096

@@ -11,9 +11,9 @@ from streams.access import stream_for
 from streams.api.base import ApiView
 from streams.api.errors import validation_refusal
 from streams.api.operation import Operation
-from streams.api.queries import KeyAsked, StreamsAsked
+from streams.api.queries import KeyAsked, MadeAsked, StreamsAsked, is_meant
 from streams.api.stream_objects import StreamChanges, StreamObject, StreamWanted, settings_in
-from streams.errors import Refusal
+from streams.errors import Refusal, stream_not_found
 from streams.services.streams import stream_change, stream_create, stream_delete, streams_create
 
 BATCH_LIMIT = 1000
@@ -26,7 +26,7 @@ class StreamsView(ApiView):
         "GET": Operation(
             id="streams_list",
             summary="List streams by name",
-            scope="read",
+            scope="observe",
             query=StreamsAsked,
             answer=StreamObject,
             many=True,
@@ -56,6 +56,7 @@ class StreamsView(ApiView):
             after=self.asked["after"],
             limit=self.asked["limit"],
             name=self.asked["name"],
+            name_regex=self.asked["name_regex"],
             labels=labels,
         )
         return self.page(self.rows(StreamObject, views), next_after=views[-1].stream.name if more else None)
@@ -135,7 +136,7 @@ class StreamView(ApiView):
         "GET": Operation(
             id="stream_get",
             summary="See a stream",
-            scope="read",
+            scope="observe",
             answer=StreamObject,
             refusals=("stream_not_found",),
         ),
@@ -153,13 +154,14 @@ class StreamView(ApiView):
             id="stream_delete",
             summary="Delete a stream with everything in it",
             scope="manage",
+            query=MadeAsked,
             status=204,
             refusals=("stream_not_found",),
         ),
     }
 
     def get(self, request: Request, name: str) -> Response:
-        stream = stream_for(self.caller, name, may="read")
+        stream = stream_for(self.caller, name, may="observe")
         return Response(StreamObject(selectors.stream_known(stream)).data)
 
     def patch(self, request: Request, name: str) -> Response:
@@ -169,7 +171,10 @@ class StreamView(ApiView):
         return Response(StreamObject(selectors.stream_known(changed)).data)
 
     def delete(self, request: Request, name: str) -> Response:
-        stream_delete(stream_for(self.caller, name, may="manage"), actor=self.caller.actor)
+        stream = stream_for(self.caller, name, may="manage")
+        if not is_meant(self.asked, stream.created_at):
+            raise stream_not_found(name)
+        stream_delete(stream, actor=self.caller.actor)
         return Response(status=204)
 
 
@@ -180,7 +185,7 @@ class StreamsFindView(ApiView):
         "GET": Operation(
             id="streams_find",
             summary="The streams whose key patterns match a key",
-            scope="read",
+            scope="observe",
             query=KeyAsked,
             answer=StreamObject,
             many=True,

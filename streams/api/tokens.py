@@ -43,7 +43,7 @@ class TokenWanted(Strict):
         child=OneOf(choices=bearer.SCOPES),
         min_length=1,
         max_length=20,
-        help_text="What it may; admin implies the rest.",
+        help_text="What it may; admin implies the rest, and read implies observe: figures, and no message.",
     )
     streams = serializers.ListField(
         child=StreamPattern(),

@@ -5,7 +5,8 @@ from typing import Any, cast
 from django.urls import URLPattern, re_path
 from django.views.decorators.csrf import csrf_exempt
 
-from streams.api.alerts import AlertRulesView, AlertRuleView, AlertsView, AlertTryView
+from streams.api.alerts import AlertRulesView, AlertRuleTestView, AlertRuleView, AlertsView, AlertTryView
+from streams.api.configuration import ConfigurationApplyView, ConfigurationView
 from streams.api.erasures import ErasuresView, ErasureView
 from streams.api.errors import not_found
 from streams.api.events import EventsView
@@ -26,6 +27,7 @@ from streams.api.removals import RemovalsView, RemovalUndoView, RemovalView
 from streams.api.replays import ReplayPauseView, ReplayStartView, ReplaysView, ReplayView
 from streams.api.retention import RetentionForecastView, RetentionPreviewView
 from streams.api.runs import RunsView, RunView
+from streams.api.saved_filters import FiltersView, FilterView
 from streams.api.service import healthz, readyz
 from streams.api.sql import SqlQueriesView, SqlQueryPublishView, SqlQueryView
 from streams.api.streams import StreamsFindView, StreamsView, StreamView
@@ -69,6 +71,8 @@ urlpatterns = [
     at("users", UsersView.as_view(), "users"),
     at("users/<name>", UserView.as_view(), "user"),
     at("users/<name>/password", UserPasswordView.as_view(), "user-password"),
+    at("filters", FiltersView.as_view(), "filters"),
+    at("filters/<filter_id>", FilterView.as_view(), "filter"),
     at("policies", PoliciesView.as_view(), "policies"),
     at("policies/<name>", PolicyView.as_view(), "policy"),
     at("policies/<name>/preview", PolicyPreviewView.as_view(), "policy-preview"),
@@ -77,9 +81,12 @@ urlpatterns = [
     at("alerts/try", AlertTryView.as_view(), "alert-try"),
     at("alerts/rules", AlertRulesView.as_view(), "alert-rules"),
     at("alerts/rules/<name>", AlertRuleView.as_view(), "alert-rule"),
+    at("alerts/rules/<name>/test", AlertRuleTestView.as_view(), "alert-rule-test"),
     at("workspaces", WorkspacesView.as_view(), "workspaces"),
     at("workspaces/<name>", WorkspaceView.as_view(), "workspace"),
     at("workspaces/<name>/plan/preview", PlanPreviewView.as_view(), "plan-preview"),
+    at("configuration", ConfigurationView.as_view(), "configuration"),
+    at("configuration/apply", ConfigurationApplyView.as_view(), "configuration-apply"),
     at("account", AccountView.as_view(), "account"),
     at("events", EventsView.as_view(), "events"),
     at("analytics/runs", RunsView.as_view(), "runs"),

@@ -227,7 +227,7 @@ class AccountView(ApiView):
         "GET": Operation(
             id="account_get",
             summary="Plan, limits and usage of the token's workspace",
-            scope="read",
+            scope="observe",
             answer=AccountObject,
         ),
     }

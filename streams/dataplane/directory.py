@@ -59,12 +59,13 @@ class Directory:
         self._streams: dict[tuple[int, str], tuple[float, Known]] = {}
         self._patterns: dict[int, tuple[float, asyncio.Future[PatternIndex[str]]]] = {}
         self._used_ms: dict[int, int] = {}
-        self._changes = 0
+        self._changes = self._token_changes = 0
         self.parked = ParkedPolls(self.grant)
 
     def forget(self, kind: str) -> None:
         """Drop what is remembered of ``stream`` or ``token``."""
         if kind == "token":
+            self._token_changes += 1
             self._tokens.clear()
             self.parked.tokens_changed()
         else:
@@ -84,12 +85,9 @@ class Directory:
         now = time.time()
         held = self._tokens.get(digest)
         if held is None or held[0] < now - TOKEN_AGE_S:
-            grant = await self._log.run(config.token_grant(digest))
-            if grant is None:
-                self._tokens.pop(digest, None)
-                raise Refusal("unauthorized", "This token is not known.")
-            held = _remember(self._tokens, digest, (now, grant))
-        grant = held[1]
+            grant = await self._looked_up(digest, now)
+        else:
+            grant = held[1]
         if grant.expires_ms is not None and grant.expires_ms <= now * 1000:
             raise Refusal("unauthorized", "This token has expired.")
         self._used_ms[grant.id] = int(now * 1000)
@@ -156,6 +154,16 @@ class Directory:
         """Tokens used since the last call: token id → unix ms."""
         used, self._used_ms = self._used_ms, {}
         return used
+
+    async def _looked_up(self, digest: str, now: float) -> TokenGrant:
+        changes = self._token_changes
+        grant = await self._log.run(config.token_grant(digest))
+        if grant is None:
+            self._tokens.pop(digest, None)
+            raise Refusal("unauthorized", "This token is not known.")
+        if changes == self._token_changes:  # as of streams
+            _remember(self._tokens, digest, (now, grant))
+        return grant
 
     async def _patterns_of(self, workspace_id: int) -> PatternIndex[str]:
         """The key patterns of a workspace's streams, put in order once for all who ask, in a thread."""

@@ -82,7 +82,7 @@ class Poll:
         try:
             asked = time.monotonic()
             fetched = await self._try(stream_id)
-            if not fetched.deliveries and wait_s > 0:
+            if not fetched.deliveries and time.monotonic() < deadline:
                 due_by = _due_by(fetched, asked=asked, deadline=deadline)
                 fetched = await self._parked(stream_id, fetched.generation, due_by, deadline)
             return await self._unless_gone(stream_id, fetched)

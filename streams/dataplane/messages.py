@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta
 from streams.dataplane import slicing
 from streams.dataplane.marked import Marked
 from streams.dataplane.request import LARGEST_AT_ONCE_BYTES
-from streams.decoding import DEEPEST, invalid_json, malformed, too_deep
+from streams.decoding import DEEPEST, DEEPEST_BODY, invalid_json, malformed, too_deep
 from streams.errors import Refusal
 from streams.log.append import BATCH_LIMIT, NOTHING_EXPECTED, Expectation
 from streams.log.entries import LARGEST_HEADERS_BYTES, LONGEST_ID, LONGEST_TTL_S, NewMessage
@@ -100,7 +100,7 @@ def _quickly(messages: list[_Message]) -> list[NewMessage] | None:
     found = []
     for message in messages:
         body = bytes(message.body)
-        if is_deeper(body, DEEPEST - 2):
+        if is_deeper(body, DEEPEST_BODY):
             raise too_deep()
         if message.key is None and message.headers is None:
             found.append(NewMessage(id=message.id, body=body, ttl_s=message.ttl))

@@ -63,7 +63,7 @@ async def _read(request: Request) -> Publication:
 async def _publish(context: Context, grant: TokenGrant, known: Known, publication: Publication) -> Response:
     name = known.name
     _check_keys(publication, known.key_patterns)
-    durability = await context.durability.now(known.stream_id)
+    durability = context.durability.ask(known.stream_id)
     receipts: list[Receipt] = []
     if publication.messages:
         stream_id, appended = await context.directory.with_stream(
@@ -84,7 +84,8 @@ async def _publish(context: Context, grant: TokenGrant, known: Known, publicatio
             )
         except LogError as error:
             raise refusal_of(error, stream=name) from None
-    return Response(msgspec.json.encode(receipts), 201 if receipts else 200, {"Okmq-Durability": durability})
+    headers = {"Okmq-Durability": await asyncio.shield(durability)}
+    return Response(msgspec.json.encode(receipts), 201 if receipts else 200, headers)
 
 
 async def _append(context: Context, known: Known, publication: Publication) -> tuple[str, list[Appended]]:

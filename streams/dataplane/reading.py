@@ -57,9 +57,10 @@ async def read_messages(context: Context, request: Request, name: str) -> Respon
     grant = request.grant
     await context.directory.stream(grant, name, may="read")
     query = _parse(request)
+    deadline = time.monotonic() + query.wait_s
     found = await _find(context, grant, name, query)
-    if found.is_nothing_yet and query.wait_s > 0:
-        found = await _wait(context, request, grant, name, found)
+    if found.is_nothing_yet and time.monotonic() < deadline:
+        found = await _wait(context, request, name, found, deadline)
     body = b"[" + b",".join(map(entries.to_json, found.entries)) + b"]"
     return Response(body, headers=_link(request, name, query, len(found.entries), found.stopped_at))
 
@@ -179,13 +180,14 @@ async def _selected(context: Context, stream_id: str, query: Query) -> Found:
     )
 
 
-async def _wait(context: Context, request: Request, grant: TokenGrant, name: str, found: Found) -> Found:
+async def _wait(context: Context, request: Request, name: str, found: Found, deadline: float) -> Found:
     """Look at what comes whenever the stream is woken, until it is asked for, the time is up or the client has gone."""
-    deadline = time.monotonic() + found.rest.wait_s
     stream_id = found.stream_id
     gone = asyncio.ensure_future(request.disconnected())
     try:
-        with context.directory.parked.park(request.authorization, expires_ms=grant.expires_ms) as parking:
+        with context.directory.parked.park(
+            request.authorization, expires_ms=request.grant.expires_ms
+        ) as parking:
             await context.directory.grant(request.authorization)  # may have gone just before it was parked
             while True:
                 waiter = parking.waiter = await context.wakener.watch(

@@ -56,7 +56,7 @@ async def delete_message(context: Context, request: Request, name: str, offset: 
             if not removed.messages:
                 raise MessageNotFound
             context.touched.add(known.stream_id)
-            told = {"offsets": [wanted], "count": 1} | _told(number, removed)
+            told = {"offsets": [wanted], "count": 1} | removals.told(number, removed)
             await deed.done(after=told, messages=1, size=removed.bytes)
         return removed
 
@@ -154,10 +154,13 @@ class Purge:
                 cut_off, removed = error, Removed(0, 0)
             except DoneInPart as error:
                 cut_off, removed = error.why, Removed(error.messages, error.bytes, error.ended)
+                self.number = error.removal
             finally:
                 self.context.touched.add(known.stream_id)
             told = (
-                asked | {"messages": removed.messages, "bytes": removed.bytes} | _told(self.number, removed)
+                asked
+                | {"messages": removed.messages, "bytes": removed.bytes}
+                | removals.told(self.number, removed)
             )
             if cut_off is not None:
                 told |= unsure(cut_off)
@@ -216,13 +219,8 @@ def _for_good(operation: Op[Removed]) -> Op[tuple[Removed, int | None]]:
     return (yield from operation), None
 
 
-def _told(number: int | None, removed: Removed) -> dict[str, int]:
-    told = {} if number is None else {"removal": number}
-    return told | {"ended": removed.ended} if removed.ended else told
-
-
 def _deleted(number: int | None, removed: Removed) -> Response:
-    return Response(msgspec.json.encode({"deleted": removed.messages} | _told(number, removed)))
+    return Response(msgspec.json.encode({"deleted": removed.messages} | removals.told(number, removed)))
 
 
 async def _check_empty(request: Request) -> None:

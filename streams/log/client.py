@@ -54,16 +54,17 @@ ANSWER_TIMEOUT_S = 10.0
 
 def compared_ms(clock: SteadyClock) -> Op[int]:
     """The steady time in ms, once it was compared with the server's clock; a jump is noted."""
-    for look in range(FIRST_LOOKS):
+    for _ in range(FIRST_LOOKS + 1):
         asked_ms = clock.machine()
         (seconds, microseconds), held = yield Pipeline([("TIME",), ("GET", keys.SKEW)])
         skew_ms = int(held or 0)
-        wall_ms = int(seconds) * 1000 + int(microseconds) // 1000
+        wall_ms = int(seconds) * 1000 + int(microseconds) / 1000
         jump_ms = clock.compare(wall_ms - skew_ms, asked_ms=asked_ms)
-        if jump_ms:
-            yield Script("clock_skew", [keys.SKEW], [skew_ms, skew_ms + jump_ms])
-        if (not jump_ms and not clock.is_rough) or (jump_ms and look):
+        if clock.is_rough:
+            continue
+        if not jump_ms:
             break
+        yield Script("clock_skew", [keys.SKEW], [skew_ms, skew_ms + jump_ms])
     return clock.now_ms()
 
 

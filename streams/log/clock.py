@@ -9,6 +9,8 @@ they part, the server's clock was set: the worker notes by how much, for those w
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Self
 
 LOOK_EVERY_MS = 1_000
 """How long a process trusts its clock before it compares it with the server's."""
@@ -19,11 +21,11 @@ STEP_MS = 250
 ADOPT_AFTER_MS = 30_000
 """After so long a process gives in to a clock that differs from its own: six times what a new worker needs."""
 
-ROUGH_MS = 50
-"""A first look that took longer says too little: on a busy machine it could be off by half of what it took."""
+ROUGH_MS = 5
+"""Bounds further apart than this say too little: another process could be as far off the other way."""
 
 FIRST_LOOKS = 5
-"""So often a process looks at once, until one look was quick."""
+"""So often a process looks at once, at first and where the server's clock was set, until its bounds are near enough."""
 
 KNOWN_AFTER = 3
 """Looks that must have agreed before a process trusts its own clock more than the server's."""
@@ -32,6 +34,33 @@ KNOWN_AFTER = 3
 def machine_ms() -> float:
     """Milliseconds of a clock that nobody sets and that runs on while the machine sleeps, where there is one."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Between what the server's clock is ahead of the machine's, ms."""
+
+    least: float
+    most: float
+
+    @property
+    def middle(self) -> float:
+        return (self.least + self.most) / 2
+
+    @property
+    def is_rough(self) -> bool:
+        return self.most - self.least > ROUGH_MS
+
+    def apart(self, other: Self) -> float:
+        """How far two are from one another; 0 where they have something in common."""
+        return max(0.0, other.least - self.most, self.least - other.most)
+
+    def within(self, other: Self) -> Self:
+        """What both say; of the other what is nearest, where they contradict one another."""
+        return replace(self, least=other.nearest(self.least), most=other.nearest(self.most))
+
+    def nearest(self, value: float) -> float:
+        return min(max(value, self.least), self.most)
 
 
 class SteadyClock:
@@ -44,29 +73,31 @@ class SteadyClock:
 
     def __init__(self, *, corrects: bool = False, machine: Callable[[], float] = machine_ms) -> None:
         self._corrects, self.machine = corrects, machine
-        self._ahead_ms: float | None = None
+        self._ahead: Bounds | None = None
+        self._set_to: Bounds | None = None
         self._looked_ms = -math.inf
         self._agreed_ms = -math.inf
-        self._agreed = 0
-        self._quickest_ms = math.inf
+        self._agreed = self._seen_set = 0
 
     def fresh_ms(self) -> int | None:
         """The steady time in ms, about unix time but for the jumps since; None when it is time to ``compare``."""
-        ahead_ms, now_ms = self._ahead_ms, self.machine()
-        if ahead_ms is None or now_ms - self._looked_ms >= LOOK_EVERY_MS:
+        ahead, now_ms = self._ahead, self.machine()
+        if ahead is None or now_ms - self._looked_ms >= LOOK_EVERY_MS:
             self._looked_ms = now_ms  # others who ask meanwhile need not look, too
             return None
-        return int(now_ms + ahead_ms)
+        return int(now_ms + ahead.middle)
 
     def now_ms(self) -> int:
         """The steady time in ms, once it was compared."""
-        assert self._ahead_ms is not None
-        return int(self.machine() + self._ahead_ms)
+        assert self._ahead is not None
+        return int(self.machine() + self._ahead.middle)
 
     @property
     def is_rough(self) -> bool:
-        """Whether it was compared a few times only, and never quickly: another look tells the time better."""
-        return self._quickest_ms > ROUGH_MS and self._agreed < FIRST_LOOKS
+        """Whether another look tells the time better, or by how much it was set."""
+        if self._set_to is not None:
+            return self._set_to.is_rough and self._seen_set < FIRST_LOOKS
+        return self._ahead is not None and self._ahead.is_rough and self._agreed < FIRST_LOOKS
 
     def compare(self, server_ms: float, *, asked_ms: float) -> int:
         """Take the server's time over, or keep the own; returns by how many ms the server's clock jumped.
@@ -80,15 +111,19 @@ class SteadyClock:
         """
         answered_ms = self._looked_ms = self.machine()
         # The server read its clock somewhere between the two moments: what lies within is no difference.
-        least_ms, most_ms = server_ms - answered_ms, server_ms - asked_ms
-        self._quickest_ms = min(self._quickest_ms, most_ms - least_ms)
-        held_ms = self._ahead_ms
-        nearest_ms = (least_ms + most_ms) / 2 if held_ms is None else min(max(held_ms, least_ms), most_ms)
+        look, held = Bounds(server_ms - answered_ms, server_ms - asked_ms), self._ahead
         is_known = self._agreed >= KNOWN_AFTER and answered_ms - self._agreed_ms < ADOPT_AFTER_MS
-        if held_ms is None or abs(nearest_ms - held_ms) <= STEP_MS:
-            self._ahead_ms, self._agreed_ms, self._agreed = nearest_ms, answered_ms, self._agreed + 1
+        if held is None or held.apart(look) <= STEP_MS:
+            self._follow(look if held is None else held.within(look), answered_ms, self._agreed + 1)
         elif not is_known:
-            self._ahead_ms, self._agreed_ms, self._agreed = nearest_ms, answered_ms, 1
+            self._follow(look, answered_ms, 1)
         elif self._corrects:
-            return round(nearest_ms - held_ms)
+            has_seen = self._set_to is not None and self._set_to.apart(look) == 0
+            self._set_to = self._set_to.within(look) if self._set_to and has_seen else look
+            self._seen_set += 1
+            return round(self._set_to.middle - held.middle)
         return 0
+
+    def _follow(self, ahead: Bounds, at_ms: float, agreed: int) -> None:
+        self._ahead, self._agreed_ms, self._agreed = ahead, at_ms, agreed
+        self._set_to, self._seen_set = None, 0

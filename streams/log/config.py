@@ -88,15 +88,17 @@ def streams_publish(streams: Sequence[tuple[Registered, Mapping[str, Any]]]) -> 
     Raises:
         StoreUnavailable: some may have been published; doing it again does no harm.
     """
+    is_known = False
     for first in range(0, len(streams), PUBLISHED_AT_ONCE):
         part = streams[first : first + PUBLISHED_AT_ONCE]
         durable = [each for each in part if not keys.in_memory(each[0].stream_id)]
         yield from trim.expire_before_limits(each.stream_id for each, _ in durable)
         publications = [_publication(*each) for each in durable]
-        if publications:
+        if publications and not is_known:
             # The first one alone: it makes the script known to the server, so that the others are sent only once.
-            yield publications[0]
-            yield from _all_of(publications[1:])
+            yield publications.pop(0)
+            is_known = True
+        yield from _all_of(publications)
         yield from _all_of([_registration(*each) for each in part])
     if streams:
         yield ("PUBLISH", keys.CHANGED, "stream")

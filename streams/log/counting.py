@@ -37,12 +37,14 @@ class Found:
 
 
 class Count:
-    """What has enough newer ones of its key or is done by every group, and what groups want below the next floor.
+    """What has enough newer ones of its key, is done by every group, or is of purged keys; and what groups want
+    below the next floor.
 
     Args:
         floor, next_floor: of now, and as the other limits would have it.
         per_key: the limit a key, or None.
         by_interest: whether what every group is done with goes.
+        taken: key patterns and the offset below which what they match goes, None for all; None where no key does it.
     """
 
     def __init__(
@@ -54,12 +56,16 @@ class Count:
         next_floor: int,
         per_key: int | None,
         by_interest: bool,
+        taken: tuple[Sequence[str], int | None] | None = None,
     ) -> None:
         self._census, self._readers = census, readers
         self._floor = max(floor, census.lowest)
         self._next = max(next_floor, census.lowest)
         self._by_interest = by_interest
         self._limits: Column | None = None if per_key is None else census.turns_that_go(per_key)
+        patterns, below = taken or ((), None)
+        self._taken: Column | None = census.wanted(patterns) if patterns else None
+        self._taken_below = census.last + 1 if below is None else below
         self._wanted: dict[str, Column] = {
             each.name: census.wanted(each.patterns) for each in readers if each.patterns
         }
@@ -73,7 +79,7 @@ class Count:
             if reader.patterns or reader.is_new:
                 for first, upto in _passes(max(self._floor, reader.delivered + 1), min(self._next, stop)):
                     reader.unread += self._ahead(reader, first, upto)
-        if self._limits is not None or self._by_interest:
+        if self._limits is not None or self._taken is not None or self._by_interest:
             for first, upto in _passes(self._next, stop):
                 self._pass(first, upto)
         return self._found
@@ -91,6 +97,9 @@ class Count:
         goes, open_of = here.copy(), []
         if self._limits is not None:
             goes &= census.column("turns", first, stop) <= _of(self._limits, keys)
+        if self._taken is not None:
+            goes &= _of(self._taken, keys)
+            goes[max(0, self._taken_below - first) :] = False
         if self._by_interest or goes.any():
             open_of = [self._open(reader, keys, first, stop) for reader in self._readers]
         if self._by_interest:

@@ -78,15 +78,23 @@ class DoneInPart(LogError):
         why: by what.
         messages, bytes: that went, or came back, or were settled, by then.
         ended: as of ``Removed``.
+        removal: the number of the removal that they can be undone as; None where there is none.
         offsets: which they are, where that is told.
     """
 
     def __init__(
-        self, why: LogError, messages: int, size: int = 0, *, ended: int = 0, offsets: Sequence[int] = ()
+        self,
+        why: LogError,
+        messages: int,
+        size: int = 0,
+        *,
+        ended: int = 0,
+        removal: int | None = None,
+        offsets: Sequence[int] = (),
     ) -> None:
         super().__init__(str(why))
         self.why, self.messages, self.bytes = why, messages, size
-        self.ended, self.offsets = ended, offsets
+        self.ended, self.removal, self.offsets = ended, removal, offsets
 
 
 class RemovalTaken(LogError):

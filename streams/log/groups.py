@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from streams.log import entries, group_meta, keys, lag, removals, spent, standing, trim
+from streams.log import entries, group_meta, keys, lag, spent, standing, trim, undo
 from streams.log.answers import Named, ack, give_back, nack, term, working
 from streams.log.client import Op, Script, Steady
 from streams.log.entries import Entry
@@ -188,7 +188,7 @@ def fetch(
             yield from _change_turns(stream_id, name)
             continue
         if again == GETS_BACK:
-            yield from removals.give_back_out(stream_id, name)
+            yield from undo.give_back_out(stream_id, name)
             continue
         new = [Delivery(entry, count, lease.decode()) for entry, count, lease in found]
         if range_:

@@ -34,6 +34,9 @@ TRAFFIC = "okmq:traffic"
 WORKER_LEASE = "okmq:worker"
 """String with an expiry: which worker samples and sweeps now."""
 
+SAMPLED = "okmq:sampled"
+"""String: unix ms of the last round of samples that a worker finished."""
+
 NOTES = "okmq:notes"
 """Stream: what the data plane did to messages on somebody's behalf, until the worker has made events of it."""
 

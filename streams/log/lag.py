@@ -47,7 +47,7 @@ def matching_count(stream_id: str, start: int, stop: int | None, patterns: Seque
             return 0
         (missing,) = yield Script("counts", [keys.gone(stream_id)], [start, stop])
         return int(stop - start - missing)
-    count, wanted = 0, _wanted(patterns)
+    count, wanted = 0, wanted_by(patterns)
     while True:
         page = yield from read.forward(stream_id, at, start, read.PAGE, stop=stop, wanted=wanted)
         if not page:
@@ -62,13 +62,14 @@ def last_matching(stream_id: str, patterns: Sequence[str]) -> Op[int]:
     It looks from the end backwards, a page in one call, as far as it takes.
     """
     at = yield from read.position(stream_id)
-    found = yield from read.backward(
-        stream_id, at, at.last + 1, 1, wanted=_wanted(patterns) if patterns else None
-    )
+    found = yield from read.backward(stream_id, at, at.last + 1, 1, wanted=wanted_by(patterns))
     return entries.position(found[0])[0] if found else at.last + 1
 
 
-def _wanted(patterns: Sequence[str]) -> read.Wanted:
+def wanted_by(patterns: Sequence[str]) -> read.Wanted | None:
+    """The test whether one of the patterns matches an entry's key; None where there are none: all are wanted."""
+    if not patterns:
+        return None
     compiled = [re.compile(python_pattern(pattern), re.DOTALL) for pattern in patterns]
 
     def wanted(entry: Entry) -> bool:

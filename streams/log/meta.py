@@ -15,6 +15,9 @@ from streams.log.client import Op, Pipeline, Reachable
 from streams.log.errors import StoreUnavailable
 
 COUNTERS = "counters"
+TAKEN = "taken"
+"""The field with what people took away below the floor before the history had it: first, stop, first, stop, …"""
+
 FIELDS = ("settings", COUNTERS)
 """The fields to ask HMGET for; ``read`` takes the reply."""
 
@@ -29,7 +32,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         floor, floor_cum: the lowest offset that may be visible, bytes of everything below it.
         committed: the committed offset.
         archived: everything up to it is in the history.
-        purged: everything up to it, from ``owed`` on, was taken away by a person.
+        purged: a version before noted here what ``TAKEN`` holds: everything up to it, from ``owed`` on; 0: nothing.
         held_since: since when (unix ms) something invisible is kept for the history, or 0.
         duplicates: publishes refused as already known.
         widest: bytes of the largest message ever appended: body, key and headers.
@@ -47,10 +50,11 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         ids_before: 0 while nothing is in the bucket that does not take new ids, else 1.
         returns: messages that ever came back to between others.
         keyed: 0 while no message with a key ever came; 1, too, where an older version did not note it.
-        owed: what is stored below it and is not in the history yet was taken by a limit, and waits for the history.
+        owed: see ``purged``.
         by_hand, by_hand_bytes: messages that people took away and did not bring back, bytes of their bodies.
         loose: what is visible above it has a key, which ``keys.by_key`` knows; -1: nobody noted it.
         keys_from: no key that ``keys.by_key`` knows has its newest message below it.
+        missed: messages that went physically before the history had them, and that no person took away.
     """
 
     last: int = 0
@@ -87,10 +91,12 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
     by_hand_bytes: int = 0
     loose: int = -1
     keys_from: int = 0
+    missed: int = 0
 
 
 _counters = msgspec.msgpack.Decoder(Counters).decode
 _settings = msgspec.msgpack.Decoder(dict[str, Any]).decode
+_ranges = msgspec.msgpack.Decoder(list[int]).decode
 NEW = Counters(keyed=0, loose=0)
 """What a stream without a message has."""
 
@@ -153,6 +159,27 @@ def _counters_of(wanted: Sequence[str]) -> Op[dict[str, Counters]]:
     replies = yield Pipeline([("HMGET", keys.meta(stream_id), *FIELDS) for stream_id in wanted])
     found = zip(wanted, map(read, replies), strict=True)
     return {stream_id: held[1] for stream_id, held in found if held is not None}
+
+
+def taken_of(counters: Mapping[str, Counters]) -> Op[dict[str, list[range]]]:
+    """Stream id → the offsets that people took away and the history has not got, in order; only where there are any.
+
+    Args:
+        counters: of the streams, as ``counters_of`` gave them.
+    """
+    wanted = [stream_id for stream_id, held in counters.items() if held.floor - 1 > held.archived]
+    if not wanted:
+        return {}
+    replies = yield Pipeline([("HGET", keys.meta(stream_id), TAKEN) for stream_id in wanted])
+    found = {}
+    for stream_id, packed in zip(wanted, replies, strict=True):
+        ends, held = [] if packed is None else _ranges(packed), counters[stream_id]
+        taken = [range(first, stop) for first, stop in zip(ends[::2], ends[1::2], strict=True)]
+        if held.purged > held.archived:
+            taken.append(range(held.owed if held.owed > held.archived + 1 else 1, held.purged + 1))
+        if taken:
+            found[stream_id] = sorted(taken, key=lambda each: each.start)
+    return found
 
 
 def read(reply: Sequence[bytes | None]) -> tuple[dict[str, Any], Counters] | None:

@@ -1,7 +1,8 @@
 """What a group has in flight: who has it, since when, how often, and when it comes again."""
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from streams.log import group_meta, keys, runs
 from streams.log.client import Op, Pipeline, Steady
@@ -11,6 +12,8 @@ SLICE = 1000
 """Most offsets looked at in one call of the script."""
 
 ANY_TIME_MS = 2**53 - 1
+
+AGAIN_LOOKED_AT = 10 * SLICE
 
 IDLE_LISTED = 1000
 QUIET_MS = 60_000
@@ -65,24 +68,12 @@ def page(
     Raises:
         StreamNotFound, GroupNotFound.
     """
-    wanted = wanted or Wanted()
     found: list[InFlight] = []
     at: int | None = start
     while at is not None and len(found) < limit:
         steady_ms = yield Steady()
-        following, generation, rows = yield group_script(
-            "group_pending",
-            stream_id,
-            name,
-            [
-                at,
-                limit - len(found),
-                SLICE,
-                wanted.deliveries,
-                ANY_TIME_MS if wanted.before_ms is None else wanted.before_ms,
-                int(wanted.consumer is not None),
-                wanted.consumer or "",
-            ],
+        at, generation, rows = yield from _looked(
+            stream_id, name, start=at, limit=limit - len(found), wanted=wanted or Wanted()
         )
         for offset, deliveries, delivered_ms, consumer, due_ms, sequence, id_, key, published_ms in rows:
             found.append(
@@ -98,8 +89,53 @@ def page(
                     published_ms=published_ms or None,
                 )
             )
-        at = following or None
     return found, at
+
+
+def _looked(
+    stream_id: str, name: str, *, start: int, limit: int, wanted: Wanted
+) -> Op[tuple[int | None, int, list[Any]]]:
+    """One call of the script: where to go on (None: nowhere), the group's generation, rows as it says."""
+    following, generation, rows = yield group_script(
+        "group_pending",
+        stream_id,
+        name,
+        [
+            start,
+            limit,
+            SLICE,
+            wanted.deliveries,
+            ANY_TIME_MS if wanted.before_ms is None else wanted.before_ms,
+            int(wanted.consumer is not None),
+            wanted.consumer or "",
+        ],
+    )
+    return following or None, generation, rows
+
+
+class Again(NamedTuple):
+    """How many messages are out once more, by consumer, and whether all that are out were looked at."""
+
+    by_consumer: dict[str, int]
+    is_complete: bool
+
+
+def again(stream_id: str, name: str, *, most: int = AGAIN_LOOKED_AT) -> Op[Again]:
+    """Who has messages in flight that went out more than once, among so many of the lowest offsets that are out.
+
+    Raises:
+        StreamNotFound, GroupNotFound.
+    """
+    counted: Counter[str] = Counter()
+    at: int | None = 0
+    for _ in range(most // SLICE):
+        if at is None:
+            break
+        at, _generation, rows = yield from _looked(
+            stream_id, name, start=at, limit=SLICE, wanted=Wanted(deliveries=2)
+        )
+        counted.update(row[3].decode() for row in rows)
+    return Again(dict(counted), at is None)
 
 
 class Member(NamedTuple):

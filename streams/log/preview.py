@@ -1,8 +1,8 @@
-"""What other limits would take away, told before they are saved; by the code that then does it.
+"""What other limits, or a purge, would take away, told before it is done; by the code that then does it.
 
-Age, count and size are arithmetic, whatever they take, and so is interest where no group has a filter. A limit a key
-and groups with a filter are counted in a census of the messages, which a process of its own keeps (``censuses``); one
-that is not there is begun, as far as the caller wants to wait.
+Age, count and size are arithmetic, whatever they take, and so is interest where no group has a filter. A limit a key,
+a purge of keys and groups with a filter are counted in a census of the messages, which a process of its own keeps
+(``censuses``); one that is not there is begun, as far as the caller wants to wait.
 """
 
 import time
@@ -34,6 +34,20 @@ EMPTY: Mapping[str, int] = MappingProxyType({})
 
 MOST_OUT = 2_000
 """Messages out at a group, at most, where interest is arithmetic: they are looked at in one call."""
+
+
+class Purge(msgspec.Struct, frozen=True, kw_only=True):
+    """A purge that is asked about: everything, what lies below an offset, or all but the newest.
+
+    Attributes:
+        below: an offset; None is all.
+        keep: how many of the newest stay, where there is no offset.
+        keys: patterns, of which one matches each that goes; then ``keep`` is not used. None: it goes whatever its key.
+    """
+
+    below: int | None = None
+    keep: int = 0
+    keys: tuple[str, ...] = ()
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,15 +106,16 @@ def preview(
     groups: Mapping[str, Sequence[str]],
     *,
     begins: Mapping[str, int] = EMPTY,
+    purge: Purge | None = None,
     held: Held | None = None,
     within_s: float = WITHIN_S,
     always: int = ALWAYS,
 ) -> Op[Preview]:
-    """What would go if these limits held.
+    """What would go if these limits held, or with this purge.
 
     Args:
         limits: ``ttl``, ``max_messages``, ``max_bytes``, ``max_messages_per_key``, ``retention``; None or
-            missing is no limit.
+            missing is no limit. Nothing, where it is a purge.
         groups: name → filter patterns of the stream's groups; those it would have where that differs.
         begins: name → up to which offset all counts as delivered, of groups that the log may not know yet.
         held: the census of the stream, which it brings up to date; None makes one for this question.
@@ -111,14 +126,11 @@ def preview(
         StreamNotFound: there is no such stream (any more).
     """
     yield from trim.expire(stream_id)
-    asked = Script(
-        "preview",
-        [keys.log(stream_id), keys.meta(stream_id), keys.gone(stream_id)],
-        [meta.pack_settings(limits)],
-    )
+    asked = _asked(stream_id, limits, purge)
     until_s, held = time.monotonic() + within_s, held or Held()
     floors = msgspec.convert((yield asked), _Floors)
     per_key: int | None = limits.get("max_messages_per_key") if floors.keyed else None
+    taken = purge if purge and purge.keys and floors.keyed else None
     for left in reversed(range(SETTLES)):
         readers, look_from = yield from _readers(stream_id, groups, floors, begins)
         by_interest = limits.get("retention") == "interest" and bool(readers)
@@ -128,7 +140,7 @@ def preview(
                 return _told(
                     floors, readers, Found(*settled[:2]), first_offset=settled[2], oldest_ms=settled[3]
                 )
-        if per_key is not None or by_interest:
+        if per_key is not None or by_interest or taken:
             look_from = min(look_from, floors.next_floor)
         if look_from > floors.last:
             break
@@ -148,8 +160,9 @@ def preview(
             next_floor=floors.next_floor,
             per_key=per_key,
             by_interest=by_interest,
+            taken=(taken.keys, taken.below) if taken else None,
         ).run()
-        if not looked.is_complete or (per_key is None and not by_interest):
+        if not looked.is_complete or (per_key is None and not by_interest and not taken):
             return _told(floors, readers, found, looked=looked)
         oldest_ms, first_offset = 0, looked.census.last + 1
         if found.lowest:
@@ -158,6 +171,18 @@ def preview(
                 first_offset, oldest_ms = entries.position(entry[0])
         return _told(floors, readers, found, looked=looked, first_offset=first_offset, oldest_ms=oldest_ms)
     return _told(floors, readers, Found())
+
+
+def _asked(stream_id: str, limits: Mapping[str, Any], purge: Purge | None) -> Script:
+    """What says how far the floor would rise."""
+    stream = [keys.log(stream_id), keys.meta(stream_id), keys.gone(stream_id)]
+    if purge is None:
+        return Script("preview", stream, [meta.pack_settings(limits)])
+    if purge.keys:
+        return Script("preview_purge", stream, ["below", 0])  # it takes from between others
+    if purge.below is not None:
+        return Script("preview_purge", stream, ["below", purge.below])
+    return Script("preview_purge", stream, ["keep", purge.keep])
 
 
 def _told(

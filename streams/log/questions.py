@@ -1,4 +1,4 @@
-"""Questions about limits a key and filters, from the process that is asked to the one that counts, by channels.
+"""Questions that take counting by key, from the process that is asked to the one that counts, by channels.
 
 A channel is written nowhere: a question costs no disk, and whether anybody listens is in the answer to it.
 """
@@ -15,7 +15,7 @@ from streams.log import keys
 from streams.log.censuses import Censuses
 from streams.log.client import Log, named
 from streams.log.errors import LogError
-from streams.log.preview import ALWAYS, EMPTY, WITHIN_S, Preview, preview
+from streams.log.preview import ALWAYS, EMPTY, WITHIN_S, Preview, Purge, preview
 
 PATIENCE_S = 1.0
 """How much longer than it may take an answer is waited for."""
@@ -34,6 +34,7 @@ class Question(msgspec.Struct, frozen=True):
     groups: dict[str, list[str]]
     within_s: float
     begins: dict[str, int] = {}
+    purge: Purge | None = None
 
 
 def ask(
@@ -43,23 +44,30 @@ def ask(
     groups: Mapping[str, Sequence[str]],
     *,
     begins: Mapping[str, int] = EMPTY,
+    purge: Purge | None = None,
     within_s: float,
 ) -> Preview:
-    """What would go if these limits held, told by the process that counts or, where it does not answer, by this one.
+    """What would go if these limits held, or with this purge.
+
+    It is told by the process that counts or, where that does not answer, by this one.
 
     Raises:
         LogError: as of ``preview``.
     """
     until_s = time.monotonic() + within_s
-    if limits.get("max_messages_per_key") is None and not any(groups.values()) and not begins:
-        return log.run(preview(stream_id, limits, groups, within_s=within_s))
+    is_counted = limits.get("max_messages_per_key") is not None or (purge is not None and purge.keys)
+    if not is_counted and not any(groups.values()) and not begins:
+        return log.run(preview(stream_id, limits, groups, purge=purge, within_s=within_s))
     while True:
         left_s = until_s - time.monotonic()
-        told = _answer(log, stream_id, limits, groups, begins=begins, within_s=min(ANSWERED_WITHIN_S, left_s))
+        asked_s = min(ANSWERED_WITHIN_S, left_s)
+        told = _answer(log, stream_id, limits, groups, begins=begins, purge=purge, within_s=asked_s)
         if told is None:
             within_s = max(0.0, left_s)
             return log.run(
-                preview(stream_id, limits, groups, begins=begins, within_s=within_s, always=ALWAYS)
+                preview(
+                    stream_id, limits, groups, begins=begins, purge=purge, within_s=within_s, always=ALWAYS
+                )
             )
         if told.is_complete or time.monotonic() >= until_s:
             return told
@@ -72,6 +80,7 @@ def _answer(
     groups: Mapping[str, Sequence[str]],
     *,
     begins: Mapping[str, int] = EMPTY,
+    purge: Purge | None = None,
     within_s: float,
 ) -> Preview | None:
     question = Question(
@@ -82,6 +91,7 @@ def _answer(
         groups={name: list(patterns) for name, patterns in groups.items()},
         within_s=within_s,
         begins=dict(begins),
+        purge=purge,
     )
     try:
         with log.client.pubsub() as channel:
@@ -138,6 +148,7 @@ class Answers:
                     question.limits,
                     question.groups,
                     begins=question.begins,
+                    purge=question.purge,
                     held=self._censuses.of(question.stream_id),
                     # What is far behind is counted beside the questions, unless somebody waits for it.
                     within_s=question.within_s if question.within_s > WITHIN_S else 0.0,

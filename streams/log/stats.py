@@ -34,6 +34,7 @@ class State:
         appended_bytes: bytes of everything ever appended.
         by_hand_messages, by_hand_bytes: what people took away and did not bring back.
         limit_pending: messages that a limit a key, set on what was there, has yet to look at; 0: all limits hold.
+        missed: messages that retention removed before the history had them.
     """
 
     offset: int
@@ -51,6 +52,12 @@ class State:
     by_hand_messages: int
     by_hand_bytes: int
     limit_pending: int
+    missed: int
+
+    @property
+    def by_retention_messages(self) -> int:
+        """Messages that retention has removed in all: what is gone, less what people took away."""
+        return self.offset - self.messages - self.by_hand_messages
 
 
 EMPTY = State(
@@ -69,6 +76,7 @@ EMPTY = State(
     by_hand_messages=0,
     by_hand_bytes=0,
     limit_pending=0,
+    missed=0,
 )
 
 
@@ -160,6 +168,8 @@ class Counted(msgspec.Struct, frozen=True, gc=False):
     duplicates: int
     archived_offset: int
     appended_bytes: int
+    missed: int
+    by_retention_messages: int
     last_ms: int | None
     first_ms: int | None = None
     is_bounded: bool = True
@@ -219,6 +229,8 @@ def _counted(settings: Mapping[str, Any], counters: meta.Counters) -> Counted:
         counters.duplicates,
         counters.archived,
         counters.cum,
+        counters.missed,
+        counters.last - counters.messages - counters.by_hand,
         counters.last_ms if counters.messages else None,
         is_bounded=bool(counters.hidden or counters.held_since or counters.passed)
         or settings.get("retention") == "interest"
@@ -239,6 +251,8 @@ def _counted_closely(stream_ids: Sequence[str]) -> Op[dict[str, Counted]]:
             state.duplicates,
             state.archived_offset,
             state.appended_bytes,
+            state.missed,
+            state.by_retention_messages,
             state.last_ms,
             state.first_ms,
         )
@@ -283,7 +297,7 @@ def _state(reply: list[int]) -> State:
     last, last_ms, first, first_ms, messages, size, committed, lag, count, duplicates, archived, cum = reply[
         :12
     ]
-    by_hand, by_hand_size, limit_pending = reply[15:18]
+    by_hand, by_hand_size, limit_pending, missed = reply[15:19]
     return State(
         offset=last,
         first_offset=first,
@@ -300,6 +314,7 @@ def _state(reply: list[int]) -> State:
         by_hand_messages=by_hand,
         by_hand_bytes=by_hand_size,
         limit_pending=limit_pending,
+        missed=missed,
     )
 
 

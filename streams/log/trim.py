@@ -91,6 +91,8 @@ class Dropped:
 def drop(stream_id: str, *, hold_ms: int | None = None, until_s: float = math.inf) -> Op[Dropped]:
     """Physically remove what is invisible: what was purged and what the history has at once, the rest after a wait.
 
+    What the history did not get in time is also counted for good (``stats.State.missed``).
+
     Args:
         hold_ms: how long a message waits for the history at most, counted from when it has to; None is
             ``HOLD_FOR_HISTORY_MS``. It waits for eleven twelfths of that at least.
@@ -113,6 +115,8 @@ def drop(stream_id: str, *, hold_ms: int | None = None, until_s: float = math.in
         if done < 0:
             counted = yield from losses.settle(stream_id)
             continue
+        if unseen:
+            yield Script("touch", [keys.TOUCHED], [stream_id])
         entries_, missed = entries_ + removed, missed + unseen
         if done or time.monotonic() >= until_s:
             return Dropped(entries_, missed, is_done=bool(done))

@@ -12,6 +12,7 @@ from streams.models.policy import POLICY_LIMITS, Policy
 from streams.models.query import UNFINISHED, Query, QueryState, SavedQuery
 from streams.models.removal import RemovalCount
 from streams.models.replay import Replay, ReplayState
+from streams.models.saved_filter import FILTER_PAGES, SavedFilter
 from streams.models.standing import StandingRollup
 from streams.models.stream import Retention, Stream
 from streams.models.token import Token
@@ -28,6 +29,7 @@ from streams.models.workspace import (
 __all__ = [
     "CAPS",
     "DEFAULT_WORKSPACE",
+    "FILTER_PAGES",
     "POLICY_LIMITS",
     "UNFINISHED",
     "Alert",
@@ -57,6 +59,7 @@ __all__ = [
     "Rollup",
     "RollupPosition",
     "Run",
+    "SavedFilter",
     "SavedQuery",
     "StandingRollup",
     "Stream",

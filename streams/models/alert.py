@@ -18,6 +18,8 @@ class AlertRule(models.Model):
         limit, clear: as ``streams.alarms.Limit``; for ``status`` they are not used.
         muted_until: until then nobody is told; ``mute_reason`` says why.
         webhook_secret: signs what is sent; shown once.
+        most_messages, most_minutes: so many messages to each receiver in so many minutes, the rest together; None: no
+            bound.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="alert_rules")
@@ -34,6 +36,8 @@ class AlertRule(models.Model):
     webhook_url = models.CharField(max_length=2000, blank=True, default="")
     webhook_secret = models.CharField(max_length=100, blank=True, default="")
     email = models.EmailField(blank=True, default="")
+    most_messages = models.PositiveIntegerField(null=True)
+    most_minutes = models.PositiveIntegerField(default=10, db_default=10)
     enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -51,6 +55,11 @@ class AlertRule(models.Model):
     def is_muted(self) -> bool:
         """Whether nobody is told at this moment."""
         return self.muted_until is not None and self.muted_until > timezone.now()
+
+    @property
+    def channels(self) -> list[str]:
+        """Through what it tells, as ``Notification.channel``."""
+        return [name for name, to in (("webhook", self.webhook_url), ("email", self.email)) if to]
 
 
 class Alert(models.Model):
@@ -85,16 +94,20 @@ class Notification(models.Model):
     Attributes:
         channel: ``webhook`` or ``email``.
         body: what is sent, as JSON text.
+        tried_at: when it was tried last, ``error`` says what went wrong then.
         due_at: when it is tried next; None when it is done, ``delivered_at`` says whether well.
+        told_with: the first of those that are told in one message; how it is tried is how all of them are.
     """
 
     alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="notifications")
     channel = models.CharField(max_length=10)
     body = models.TextField()
     attempts = models.PositiveIntegerField(default=0)
+    tried_at = models.DateTimeField(null=True)
     due_at = models.DateTimeField(null=True, db_index=True)
     delivered_at = models.DateTimeField(null=True)
     error = models.CharField(max_length=500, blank=True, default="")
+    told_with = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="others")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

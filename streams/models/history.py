@@ -49,6 +49,9 @@ class Run(models.Model):
         return f"{self.job} run {self.pk}: {self.state}"
 
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 class Step(models.TextChoices):
     MINUTE = "minute"
     HOUR = "hour"
@@ -60,8 +63,13 @@ class Step(models.TextChoices):
 
     def floor(self, moment: datetime) -> datetime:
         """Where the step (UTC) begins that a moment lies in."""
-        seconds = int(self.length.total_seconds())
-        return datetime.fromtimestamp(int(moment.timestamp()) // seconds * seconds, UTC)
+        return EPOCH + (moment - EPOCH) // self.length * self.length
+
+    def ceil(self, moment: datetime) -> datetime:
+        """Where the step ends that a moment lies in, or the moment where one begins; the end of time is one."""
+        begin = self.floor(moment)
+        is_last = datetime.max.replace(tzinfo=UTC) - begin < self.length
+        return moment if begin == moment or is_last else begin + self.length
 
 
 class Rollup(models.Model):

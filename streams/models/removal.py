@@ -16,6 +16,8 @@ class RemovalCount(models.Model):
         appended_bytes: ever appended at that time; fewer now means that the stream began anew.
         first_offset: at that time.
         told_at: when that was, None if never.
+        missed: that retention had removed before the history had them, when that was recorded last.
+        missed_at: when that was, None if never.
     """
 
     stream = models.OneToOneField(Stream, on_delete=models.CASCADE, related_name="removal_count")
@@ -24,6 +26,8 @@ class RemovalCount(models.Model):
     appended_bytes = models.BigIntegerField(default=0)
     first_offset = models.BigIntegerField(default=1)
     told_at = models.DateTimeField(null=True)
+    missed = models.BigIntegerField(default=0, db_default=0)
+    missed_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"{self.stream}: {self.messages} gone"

@@ -14,8 +14,12 @@ class StandingRollup(models.Model):
         group: the group's name, empty for the stream's own position.
         samples: how many this is counted from; a group at rest is not sampled.
         last_ms: unix ms of the last sample.
-        deliveries, acked, redelivered, dead_lettered, lost, duplicates: ever, as the last sample has them; null where a
-            group or a stream has no such thing. A group made again begins at nought.
+        deliveries, acked, redelivered, dead_lettered, lost, duplicates, removed: ever, as the last sample has them;
+            null where a group or a stream has no such thing. A group made again begins at nought.
+        made_ms: which life of the group or stream these are of (see ``streams.log.counts``); null where samples do not
+            say it.
+        grown: name → by how much each of these grew in this window, from sample to sample; null in a window that an
+            earlier version began to count: there it is the difference to the window before.
         lag_max, lag_ms_max: highest values: messages not delivered yet, age of the oldest not acknowledged.
         lag_seen, lag_ms_seen: value → in how many samples it was seen (see ``spark.transforms.standing.bucket``).
         ack_ms_seen: ms from publish to acknowledgement → of how many messages acknowledged in this window (see
@@ -35,6 +39,9 @@ class StandingRollup(models.Model):
     dead_lettered = models.PositiveBigIntegerField(null=True)
     lost = models.PositiveBigIntegerField(null=True)
     duplicates = models.PositiveBigIntegerField(null=True)
+    removed = models.PositiveBigIntegerField(null=True)
+    made_ms = models.BigIntegerField(null=True)
+    grown = models.JSONField(null=True)
     lag_max = models.PositiveBigIntegerField(null=True)
     lag_ms_max = models.PositiveBigIntegerField(null=True)
     lag_seen = models.JSONField(default=dict)

@@ -9,8 +9,9 @@ from streams.models.workspace import Workspace
 
 
 class Scope(models.TextChoices):
-    """``admin`` implies the rest (see the API's tokens)."""
+    """``admin`` implies the rest, ``read`` implies ``observe`` (see the API's tokens)."""
 
+    OBSERVE = "observe"
     READ = "read"
     PUBLISH = "publish"
     CONSUME = "consume"

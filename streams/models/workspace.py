@@ -88,6 +88,7 @@ class Workspace(models.Model):
 class Role(models.TextChoices):
     """What a person may do in a workspace; each includes the ones before."""
 
+    OBSERVER = "observer"
     VIEWER = "viewer"
     OPERATOR = "operator"
     ADMIN = "admin"

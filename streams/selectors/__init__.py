@@ -1,6 +1,14 @@
 """Reading: rows together with how they stand in the log. One module a subject; callers import them from here."""
 
-from streams.selectors.alerts import alerts_firing, alerts_firing_count, alerts_latest, rules_of
+from streams.selectors.alerts import (
+    Firing,
+    alerts_firing,
+    alerts_latest,
+    firing_by_workspace,
+    firing_in,
+    rule_view,
+    rules_of,
+)
 from streams.selectors.back_tests import back_test
 from streams.selectors.baselines import UsualNow, usual_now
 from streams.selectors.erasures import erasures_latest
@@ -32,9 +40,11 @@ from streams.selectors.group_verdicts import (
 from streams.selectors.groups import (
     GroupView,
     Member,
+    MemberState,
     dead_letters,
     dead_letters_chosen,
     dead_letters_matching,
+    delivered_again,
     group_positions,
     group_view,
     group_views,
@@ -64,25 +74,31 @@ from streams.selectors.messages import (
     offset_of_id,
     offsets_at,
 )
+from streams.selectors.narrowing import named_like
 from streams.selectors.people import PersonView, logins_of, people_of, people_page, workspaces_of_person
 from streams.selectors.policies import policies_page, policy_view
 from streams.selectors.profiles import DayProfile, history_drift, profile_latest
+from streams.selectors.pushed_out import PushedOut, pushed_out_by
 from streams.selectors.queries import queries_latest, queries_saved
 from streams.selectors.removals import RemovalView, removals_of
 from streams.selectors.replays import replays_latest
-from streams.selectors.retention import retention_preview
+from streams.selectors.retention import purge_preview, retention_preview
 from streams.selectors.retention_effects import Effect, effect_of, effects_of
 from streams.selectors.samples import (
     METRICS_STREAM,
+    SILENT_MS,
     Sample,
     SamplesRead,
+    Sampling,
     by_step,
     flow_of,
     metrics_points,
     newest_samples,
     recent_samples,
     samples_read_on,
+    sampling,
 )
+from streams.selectors.saved_filters import filters_saved
 from streams.selectors.standing import (
     GroupPast,
     GroupStep,
@@ -90,6 +106,7 @@ from streams.selectors.standing import (
     groups_counted,
     groups_past,
     standing_position,
+    streams_counted,
 )
 from streams.selectors.streams import (
     Overview,
@@ -117,10 +134,12 @@ from streams.selectors.workspaces import (
 
 __all__ = [
     "METRICS_STREAM",
+    "SILENT_MS",
     "DayProfile",
     "Effect",
     "EventsWanted",
     "Fault",
+    "Firing",
     "Found",
     "Gone",
     "GroupPast",
@@ -131,18 +150,20 @@ __all__ = [
     "JudgedGroup",
     "LagPoint",
     "Member",
+    "MemberState",
     "Overview",
     "PersonView",
     "Proof",
+    "PushedOut",
     "RemovalView",
     "Sample",
     "SamplesRead",
+    "Sampling",
     "StreamName",
     "StreamView",
     "UsualNow",
     "WorkspaceView",
     "alerts_firing",
-    "alerts_firing_count",
     "alerts_latest",
     "back_test",
     "by_status",
@@ -150,6 +171,7 @@ __all__ = [
     "dead_letters",
     "dead_letters_chosen",
     "dead_letters_matching",
+    "delivered_again",
     "demo_of",
     "duplicates_by_step",
     "effect_of",
@@ -161,6 +183,9 @@ __all__ = [
     "events_latest",
     "events_page",
     "events_prove",
+    "filters_saved",
+    "firing_by_workspace",
+    "firing_in",
     "first_fault",
     "flow_of",
     "gone_behind",
@@ -190,6 +215,7 @@ __all__ = [
     "messages_from",
     "metrics_points",
     "moment",
+    "named_like",
     "newest_samples",
     "offset_at",
     "offset_of_id",
@@ -200,6 +226,8 @@ __all__ = [
     "policies_page",
     "policy_view",
     "profile_latest",
+    "purge_preview",
+    "pushed_out_by",
     "queries_latest",
     "queries_saved",
     "reachable_views",
@@ -209,16 +237,19 @@ __all__ = [
     "replays_latest",
     "retention_outlook",
     "retention_preview",
+    "rule_view",
     "rules_of",
     "runs_latest",
     "runs_page",
     "samples_read_on",
+    "sampling",
     "standing_position",
     "stream_figures",
     "stream_known",
     "stream_turns",
     "stream_view",
     "stream_views",
+    "streams_counted",
     "streams_filling",
     "streams_matching",
     "streams_of",

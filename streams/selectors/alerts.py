@@ -1,13 +1,42 @@
 """Alert rules and what they found: the values that they watch now."""
 
+from collections import defaultdict
+from dataclasses import dataclass
+
+from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Window
+from django.db.models.functions import Coalesce, RowNumber
 from django.utils import timezone
 
 from streams import bearer
 from streams.access import Caller
 from streams.alarms import FALLS, Limit
-from streams.models import Alert, AlertRule, Workspace
+from streams.models import Alert, AlertRule, Notification, Workspace
 from streams.selectors.groups import GroupView
 from streams.selectors.narrowing import inside
+
+
+@dataclass(frozen=True, slots=True)
+class RuleView:
+    """A rule, and the last try at each of its receivers that there was one at; ``together`` says of how many."""
+
+    rule: AlertRule
+    deliveries: list[Notification]
+
+
+@dataclass(frozen=True, slots=True)
+class AlertView:
+    """What fired, and the last try at each receiver to tell of it, or that it is held back."""
+
+    alert: Alert
+    deliveries: list[Notification]
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """How many alerts fire by rules that are not muted; ``mark`` differs once others fire, or a rule is muted."""
+
+    loud: int = 0
+    mark: str = ""
 
 
 def limit_of(rule: AlertRule) -> Limit:
@@ -47,26 +76,85 @@ def value_of(rule: AlertRule, view: GroupView) -> float | None:
             return None
 
 
-def alerts_firing(workspace: Workspace) -> list[Alert]:
+def alerts_firing(workspace: Workspace) -> list[AlertView]:
     """What fires now, the newest first."""
-    return list(Alert.objects.filter(rule__workspace=workspace, ended_at=None).select_related("rule")[:500])
+    return _with_deliveries(Alert.objects.filter(rule__workspace=workspace, ended_at=None)[:500])
 
 
-def alerts_firing_count(workspace: Workspace) -> int:
-    """How many alerts fire now by rules that are not muted."""
-    firing = Alert.objects.filter(rule__workspace=workspace, ended_at=None)
-    return firing.exclude(rule__muted_until__gt=timezone.now()).count()
+def firing_by_workspace() -> dict[int, Firing]:
+    """What fires now in each workspace where something does."""
+    return _firing(Alert.objects.all())
 
 
-def alerts_latest(caller: Caller, *, limit: int = 100) -> list[Alert]:
+def firing_in(workspace: Workspace) -> Firing:
+    """What fires now in one."""
+    found = _firing(Alert.objects.filter(rule__workspace=workspace))
+    return found.get(workspace.pk, Firing())
+
+
+def _firing(alerts: QuerySet[Alert]) -> dict[int, Firing]:
+    loud = Count("pk", filter=~Q(rule__muted_until__gt=timezone.now()))
+    found = alerts.filter(ended_at=None).order_by().values_list("rule__workspace_id")
+    return {
+        workspace_id: Firing(loud, f"{every} {loud} {newest}")
+        for workspace_id, every, loud, newest in found.annotate(
+            every=Count("pk"), loud=loud, newest=Max("pk")
+        )
+    }
+
+
+def alerts_latest(caller: Caller, *, limit: int = 100) -> list[AlertView]:
     """What fired last, the newest first; for a narrowed caller, about its streams."""
-    found = Alert.objects.filter(rule__workspace=caller.workspace).select_related("rule")
+    found = Alert.objects.filter(rule__workspace=caller.workspace)
     if caller.streams:
         found = found.filter(inside(caller.streams, "stream"))
-    return list(found[:limit])
+    return _with_deliveries(found[:limit])
 
 
-def rules_of(caller: Caller) -> list[AlertRule]:
+def rule_view(rule: AlertRule) -> RuleView:
+    """A rule with the last tries at its receivers."""
+    return _rule_views([rule])[0]
+
+
+def rules_of(caller: Caller) -> list[RuleView]:
     """The rules by name; for a narrowed caller, those that reach no further than it does."""
     rules = AlertRule.objects.filter(workspace=caller.workspace)
-    return [rule for rule in rules if caller.reaches((rule.stream,))]
+    return _rule_views([rule for rule in rules if caller.reaches((rule.stream,))])
+
+
+def _rule_views(rules: list[AlertRule]) -> list[RuleView]:
+    found = Notification.objects.filter(alert__rule__in=rules, tried_at__isnull=False)
+    tried = _last_tries(found, each="alert__rule_id")
+    return [
+        RuleView(rule, [each for each in tried[rule.pk] if each.channel in rule.channels]) for rule in rules
+    ]
+
+
+def _with_deliveries(found: QuerySet[Alert]) -> list[AlertView]:
+    alerts = list(found.select_related("rule"))
+    is_held_back = Q(attempts=0, due_at__gt=timezone.now())
+    found_or_held = Notification.objects.filter(Q(tried_at__isnull=False) | is_held_back, alert__in=alerts)
+    tried = _last_tries(found_or_held, each="alert_id")
+    return [AlertView(alert, tried[alert.pk]) for alert in alerts]
+
+
+def _others(first: str) -> Coalesce:
+    """How many are told with the first of them, apart from it."""
+    of_it = Notification.objects.filter(told_with=OuterRef(first)).order_by().values("told_with")
+    return Coalesce(Subquery(of_it.annotate(count=Count("pk")).values("count")), 0)
+
+
+def _last_tries(notifications: QuerySet[Notification], *, each: str) -> dict[int, list[Notification]]:
+    """Of each what was tried last, a row a channel."""
+    newest_first = Window(
+        RowNumber(),
+        partition_by=[F(each), F("channel")],
+        order_by=[Coalesce("tried_at", "created_at").desc(), F("pk").desc()],
+    )
+    ranked = notifications.annotate(
+        of=F(each), rank=newest_first, together=_others("pk") + _others("told_with") + 1
+    )
+    found: dict[int, list[Notification]] = defaultdict(list)
+    for tried in ranked.filter(rank=1).order_by("-channel"):
+        found[tried.of].append(tried)
+    return found

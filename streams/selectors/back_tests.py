@@ -1,5 +1,7 @@
 """What an alert rule would have done: over the samples that are kept, and rates before them by the minute."""
 
+import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -7,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from streams import alarms, store
-from streams.alarms import Span
+from streams.alarms import EVERY_S, Span
 from streams.log import read
 from streams.models import AlertRule, Rollup, StandingRollup, Stream
 from streams.models.history import Step
@@ -40,7 +42,7 @@ class BackTest:
     Attributes:
         since, until: the window that was looked at; None where nothing is kept of what the rule is about.
         sampled_since: from here on it was judged by samples, before that by the minute; None without samples.
-        subjects: streams or groups that it was about.
+        subjects: streams, or groups with samples, that it was about; a stream without a sample was silent.
         spans: the alerts that would have been, by their beginning.
     """
 
@@ -65,6 +67,7 @@ class _Group(msgspec.Struct):
 
 
 class _Stream(msgspec.Struct):
+    offset: int = 0
     messages_in: float = msgspec.field(name="in", default=0.0)
 
 
@@ -77,6 +80,40 @@ class _Record(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Record).decode
 
 
+class _Inflow:
+    """What came into a stream, by the ten seconds that the worker takes the mean of.
+
+    A sample has the rate since the one before, which is a second of a stream that was at rest: how many came says for
+    how long. The first one of a worker has no rate, and what came before it is not counted.
+    """
+
+    def __init__(self) -> None:
+        self._counted: defaultdict[int, float] = defaultdict(float)
+        self._before: tuple[float, int] | None = None
+
+    def add(self, at_s: float, offset: int, rate: float) -> None:
+        """The next sample: the newest offset, and messages a second."""
+        before_s, before = self._before or (at_s - 1, offset - round(rate))
+        self._before = at_s, offset
+        messages = offset - before
+        if rate <= 0 or messages <= 0:
+            return
+        began_s = max(before_s, at_s - messages / rate)
+        for number in range(int(began_s // EVERY_S), int(at_s // EVERY_S) + 1):
+            inside_s = min(at_s, (number + 1) * EVERY_S) - max(began_s, number * EVERY_S)
+            self._counted[number] += messages * inside_s / (at_s - began_s)
+
+    def rates(self, *, since_s: float, until_s: float) -> list[tuple[float, float]]:
+        """The mean of each whole ten seconds at their end, where it is another than before, and the first."""
+        first, stop = math.ceil(since_s / EVERY_S), int(until_s // EVERY_S)
+        changes = {first} | self._counted.keys() | {number + 1 for number in self._counted}
+        return [
+            ((number + 1) * EVERY_S, self._counted.get(number, 0.0) / EVERY_S)
+            for number in sorted(changes)
+            if first <= number < stop
+        ]
+
+
 def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
     """What a rule, saved or not, would have done: over the newest ``MOST_RECORDS`` records of samples, and where it is
     about a rate or a lag, over the minutes that the history counted before them, of the last 30 days.
@@ -85,11 +122,14 @@ def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
     """
     until = datetime.fromtimestamp(now_ms / 1000, UTC)
     streams = {
-        stream.stream_id: stream.name
+        stream.stream_id: stream
         for stream in Stream.objects.filter(workspace=rule.workspace, internal=False)
         if is_about(rule, stream.name)
     }
-    sampled, sampled_ms = _sampled(rule, streams)
+    if rule.watch in RATES:
+        sampled, sampled_ms = _sampled_rates(streams, until_s=now_ms / 1000)
+    else:
+        sampled, sampled_ms = _sampled(rule, streams)
     sampled_since = None if sampled_ms is None else moment(sampled_ms)
     counted, since = Series(), sampled_since
     if rule.watch in RATES or rule.watch in HIGHEST:
@@ -113,7 +153,7 @@ def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
     )
 
 
-def _stood(rule: AlertRule, streams: Mapping[str, str], *, since: datetime, until: datetime) -> Series:
+def _stood(rule: AlertRule, streams: Mapping[str, Stream], *, since: datetime, until: datetime) -> Series:
     """The highest value of each minute in which the history has a group; of one at rest the last holds."""
     field, divisor = HIGHEST[rule.watch]
     ids = Stream.objects.filter(workspace=rule.workspace, internal=False).values("stream_id")
@@ -123,13 +163,13 @@ def _stood(rule: AlertRule, streams: Mapping[str, str], *, since: datetime, unti
     newest = rows.exclude(group="").order_by("-start").values_list("stream_id", "group", "start", field)
     series: Series = {}
     for stream_id, group, start, value in reversed(newest[:MOST_MINUTES]):
-        if value is not None and stream_id in streams and is_about(rule, streams[stream_id], group):
+        if value is not None and stream_id in streams and is_about(rule, streams[stream_id].name, group):
             series.setdefault((stream_id, group), []).append((start.timestamp(), value / divisor))
     return series
 
 
-def _sampled(rule: AlertRule, streams: Mapping[str, str]) -> tuple[Series, int | None]:
-    """The values in the samples that are kept, and when these begin (unix ms)."""
+def _sampled(rule: AlertRule, streams: Mapping[str, Stream]) -> tuple[Series, int | None]:
+    """The values of groups in the samples that are kept, and when these begin (unix ms)."""
     series: Series = {}
     since_ms: int | None = None
     for record in _records():
@@ -139,7 +179,25 @@ def _sampled(rule: AlertRule, streams: Mapping[str, str]) -> tuple[Series, int |
     return series, since_ms
 
 
-def _counted(rule: AlertRule, streams: Mapping[str, str], *, since: datetime, until: datetime) -> Series:
+def _sampled_rates(streams: Mapping[str, Stream], *, until_s: float) -> tuple[Series, int | None]:
+    """The rates that the worker saw while the samples were taken that are kept, and when these begin (unix ms)."""
+    inflows = {stream_id: _Inflow() for stream_id in streams}
+    since_ms: int | None = None
+    for record in _records():
+        since_ms = record.at if since_ms is None else since_ms
+        for stream_id in record.streams.keys() & inflows.keys():
+            figures = record.streams[stream_id]
+            inflows[stream_id].add(record.at / 1000, figures.offset, figures.messages_in)
+    if since_ms is None:
+        return {}, None
+    series: Series = {}
+    for stream_id, inflow in inflows.items():
+        since_s = max(since_ms / 1000, streams[stream_id].created_at.timestamp())
+        series[stream_id, ""] = inflow.rates(since_s=since_s, until_s=until_s)
+    return series, since_ms
+
+
+def _counted(rule: AlertRule, streams: Mapping[str, Stream], *, since: datetime, until: datetime) -> Series:
     """The mean rate of each minute that the history counted, with the silence between two that are not neighbours."""
     ids = Stream.objects.filter(workspace=rule.workspace, internal=False).values("stream_id")
     rows = Rollup.objects.filter(stream_id__in=ids, step=Step.MINUTE, start__gte=since, start__lt=until)
@@ -172,16 +230,11 @@ def _records() -> Iterable[_Record]:
 
 
 def _values(
-    rule: AlertRule, record: _Record, streams: Mapping[str, str]
+    rule: AlertRule, record: _Record, streams: Mapping[str, Stream]
 ) -> Iterable[tuple[tuple[str, str], float]]:
-    if rule.watch in RATES:
-        for stream_id, figures in record.streams.items():
-            if stream_id in streams:
-                yield (stream_id, ""), figures.messages_in
-        return
     for stream_id, groups in record.groups.items():
         for name, group in groups.items() if stream_id in streams else ():
-            value = _value(rule, group) if is_about(rule, streams[stream_id], name) else None
+            value = _value(rule, group) if is_about(rule, streams[stream_id].name, name) else None
             if value is not None:
                 yield (stream_id, name), value
 

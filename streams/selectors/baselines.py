@@ -27,6 +27,9 @@ LEAST_SHARE = 0.05
 
 HOUR_S = 3600
 
+LATELY = timedelta(minutes=15)
+"""A rate is judged by the mean of so long."""
+
 
 @dataclass(frozen=True, slots=True)
 class Band:
@@ -39,7 +42,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class UsualNow:
-    """A rate of the last minutes beside what is usual at this hour; all in messages a second."""
+    """A rate of the last quarter of an hour beside what is usual in it; all in messages a second."""
 
     rate: float
     low: float
@@ -71,9 +74,21 @@ def usual(stream_ids: Collection[str], *, at: datetime) -> Band | None:
 
 
 def usual_now(stream_ids: Collection[str], *, rate: float, at: datetime) -> UsualNow | None:
-    """A rate beside the usual band of streams together; None where nothing is known to be usual."""
-    found = usual(stream_ids, at=at)
-    return None if found is None else UsualNow(rate, found.low, found.high, found.weeks)
+    """A rate of the last quarter of an hour beside what is usual in it of streams together; None where nobody knows.
+
+    What lies in the hour before is judged by the band of that hour.
+    """
+    begun = at - at.replace(minute=0, second=0, microsecond=0)
+    share = min(1.0, begun / LATELY)
+    now = usual(stream_ids, at=at)
+    before = usual(stream_ids, at=at - LATELY) if share < 1 else now
+    if now is None or before is None:
+        return None
+    low, high = (
+        share * of_now + (1 - share) * of_before
+        for of_now, of_before in ((now.low, before.low), (now.high, before.high))
+    )
+    return UsualNow(rate, low, high, min(now.weeks, before.weeks))
 
 
 def band(counts: list[int]) -> tuple[float, float]:

@@ -79,7 +79,7 @@ class EventsWanted:
 def events_found(caller: Caller, wanted: EventsWanted, *, limit: int) -> list[Event]:
     """Events of the caller's workspace that match, newest first."""
     caller.demand("read")
-    found = _matching(caller, wanted)
+    found = _matching(_events(caller.workspace, stream="", kind=""), wanted)
     if wanted.after is not None:
         return list(found.filter(id__gt=wanted.after).order_by("id")[:limit])[::-1]
     if wanted.before is not None:
@@ -87,9 +87,9 @@ def events_found(caller: Caller, wanted: EventsWanted, *, limit: int) -> list[Ev
     return list(found.order_by("-id")[:limit])
 
 
-def _matching(caller: Caller, wanted: EventsWanted) -> QuerySet[Event]:
+def _matching(found: QuerySet[Event], wanted: EventsWanted) -> QuerySet[Event]:
     by_kind = "" if wanted.kind.endswith(".") else wanted.kind
-    found = _events(caller.workspace, stream=wanted.stream, kind=by_kind)
+    found = _only(found, stream=wanted.stream, kind=by_kind)
     if wanted.kind and not by_kind:
         found = found.filter(kind__startswith=wanted.kind)
     if wanted.actor:
@@ -104,9 +104,10 @@ def _matching(caller: Caller, wanted: EventsWanted) -> QuerySet[Event]:
 
 
 def events_page(
-    caller: Caller, *, after: int | None, limit: int, workspace: str = "", stream: str = "", kind: str = ""
+    caller: Caller, wanted: EventsWanted, *, limit: int, workspace: str = ""
 ) -> tuple[list[Event], bool]:
-    """Events that a caller may see, ascending by id: those after an id, or the newest; and whether more came later.
+    """Events that a caller may see and that match, ascending by id: those after an id, or the newest; and whether more
+    came later.
 
     A narrowed caller sees those of its streams only.
 
@@ -118,14 +119,15 @@ def events_page(
     """
     if workspace and workspace != caller.workspace.name:
         caller.demand_rule()
-        found = _only(Event.objects.filter(workspace=workspace), stream=stream, kind=kind)
+        found = Event.objects.filter(workspace=workspace)
     else:
-        found = _events(caller.workspace, stream=stream, kind=kind)
+        found = _events(caller.workspace, stream="", kind="")
+    found = _matching(found, wanted)
     if caller.streams:
         found = found.filter(inside(caller.streams, "stream")).exclude(stream="")
-    if after is None:
+    if wanted.after is None:
         return list(found.order_by("-id")[:limit])[::-1], False
-    rows = list(found.filter(id__gt=after).order_by("id")[: limit + 1])
+    rows = list(found.filter(id__gt=wanted.after).order_by("id")[: limit + 1])
     return rows[:limit], len(rows) > limit
 
 

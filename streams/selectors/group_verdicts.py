@@ -13,6 +13,7 @@ from streams.log import healths
 from streams.log.client import Op
 from streams.log.commands import Steady
 from streams.models import Group, Stream
+from streams.selectors.samples import sampling
 from streams.selectors.streams import streams_of
 
 WORST_FIRST: tuple[Status, ...] = (
@@ -168,15 +169,16 @@ def _judged(groups: "QuerySet[Group]", *, most: int | None = MOST) -> list[tuple
         return now_ms, (yield from healths.many([(stream_id, name) for _, stream_id, _, name, _ in named]))
 
     now_ms, kept = store.log().run(op())
+    silent_ms = sampling().silent_ms or 0
     return [
-        (stream_pk, _told(pk, name, stream, held, now_ms=now_ms))
+        (stream_pk, _told(pk, name, stream, held, now_ms=now_ms, silent_ms=silent_ms))
         for (stream_pk, _, stream, name, pk), held in zip(named, kept, strict=True)
     ]
 
 
-def _told(pk: int, name: str, stream: str, held: bytes | None, *, now_ms: int) -> JudgedGroup:
+def _told(pk: int, name: str, stream: str, held: bytes | None, *, now_ms: int, silent_ms: int) -> JudgedGroup:
     watched = health.read_brief(held)
-    verdict = health.told(watched, now_ms=now_ms)
+    verdict = health.told(watched, now_ms=now_ms, silent_ms=silent_ms)
     if watched is None or verdict is not watched[0]:
         return JudgedGroup(pk, name, stream, verdict)
     last = watched[1]

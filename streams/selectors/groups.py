@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from streams import health, store
 from streams.errors import group_not_found
@@ -17,6 +18,7 @@ from streams.log.pending import InFlight, Wanted
 from streams.log.standing import GroupState
 from streams.log.together import together
 from streams.models import Group, Stream
+from streams.selectors.samples import Sampling, sampling
 from streams.selectors.times import moment
 
 AT_ONCE = 100
@@ -26,6 +28,12 @@ QUIET_MS = 60_000
 """A group that has neither fetched nor answered for so long is not being worked on."""
 
 
+MemberState = Literal["active", "idle", "silent"]
+"""``active``: it has messages in flight; ``idle``: none, and fetched or answered within the last minute; ``silent``: it
+has some, and has neither fetched nor answered for longer than its delivery lasts, a minute at least.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """A consumer that works for a group."""
@@ -33,6 +41,7 @@ class Member:
     name: str
     ack_pending: int
     last_active: datetime | None
+    state: MemberState
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +52,15 @@ class GroupView:
         waiting: open polls.
         members: consumers with messages in flight, or active within the last minute, by name.
         watched: what the worker found when it looked last; None when it has not yet.
+        seen: when the worker sampled last.
     """
 
     group: Group
     state: GroupState
     waiting: int
     members: list[Member]
-    watched: Health | None = None
+    watched: Health | None
+    seen: Sampling
 
     @property
     def lag_seconds(self) -> float:
@@ -85,6 +96,7 @@ class GroupView:
             now_ms=self.state.steady_ms,
             is_at_rest=not self.state.lag and not self.state.ack_pending,
             is_paused=self.state.paused_until_ms is not None,
+            silent_ms=self.seen.silent_ms or 0,
         )
 
     @property
@@ -114,11 +126,13 @@ def group_views(groups_: Iterable[Group]) -> list[GroupView]:
         StoreUnavailable: a server that holds some of them does not answer.
     """
     wanted, log = list(groups_), store.log()
-    polls = log.run(open_polls.counted()) if wanted else {}
+    if not wanted:
+        return []
+    polls, seen = log.run(open_polls.counted()), sampling()
     found: list[GroupView] = []
     for first in range(0, len(wanted), AT_ONCE):
         part = wanted[first : first + AT_ONCE]
-        for view in log.run(together([_view(group, polls) for group in part])):
+        for view in log.run(together([_view(group, polls, seen) for group in part])):
             if isinstance(view, GroupView):
                 found.append(view)
             elif not isinstance(view, GroupNotFound | StreamNotFound):
@@ -137,7 +151,7 @@ def reachable_views(groups_: Iterable[Group]) -> list[GroupView]:
     return views
 
 
-def _view(group: Group, polls: Mapping[tuple[str, str], int]) -> Op[GroupView]:
+def _view(group: Group, polls: Mapping[tuple[str, str], int], seen: Sampling) -> Op[GroupView]:
     stream_id = group.stream.stream_id
     state = yield from standing.inspect(stream_id, group.name)
     kept = yield from healths.one(stream_id, group.name)
@@ -146,9 +160,37 @@ def _view(group: Group, polls: Mapping[tuple[str, str], int]) -> Op[GroupView]:
         group,
         state,
         polls.get((stream_id, group.name), 0),
-        [Member(name, count, moment(last)) for name, (count, last) in sorted(members.items())],
+        [
+            Member(
+                name,
+                held.messages,
+                moment(held.active_ms),
+                member_state(held, now_ms=state.now_ms, longest_s=max(group.ack_wait, *group.backoff, 0)),
+            )
+            for name, held in sorted(members.items())
+        ],
         health.read(kept),
+        seen,
     )
+
+
+def member_state(held: pending.Member, *, now_ms: int, longest_s: float) -> MemberState:
+    """How a consumer is doing.
+
+    Args:
+        now_ms: unix ms of the store.
+        longest_s: so long a delivery lasts at most, unless its consumer says that it works on it.
+    """
+    if not held.messages:
+        return "idle"
+    return "silent" if now_ms - held.active_ms > max(QUIET_MS, longest_s * 1000) else "active"
+
+
+def delivered_again(view: GroupView) -> pending.Again:
+    """How many messages each consumer has out for the second time or more; a bounded look."""
+    if not view.state.redelivered or not view.state.ack_pending:
+        return pending.Again({}, True)
+    return store.log().run(pending.again(view.group.stream.stream_id, view.group.name))
 
 
 def group_positions(stream: Stream, *, limit: int = 50) -> list[tuple[str, int]]:

@@ -5,9 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Sum
+from django.utils import timezone
 
-from streams.models import Event, Rollup, RollupPosition, Run, Stream
+from streams import store
+from streams.log import stats
+from streams.log.errors import LogError
+from streams.models import Event, RemovalCount, Rollup, RollupPosition, Run, Stream
 from streams.models.history import Step
+from streams.selectors.standing import removed_counted, removed_in_samples
 
 
 def history_points(
@@ -27,8 +32,10 @@ def history_points(
 
 
 def hours_published(stream: Stream, *, since: datetime, until: datetime) -> list[tuple[datetime, int]]:
-    """The hours in which something was published, and how many messages, by time; both moments included."""
-    rows = Rollup.objects.filter(stream_id=stream.stream_id, step=Step.HOUR, start__range=(since, until))
+    """The hours in which something was published, and how many messages; ``since`` inclusive, ``until`` exclusive."""
+    rows = Rollup.objects.filter(
+        stream_id=stream.stream_id, step=Step.HOUR, start__gte=since, start__lt=until
+    )
     return list(rows.order_by("start").values_list("start", "messages"))
 
 
@@ -68,7 +75,13 @@ def history_gaps(
 def removed_by_step(
     stream: Stream, *, step: str, since: datetime | None = None, until: datetime | None = None
 ) -> dict[datetime, int]:
-    """Messages that retention removed, by the step in which its event tells of them: at most one an hour."""
+    """Messages that retention removed, by the step in which the worker's samples saw it.
+
+    What went before samples of the stream said it is in the step of its event, at most one an hour. What is not counted
+    yet is in the present step; it is left out while the store does not answer.
+    """
+    counted = removed_counted(stream)
+    removed = Counter(removed_in_samples(stream, step=step, since=since, until=until))
     events = Event.objects.filter(
         workspace_id=stream.workspace_id,
         stream=stream.name,
@@ -79,10 +92,33 @@ def removed_by_step(
         events = events.filter(time__gte=since)
     if until is not None:
         events = events.filter(time__lt=until)
-    removed: Counter[datetime] = Counter()
+    if counted is not None:
+        events = events.filter(time__lt=counted.since)
     for event in events:
         removed[Step(step).floor(event.time)] += (event.after or {}).get("messages", 0)
-    return dict(sorted(removed.items()))
+    now = timezone.now()
+    present = Step(step).floor(now)
+    if (since is None or since <= now) and (until is None or present < until):
+        removed[present] += _removed_lately(stream, None if counted is None else counted.messages)
+    return {start: messages for start, messages in sorted(removed.items()) if messages}
+
+
+def _removed_lately(stream: Stream, counted: int | None) -> int:
+    """Messages that retention removed since the last counted sample, or where there is none, since its last event.
+
+    Args:
+        counted: how many it had removed as of that sample.
+    """
+    told = RemovalCount.objects.filter(stream=stream).first()
+    if told is None:
+        return 0
+    try:
+        state = store.log().run(stats.inspect_many([stream.stream_id])).get(stream.stream_id)
+    except LogError:
+        return 0
+    if state is None or state.appended_bytes < told.appended_bytes:
+        return 0  # the store does not have it, or it began anew
+    return max(0, state.by_retention_messages - (told.messages if counted is None else counted))
 
 
 def history_position(stream: Stream) -> RollupPosition | None:

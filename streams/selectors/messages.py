@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from streams import store
-from streams.log import entries, read, search
+from streams.log import entries, lag, read, search
 from streams.log.client import Op
 from streams.log.entries import Entry, Message
 from streams.log.errors import MessageNotFound
@@ -14,24 +14,37 @@ from streams.log.read import Wanted
 from streams.models import Stream
 
 
-def messages_from(stream: Stream, *, offset: int, limit: int) -> list[Message]:
-    """Visible messages from an offset on, ascending; looking moves nothing."""
+def messages_from(
+    stream: Stream, *, offset: int, limit: int, stop: int | None = None, keys: Sequence[str] = ()
+) -> list[Message]:
+    """Visible messages from an offset on (and below ``stop``), ascending; looking moves nothing.
+
+    Args:
+        keys: patterns, one of which matches each; it is looked as far as it takes.
+    """
+    wanted = lag.wanted_by(keys)
 
     def op() -> Any:
         at = yield from read.position(stream.stream_id)
-        return (yield from read.forward(stream.stream_id, at, offset, limit))
+        return (yield from read.forward(stream.stream_id, at, offset, limit, stop=stop, wanted=wanted))
 
     return [entries.parse(entry) for entry in store.log().run(op())]
 
 
-def messages_before(stream: Stream, *, offset: int | None, limit: int) -> list[Message]:
-    """The newest visible messages below an offset (the very newest when None), ascending."""
+def messages_before(
+    stream: Stream, *, offset: int | None, limit: int, start: int = 0, keys: Sequence[str] = ()
+) -> list[Message]:
+    """The newest visible messages below an offset (the very newest when None) and from ``start``, ascending.
+
+    Args:
+        keys: as ``messages_from``.
+    """
+    wanted = lag.wanted_by(keys)
 
     def op() -> Any:
         at = yield from read.position(stream.stream_id)
-        return (
-            yield from read.backward(stream.stream_id, at, at.last + 1 if offset is None else offset, limit)
-        )
+        before = at.last + 1 if offset is None else offset
+        return (yield from read.backward(stream.stream_id, at, before, limit, start=start, wanted=wanted))
 
     return [entries.parse(entry) for entry in store.log().run(op())]
 

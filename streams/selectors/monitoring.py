@@ -19,13 +19,16 @@ AT_ONCE = 250
 
 
 class MonitoredStream(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One stream: its names, its limits (None is none), how it stands and how many groups it has."""
+    """One stream: its names, its limits (None is none), how it stands, how many groups it has and whether the history
+    copies it.
+    """
 
     workspace: str
     name: str
     ttl: int | None
     max_messages: int | None
     max_bytes: int | None
+    archive: bool
     groups: int
     state: Counted
 
@@ -56,7 +59,9 @@ def streams_monitored(caller: Caller, *, in_memory: bool = True) -> list[Monitor
     groups = Counter(Group.objects.values_list("stream_id", flat=True))
     # Plain values: rows of 10,000 streams would take longer to make than all the rest.
     rows = list(
-        found.values_list("pk", "stream_id", "workspace__name", "name", "ttl", "max_messages", "max_bytes")
+        found.values_list(
+            "pk", "stream_id", "workspace__name", "name", "ttl", "max_messages", "max_bytes", "archive"
+        )
     )
     log = store.log()
     states: dict[str, Counted] = {}
@@ -69,10 +74,11 @@ def streams_monitored(caller: Caller, *, in_memory: bool = True) -> list[Monitor
             ttl=ttl,
             max_messages=max_messages,
             max_bytes=max_bytes,
+            archive=archive,
             groups=groups[pk],
             state=states[stream_id],
         )
-        for pk, stream_id, workspace, name, ttl, max_messages, max_bytes in rows
+        for pk, stream_id, workspace, name, ttl, max_messages, max_bytes, archive in rows
         if stream_id in states
     ]
 

@@ -1,28 +1,54 @@
-"""What other limits would take from a stream."""
+"""What other limits, or a purge, would take from a stream."""
 
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from streams import store
-from streams.log.preview import WITHIN_S, Preview
+from streams.log.preview import WITHIN_S, Preview, Purge
 from streams.log.questions import ask
 from streams.models import Group, Stream
+
+NOBODY = ""
 
 LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key", "retention")
 
 
 def retention_preview(
-    stream: Stream, changes: Mapping[str, Any], *, without: Group | None = None, within_s: float | None = None
+    stream: Stream,
+    changes: Mapping[str, Any],
+    *,
+    without: Group | None = None,
+    rewound: Group | None = None,
+    within_s: float | None = None,
 ) -> Preview:
     """What would go if these settings were saved, over those that the stream has, with the groups of the database.
 
     Args:
         without: a group that would be deleted.
+        rewound: a group that would have everything before it that the stream holds.
         within_s: how long to look at messages, where arithmetic does not do; None is ``WITHIN_S``.
     """
     limits = {name: changes.get(name, getattr(stream, name)) for name in LIMITS}
     rows = [group for group in stream.groups.all() if group != without]
     groups = {group.name: group.filter_keys for group in rows}
     begins = {group.name: group.begins_after for group in rows if not group.is_told}
+    if rewound is not None and rewound.filter_keys:
+        # The log would tell where it stands: it is asked about under a name that no group has.
+        groups[NOBODY], begins[NOBODY] = groups.pop(rewound.name), 0
     within_s = WITHIN_S if within_s is None else within_s
-    return ask(store.log(), stream.stream_id, limits, groups, begins=begins, within_s=within_s)
+    told = ask(store.log(), stream.stream_id, limits, groups, begins=begins, within_s=within_s)
+    if rewound is None:
+        return told
+    loses = told.unread.get(NOBODY, 0) if rewound.filter_keys else told.messages
+    unread = {name: count for name, count in told.unread.items() if name != NOBODY}
+    return msgspec.structs.replace(told, unread={**unread, rewound.name: loses})
+
+
+def purge_preview(stream: Stream, purge: Purge) -> Preview:
+    """What would go by this purge now, with the groups of the database."""
+    rows = list(stream.groups.all())
+    groups = {group.name: group.filter_keys for group in rows}
+    begins = {group.name: group.begins_after for group in rows if not group.is_told}
+    return ask(store.log(), stream.stream_id, {}, groups, begins=begins, purge=purge, within_s=WITHIN_S)

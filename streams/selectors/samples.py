@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from streams import store
-from streams.log import entries, flow, read
+from streams.log import entries, flow, lease, read
 from streams.log.client import Op
 from streams.log.entries import Message
 from streams.log.flow import Flow
 from streams.models import Stream, Workspace
+from streams.selectors.baselines import LATELY
 from streams.selectors.messages import messages_before, messages_from
 
 METRICS_STREAM = "_metrics"
@@ -20,6 +21,9 @@ METRICS_STREAM = "_metrics"
 RECORDS_ABOUT = 5
 """The worker makes a record a second, more where thousands of streams move."""
 
+
+SILENT_MS = 6_000
+"""The worker samples every second, and is a second or two late where it is busy; by now its lease has ended."""
 
 BACK_AT_ONCE = 300
 """Records in one round trip of a look back: five minutes of them, some megabytes where hundreds of streams move."""
@@ -42,6 +46,38 @@ class Sample:
     bytes_in: float
     messages_out: float = 0.0
     appended: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """When the worker finished a round of samples last (unix ms); None where it never did."""
+
+    at_ms: int | None
+    now_ms: int
+
+    @property
+    def silent_ms(self) -> int | None:
+        """How long that is ago."""
+        return None if self.at_ms is None else max(0, self.now_ms - self.at_ms)
+
+    @property
+    def silent_s(self) -> float | None:
+        return None if self.silent_ms is None else self.silent_ms / 1000
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether there were samples, and are none now."""
+        return self.at_ms is not None and not self.is_going_on
+
+    @property
+    def is_going_on(self) -> bool:
+        """Whether what no sample tells of is known to be at rest."""
+        return self.silent_ms is not None and self.silent_ms <= SILENT_MS
+
+    @property
+    def known_until_ms(self) -> int:
+        """Up to here (unix ms) what no sample tells of was at rest."""
+        return self.at_ms if self.at_ms is not None and self.is_stale else self.now_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +111,11 @@ class _SampledSecond(msgspec.Struct):
 
 _decode_second = msgspec.json.Decoder(_SampledSecond).decode
 _decode_sampled = msgspec.json.Decoder(_SampledStream).decode
+
+
+def sampling() -> Sampling:
+    """Whether anybody samples now."""
+    return Sampling(store.log().run(lease.sampled_ms()), int(time.time() * 1000))
 
 
 def recent_samples(stream: Stream, since_ms: int) -> list[Sample]:
@@ -179,12 +220,20 @@ def _samples_in(page: Iterable[Message], stream: Stream) -> list[Sample]:
     return samples
 
 
-def metrics_points(stream: Stream, *, since_ms: int, now_ms: int, step_s: int) -> list[Sample]:
+def metrics_points(stream: Stream, *, since_ms: int, now_ms: int, step_s: int) -> tuple[list[Sample], float]:
     """One sample a step, from the first that is known until now: how the stream stood at its end, mean rates in it.
 
-    A step in which nothing moved has no sample of its own: the stream stood as before, at rest.
+    A step in which nothing moved has no sample of its own: the stream stood as before, at rest. Where nobody samples
+    any more, the last step is that of the last samples.
+
+    Returns:
+        The steps, and the messages a second that came in over the last quarter of an hour (``since_ms`` is no later).
     """
-    return by_step(recent_samples(stream, since_ms), now_ms=now_ms, step_s=step_s)
+    samples = recent_samples(stream, since_ms)
+    until_ms = min(now_ms, sampling().known_until_ms)
+    lately_s = LATELY.total_seconds()
+    came = sum(sample.messages_in for sample in samples if sample.at_ms > now_ms - lately_s * 1000)
+    return by_step(samples, now_ms=until_ms, step_s=step_s), came / lately_s
 
 
 def by_step(samples: Iterable[Sample], *, now_ms: int, step_s: int) -> list[Sample]:

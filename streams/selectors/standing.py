@@ -8,11 +8,11 @@ from itertools import groupby
 
 from django.db.models import QuerySet
 
+from streams.log.counts import OF_GROUPS, OF_STREAMS
 from streams.models import RollupPosition, StandingRollup, Stream
 from streams.models.history import Step
 from streams.selectors.samples import METRICS_STREAM
 
-COUNTED = ("deliveries", "acked", "redelivered", "dead_lettered", "lost")
 SHARES = (0.5, 0.9, 0.99)
 
 
@@ -101,9 +101,60 @@ def duplicates_by_step(
     stream: Stream, *, step: str, since: datetime | None = None, until: datetime | None = None
 ) -> dict[datetime, int]:
     """Publishes that were refused as already known, by step; a step without a sample is left out."""
+    return _of_stream(stream, "duplicates", step=step, since=since, until=until)
+
+
+def removed_in_samples(
+    stream: Stream, *, step: str, since: datetime | None = None, until: datetime | None = None
+) -> dict[datetime, int]:
+    """Messages that retention removed, by the step in which samples that are counted saw it."""
+    return _of_stream(stream, "removed", step=step, since=since, until=until)
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedCounted:
+    """From when on what retention removed of a stream is counted from samples, and how many messages it had removed as
+    the newest of these has it.
+    """
+
+    since: datetime
+    messages: int
+
+
+def removed_counted(stream: Stream) -> RemovedCounted | None:
+    """How far what retention removed is counted from samples; None where nothing of it is."""
+    rows = StandingRollup.objects.filter(
+        stream_id=stream.stream_id, group="", step=Step.MINUTE, removed__isnull=False
+    ).order_by("start")
+    first, newest = rows.first(), rows.last()
+    if first is None or newest is None:
+        return None
+    return RemovedCounted(first.start, newest.removed or 0)
+
+
+def streams_counted(
+    stream_ids: Collection[str], *, most: int
+) -> dict[tuple[str, str, datetime], dict[str, int]]:
+    """Stream, step and start → what was counted in it of ``OF_STREAMS``, by name; at most so many steps."""
+    rows = StandingRollup.objects.filter(stream_id__in=stream_ids, group="", grown__isnull=False)
+    ordered = rows.order_by("stream_id", "step", "start")
+    found = ordered.values_list("stream_id", "step", "start", "grown", *OF_STREAMS)[:most]
+    return {
+        (stream_id, step, start): {
+            name: grown.get(name, 0)
+            for name, value in zip(OF_STREAMS, values, strict=True)
+            if value is not None
+        }
+        for stream_id, step, start, grown, *values in found.iterator()
+    }
+
+
+def _of_stream(
+    stream: Stream, name: str, *, step: str, since: datetime | None, until: datetime | None
+) -> dict[datetime, int]:
     rows = list(_rows(stream, step=step, since=since, until=until).filter(group=""))
     before = _before(stream, "", step=step, since=since)
-    return {row.start: grown for row, grown in _grown(rows, before, "duplicates")}
+    return {row.start: grown for row, grown in _grown(rows, before, name)}
 
 
 def _rows(
@@ -128,12 +179,16 @@ def _before(stream: Stream, group: str, *, step: str, since: datetime | None) ->
 def _grown(
     rows: Iterable[StandingRollup], before: StandingRollup | None, name: str
 ) -> list[tuple[StandingRollup, int]]:
-    """By how much a counter grew in each row; one that is lower than before began anew."""
+    """By how much a counter grew in each row.
+
+    One that an earlier version began to count says only how it ended; what is lower than before began anew.
+    """
     found, held = [], (getattr(before, name) or 0) if before else 0
     for row in rows:
         value = getattr(row, name)
         if value is not None:
-            found.append((row, value - held if value >= held else value))
+            since = value - held if value >= held else value
+            found.append((row, since if row.grown is None else row.grown.get(name, 0)))
             held = value
     return found
 
@@ -146,12 +201,12 @@ def _past(group: str, rows: list[StandingRollup], *, before: StandingRollup | No
         lag=_lags(rows, "lag", 1),
         lag_seconds=_lags(rows, "lag_ms", 1000),
         ack_seconds=_acknowledged(rows),
-        **{name: sum(getattr(step, name) for step in steps) for name in COUNTED},
+        **{name: sum(getattr(step, name) for step in steps) for name in OF_GROUPS},
     )
 
 
 def _steps(rows: list[StandingRollup], *, before: StandingRollup | None) -> list[GroupStep]:
-    grown = {name: {row.start: by for row, by in _grown(rows, before, name)} for name in COUNTED}
+    grown = {name: {row.start: by for row, by in _grown(rows, before, name)} for name in OF_GROUPS}
     return [
         GroupStep(
             start=row.start,
@@ -159,7 +214,7 @@ def _steps(rows: list[StandingRollup], *, before: StandingRollup | None) -> list
             lag=_lags([row], "lag", 1),
             lag_seconds=_lags([row], "lag_ms", 1000),
             ack_seconds=_acknowledged([row]),
-            **{name: grown[name].get(row.start, 0) for name in COUNTED},
+            **{name: grown[name].get(row.start, 0) for name in OF_GROUPS},
         )
         for row in rows
     ]

@@ -22,7 +22,7 @@ from streams.models import (
     Stream,
 )
 from streams.models.stream import Discard
-from streams.selectors.narrowing import inside
+from streams.selectors.narrowing import inside, named_like
 from streams.selectors.times import moment
 
 
@@ -108,6 +108,7 @@ def streams_of(
     caller: Caller,
     *,
     name: str = "",
+    name_regex: str = "",
     labels: Iterable[tuple[str, str]] = (),
     internal: bool = False,
 ) -> QuerySet[Stream]:
@@ -115,6 +116,7 @@ def streams_of(
 
     Args:
         name: a part of the name, as written.
+        name_regex: a regular expression without a fault that the name matches somewhere.
         labels: label and value pairs, all of which must hold.
     """
     found = Stream.objects.filter(workspace=caller.workspace).select_related("workspace").order_by("name")
@@ -129,7 +131,7 @@ def streams_of(
         found = found.filter(**{f"label_{number}": value})
     if caller.streams:
         found = found.filter(inside(caller.streams, "name"))
-    return found
+    return named_like(found, name_regex) if name_regex else found
 
 
 def streams_page(

@@ -1,13 +1,11 @@
 """Alerts: rules made, changed, muted, deleted; an alert that begins or ends is recorded and told to whom it is for."""
 
-import json
 import secrets
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.mail import send_mail
 from django.db import transaction
 from django.utils import timezone
 
@@ -16,9 +14,10 @@ from streams.access import SYSTEM, Actor
 from streams.alarms import FALLS
 from streams.errors import Refusal
 from streams.models import Alert, AlertRule, Notification, Workspace
+from streams.services import digests
 from streams.services.events import event_record
+from streams.services.notifications import moment, notifications_make, notifications_readdress
 from streams.services.summaries import listed
-from streams.webhooks import WebhookRefused
 
 SETTINGS = (
     "stream",
@@ -32,12 +31,14 @@ SETTINGS = (
     "mute_reason",
     "webhook_url",
     "email",
+    "most_messages",
+    "most_minutes",
     "enabled",
 )
+HOW_TOLD = {"muted_until", "mute_reason", "webhook_url", "email", "most_messages", "most_minutes"}
+"""What changes nothing of what fires."""
 OF_STREAMS = frozenset({"rate_above", "rate_below"})
 MOST_RULES = 200
-MOST_ATTEMPTS = 12
-FIRST_RETRY_S, LONGEST_RETRY_S = 10, 3600
 KEPT = timedelta(days=30)
 """Ended alerts are forgotten after so long; their events stay."""
 
@@ -80,6 +81,7 @@ def rule_create(workspace: Workspace, *, name: str, settings: Mapping[str, Any],
     """
     rule = AlertRule(workspace=workspace, name=name, **settings)
     rule_check(rule)
+    _webhook_check(rule)
     if AlertRule.objects.filter(workspace=workspace, name=name).exists():
         raise Refusal("alert_rule_exists", f"There is an alert rule {name!r} already.", rule=name)
     if AlertRule.objects.filter(workspace=workspace).count() >= MOST_RULES:
@@ -95,14 +97,22 @@ def rule_create(workspace: Workspace, *, name: str, settings: Mapping[str, Any],
 
 @transaction.atomic
 def rule_change(rule: AlertRule, *, changes: Mapping[str, Any], actor: Actor) -> AlertRule:
-    """Change a rule; what fires by it ends, which is told, and is judged anew. A first webhook gets its secret now."""
+    """Change a rule; what fires by it ends, which is told, and is judged anew. A first webhook gets its secret now.
+
+    A new receiver is tried at once with what the one before has not taken yet.
+    """
     rule = AlertRule.objects.select_for_update().select_related("workspace").get(pk=rule.pk)
-    before = _plain(rule)
+    before, webhook_url, email = _plain(rule), rule.webhook_url, rule.email
     if "muted_until" in changes:
         rule.mute_reason = ""
     for field, value in changes.items():
         setattr(rule, field, value)
     rule_check(rule)
+    if rule.webhook_url != webhook_url:
+        _webhook_check(rule)
+        notifications_readdress(rule, "webhook")
+    if rule.email != email:
+        notifications_readdress(rule, "email")
     if rule.webhook_url and not rule.webhook_secret:
         rule.webhook_secret = f"whsec_{secrets.token_urlsafe(32)}"
     rule.save()
@@ -117,7 +127,11 @@ def rule_change(rule: AlertRule, *, changes: Mapping[str, Any], actor: Actor) ->
             before={field: before[field] for field in changed},
             after={field: after[field] for field in changed},
         )
-    if set(changed) - {"muted_until", "mute_reason", "webhook_url", "email"}:
+    if {"most_messages", "most_minutes"} & set(changed):
+        digests.let_go(rule)
+    if rule.is_muted:
+        digests.take_apart(Notification.objects.filter(alert__rule=rule, due_at__isnull=False))
+    if set(changed) - HOW_TOLD:
         _end_all(rule, why="its rule was changed")
     return rule
 
@@ -147,7 +161,7 @@ def alert_begin(rule: AlertRule, *, stream: str, group: str, value: float, sente
         summary=f"Alert {rule.name} fires: {sentence}",
     )
     if not rule.is_muted:
-        _tell(alert, "fired")
+        notifications_make(alert, "fired")
     return alert
 
 
@@ -182,7 +196,7 @@ def alert_end(alert: Alert, *, why: str = "") -> None:
     if rule.is_muted:
         alert.notifications.filter(delivered_at=None).delete()  # nobody needs to hear of what came and went
     if alert.notifications.exists():
-        _tell(alert, "ended")
+        notifications_make(alert, "ended")
 
 
 @transaction.atomic
@@ -190,31 +204,7 @@ def alerts_tell_unheard() -> None:
     """Tell what fires and began while its rule was muted, now that it is heard again."""
     firing = Alert.objects.filter(ended_at=None, notifications=None, rule__enabled=True)
     for alert in firing.exclude(rule__muted_until__gt=timezone.now()).select_related("rule__workspace"):
-        _tell(alert, "fired")
-
-
-def notifications_deliver(*, most: int = 10) -> int:
-    """Try what is due, oldest first; what fails is tried again later, ever more seldom. Returns how many were tried.
-
-    What is due of a muted rule waits until it is heard again.
-    """
-    now = timezone.now()
-    due = list(
-        Notification.objects.filter(due_at__lte=now)
-        .exclude(alert__rule__muted_until__gt=now)
-        .select_related("alert__rule__workspace")
-        .order_by("due_at")[:most]
-    )
-    for notification in due:
-        try:
-            _send(notification)
-        except (WebhookRefused, OSError) as error:
-            _failed(notification, str(error) or type(error).__name__)
-        else:
-            notification.attempts += 1
-            notification.delivered_at, notification.due_at, notification.error = timezone.now(), None, ""
-            notification.save()
-    return len(due)
+        notifications_make(alert, "fired")
 
 
 def alerts_forget() -> None:
@@ -222,69 +212,11 @@ def alerts_forget() -> None:
     Alert.objects.filter(ended_at__lt=timezone.now() - KEPT).delete()
 
 
-def _send(notification: Notification) -> None:
-    rule = notification.alert.rule
-    if notification.channel == "webhook":
-        webhooks.post(
-            rule.webhook_url,
-            notification.body.encode(),
-            secret=rule.webhook_secret,
-            timestamp=int(timezone.now().timestamp()),
-            delivery=str(notification.pk),
-            allow_private=settings.ENV.webhook_private,
-        )
-        return
-    told = json.loads(notification.body)
-    word = "fires" if told["what"] == "fired" else "is over"
-    send_mail(
-        f"[OKMQ {told['workspace']}] {rule.name} {word}",
-        f"{told['sentence']}\n\nRule {rule.name} of workspace {told['workspace']}, since {told['began_at']}.\n",
-        None,
-        [rule.email],
-    )
-
-
-def _failed(notification: Notification, why: str) -> None:
-    notification.attempts += 1
-    notification.error = why[:500]
-    wait_s = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2 ** (notification.attempts - 1))
-    is_last = notification.attempts >= MOST_ATTEMPTS
-    notification.due_at = None if is_last else timezone.now() + timedelta(seconds=wait_s)
-    notification.save()
-    if is_last:
-        alert = notification.alert
-        event_record(
-            alert.rule.workspace,
-            kind="alert.not_told",
-            actor=SYSTEM,
-            stream=alert.stream,
-            group=alert.group,
-            after={"rule": alert.rule.name, "channel": notification.channel, "error": notification.error},
-            summary=f"Alert {alert.rule.name} could not be told by {notification.channel}: {why[:200]}",
-        )
-
-
-def _tell(alert: Alert, what: str) -> None:
-    rule = alert.rule
-    told = {
-        "what": what,
-        "alert": alert.pk,
-        "rule": rule.name,
-        "workspace": rule.workspace.name,
-        "stream": alert.stream,
-        "group": alert.group or None,
-        "watch": rule.watch,
-        "value": alert.value,
-        "limit": rule.limit,
-        "sentence": alert.sentence,
-        "began_at": _time(alert.began_at),
-        "ended_at": None if alert.ended_at is None else _time(alert.ended_at),
-    }
-    channels = [name for name, to in (("webhook", rule.webhook_url), ("email", rule.email)) if to]
-    Notification.objects.bulk_create(
-        Notification(alert=alert, channel=channel, body=json.dumps(told), due_at=timezone.now())
-        for channel in channels
-    )
+def _webhook_check(rule: AlertRule) -> None:
+    """Refuse what the sender would refuse without asking anybody; a rule that has it already can still be changed."""
+    fault = webhooks.literal_fault(rule.webhook_url, allow_private=settings.ENV.webhook_private)
+    if fault:
+        raise _invalid("webhook_url", f"{fault} This installation sends to no other (OKMQ_WEBHOOK_PRIVATE).")
 
 
 def _can_mail() -> bool:
@@ -292,15 +224,11 @@ def _can_mail() -> bool:
     return bool(settings.EMAIL_HOST) or not is_smtp
 
 
-def _time(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def _plain(rule: AlertRule) -> dict[str, Any]:
     """The rule's settings as an event keeps them; the address of a webhook may hold a secret in its query."""
     found: dict[str, Any] = {field: getattr(rule, field) for field in SETTINGS}
     if rule.muted_until is not None:
-        found["muted_until"] = _time(rule.muted_until)
+        found["muted_until"] = moment(rule.muted_until)
     found["webhook_url"] = rule.webhook_url.partition("?")[0]
     return found
 

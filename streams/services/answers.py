@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import msgspec
 
 from streams import naming, store
+from streams.decoding import DEEPEST_BODY
 from streams.errors import Refusal, refusal_of
 from streams.log import stats
 from streams.log.append import append, batches
 from streams.log.entries import NewMessage
 from streams.log.errors import LogError
 from streams.models import Query, Stream
+from streams.nesting import is_deeper
 
 rows_of = msgspec.json.Decoder(list[list[msgspec.Raw]]).decode
 """The rows of an answer, each value as Spark wrote it."""
@@ -37,8 +39,8 @@ def answer_publish(query: Query, stream: Stream, *, key: str | None = None) -> P
         key: the column whose value, as text, is the message's key; a null is none.
 
     Raises:
-        Refusal: ``query_not_found`` without an answer; ``validation_error`` where a row makes no message (nothing was
-            stored then); what the stream refuses, after the batches before it.
+        Refusal: ``query_not_found`` without an answer; ``validation_error`` and ``message_too_large`` where a row makes
+            no message (nothing was stored then); what the stream refuses, after the batches before it.
     """
     if not query.columns:
         raise Refusal("query_not_found", "There is no answer to this query, or it is no longer kept.")
@@ -74,6 +76,18 @@ def _messages(query: Query, stream: Stream, key: str | None) -> Iterator[NewMess
             + b"}"
         )
         its_key = None if key is None else _key_of(bytes(row[names.index(key)]))
+        if is_deeper(body, DEEPEST_BODY):
+            raise Refusal(
+                "validation_error", f"Row {number}: It is nested deeper than {DEEPEST_BODY}.", fields=[]
+            )
+        if len(body) > stream.max_message_bytes:
+            raise Refusal(
+                "message_too_large",
+                f"Row {number} makes a body of {len(body)} bytes; the stream takes {stream.max_message_bytes}.",
+                index=number - 1,
+                size=len(body),
+                limit=stream.max_message_bytes,
+            )
         fault = None if its_key is None else naming.key_fault(its_key)
         if not fault and stream.keys and not (its_key and naming.matches_any(its_key, stream.keys)):
             fault = f"The stream accepts {', '.join(stream.keys)}."

@@ -46,8 +46,8 @@ def deliveries_settle(
 ) -> int:
     """Settle what is in flight at these offsets: ``ack``, ``nack`` after a delay, ``term`` with a reason.
 
-    Under ``ack: all`` each settles everything before it, too. Returns how many messages it settled; those that were
-    settled meanwhile are passed over.
+    Under ``ack: all`` an acknowledgement settles everything before it, too. Returns how many messages it settled; those
+    that were settled meanwhile are passed over.
 
     Raises:
         Refusal: it was refused, or cut off, after some of them.
@@ -85,14 +85,24 @@ def deliveries_matching(group: Group, wanted: Wanted) -> tuple[list[InFlight], b
     return found, following is not None
 
 
-def deliveries_chosen(group: Group, offsets: Sequence[int]) -> list[int]:
-    """Which of these ascending offsets are in flight."""
+def deliveries_chosen(group: Group, offsets: Sequence[int], wanted: Wanted | None = None) -> list[int]:
+    """Which of these ascending offsets are in flight, and match."""
     found: set[int] = set()
     start: int | None = offsets[0] if offsets else None
     while start is not None and start <= offsets[-1]:
-        page, start = selectors.in_flight(group, wanted=Wanted(), start=start, limit=LOOKED_AT)
+        page, start = selectors.in_flight(group, wanted=wanted, start=start, limit=LOOKED_AT)
         found.update(row.offset for row in page)
     return [offset for offset in offsets if offset in found]
+
+
+def deliveries_covered(group: Group, offsets: Sequence[int]) -> tuple[list[int], bool]:
+    """What acknowledging these ascending offsets settles under ``ack: all``: all in flight up to the last of them.
+
+    Returns at most ``MOST_AT_ONCE`` offsets from the first on, and whether the last of these offsets lies behind them.
+    """
+    found, following = selectors.in_flight(group, limit=MOST_AT_ONCE)
+    covered = [row.offset for row in found if row.offset <= offsets[-1]]
+    return covered, following is not None and following <= offsets[-1]
 
 
 def _op(

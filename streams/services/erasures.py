@@ -11,6 +11,7 @@ from streams.errors import Refusal
 from streams.models import DEFAULT_WORKSPACE, Erasure, Event, Stream, Workspace
 from streams.models.history import RunState
 from streams.services.events import event_record
+from streams.services.storable import storable
 from streams.services.summaries import went
 from streams.services.windows import windows_forget
 
@@ -133,7 +134,7 @@ def erasure_done(erasure: Erasure, *, messages: int, through: int) -> None:
 
 def erasure_failed(erasure: Erasure, *, error: str) -> None:
     """It could not be done; some of it may be."""
-    erasure.error = error
+    erasure.error = storable(error)
     _ended(erasure, RunState.FAILED)
 
 

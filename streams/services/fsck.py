@@ -9,7 +9,7 @@ from streams.log.fsck import Finding, Looked
 from streams.models import Group, Stream, Token
 from streams.models.stream import Storage
 from streams.services.group_repairs import groups_repair
-from streams.services.streams import settings_of, streams_publish
+from streams.services.streams_told import settings_of, streams_publish
 from streams.services.tokens import grant_of, token_publish
 
 ROUNDS = 3

@@ -17,11 +17,12 @@ from streams import selectors, store
 from streams.access import Actor
 from streams.errors import Refusal
 from streams.log import groups, lag, read, standing, stats
-from streams.log.errors import StoreUnavailable
+from streams.log.errors import StoreUnavailable, StreamNotFound
 from streams.models import Group, Stream
 from streams.services.events import event_record
 from streams.services.group_losses import group_losses_close
 from streams.services.on_record import Deed, on_record
+from streams.services.open_pages import absent_group, consumers_group, look_again
 from streams.services.summaries import listed
 
 logger = logging.getLogger(__name__)
@@ -100,6 +101,7 @@ def _group_create(
         store.log().run(groups.group_remove(stream.stream_id, name))
     _recorded(fresh, "created", "was created", actor=actor, after=_plain(settings_of(fresh)))
     transaction.on_commit(lambda: group_publish(fresh))
+    look_again([absent_group(stream.workspace_id, stream.name, name)])
     return fresh, True
 
 
@@ -154,6 +156,7 @@ def _group_delete(group: Group, *, actor: Actor, why: str) -> None:
     group.delete()
     _recorded(group, "deleted", f"was deleted{f', since {why}' if why else ''}", actor=actor, before=before)
     transaction.on_commit(lambda: _remove(stream_id, name))
+    look_again([consumers_group(stream_id, name)])
 
 
 def group_seek(group: Group, *, next_offset: int, actor: Actor, dry_run: bool = False) -> dict[str, int]:
@@ -214,12 +217,22 @@ def group_publish(group: Group) -> None:
     log hears is what the database holds.
     """
     told = group
-    while not _tell(told):
+    while not _told(told):
         now = Group.objects.select_related("stream").filter(pk=told.pk).first()
         if now is None:
             group_remove_leftover(told.stream, told.name)
             return
         told = now
+
+
+def _told(group: Group) -> bool:
+    """Tell the log of a group; whether the database still held it so afterwards, or the stream is gone with it."""
+    try:
+        return _tell(group)
+    except StreamNotFound:
+        if Stream.objects.filter(pk=group.stream_id).exists():
+            raise
+        return True
 
 
 def _tell(group: Group) -> bool:

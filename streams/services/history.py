@@ -9,14 +9,20 @@ from django.db import transaction
 from django.utils import timezone
 
 from streams.access import SYSTEM
-from streams.models import Rollup, RollupPosition, Run, Stream
+from streams.models import Event, Rollup, RollupPosition, Run, Stream
 from streams.models.history import Job, RunState
-from streams.services.events import event_record
+from streams.services.events import event_of, events_append
+from streams.services.storable import storable
 from streams.services.summaries import counted, was
 
 INTERRUPTED = "The analytics process ended while this ran; it is run again."
 BROKEN_OFF = "Spark was ended while this ran, because a query did not stop; it is run again."
 SPARK_DIED = "Spark ended by itself while this ran; it is run again."
+STRANDED = "The cluster gave Spark no executor while this ran; it is run again, with Spark started anew."
+STRANDED_OFTEN = (
+    "The cluster gives Spark no executor, nor did it before; it is run again by schedule. Look at the master's page: "
+    "are there workers with room?"
+)
 SPARK_DIED_OFTEN = "Spark ended by itself while this ran, as it did before; it is run again by schedule."
 
 UNFINISHED = (RunState.QUEUED, RunState.RUNNING)
@@ -51,12 +57,17 @@ class Progressed:
 
 
 def history_missed(stream: Stream, *, messages: int, why: str) -> None:
-    """Record that messages went before the history had them.
+    """Record that messages went before the history had them; ``why`` as of ``missed_by_history``."""
+    events_append([missed_by_history(stream, messages=messages, why=why)])
+
+
+def missed_by_history(stream: Stream, *, messages: int, why: str) -> Event:
+    """The event of it that messages went before the history had them.
 
     Args:
         why: how they went, in words that may follow "they were".
     """
-    event_record(
+    return event_of(
         stream.workspace,
         kind="history.gap",
         actor=SYSTEM,
@@ -116,7 +127,7 @@ def run_works(run_id: int, *, stages: int, stages_done: int, tasks: int, tasks_d
 def run_finish(run: Run, *, counts: Mapping[str, Any], error: str = "") -> None:
     """End a run: failed with an error, else succeeded."""
     run.state = RunState.FAILED if error else RunState.SUCCEEDED
-    run.error, run.counts, run.finished_at = error, dict(counts), timezone.now()
+    run.error, run.counts, run.finished_at = storable(error), dict(counts), timezone.now()
     if not error:
         run.progress = 1.0
     run.save(update_fields=["state", "error", "counts", "finished_at", "progress"])

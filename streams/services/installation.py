@@ -27,7 +27,8 @@ from streams.services.events import event_record
 from streams.services.group_repairs import groups_repair
 from streams.services.groups import group_publish
 from streams.services.stream_repairs import leftovers_remove
-from streams.services.streams import internal_stream, streams_publish
+from streams.services.streams import internal_stream
+from streams.services.streams_told import streams_publish
 from streams.services.tokens import token_create, token_publish
 from streams.services.upkeep import memory_fill
 

@@ -2,12 +2,9 @@
 
 import contextlib
 import ipaddress
-from collections.abc import Mapping
 from datetime import timedelta
 from hashlib import sha256
 
-from asgiref.sync import async_to_sync
-from channels.layers import get_channel_layer
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.sessions.models import Session
 from django.db import transaction
@@ -17,6 +14,7 @@ from streams.access import Actor
 from streams.errors import Refusal
 from streams.models import FailedLogins, Login
 from streams.services.events import event_record
+from streams.services.open_pages import session_group, tell
 
 FREE_FAILURES = {"account": 5, "address": 50}
 """Wrong passwords in a row that cost nothing: for an account from one address, and from an address for any account."""
@@ -115,30 +113,6 @@ def logins_end(user: AbstractBaseUser, *, but: str = "", login_id: int | None = 
     found.delete()
     tell({session_group(key): "live.end" for key in session_keys})
     return len(session_keys)
-
-
-def session_group(session_key: str) -> str:
-    """The group of the sockets of one login; the key itself is a secret and stays out of the store."""
-    return f"live.session.{sha256(session_key.encode()).hexdigest()[:32]}"
-
-
-def person_group(user_id: int) -> str:
-    """The group of all sockets of a person."""
-    return f"live.person.{user_id}"
-
-
-def tell(groups: Mapping[str, str]) -> None:
-    """Send groups of sockets a message type after the commit: ``live.end``, or ``live.again`` to come back anew.
-
-    A store that is away tells nobody; a socket without its session or its person ends with the next page.
-    """
-
-    async def send() -> None:
-        for group, kind in groups.items():
-            await get_channel_layer().group_send(group, {"type": kind})
-
-    if groups:
-        transaction.on_commit(async_to_sync(send), robust=True)
 
 
 def _subjects(account: str, *, address: str) -> dict[str, str]:

@@ -1,15 +1,20 @@
-"""Messages taken away by a person in the console: one, or all of a stream's. The data plane leaves notes instead.
+"""Messages taken away by a person in the console: one, some, or all of a stream's. The data plane leaves notes instead.
 
 For a while they can be brought back (``OKMQ_UNDO``, ``services.undo``).
 """
+
+from collections.abc import Mapping
+from typing import Any
 
 from django.conf import settings
 
 from streams import store
 from streams.access import Actor
 from streams.errors import refusal_of
-from streams.log import read, removals, trim
-from streams.log.errors import LogError
+from streams.log import lag, read, removals, trim
+from streams.log.client import Op
+from streams.log.errors import DoneInPart, LogError
+from streams.log.notes import unsure
 from streams.log.trim import Removed
 from streams.models import Stream
 from streams.services.events import event_record
@@ -29,59 +34,84 @@ def message_delete(stream: Stream, *, offset: int, actor: Actor) -> None:
         with on_record(stream, kind=kind, actor=actor, asked={"offsets": [offset], "count": 0}) as deed:
             if settings.ENV.undo_s:
                 facts = {"kind": kind, "actor": actor.name}
-                removed, _ = deed.run(
+                removed, number = deed.run(
                     removals.delete(
                         stream.stream_id, [offset], keep_ms=settings.ENV.undo_s * 1000, facts=facts
                     )
                 )
             else:
-                removed = deed.run(trim.delete(stream.stream_id, [offset]))
+                removed, number = deed.run(trim.delete(stream.stream_id, [offset])), None
             event_record(
                 stream.workspace,
                 kind=kind,
                 actor=actor,
                 stream=stream.name,
-                after={"offsets": [offset], "count": removed.messages} | _ended(removed),
+                after={"offsets": [offset], "count": removed.messages} | removals.told(number, removed),
                 summary=f"Message {offset} of {stream.name} was deleted.",
             )
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
 
 
-def stream_purge(stream: Stream, *, actor: Actor, below: int | None = None) -> int:
+def stream_purge(stream: Stream, *, actor: Actor, below: int | None = None, key: str = "") -> int:
     """Remove all messages of a stream, or those below an offset; offsets go on and the committed offset stays.
+
+    Args:
+        key: a pattern: of them only those whose key it matches.
 
     Returns:
         How many messages went.
 
     Raises:
-        Refusal: ``operation_denied`` where the stream forbids it.
+        Refusal: ``operation_denied`` where the stream forbids it; by key also after some of them went.
     """
     kind, given = "stream.purged", {} if below is None else {"offset": str(below)}
+    given |= {"key": key} if key else {}
     asked = {"messages": 0, "bytes": 0, "asked": given}
+    operation = _purging(
+        stream.stream_id,
+        below=below,
+        key=key,
+        facts={"kind": kind, "actor": actor.name, "asked": given},
+    )
     try:
         with on_record(stream, kind=kind, actor=actor, asked=asked) as deed:
-            if settings.ENV.undo_s:
-                facts = {"kind": kind, "actor": actor.name, "asked": given}
-                removed, _ = deed.run(
-                    removals.purge(
-                        stream.stream_id, keep_ms=settings.ENV.undo_s * 1000, facts=facts, below=below
-                    )
-                )
-            else:
-                removed = deed.run(trim.purge(stream.stream_id, below=below))
+            cut_off: DoneInPart | None = None
+            try:
+                removed, number = deed.run(operation)
+            except DoneInPart as error:
+                cut_off, number = error, error.removal
+                removed = Removed(error.messages, error.bytes, error.ended)
             event_record(
                 stream.workspace,
                 kind=kind,
                 actor=actor,
                 stream=stream.name,
-                after=asked | {"messages": removed.messages, "bytes": removed.bytes} | _ended(removed),
+                after=asked
+                | {"messages": removed.messages, "bytes": removed.bytes}
+                | removals.told(number, removed)
+                | ({**unsure(cut_off.why)} if cut_off else {}),
                 summary=f"{counted(removed.messages)} of {stream.name} {was(removed.messages)} purged.",
             )
+            if cut_off is not None:
+                raise refusal_of(cut_off, stream=stream.name)
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None
     return removed.messages
 
 
-def _ended(removed: Removed) -> dict[str, int]:
-    return {"ended": removed.ended} if removed.ended else {}
+def _purging(
+    stream_id: str, *, below: int | None, key: str, facts: Mapping[str, Any]
+) -> Op[tuple[Removed, int | None]]:
+    """What went, and the number of the removal where it can be undone."""
+    keep_ms = settings.ENV.undo_s * 1000
+    if not key:
+        if keep_ms:
+            return (yield from removals.purge(stream_id, keep_ms=keep_ms, facts=facts, below=below))
+        return (yield from trim.purge(stream_id, below=below)), None
+    wanted = lag.wanted_by([key])
+    assert wanted is not None
+    found = yield from trim.matching(stream_id, wanted, below=below)
+    if keep_ms:
+        return (yield from removals.purge_found(stream_id, found, keep_ms=keep_ms, facts=facts))
+    return (yield from trim.purge_found(stream_id, found)), None

@@ -13,7 +13,8 @@ from streams.access import Actor
 from streams.errors import Refusal
 from streams.models import DEFAULT_WORKSPACE, Membership, OneTimePassword, Role, Workspace
 from streams.services.events import event_record
-from streams.services.logins import logins_end, person_group, tell
+from streams.services.logins import logins_end
+from streams.services.open_pages import person_group, tell
 
 RESERVED = frozenset({"system", "token"})
 ONE_TIME_FOR = timedelta(days=7)

@@ -11,7 +11,8 @@ from streams.errors import Refusal, policy_not_found
 from streams.models import POLICY_LIMITS, Event, Policy, Stream, Workspace
 from streams.services.events import event_of, event_record, events_append
 from streams.services.plans import within_plan
-from streams.services.streams import streams_publish, workspace_held
+from streams.services.streams import workspace_held
+from streams.services.streams_told import streams_publish
 from streams.services.summaries import counted, listed
 
 SETTINGS = (*POLICY_LIMITS, "description")

@@ -11,6 +11,7 @@ from streams.access import Caller
 from streams.errors import Refusal
 from streams.models import UNFINISHED, Query, QueryState, SavedQuery
 from streams.services.events import event_record
+from streams.services.storable import storable
 
 LONGEST_SQL = 20_000
 """Characters of a query."""
@@ -98,7 +99,7 @@ def query_answer(
     _finish(
         query,
         QueryState.SUCCEEDED,
-        columns=[list(column) for column in columns],
+        columns=[[storable(name), storable(kind)] for name, kind in columns],
         rows=f"[{','.join(rows)}]",
         row_count=len(rows),
         truncated=truncated,
@@ -108,7 +109,7 @@ def query_answer(
 
 def query_end(query: Query, state: QueryState, *, error: str = "") -> None:
     """End a query without an answer."""
-    _finish(query, state, error=error)
+    _finish(query, state, error=storable(error))
 
 
 def queries_lost() -> int:

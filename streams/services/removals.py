@@ -1,7 +1,7 @@
 """Recording what went of streams: by hand, from the data plane's notes, and by retention, in summary."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -14,13 +14,14 @@ from streams.log.notes import UNKNOWN, Note, is_later
 from streams.log.stats import State
 from streams.models import Event, EventHead, RemovalCount, Retention, Stream, Token, Workspace
 from streams.services.events import event_of, events_append, head_locked
+from streams.services.history import missed_by_history
 from streams.services.summaries import UNSURE, counted, not_known, was
 
 PERIOD = timedelta(hours=1)
-"""Retention makes at most one event a stream in so long."""
+"""Retention makes at most one event of what it removed in so long, and one of what of that the history did not get."""
 
 MOST_OFFSETS = 100
-"""Offsets that one event lists; the rest is in its count."""
+"""Offsets, and removals, that one event lists; the rest is in its count."""
 
 PILED = ("message.deleted", "group.terminated")
 """Kinds of which notes by the same caller become one event."""
@@ -31,6 +32,8 @@ COUNTED = (
     "appended_bytes",
     "first_offset",
     "told_at",
+    "missed",
+    "missed_at",
 )
 LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key")
 
@@ -45,10 +48,7 @@ def notes_record(left: Sequence[tuple[str, Note]]) -> int:
     fresh = [note for note_id, note in left if is_later(note_id, head.noted)]
     together: dict[tuple[Any, ...], list[Note]] = {}
     for note in fresh:
-        single = "" if note.kind in PILED else note.deed or id(note)
-        reason = note.after.get("reason")
-        key = (note.kind, note.stream_id, note.group, note.token_id, note.actor, note.address, reason, single)
-        together.setdefault(key, []).append(note)
+        together.setdefault(_deed_of(note), []).append(note)
     actors = _actors({note.token_id for note in fresh})
     workspaces = Workspace.objects.in_bulk({note.workspace_id for note in fresh})
     events = [
@@ -62,6 +62,14 @@ def notes_record(left: Sequence[tuple[str, Note]]) -> int:
     events_append(events)
     EventHead.objects.update(noted=left[-1][0])
     return len(events)
+
+
+def _deed_of(note: Note) -> tuple[Any, ...]:
+    """What notes of one event share; for good and for a while are two deeds, and what ends others is its own."""
+    is_piled = note.kind in PILED and "ended" not in note.after
+    asked = note.after.get("reason"), "removal" in note.after
+    single = "" if is_piled else note.deed or id(note)
+    return (note.kind, note.stream_id, note.group, note.token_id, note.actor, note.address, *asked, single)
 
 
 def _actors(token_ids: Iterable[int]) -> dict[int, str]:
@@ -78,6 +86,9 @@ def _event(some: Sequence[Note], *, actor: str, workspace: Workspace | None) -> 
     if "offsets" in after:
         offsets = sorted({offset for note in some for offset in note.after["offsets"]})
         after |= {"offsets": offsets[:MOST_OFFSETS], "count": sum(note.after["count"] for note in some)}
+    if first.kind in PILED and "removal" in after and len(some) > 1:
+        del after["removal"]
+        after["removals"] = sorted({note.after["removal"] for note in some})[:MOST_OFFSETS]
     match first.kind:
         case "stream.purged":
             messages = sum(note.messages for note in some)
@@ -146,7 +157,7 @@ def _held(stream_ids: Iterable[str]) -> list[Stream]:
 def _record(streams: Sequence[Stream], states: Mapping[str, State], *, period: timedelta) -> set[str]:
     counts = {count.stream_id: count for count in RemovalCount.objects.filter(stream__in=streams)}
     now = timezone.now()
-    settled, events, changed = set(states), [], []
+    settled, events, changed = set(states), [], dict[int, RemovalCount]()
     for stream in streams:
         state, count = states.get(stream.stream_id), counts.get(stream.pk)
         if state is None:
@@ -155,31 +166,43 @@ def _record(streams: Sequence[Stream], states: Mapping[str, State], *, period: t
             # Its past is not known: it was there before this was counted, or it has lost everything and began anew.
             removals_begin_anew(stream, state)
             continue
+        missed = state.missed - count.missed
+        if missed > 0 and _waits(count.missed_at, now, period):
+            settled.discard(stream.stream_id)
+        elif missed > 0:
+            events.append(missed_by_history(stream, messages=missed, why="removed"))
+            count.missed, count.missed_at = state.missed, now
+            changed[stream.pk] = count
         standing = _standing(state)
         messages, size = standing["messages"] - count.messages, standing["bytes"] - count.bytes
         if messages <= 0:
             continue
-        if count.told_at is not None and now < count.told_at + period:
+        if _waits(count.told_at, now, period):
             settled.discard(stream.stream_id)
             continue
         events.append(_expired(stream, count, state, messages=messages, size=size))
         for field, value in (standing | {"told_at": now}).items():
             setattr(count, field, value)
-        changed.append(count)
-    RemovalCount.objects.bulk_update(changed, COUNTED)
+        changed[stream.pk] = count
+    RemovalCount.objects.bulk_update(changed.values(), COUNTED)
     events_append(events)
     return settled
 
 
+def _waits(told_at: datetime | None, now: datetime, period: timedelta) -> bool:
+    """Whether what an event told of last is too near for the next one."""
+    return told_at is not None and now < told_at + period
+
+
 def removals_begin_anew(stream: Stream, state: State) -> None:
     """Count from this state on: what went before was not retention's doing."""
-    RemovalCount.objects.update_or_create(stream=stream, defaults=_standing(state))
+    RemovalCount.objects.update_or_create(stream=stream, defaults=_standing(state) | {"missed": state.missed})
 
 
 def _standing(state: State) -> dict[str, Any]:
     """A count as of this state: what is gone in all, less what people took away, retention removed."""
     return {
-        "messages": state.offset - state.messages - state.by_hand_messages,
+        "messages": state.by_retention_messages,
         "bytes": state.appended_bytes - state.bytes - state.by_hand_bytes,
         "appended_bytes": state.appended_bytes,
         "first_offset": state.first_offset,

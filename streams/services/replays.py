@@ -13,6 +13,7 @@ from streams.access import Actor, Caller, stream_for
 from streams.errors import Refusal
 from streams.models import Replay, ReplayState
 from streams.services.events import event_record
+from streams.services.storable import storable
 from streams.services.summaries import went
 
 MOST_UNFINISHED = 10
@@ -196,7 +197,7 @@ def replay_done(replay: Replay) -> None:
 
 def replay_failed(replay: Replay, *, error: str) -> None:
     """It cannot go on; started again it goes on where it stopped."""
-    _ended(replay, ReplayState.FAILED, error=error)
+    _ended(replay, ReplayState.FAILED, error=storable(error))
 
 
 def replays_refuse(*, reason: str) -> int:

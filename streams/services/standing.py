@@ -4,16 +4,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
-from streams.models import RollupPosition, Run, StandingRollup, Stream
+from streams.log.counts import COUNTERS, MEASURES, Counts, grown
+from streams.models import Event, RemovalCount, RollupPosition, Run, StandingRollup, Stream
 from streams.models.history import Step
 from streams.services.history import Progressed
-
-COUNTERS = ("deliveries", "acked", "redelivered", "dead_lettered", "lost", "duplicates")
-MEASURES = ("lag", "lag_ms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +20,10 @@ class StoodPoint:
     """What new samples say of one window, as ``StandingRollup`` has it.
 
     Attributes:
-        ack_ms: ms from publish to acknowledgement → how many messages, ever; None where samples do not say it.
+        counted: the ``COUNTERS``, as the last sample has them; None where samples do not say them.
+        counted_first: as the first of all samples has them that are new, where it lies in this window.
+        counted_grown: by how much they grew from one new sample to the next.
+        ack_ms, ack_ms_first, ack_ms_grown: the same of ms from publish to acknowledgement → how many messages.
     """
 
     stream_id: str
@@ -30,8 +32,12 @@ class StoodPoint:
     start: datetime
     samples: int
     last_ms: int
-    counters: Mapping[str, int]
-    ack_ms: Mapping[int, int] | None
+    counted: Counts | None
+    counted_first: Counts | None
+    counted_grown: Mapping[str, int]
+    ack_ms: Counts | None
+    ack_ms_first: Counts | None
+    ack_ms_grown: Mapping[str, int]
     highest: Mapping[str, int]
     seen: Mapping[str, Mapping[int, int]]
 
@@ -59,9 +65,14 @@ def standing_add(points: Iterable[StoodPoint], *, position: Progressed, run: Run
     starts = [each.start for each in wanted]
     known = StandingRollup.objects.filter(stream_id__in=there, start__gte=min(starts), start__lte=max(starts))
     rows_of = {(row.stream_id, row.group, row.step, row.start): row for row in known}
-    acknowledged = _acknowledged(wanted, there)
+    held_of = _held(there)
+    held_of |= _removed_before(wanted, held_of)
     rows = [
-        _added(rows_of.get(_window(each)), each, acknowledged.get(_window(each), Counter()))
+        _added(
+            rows_of.get((each.stream_id, each.group, each.step, each.start)),
+            each,
+            held_of.get((each.stream_id, each.group), Held()),
+        )
         for each in wanted
     ]
     StandingRollup.objects.bulk_create(
@@ -73,6 +84,8 @@ def standing_add(points: Iterable[StoodPoint], *, position: Progressed, run: Run
             "samples",
             "last_ms",
             *COUNTERS,
+            "made_ms",
+            "grown",
             "ack_ms_seen",
             "ack_ms_ever",
             *(f"{name}_{what}" for name in MEASURES for what in ("max", "seen")),
@@ -81,69 +94,110 @@ def standing_add(points: Iterable[StoodPoint], *, position: Progressed, run: Run
     return len(rows)
 
 
-Window = tuple[str, str, str, datetime]
+class Held(NamedTuple):
+    """What the last samples have that were counted before; None where there was none."""
+
+    counted: Counts | None = None
+    ack_ms: Counts | None = None
 
 
-def _window(point: StoodPoint) -> Window:
-    return point.stream_id, point.group, point.step, point.start
+def _held(stream_ids: Collection[str]) -> dict[tuple[str, str], Held]:
+    """Stream and group → what was counted of it before."""
+    days = StandingRollup.objects.filter(stream_id__in=stream_ids, step=Step.DAY)
+    acknowledged = _newest(days.filter(ack_ms_ever__isnull=False))
+    return {
+        group: Held(
+            Counts(
+                row.made_ms, {name: count for name in COUNTERS if (count := getattr(row, name)) is not None}
+            ),
+            Counts(of.made_ms, of.ack_ms_ever or {}) if (of := acknowledged.get(group)) else None,
+        )
+        for group, row in _newest(days).items()
+    }
 
 
-def _acknowledged(points: Iterable[StoodPoint], stream_ids: Collection[str]) -> dict[Window, Counter[int]]:
-    """What was acknowledged in each window, minute by minute: by how much each count grew. Lower ones began anew."""
-    found: dict[Window, Counter[int]] = {}
-    ever = _ever(stream_ids)
-    minutes = [each for each in points if each.step == Step.MINUTE and each.ack_ms is not None]
-    for each in sorted(minutes, key=lambda point: point.start):
-        now = Counter(each.ack_ms)
-        before = ever.get((each.stream_id, each.group), Counter())
-        grown = now - before if before <= now else now
-        ever[each.stream_id, each.group] = now
-        for step in Step:
-            window = (each.stream_id, each.group, step.value, step.floor(each.start))
-            found.setdefault(window, Counter()).update(grown)
+def _removed_before(
+    points: Iterable[StoodPoint], held_of: Mapping[tuple[str, str], Held]
+) -> dict[tuple[str, str], Held]:
+    """Streams of which samples begin to say what retention removed → what was counted before.
+
+    What events had told of it by then is in that, and in no window.
+    """
+    found: dict[tuple[str, str], Held] = {}
+    for point in points:
+        held = held_of.get((point.stream_id, point.group), Held())
+        counted, first = held.counted or Counts(None, {}), point.counted_first
+        if point.step != Step.MINUTE or point.group or first is None or "removed" not in first.of:
+            continue
+        if "removed" not in counted.of and (told := _told_removed(point.stream_id, before=point.start)):
+            counted = Counts(counted.made_ms, {**counted.of, "removed": told})
+            found[point.stream_id, point.group] = held._replace(counted=counted)
     return found
 
 
-def _ever(stream_ids: Collection[str]) -> dict[tuple[str, str], Counter[int]]:
-    """Stream and group → what it had ever acknowledged when it was sampled last."""
-    days = StandingRollup.objects.filter(
-        stream_id__in=stream_ids, step=Step.DAY, ack_ms_ever__isnull=False
-    ).exclude(group="")
+def _told_removed(stream_id: str, *, before: datetime) -> int:
+    """Messages that retention had removed as far as an event had told of it before a time."""
+    count = RemovalCount.objects.select_related("stream").filter(stream__stream_id=stream_id).first()
+    if count is None:
+        return 0
+    later = Event.objects.filter(
+        workspace_id=count.stream.workspace_id,
+        stream=count.stream.name,
+        kind="stream.expired",
+        time__gte=max(before, count.stream.created_at),
+    )
+    told_later: int = sum((event.after or {}).get("messages", 0) for event in later)
+    return count.messages - told_later
+
+
+def _newest(rows: QuerySet[StandingRollup]) -> dict[tuple[str, str], StandingRollup]:
+    """Stream and group → the newest of these rows, with no more of it than says where its counts stood."""
     newest = {
         (each["stream_id"], each["group"]): each["newest"]
-        for each in days.values("stream_id", "group").order_by().annotate(newest=Max("start"))
+        for each in rows.values("stream_id", "group").order_by().annotate(newest=Max("start"))
     }
-    held = days.filter(start__in=set(newest.values())).values_list(
-        "stream_id", "group", "start", "ack_ms_ever"
+    found = rows.filter(start__in=set(newest.values())).only(
+        "stream_id", "group", "start", "made_ms", "ack_ms_ever", *COUNTERS
     )
-    return {
-        (stream_id, group): Counter({int(place): count for place, count in (ever or {}).items()})
-        for stream_id, group, start, ever in held
-        if newest[stream_id, group] == start
-    }
+    return {(row.stream_id, row.group): row for row in found if newest[row.stream_id, row.group] == row.start}
 
 
-def _added(before: StandingRollup | None, new: StoodPoint, acknowledged: Mapping[int, int]) -> StandingRollup:
+def _added(before: StandingRollup | None, new: StoodPoint, held: Held) -> StandingRollup:
     """A window with new samples; those that are counted later are of a later time."""
     row = before or StandingRollup(
-        stream_id=new.stream_id, group=new.group, step=new.step, start=new.start, samples=0, last_ms=0
+        stream_id=new.stream_id,
+        group=new.group,
+        step=new.step,
+        start=new.start,
+        samples=0,
+        last_ms=0,
+        grown={},
     )
     row.pk = None
     row.samples += new.samples
     row.last_ms = new.last_ms
-    for name in COUNTERS:
-        if name in new.counters:
-            setattr(row, name, new.counters[name])
+    if new.counted is not None:
+        row.made_ms = new.counted.made_ms
+        for name, count in new.counted.of.items():
+            setattr(row, name, count)
+    if row.grown is not None:
+        row.grown = dict(Counter(row.grown) + _since(held.counted, new.counted_first, new.counted_grown))
     for name in MEASURES:
         highest = [
             value for value in (getattr(row, f"{name}_max"), new.highest.get(name)) if value is not None
         ]
         setattr(row, f"{name}_max", max(highest, default=None))
         setattr(row, f"{name}_seen", _together(getattr(row, f"{name}_seen"), new.seen.get(name, {})))
-    row.ack_ms_seen = _together(row.ack_ms_seen, acknowledged)
+    acknowledged = _since(held.ack_ms, new.ack_ms_first, new.ack_ms_grown)
+    row.ack_ms_seen = _together(row.ack_ms_seen, {int(place): count for place, count in acknowledged.items()})
     if new.step == Step.DAY and new.ack_ms is not None:
-        row.ack_ms_ever = _together({}, new.ack_ms)
+        row.ack_ms_ever = dict(new.ack_ms.of)
     return row
+
+
+def _since(held: Counts | None, first: Counts | None, inside: Mapping[str, int]) -> Counter[str]:
+    """What was counted in a window: up to the first new sample, where that lies in it, and from there on."""
+    return Counter(inside) + Counter(grown(held, first) if first is not None else {})
 
 
 def _together(held: Mapping[str, int], more: Mapping[int, int]) -> dict[str, int]:

@@ -8,7 +8,7 @@ from streams.log.client import Reachable, one
 from streams.log.config import Registered
 from streams.models import Stream
 from streams.models.stream import Storage
-from streams.services.streams import streams_publish
+from streams.services.streams_told import streams_publish
 
 
 def streams_repair(*, with_memory: bool) -> list[str]:

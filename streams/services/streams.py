@@ -1,6 +1,5 @@
 """Streams: made, changed, deleted. The database is the truth; the log is told after the commit, or by the worker."""
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ from django.db import IntegrityError, transaction
 from streams import store
 from streams.access import Actor
 from streams.errors import Refusal, stream_not_found
-from streams.log import config, keys, stats, trim
+from streams.log import config, keys, stats
 from streams.log.client import Servers, one
 from streams.models import (
     DEFAULT_WORKSPACE,
@@ -23,48 +22,20 @@ from streams.models import (
     Stream,
     Workspace,
 )
-from streams.models.stream import Retention, Storage
+from streams.models.stream import Storage
 from streams.services.events import event_of, events_append
 from streams.services.group_losses import group_losses_close
 from streams.services.limits import resettled, settled
-from streams.services.memory import memory_begin
+from streams.services.open_pages import absent_group, consumers_group, look_again, stream_group
 from streams.services.removals import removals_close
+from streams.services.streams_told import SETTINGS, settings_of, streams_publish
 from streams.services.summaries import listed
 
-SETTINGS = (
-    "storage",
-    "policy",
-    "ttl",
-    "max_messages",
-    "max_bytes",
-    "max_messages_per_key",
-    "retention",
-    "discard",
-    "max_message_bytes",
-    "dedup_window",
-    "archive",
-    "deny_delete",
-    "deny_purge",
-    "sealed",
-    "description",
-    "labels",
-    "keys",
-)
-PAGES_AT_ONCE = 150
-"""What a change to interest looks through before it is answered (4,500 messages); the worker goes on with the rest."""
-
-TOLD_AT_ONCE = 1000
-"""Streams that the database is asked of together after the log was told: as many as one call makes."""
 DELETED_AT_ONCE = 200
 
 ONE_WAY = ("deny_delete", "deny_purge", "sealed")
 CHANGEABLE_WHEN_SEALED = frozenset({"description", "labels", "sealed"})
 RESERVED_NAMES = frozenset({"find"})
-
-
-def settings_of(stream: Stream) -> dict[str, Any]:
-    """A stream's settings by name."""
-    return {field: getattr(stream, field) for field in SETTINGS}
 
 
 def stream_create(
@@ -138,6 +109,7 @@ def _streams_create(
     )
     # Those that were there are told again too: had the log not answered the first time, this call mends it.
     transaction.on_commit(lambda: streams_publish([stream for stream, _ in made]))
+    look_again(absent_group(workspace.pk, stream.name) for stream in created)
     return made
 
 
@@ -279,10 +251,13 @@ def streams_delete(streams: Sequence[Stream], *, actor: Actor) -> None:
         return
     _rows_held(streams)
     states: dict[str, stats.State] = {}
+    shown: list[str] = []
     for first in range(0, len(streams), DELETED_AT_ONCE):
         ids = [each.stream_id for each in streams[first : first + DELETED_AT_ONCE]]
         states |= removals_close(ids)
-        group_losses_close(Group.objects.filter(stream__stream_id__in=ids).select_related("stream"))
+        groups = Group.objects.filter(stream__stream_id__in=ids).select_related("stream")
+        shown += [consumers_group(each.stream.stream_id, each.name) for each in groups]
+        group_losses_close(groups)
         Rollup.objects.filter(stream_id__in=ids).delete()
         RollupPosition.objects.filter(stream_id__in=ids).delete()
         StandingRollup.objects.filter(stream_id__in=ids).delete()
@@ -304,6 +279,7 @@ def streams_delete(streams: Sequence[Stream], *, actor: Actor) -> None:
     gone = [(each.stream_id, each.workspace_id, each.name) for each in streams]
     # Should the store go away now, the worker takes out what is left (``stream_repairs``).
     transaction.on_commit(lambda: store.log().run(config.streams_remove(gone)))
+    look_again([*shown, *(stream_group(each.stream_id) for each in streams)])
 
 
 def _rows_held(streams: Sequence[Stream]) -> None:
@@ -315,64 +291,6 @@ def _rows_held(streams: Sequence[Stream]) -> None:
 
 def _gone_with(state: stats.State | None) -> dict[str, Any] | None:
     return None if state is None else {"messages": state.messages, "bytes": state.bytes}
-
-
-def streams_publish(streams: Sequence[Stream]) -> None:
-    """Tell the log of these streams and their settings; the worker then applies limits that became tighter.
-
-    A stream that somebody else changed or deleted while the log was told is told of again, so that the last thing
-    the log hears is what the database holds.
-    """
-    until_s = time.monotonic() + trim.AT_ONCE_S
-    for first in range(0, len(streams), TOLD_AT_ONCE):
-        told = list(streams[first : first + TOLD_AT_ONCE])
-        while told:
-            store.log().run(config.streams_publish([(registered(each), settings_of(each)) for each in told]))
-            for each in told:
-                if each.storage == Storage.MEMORY:
-                    memory_begin(each, told=registered(each), settings=settings_of(each))
-                if each.max_messages_per_key is not None:
-                    store.log().run(trim.keep_newest_of_keys(each.stream_id, until_s=until_s))
-                if each.retention == Retention.INTEREST:
-                    store.log().run(trim.release(each.stream_id, pages=PAGES_AT_ONCE))
-            store.log().run(stats.touch([each.stream_id for each in told]))
-            told = _changed_meanwhile(told)
-
-
-def _changed_meanwhile(told: Sequence[Stream]) -> list[Stream]:
-    """Those of the streams whose settings are others by now; those that have gone are taken out of the log.
-
-    It is noted of those that nobody changed since that the log knows them as they are.
-    """
-    ids, as_of = [each.stream_id for each in told], max(each.updated_at for each in told)
-    Stream.objects.filter(stream_id__in=ids, updated_at__lte=as_of, is_told=False).update(is_told=True)
-    now = {
-        each.stream_id: each for each in Stream.objects.select_related("workspace").filter(stream_id__in=ids)
-    }
-    for each in told:
-        if each.stream_id not in now:
-            _remove(each.stream_id, workspace_id=each.workspace_id, name=each.name)
-    return [
-        now[each.stream_id]
-        for each in told
-        if each.stream_id in now and settings_of(now[each.stream_id]) != settings_of(each)
-    ]
-
-
-def _remove(stream_id: str, *, workspace_id: int, name: str) -> None:
-    store.log().run(config.stream_remove(stream_id, workspace_id=workspace_id, name=name))
-
-
-def registered(stream: Stream) -> config.Registered:
-    """The stream as the log's registry lists it."""
-    return config.Registered(
-        stream_id=stream.stream_id,
-        name=stream.name,
-        workspace=stream.workspace.name,
-        workspace_id=stream.workspace_id,
-        archive=stream.archive,
-        internal=stream.internal,
-    )
 
 
 def internal_stream(name: str, **settings: Any) -> Stream:

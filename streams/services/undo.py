@@ -2,7 +2,7 @@
 
 from streams.access import Actor
 from streams.errors import Refusal, refusal_of
-from streams.log import removals
+from streams.log import undo
 from streams.log.errors import DoneInPart, LogError, is_nothing_done
 from streams.log.notes import UNKNOWN
 from streams.log.trim import Removed
@@ -24,7 +24,7 @@ def removal_undo(stream: Stream, number: int, *, partial: bool = False, actor: A
     asked = {"removal": number, "messages": 0, "bytes": 0}
     with on_record(stream, kind="stream.removal_undone", actor=actor, asked=asked) as deed:
         try:
-            back = deed.run(removals.undo(stream.stream_id, number, partial=partial))
+            back = deed.run(undo.undo(stream.stream_id, number, partial=partial))
         except LogError as error:
             raise _refused(error, stream, number, actor=actor) from None
         _record(stream, number, back, actor=actor)
@@ -40,7 +40,7 @@ def removal_end(stream: Stream, number: int, *, actor: Actor) -> None:
     kind, asked = "stream.removal_ended", {"removal": number}
     try:
         with on_record(stream, kind=kind, actor=actor, asked=asked) as deed:
-            deed.run(removals.end(stream.stream_id, number))
+            deed.run(undo.end(stream.stream_id, number))
             event_record(
                 stream.workspace,
                 kind=kind,

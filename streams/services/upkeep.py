@@ -10,8 +10,7 @@ from streams.models.stream import Storage
 from streams.selectors import moment, reachable_views
 from streams.services.events import event_record
 from streams.services.groups import group_delete
-from streams.services.history import history_missed
-from streams.services.streams import streams_publish
+from streams.services.streams_told import streams_publish
 
 INACTIVE_MARGIN_MS = 1_000
 """Within so long a web process has told of a poll that was opened or has ended (five times a second)."""
@@ -89,10 +88,3 @@ def groups_remove_inactive() -> list[str]:
             )
             removed.append(group.name)
     return removed
-
-
-def retention_outran_history(stream_id: str, *, messages: int) -> None:
-    """Record that retention removed messages before the history had them."""
-    stream = Stream.objects.select_related("workspace").filter(stream_id=stream_id).first()
-    if stream is not None:
-        history_missed(stream, messages=messages, why="removed")

@@ -10,6 +10,7 @@ from django.db.models import F, Q
 
 from streams.models import Erasure, Rollup, RollupPosition
 from streams.models.history import RunState, Step
+from streams.services.storable import storable
 
 AT_ONCE = 3000
 """Windows of one look: their figures are in memory together."""
@@ -127,6 +128,8 @@ def windows_store(found: Iterable[WindowFigures], *, since: datetime) -> int:
         row.looked_at = look.looked_at
         for name in FIGURES:
             setattr(row, name, getattr(look, name))
+        if look.fields is not None:
+            row.fields = [{**each, "name": storable(each["name"])} for each in look.fields]
     Rollup.objects.bulk_create(
         rows,
         update_conflicts=True,

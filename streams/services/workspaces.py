@@ -13,7 +13,8 @@ from streams.models import DEFAULT_WORKSPACE, Policy, Token, Workspace
 from streams.services.erasures import erasures_keep
 from streams.services.events import event_of, event_record, events_append
 from streams.services.plans import clamped
-from streams.services.streams import streams_delete, streams_publish
+from streams.services.streams import streams_delete
+from streams.services.streams_told import streams_publish
 from streams.services.summaries import listed
 from streams.services.tokens import token_revoke, tokens_of_workspace_publish
 

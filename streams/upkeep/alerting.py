@@ -2,9 +2,10 @@
 
 import time
 from collections import defaultdict
+from collections.abc import Iterable
 
 from streams import store
-from streams.alarms import Track, followed
+from streams.alarms import EVERY_S, Track, followed
 from streams.log import stats
 from streams.models import Alert, AlertRule, Group, Stream
 from streams.selectors import reachable_views
@@ -17,7 +18,6 @@ from streams.services.alerts import (
     alerts_tell_unheard,
 )
 
-EVERY_S = 10.0
 FORGET_EVERY_S = 3600.0
 
 Subject = tuple[int, str, str]
@@ -80,6 +80,11 @@ class Alerting:
                 alert_end(alert)
         self._tracks = {subject: track for subject, track in self._tracks.items() if subject in seen}
         alerts_tell_unheard()
+
+    def forget(self, stream_ids: Iterable[str]) -> None:
+        """Let streams begin anew: their offsets before say nothing about their rates."""
+        for stream_id in stream_ids:
+            self._offsets.pop(stream_id, None)
 
     def _judge(
         self,
@@ -154,4 +159,10 @@ def _words(rule: AlertRule, stream: str, group: str, value: float | None) -> str
     who = f"Group {group} of {stream}" if group else f"Stream {stream}"
     unit = UNITS.get(rule.watch, "")
     side = "below" if rule.watch in {"rate_below", "retention_edge"} else "above"
-    return f"{who}: {WORDS.get(rule.watch, rule.watch)} {value or 0:,.6g}{unit}, {side} {rule.limit or 0:,.6g}{unit}."
+    now, limit = _figure(value or 0.0), _figure(rule.limit or 0.0)
+    return f"{who}: {WORDS.get(rule.watch, rule.watch)} {now}{unit}, {side} {limit}{unit}."
+
+
+def _figure(value: float) -> str:
+    """Whole numbers with every digit, others with three."""
+    return f"{value:,.0f}" if value.is_integer() or value >= 100 else f"{value:.3g}"

@@ -7,6 +7,7 @@ asked to run (history switched off, Java missing) is listed too, so that a page 
 import json
 import os
 import time
+import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,9 +35,15 @@ class ProcessStatus:
     since: float
     note: str
 
+    @property
+    def restarted_ms(self) -> int | None:
+        """Since when it runs again (unix ms); None where it never died, or does not run."""
+        again = self.restarts and self.state in {"starting", "running"}
+        return int(self.since * 1000) if again else None
+
     def sentence(self, *, now: float | None = None) -> str:
         """Such as ``exited with signal 9, restarted 12 s ago``; empty where there is nothing to tell."""
-        if self.restarts and self.state in {"starting", "running"}:
+        if self.restarted_ms is not None:
             age_s = max(0, round((time.time() if now is None else now) - self.since))
             return f"{self.note}, restarted {age_s} s ago"
         return self.note
@@ -57,6 +64,11 @@ def read(path: Path) -> list[ProcessStatus]:
         return [_status(row) for row in rows]
     except (OSError, ValueError, TypeError, KeyError):
         return []
+
+
+def version(statuses: Sequence[ProcessStatus]) -> int:
+    """A number that is another one when the list is, the same in every process."""
+    return zlib.crc32(repr(list(statuses)).encode())
 
 
 def _status(row: dict[str, object]) -> ProcessStatus:

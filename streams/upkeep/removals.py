@@ -1,4 +1,4 @@
-"""Which streams have lost messages that no event tells of yet; nothing is asked for the others."""
+"""Which streams have lost messages, or the history some of them, and no event tells yet; of others nothing is asked."""
 
 import time
 from collections.abc import Iterable, Mapping, Set
@@ -13,17 +13,17 @@ MOST_AT_ONCE = 200
 
 
 class Removals:
-    """Remembers how much was gone of each stream when that was recorded last."""
+    """Remembers how much was gone of each stream, and missed by the history, when that was recorded last."""
 
     def __init__(self) -> None:
-        self._settled: dict[str, int] = {}
+        self._settled: dict[str, tuple[int, int]] = {}
         self._waiting: dict[str, float] = {}
 
     def due(self, samples: Iterable[Sample]) -> list[str]:
         """The streams to look at now, at most ``MOST_AT_ONCE``."""
         now = time.monotonic()
         for sample in samples:
-            if sample.offset - sample.messages != self._settled.get(sample.stream_id):
+            if (sample.offset - sample.messages, sample.missed) != self._settled.get(sample.stream_id):
                 self._waiting.setdefault(sample.stream_id, now)
         ready = [stream_id for stream_id, at in self._waiting.items() if at <= now]
         return ready[:MOST_AT_ONCE]
@@ -33,7 +33,7 @@ class Removals:
         again = time.monotonic() + AGAIN_AFTER_S
         for stream_id, state in states.items():
             if stream_id in done:
-                self._settled[stream_id] = state.offset - state.messages
+                self._settled[stream_id] = state.offset - state.messages, state.missed
                 self._waiting.pop(stream_id, None)
             else:
                 self._waiting[stream_id] = again

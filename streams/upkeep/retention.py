@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from streams.log import keys, removals, stats, trim
+from streams.log import keys, stats, trim, undo
 from streams.log.client import AsyncLog
 from streams.log.errors import StoreFull, StoreUnavailable, StreamLost, StreamNotFound
 
@@ -43,17 +43,11 @@ class Tended:
     is_one_lost: bool = False
 
 
-OnMissed = Callable[[str, int], Awaitable[None]]
-
-
-async def tend(
-    log: AsyncLog, stream_ids: Sequence[str], *, on_missed: OnMissed, hold_ms: int | None = None
-) -> Tended:
+async def tend(log: AsyncLog, stream_ids: Sequence[str], *, hold_ms: int | None = None) -> Tended:
     """Apply limits and expiry to streams and remove what is hidden.
 
     Args:
         hold_ms: as of ``trim.drop``.
-        on_missed: told the stream and the number of messages that went before the history had them.
     """
     tended, until_s = Tended(), time.monotonic() + TURN_S
     for stream_id in await _due(log, stream_ids):
@@ -62,8 +56,8 @@ async def tend(
             hidden = await log.run(trim.apply_limits(stream_id))
             pushed_out, all_seen = await _keep_newest_of_keys(log, stream_id, until_s=until_s)
             let_go, all_done = await log.run(trim.release(stream_id, pages=PAGES_A_TURN))
-            await log.run(removals.end(stream_id))
-            dropped = await _drop(log, stream_id, hold_ms=hold_ms, until_s=until_s)
+            await log.run(undo.end(stream_id))
+            all_gone = await _drop(log, stream_id, hold_ms=hold_ms, until_s=until_s)
         except StreamNotFound:
             continue
         except StreamLost:
@@ -73,12 +67,10 @@ async def tend(
             if not keys.in_memory(stream_id):
                 raise
             continue  # its server has just gone; the durable streams go on
-        if not (all_expired and all_seen and all_done and dropped.is_done):
+        if not (all_expired and all_seen and all_done and all_gone):
             tended.unfinished.add(stream_id)
         if hidden.messages or expired or pushed_out or let_go.messages:
             await log.run(stats.touch([stream_id]))  # the pages see a quiet stream shrink, too
-        if dropped.missed:
-            await on_missed(stream_id, dropped.missed)
     return tended
 
 
@@ -107,14 +99,13 @@ async def _keep_newest_of_keys(log: AsyncLog, stream_id: str, *, until_s: float)
     return total, is_done
 
 
-async def _drop(log: AsyncLog, stream_id: str, *, hold_ms: int | None, until_s: float) -> trim.Dropped:
-    removed = missed = 0
+async def _drop(log: AsyncLog, stream_id: str, *, hold_ms: int | None, until_s: float) -> bool:
+    """Whether nothing is left to go."""
     while True:
         began = time.monotonic()
         some = await log.run(trim.drop(stream_id, hold_ms=hold_ms, until_s=began))
-        removed, missed = removed + some.entries, missed + some.missed
         if some.is_done or time.monotonic() >= until_s:
-            return trim.Dropped(removed, missed, is_done=some.is_done)
+            return some.is_done
         await asyncio.sleep(time.monotonic() - began)
 
 

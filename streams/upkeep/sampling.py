@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from streams.log import config, flow, keys, stats
 from streams.log.append import append
 from streams.log.client import AsyncLog, Reachable, one
@@ -22,6 +24,8 @@ TOUCHED_AT_ONCE = 5_000
 MOST_IN_ONE_RECORD = 2_000
 TICK_MS = 1_000
 REGISTRY_AGE_S = 5.0
+NEW_WITHIN_MS = 3 * TICK_MS
+"""A tick, and what a busy worker is late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +39,8 @@ class Sample:
         first_ms, last_ms: unix ms of the first and last visible message, None when empty.
         archived: everything up to it is in the history.
         appended_bytes: of everything ever appended.
+        missed: messages that retention removed before the history had them.
+        removed: messages that retention removed in all.
         is_to_tend: whether the worker may have something to do for it: it has limits, something waits for the history,
             or another message is the first one than at the sample before.
     """
@@ -57,12 +63,21 @@ class Sample:
     last_ms: int | None
     archived: int
     appended_bytes: int = 0
+    missed: int = 0
+    removed: int = 0
     is_to_tend: bool = True
 
     @property
     def unarchived(self) -> int:
         """Messages that the history has not got, whether or not it is to have them."""
         return min(self.messages, max(0, self.offset - self.archived))
+
+    @property
+    def span_s(self) -> float | None:
+        """Seconds between the first and the last visible message."""
+        if self.first_ms is None or self.last_ms is None:
+            return None
+        return (self.last_ms - self.first_ms) / 1000
 
     @property
     def is_moving(self) -> bool:
@@ -125,7 +140,7 @@ class Sampler:
     def _sampled(self, stream_id: str, state: Counted, *, at_ms: int) -> Sample:
         stream = self._registered[stream_id]
         is_known = stream_id in self._last
-        before_ms, before = self._last.get(stream_id, (at_ms - TICK_MS, state))
+        before_ms, before = self._last.get(stream_id) or (at_ms - TICK_MS, _before_first(state, at_ms=at_ms))
         # A stream that was quiet is sampled again because it changed within the last tick, not since its last sample.
         elapsed_ms = at_ms - before_ms if stream_id in self._moving else TICK_MS
         seconds = max(1, elapsed_ms) / 1000
@@ -150,8 +165,18 @@ class Sampler:
             last_ms=state.last_ms,
             archived=state.archived_offset,
             appended_bytes=state.appended_bytes,
+            missed=state.missed,
+            removed=max(0, state.by_retention_messages),
             is_to_tend=state.is_bounded or not is_known or state.first_offset != before.first_offset,
         )
+
+
+def _before_first(state: Counted, *, at_ms: int) -> Counted:
+    """How a stream stood before the first look at it: as now, but one whose first message has just come had nothing."""
+    is_new = state.first_offset == 1 and state.first_ms is not None
+    if is_new and abs(at_ms - (state.first_ms or 0)) <= NEW_WITHIN_MS:
+        return structs.replace(state, offset=0, appended_bytes=0, committed_offset=0)
+    return state
 
 
 async def record(log: AsyncLog, metrics_stream_id: str, samples: Iterable[Sample], *, at_ms: int) -> None:
@@ -196,6 +221,7 @@ def _figures(sample: Sample) -> dict[str, object]:
         "bytes": sample.bytes,
         "appended": sample.appended_bytes,
         "duplicates": sample.duplicates,
+        "removed": sample.removed,
         "committed": sample.committed,
         "lag": sample.lag,
         "in": round(sample.rate_in, 3),

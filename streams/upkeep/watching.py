@@ -210,6 +210,7 @@ def _figures(watched: Watched) -> Mapping[str, object]:
     state, sample = watched.state, watched.health.samples[-1]
     edge_ms = health.nearest_ms(sample, watched.health.samples)
     return {
+        "made": state.made_ms,
         "delivered": state.delivered_offset,
         "deliveries": state.deliveries,
         "acked": state.acked,

@@ -12,15 +12,15 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 
 from streams.log import config, keys, lease, lineage, memory, notes, standing, stats
-from streams.log.client import AsyncLog, Reachable, Steady, one
+from streams.log.client import AsyncLog, Op, Reachable, Steady, one
 from streams.log.errors import LogError, StoreUnavailable
 from streams.log.keys import GroupName
 from streams.services import (
-    alerts,
     chain_checks,
     erasures,
     group_repairs,
     history,
+    notifications,
     queries,
     replays,
     stream_repairs,
@@ -55,7 +55,7 @@ class Worker:
         url, memory_url: the log's servers.
         metrics_stream_id: the system's own stream, where samples go.
         processes_file: what the supervisor writes; restarts in it become events.
-        on_samples, on_processes: told what the live pages show.
+        on_samples, on_processes: told what the live pages show; of each round of samples, also where nothing changed.
         on_groups: told the ids of streams whose groups may stand differently.
         on_other: called each second in which another worker works.
         hold_ms: how long what retention removed waits for the history at most; None is an hour.
@@ -93,6 +93,7 @@ class Worker:
         self._processes: list[ProcessStatus] = []
         self._tokens_at = self._groups_at = self._chain_at = self._told_at = 0.0
         self._repaired_at = 0.0
+        self._sampled_ms: int | None = None
         self._complained = False
         self._stopped = asyncio.Event()
 
@@ -102,7 +103,7 @@ class Worker:
             while not self._stopped.is_set():
                 started = time.monotonic()
                 try:
-                    if await self._log.run(lease.worker_hold(self._owner, for_ms=LEASE_MS)):
+                    if await self._log.run(self._hold()):
                         await self._tick()
                     else:
                         self._on_other()
@@ -118,10 +119,13 @@ class Worker:
                     await asyncio.wait_for(self._stopped.wait(), max(0.05, left))
         finally:
             try:
-                await self._log.run(lease.worker_release(self._owner))
+                await self._log.run(lease.worker_release(self._owner, sampled_ms=self._sampled_ms))
             except LogError as error:
                 log.warning("The lease is left to end by itself: %s", error)
             await self._log.close()
+
+    def _hold(self) -> Op[bool]:
+        return lease.worker_hold(self._owner, for_ms=LEASE_MS, sampled_ms=self._sampled_ms)
 
     def stop(self) -> None:
         """Let the tick under way be the last. Cancelling could be lost in a call to the database."""
@@ -134,8 +138,8 @@ class Worker:
         answers = self._has_memory and await self._fill_memory()
         samples = await self._sampler.sample(at_ms=at_ms, with_memory=answers)
         shown = [sample for sample in samples if sample.stream_id != self._metrics_stream_id]
+        await self._on_samples(shown)
         if shown:
-            await self._on_samples(shown)
             await sampling.record(self._log, self._metrics_stream_id, shown, at_ms=at_ms)
             held = {
                 each.stream_id: memory.Held(each.messages, each.unarchived)
@@ -143,13 +147,14 @@ class Worker:
                 if keys.in_memory(each.stream_id)
             }
             await self._log.run(memory.held_set(held))
+        self._sampled_ms = at_ms
         await self._watch_processes()
         registered = await self._sampler.registered()
         there = set(await self._log.run(one(Reachable(list(registered)))))
         turn = set(self._round.next(list(registered)))
         turn |= {sample.stream_id for sample in samples if sample.is_to_tend} | self._unfinished
         tended = sorted(each for each in turn & there if answers or not keys.in_memory(each))
-        done = await retention.tend(self._log, tended, on_missed=self._missed, hold_ms=self._hold_ms)
+        done = await retention.tend(self._log, tended, hold_ms=self._hold_ms)
         self._unfinished = done.unfinished
         if done.is_one_lost:
             # One was made while its server did not answer: the next tick begins it.
@@ -203,7 +208,9 @@ class Worker:
         try:
             _, is_filled = await self._log.run(memory.life())
             if not is_filled:
-                self._sampler.forget(await sync_to_async(records.memory_fill)())
+                begun = await sync_to_async(records.memory_fill)()
+                self._sampler.forget(begun)
+                self._alerting.forget(begun)
         except StoreUnavailable as error:
             if self._memory_answers:
                 log.warning("The server of the streams in memory does not answer: %s", error)
@@ -244,9 +251,6 @@ class Worker:
         if due:
             self._losses.settled(due, await sync_to_async(losses_recorded.group_losses_record)(due))
 
-    async def _missed(self, stream_id: str, messages: int) -> None:
-        await sync_to_async(records.retention_outran_history)(stream_id, messages=messages)
-
     async def _watch_processes(self) -> None:
         found = await asyncio.to_thread(processes.read, self._processes_file)
         if found == self._processes:
@@ -269,6 +273,6 @@ async def _deliver() -> None:
 def _deliver_now() -> None:
     """In a thread of its own, whose connection to the database ends with it."""
     try:
-        alerts.notifications_deliver()
+        notifications.notifications_deliver()
     finally:
         connections.close_all()

@@ -36,6 +36,10 @@ from tests.waiting import until
 pytestmark = pytest.mark.running
 
 CANARY = "seen-from-outside"
+SECRET = "told-to-readers"
+HELD = {"key": f"{KEY}.{SECRET}", "headers": {SECRET: SECRET}, "body": [CANARY, SECRET]}
+"""What messages hold, and nothing else does."""
+
 TAKES_A_STREAM = {"analytics/replays", "analytics/erasures"}
 OF_THE_INSTALLATION = {"analytics/runs/{run_id}"}
 """A run of Spark is for all workspaces, and names no stream of any."""
@@ -123,9 +127,10 @@ def house(product: Product) -> Iterator[House]:
             "narrowed": key("narrowed", streams=["shop-*"]),
             "expired": key("expired", expires_at=soon),
             "revoked": key("revoked"),
+            "observer": key("observer", scopes=["observe"]),
         }
         for scope in bearer.SCOPES:
-            others = [each for each in bearer.SCOPES if each not in {scope, "admin"}]
+            others = [each for each in bearer.SCOPES if not bearer.scopes_cover([each], scope)]
             made[f"all but {scope}"] = key(f"all but {scope}", scopes=others)
         ruler.delete(f"/tokens/{made['revoked']['id']}").raise_for_status()
     keys = {name: each["token"] for name, each in made.items()}
@@ -135,7 +140,7 @@ def house(product: Product) -> Iterator[House]:
         "offset": 1,
         "number": 1,
         "token_id": made["owner"]["id"],
-        **dict.fromkeys(("run_id", "replay_id", "erasure_id", "query_id"), 1),
+        **dict.fromkeys(("run_id", "replay_id", "erasure_id", "query_id", "filter_id"), 1),
     }
     browser = httpx.Client(timeout=30, verify=False)
     house = House(product, workspace, keys, names, browser)
@@ -160,13 +165,14 @@ def _is_out(client: httpx.Client, path: str) -> bool:
 def _furnish(house: House) -> None:
     with house.product.client(token=house.keys["owner"]) as owner:
         for path, body in (
-            ("streams/", {"name": STREAM, "description": CANARY, "keys": ["door.*"]}),
-            (f"streams/{STREAM}/messages", {"id": "a", "key": KEY, "body": CANARY}),
-            (f"streams/{STREAM}/messages", {"id": "b", "key": KEY, "body": CANARY}),
+            ("streams/", {"name": STREAM, "description": CANARY, "keys": ["door.>"]}),
+            (f"streams/{STREAM}/messages", HELD | {"id": f"a-{SECRET}"}),
+            (f"streams/{STREAM}/messages", HELD | {"id": f"b-{SECRET}"}),
             (f"streams/{STREAM}/groups/", {"name": GROUP, "ack_wait": 3600}),
             (f"streams/{STREAM}/groups/{GROUP}/fetch", {"limit": 1, "wait": 0}),
             ("policies/", {"name": POLICY, "ttl": 999, "description": CANARY}),
             ("alerts/rules/", {"name": RULE, "stream": STREAM, "group": CANARY, "watch": "lag", "limit": 9}),
+            ("filters/", {"page": "streams", "name": "held", "query": f"name={CANARY}"}),
             ("users/", {"name": PERSON, "role": "viewer"}),
             ("tokens/", {"name": CANARY, "scopes": ["read"]}),
             ("analytics/runs", {}),
@@ -209,6 +215,27 @@ def test_a_door_is_shut_to_who_has_every_right_but_its_own(house: House, door: D
     assert (answer.status_code, code(answer)) == (403, "forbidden")
     assert answer.json()["error"]["details"]["scope"] == door.right
     house.is_as_it_was(door)
+
+
+@pytest.mark.parametrize("door", SHUT, ids=str)
+def test_a_door_tells_who_may_only_observe_nothing_that_messages_hold(house: House, door: Door) -> None:
+    house = named(door, house)
+    answer = house.knock(door, house.keys["observer"])
+    assert answer.status_code == (200 if door.right == "observe" else 403), answer.text
+    assert SECRET not in answer.text
+    house.is_as_it_was(door)
+
+
+def test_what_messages_hold_is_told_to_who_may_read(house: House) -> None:
+    seen = {
+        str(door)
+        for door in SHUT
+        if door.method == "GET"
+        and "tail" not in door.template
+        and SECRET in named(door, house).knock(door, house.keys["owner"]).text
+    }
+    wanted = {"messages", "messages/{offset}", "groups/{group}/pending"}
+    assert seen >= {f"GET streams/{{name}}/{each}" for each in wanted}
 
 
 @pytest.mark.parametrize("door", SHUT, ids=str)

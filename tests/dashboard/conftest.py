@@ -1,6 +1,7 @@
 """The standing cast: owner (administrator), viewer of the same workspace, stranger of another, nobody."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.test import Client
 
 from streams import store
 from streams.access import SYSTEM
-from streams.log import stats
+from streams.log import keys, stats
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import DEFAULT_WORKSPACE, Membership, Role, Stream, Workspace
@@ -24,6 +25,19 @@ MakeStream = Callable[..., Stream]
 def _static_root() -> None:
     """The folder of collected files, which WhiteNoise wants to see; in tests the finders serve them."""
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+
+
+@pytest.fixture(autouse=True)
+def sampled() -> Iterator[None]:
+    """A worker that samples, as far as pages can tell, for the next minute."""
+    sampled_ago(ms=-60_000)
+    yield
+    store.log().client.delete(keys.SAMPLED)
+
+
+def sampled_ago(*, ms: int) -> None:
+    """The worker has sampled so long ago for the last time."""
+    store.log().client.set(keys.SAMPLED, int(time.time() * 1000) - ms)
 
 
 def _client(name: str, *, workspace: Workspace, role: str) -> Client:

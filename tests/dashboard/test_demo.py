@@ -71,7 +71,7 @@ def test_a_stream_of_that_name_of_somebody_s_own_stays_theirs(
 
 def test_a_deleted_stream_ends_its_demo(owner: Client, feed: DemoFeed) -> None:
     owner.post("/demo/start/")
-    owner.post("/streams/demo/delete/", {"confirm": "demo"})
+    owner.post("/streams/demo/delete/", {"confirm": "demo", "seen": "1000000"})
     assert demos_feed(feed.departures) == 0
 
 

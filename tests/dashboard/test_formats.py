@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dashboard import formats
 from dashboard.formats import FORMATS
 
 FIXTURE: dict[str, list[tuple[Any, str]]] = json.loads(
@@ -19,6 +20,10 @@ FIXTURE: dict[str, list[tuple[Any, str]]] = json.loads(
 )
 def test_a_number_is_said_as_the_browser_says_it(name: str, value: Any, expected: str) -> None:
     assert FORMATS[name](value) == expected
+
+
+def test_one_message_is_no_messages() -> None:
+    assert [formats.messages(each) for each in (0, 1, 1204)] == ["0 messages", "1 message", "1,204 messages"]
 
 
 def test_every_format_is_in_the_fixture_that_both_sides_share() -> None:

@@ -22,6 +22,7 @@ from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Policy, Query, Stream, Workspace
 from streams.services import queries as queries_service
+from streams.services.alerts import rule_create
 from streams.services.groups import group_create
 from tests.dashboard.conftest import MakeStream
 from tests.hostile import HOSTILE
@@ -124,6 +125,8 @@ PAGES = (
     f"{AT}/publish/many/",
     f"{AT}/rates/",
     f"{AT}/tail/",
+    "/tail/?streams=*",
+    "/tail/?after:orders=0",
     f"{AT}/groups/",
     f"{GROUP}/",
     f"{GROUP}/?position=earliest",
@@ -131,6 +134,7 @@ PAGES = (
     f"{GROUP}/settings/",
     f"{AT}/retention/",
     f"{AT}/retention/?discard=old&max_messages=1",
+    f"{AT}/purge/",
     f"{AT}/activity/",
     f"{AT}/settings/",
     "/streams/_bulk/?do=purge&stream=orders",
@@ -153,6 +157,9 @@ def pages_of_messages() -> Iterator[str]:
 @pytest.mark.long
 def test_what_is_stored_is_text_on_every_page(owner: Client, held: Stream) -> None:
     for text in HOSTILE:
+        owner.post(
+            "/filters/save/", {"page": "streams", "name": text[:60], "query": urlencode({"name": text[:50]})}
+        )
         owner.post("/settings/tokens/", {"name": text[:100], "scopes": ["read"]})
         owner.post("/sql/", {"sql": f"SELECT '{text[:300]}'", "limit": 9, "name": text[:100], "save": "1"})
     for page in (*PAGES, *pages_of_messages()):
@@ -165,12 +172,14 @@ def test_what_is_stored_is_text_on_every_page(owner: Client, held: Stream) -> No
 ASKED = (
     ("/streams/", ("name", "label", "sort", "page", "size")),
     (f"{AT}/", ("match", "key", "header", "cols", "start", "at", "until")),
-    (f"{AT}/tail/", ("match", "key", "header", "cols")),
+    (f"{AT}/tail/", ("match", "key", "header", "cols", "ring")),
+    ("/tail/", ("streams", "stream", "match", "key", "header", "cols", "ring")),
     (f"{AT}/groups/", ("group", "sort", "page")),
     (f"{GROUP}/", ("position", "at", "reason", "after", "range", "since", "until")),
     (f"{AT}/rates/", ("range", "since", "until")),
     (f"{GROUP}/pending/", ("deliveries", "age", "consumer", "after")),
     (f"{AT}/retention/", ("discard", "ttl", "max_messages", "max_bytes", "retention", "policy")),
+    (f"{AT}/purge/", ("what", "at")),
     (f"{AT}/history/", ("range", "step")),
     (f"{AT}/publish/", ("like",)),
     ("/events/", ("actor", "kind", "stream", "group", "since", "until", "before")),
@@ -186,17 +195,17 @@ FILLED = (
     (f"{AT}/publish/", ("id", "key", "headers", "body")),
     (f"{AT}/publish/many/", ("each", "begin", "lines", "ids", "so_far_line", "so_far_first")),
     (f"{AT}/retention/", ("discard", "ttl", "max_messages", "confirm")),
+    (f"{AT}/purge/", ("what", "at", "confirm")),
     (f"{GROUP}/settings/", ("ack_wait", "filter_keys", "max_deliver", "inactive_after")),
     (f"{GROUP}/pending/settle/", ("what", "scope", "offset", "delay", "reason")),
     (f"{GROUP}/dead-letters/bulk/", ("do", "scope", "offset", "reason")),
-    (
-        "/alerts/",
-        ("name", "stream", "group", "limit", "webhook_url", "email", "muted", "mute_reason", "watch"),
-    ),
+    ("/alerts/", ("name", "stream", "group", "limit", "webhook_url", "email", "watch")),
+    ("/alerts/lags/", ("stream", "group", "limit", "webhook_url", "email", "muted", "mute_reason", "watch")),
     ("/sql/", ("sql", "limit", "name")),
     ("/settings/people/", ("name", "role")),
     ("/settings/tokens/", ("name", "streams", "expires")),
     ("/settings/workspaces/", ("name", "plan")),
+    ("/settings/configuration/", ("text", "prune")),
 )
 
 
@@ -210,7 +219,10 @@ def is_text(path: str, answer: Any) -> None:
 
 @pytest.fixture
 def plain(make_stream: MakeStream) -> None:
-    group_create(make_stream("orders", bodies=[b"1"]), name="billing", settings={}, actor=SYSTEM)
+    orders = make_stream("orders", bodies=[b"1"])
+    group_create(orders, name="billing", settings={}, actor=SYSTEM)
+    lags = {"stream": "orders", "watch": "lag", "limit": 1.0}
+    rule_create(orders.workspace, name="lags", settings=lags, actor=SYSTEM)
 
 
 @pytest.mark.long

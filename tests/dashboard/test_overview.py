@@ -88,12 +88,14 @@ def test_a_part_of_the_last_minutes_is_chosen_and_stands_still(
         store.log().run(flow.note({workspace.pk: Flow(now_ms - minutes * 60_000, float(minutes), 0.0, 0.0)}))
     page = viewer.get("/?since=5+min+ago&until=2+min+ago")
     seed = page.context["seed"]
-    assert max(seed["rate_in"]) == 4
+    assert max(seed["rate_in"]) == 0.4, "means of ten seconds"
     assert seed["span"][1] - seed["span"][0] == pytest.approx(180, abs=1)
     assert 3 <= len(page.context["minutes"]) <= 4
     assert 'data-kind="line"' in page.content.decode()
     for query in ("", "?since=2+h+ago&until=1+h+ago", "?range=6h"):
-        assert max(viewer.get(f"/{query}").context["seed"]["rate_in"]) == 7, "only the last minutes are kept"
+        assert max(viewer.get(f"/{query}").context["seed"]["rate_in"]) == 0.7, (
+            "only the last minutes are kept"
+        )
 
 
 def test_groups_of_another_workspace_are_not_counted(stranger: Client, orders: Stream) -> None:
@@ -109,6 +111,13 @@ def test_the_part_that_has_no_socket_can_be_asked_for_alone(viewer: Client, orde
     assert b"<html" not in answer.content
 
 
+@pytest.mark.parametrize("path", ["/", "/settings/system/"])
+def test_the_processes_are_asked_for_again_with_what_has_no_socket(viewer: Client, path: str) -> None:
+    page, part = viewer.get(path), viewer.get(path, headers={"HX-Request": "true"})
+    assert b'id="processes" data-live="processes" data-field="version"' in page.content
+    assert b'id="processes" hx-swap-oob="true"' in part.content
+
+
 def test_events_that_repeat_are_one_row_whatever_lies_between_them() -> None:
     terminated = {"kind": "group.terminated", "stream": "orders", "group": "billing", "actor": "a"}
     events = [
@@ -121,18 +130,18 @@ def test_events_that_repeat_are_one_row_whatever_lies_between_them() -> None:
     assert [(row.event.id, row.count) for row in folded(events, most=3)] == [(5, 3), (3, 1), (1, 1)]
 
 
-def test_what_is_usual_at_this_hour_stands_beside_the_live_chart(viewer: Client, orders: Stream) -> None:
+def test_what_is_usual_at_this_hour_stands_beside_the_live_chart(
+    viewer: Client, orders: Stream, make_stream: MakeStream
+) -> None:
     page = viewer.get("/").content.decode()
     assert "usually" not in page
     hour = timezone.now().replace(minute=0, second=0, microsecond=0)
-    for weeks in range(1, 5):
+    for ago in (timedelta(weeks=weeks, hours=hours) for weeks in range(1, 5) for hours in (-1, 0, 1)):
         Rollup.objects.create(
-            stream_id=orders.stream_id,
-            step="hour",
-            start=hour - timedelta(weeks=weeks),
-            messages=36_000,
-            bytes=1,
+            stream_id=orders.stream_id, step="hour", start=hour - ago, messages=36_000, bytes=1
         )
     page = viewer.get("/").content.decode()
     assert 'data-low="8.500000" data-high="11.500000"' in page
     assert "unusual now: 0/s, usually 8.50/s to 11.5/s" in page
+    Stream.objects.filter(pk=make_stream("apart").pk).update(archive=False)
+    assert "usually" not in viewer.get("/").content.decode(), "the rate is also of what nobody counts"

@@ -1,5 +1,7 @@
 """The palette: streams, groups, pages and actions, also among ten thousand streams; and the page of the system."""
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -63,6 +65,16 @@ def test_the_system_page_says_what_runs_and_what_a_publish_is(owner: Client) -> 
     page = owner.get("/settings/system/").content.decode()
     assert "on disk before the answer" in page
     assert "django" in page
+
+
+def test_the_store_s_figures_say_their_age_and_are_asked_for_again_alone(owner: Client) -> None:
+    asked_again = 'hx-get="/settings/system/"'
+    assert asked_again in owner.get("/settings/system/").content.decode()
+    part = owner.get("/settings/system/", headers={"HX-Request": "true"}).content.decode()
+    assert "on disk before the answer" in part
+    assert re.search(r"looked at <time [^>]*data-age[^>]*>now<", part)
+    assert "<html" not in part
+    assert asked_again not in part
 
 
 def test_the_store_s_figures_are_for_those_who_rule_all(stranger: Client) -> None:

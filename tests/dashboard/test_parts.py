@@ -11,10 +11,11 @@ from dashboard.stream_rows import Rates, StreamRow, health, retention_of
 from dashboard.templatetags.pictures import spark_points
 from streams.log.stats import EMPTY
 from streams.models import Stream
-from streams.selectors import StreamView
+from streams.selectors import Sampling, StreamView
 from streams.upkeep.processes import ProcessStatus
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+SAMPLED = Sampling(at_ms=1_000, now_ms=2_000)
 
 
 @pytest.mark.parametrize(
@@ -90,15 +91,23 @@ def process(**facts: object) -> ProcessStatus:
 
 def test_a_restart_is_told_for_an_hour() -> None:
     restarted = process(restarts=1, since=1_000.0, note="exited with signal 9")
-    (told,) = concerns(processes=[restarted], rows=[], groups=[], now_s=1_012.0)
+    (told,) = concerns(seen=SAMPLED, processes=[restarted], rows=[], groups=[], now_s=1_012.0)
     assert (told.level, told.sentence) == ("warn", "web exited with signal 9, restarted 12 s ago.")
-    assert concerns(processes=[restarted], rows=[], groups=[], now_s=9_999.0) == []
+    assert concerns(seen=SAMPLED, processes=[restarted], rows=[], groups=[], now_s=9_999.0) == []
+
+
+@pytest.mark.parametrize(("at_ms", "since"), [(1_000, "for 1 min 23 s"), (None, "yet")])
+def test_a_worker_that_does_not_sample_is_told(at_ms: int | None, since: str) -> None:
+    silent = Sampling(at_ms=at_ms, now_ms=84_000)
+    (told,) = concerns(seen=silent, processes=[], rows=[], groups=[], now_s=84.0)
+    assert told.level == "bad"
+    assert told.sentence.startswith(f"The worker has not sampled {since}: ")
 
 
 def test_the_worst_concern_comes_first() -> None:
     missing = process(name="analytics", state="unavailable", note="Install Java.")
     dead = process(state="restarting", note="exited with code 1")
-    told = concerns(processes=[missing, dead], rows=[], groups=[], now_s=0.0)
+    told = concerns(seen=SAMPLED, processes=[missing, dead], rows=[], groups=[], now_s=0.0)
     assert [each.level for each in told] == ["bad", "warn"]
 
 
@@ -108,9 +117,9 @@ def test_a_stream_that_refuses_when_full_is_told_before_it_does(messages: int, l
 
     stream = Stream(name="a", discard="new", max_messages=10)
     row = StreamRow(StreamView(stream, replace(EMPTY, messages=messages)), Rates())
-    assert [each.level for each in concerns(processes=[], rows=[row], groups=[], now_s=0.0)] == (
-        [level] if level else []
-    )
+    assert [
+        each.level for each in concerns(seen=SAMPLED, processes=[], rows=[row], groups=[], now_s=0.0)
+    ] == ([level] if level else [])
 
 
 def test_rates_fill_every_second_and_carry_over_a_late_tick() -> None:

@@ -102,6 +102,26 @@ def test_the_theme_does_not_lead_elsewhere(owner: Client) -> None:
     assert owner.post("/theme/", {"theme": "dark", "next": "//evil.example"})["Location"] == "/"
 
 
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/", 200),
+        ("/streams/orders/", 200),
+        ("/streams/orders/messages/1/", 200),
+        ("/streams/orders/messages/1/raw/", 200),
+        ("/streams/orders/export/", 200),
+        ("/streams/nowhere/", 404),
+    ],
+)
+def test_what_a_page_shows_stays_in_no_cache(
+    owner: Client, make_stream: MakeStream, path: str, status: int
+) -> None:
+    make_stream("orders", bodies=[b"1"])
+    for headers in ({}, {"HX-Request": "true"}):
+        answer = owner.get(path, headers=headers)
+        assert (answer.status_code, answer["Cache-Control"]) == (status, "private, no-store")
+
+
 def test_an_unknown_page_is_404_in_the_house_look(owner: Client) -> None:
     answer = owner.get("/nowhere/")
     assert answer.status_code == 404

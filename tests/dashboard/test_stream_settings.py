@@ -1,10 +1,13 @@
-"""The Settings tab: what may change back and forth, what stays once it is on, and the way to purge."""
+"""The Settings tab: what may change back and forth, what stays once it is on, the way to purge, and the end."""
 
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from streams import store
+from streams.log.append import append
+from streams.log.entries import NewMessage
 from streams.models import Event, Stream
 from tests.dashboard.conftest import MakeStream
 
@@ -113,10 +116,37 @@ def test_the_way_to_purge_is_there_unless_it_is_denied(
     owner: Client, viewer: Client, make_stream: MakeStream
 ) -> None:
     make_stream("orders")
-    way = b"/streams/_bulk/?do=purge&amp;stream=orders"
+    way = b'href="/streams/orders/purge/"'
     assert way in owner.get(PAGE).content
     shown = viewer.get(PAGE).content
     assert way not in shown
     assert b"This needs the role operator." in shown
     owner.post(PAGE, {"lasting": "1", "deny_purge": "on", "confirm": "orders"})
     assert way not in owner.get(PAGE).content
+
+
+def test_a_stream_that_has_grown_since_its_page_is_deleted_only_once_that_was_seen(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders", labels={"env": "production"})
+    seen = owner.get(PAGE).context["delete_form"]["seen"].value()
+    store.log().run(append(stream.stream_id, [NewMessage(id=f"m{each}", body=b"1") for each in range(1204)]))
+    answer = owner.post("/streams/orders/delete/", {"confirm": "orders", "seen": seen})
+    assert answer.status_code == 409
+    assert "Nothing was deleted" in answer.content.decode()
+    seen_again = answer.context["delete_form"]["seen"].value()
+    assert (seen, seen_again) == (0, 1204)
+    assert owner.post("/streams/orders/delete/", {"confirm": "orders"}).status_code == 409
+    assert Stream.objects.filter(name="orders").exists()
+    owner.post("/streams/orders/delete/", {"confirm": "orders", "seen": seen_again})
+    assert not Stream.objects.filter(name="orders").exists()
+
+
+def test_what_purging_and_deleting_would_take_follows_the_stream(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    make_stream("orders", bodies=[b"1"])
+    dangers = owner.get(PAGE).content.decode().split("This removes")[1:]
+    assert len(dangers) == 2
+    for sentence in dangers:
+        assert 'data-live="stream:orders" data-field="messages"' in sentence.partition("</p>")[0]

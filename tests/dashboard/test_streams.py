@@ -19,6 +19,13 @@ def test_with_no_stream_the_overview_shows_how_to_begin(owner: Client) -> None:
     assert "curl http://testserver/api/v1/streams/" in page
 
 
+@pytest.mark.parametrize("path", ["/", "/streams/"])
+def test_a_page_without_streams_is_told_of_the_first_one(owner: Client, path: str) -> None:
+    page = owner.get(path).content.decode()
+    (notice,) = re.findall(r'<p class="notice[^>]*data-field="streams"[^>]*>', page)
+    assert 'data-format="differs" data-value="0" hidden' in notice
+
+
 def test_the_overview_sums_what_is_kept(owner: Client, make_stream: MakeStream, unique: str) -> None:
     make_stream(unique, bodies=[b"1", b"22", b"333"])
     totals = owner.get("/").context["totals"]
@@ -30,7 +37,8 @@ def test_the_list_shows_each_stream(owner: Client, make_stream: MakeStream, uniq
     page = owner.get("/streams/").content.decode()
     assert f'data-live="stream:{unique}" data-field="messages" data-format="count">1<' in page
     kept = '<span class="nowrap">7 d</span> · <span class="nowrap">2 messages</span>'
-    assert f"<span>{kept}</span> <span>50 % used</span>" in page
+    assert f"<span>{kept}</span> <span><span data-live=" in page
+    assert 'data-of-messages="2">50 %</span> used</span>' in page
 
 
 def test_a_search_finds_a_part_of_a_name(owner: Client, make_stream: MakeStream) -> None:
@@ -147,7 +155,8 @@ def test_a_stream_is_deleted_once_its_name_is_typed(owner: Client, make_stream: 
     make_stream("orders", bodies=[b"1"])
     assert owner.post("/streams/orders/delete/", {"confirm": "order"}).status_code == 422
     assert Stream.objects.filter(name="orders").exists()
-    assert owner.post("/streams/orders/delete/", {"confirm": "orders"})["Location"] == "/streams/"
+    sent = {"confirm": "orders", "seen": "1"}
+    assert owner.post("/streams/orders/delete/", sent)["Location"] == "/streams/"
     assert not Stream.objects.filter(name="orders").exists()
 
 

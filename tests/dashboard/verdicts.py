@@ -1,5 +1,7 @@
 """Verdicts on groups, as the worker keeps them."""
 
+from collections.abc import Sequence
+
 from streams import health, store
 from streams.health import Health, Sample, Status, Verdict
 from streams.log import healths
@@ -18,28 +20,32 @@ def judged(
     pending: int = 0,
     dead: int = 0,
     ago_ms: int = 0,
+    acked: Sequence[int] = (0,),
 ) -> None:
-    """As if the worker had found this of a group a moment ago, or ``ago_ms`` before."""
+    """As if the worker had found this of a group a moment ago, or ``ago_ms`` before; ``acked`` is of each look."""
 
     def op() -> Op[None]:
         now_ms: int = yield Steady()
-        sample = Sample(
-            at_ms=now_ms - ago_ms,
-            lag=lag,
-            pending=pending,
-            held=0,
-            floor=0,
-            deliveries=0,
-            acked=0,
-            redelivered=0,
-            dead=dead,
-            removed=0,
-            polls=0,
-            fetched_ms=now_ms,
-            acked_ms=0,
-            lag_ms=lag_ms,
-        )
-        held = Health(samples=[sample], verdict=Verdict(status, f"It is {status}."), since_ms=now_ms)
+        samples = [
+            Sample(
+                at_ms=now_ms - ago_ms - health.EVERY_MS * back,
+                lag=lag,
+                pending=pending,
+                held=0,
+                floor=0,
+                deliveries=done,
+                acked=done,
+                redelivered=0,
+                dead=dead,
+                removed=0,
+                polls=0,
+                fetched_ms=now_ms,
+                acked_ms=0,
+                lag_ms=lag_ms,
+            )
+            for back, done in zip(reversed(range(len(acked))), acked, strict=True)
+        ]
+        held = Health(samples=samples, verdict=Verdict(status, f"It is {status}."), since_ms=now_ms)
         yield from healths.put(stream.stream_id, group, health.written(held))
 
     store.log().run(op())

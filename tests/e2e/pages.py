@@ -28,6 +28,11 @@ def open_menus(page: Page) -> None:
     page.get_by_title("More").first.click()
 
 
+def open_filters(page: Page) -> None:
+    """The menu of what is kept under a name."""
+    page.locator("summary").filter(has_text="Filters").click()
+
+
 def search_keys(page: Page) -> None:
     page.keyboard.press("Control+k")
     expect(page.get_by_role("option").first).to_be_visible()
@@ -54,6 +59,20 @@ def publish_a_wrong_line(page: Page) -> None:
     page.get_by_label("Lines", exact=True).fill("nonsense")
     page.get_by_role("button", name="Publish", exact=True).click()
     expect(page.get_by_text("Line 1 was not stored")).to_be_visible()
+
+
+def look_at_a_file(page: Page) -> None:
+    """One that makes a stream, and says what is not in it."""
+    page.get_by_label("The file").fill("okmq: 1\nstreams:\n  looked-at: {ttl: 60}\n")
+    page.get_by_label("Delete what it does not declare").check()
+    page.get_by_role("button", name="Show what it changes").click()
+    expect(page.get_by_role("button", name="Apply, and let it go")).to_be_visible()
+
+
+def look_at_a_wrong_file(page: Page) -> None:
+    page.get_by_label("The file").fill("okmq: 1\nstreams: nonsense\n")
+    page.get_by_role("button", name="Show what it changes").click()
+    expect(page.get_by_text("The file cannot be applied")).to_be_visible()
 
 
 def try_a_rule(page: Page) -> None:
@@ -103,6 +122,7 @@ PAGES: dict[str, tuple[State, ...]] = {
         State("/streams/?name={stream}"),
         State("/streams/?name={stream}&sort=-messages", open_menus, "menus open"),
         State("/streams/?name=no-such-stream", name="nothing matches"),
+        State("/streams/?name=(&regex=1", name="expression refused"),
         State("/streams/?internal=1", name="with internal ones"),
     ),
     "streams_bulk": (
@@ -118,13 +138,23 @@ PAGES: dict[str, tuple[State, ...]] = {
         State(STREAM + "?start=oldest", look_inside, "row open"),
         State(STREAM + "?match=.n+%3C+5&start=oldest", name="searched"),
         State(STREAM + "?match=.n+%3C", name="filter refused"),
+        State(STREAM + "?match=.n+%3C+5", open_filters, name="filters open"),
         State(STREAM + "?match=no-such-text", name="nothing matches"),
         State("/streams/{empty}/", name="empty"),
     ),
     "message": (State(STREAM + "messages/3/"),),
+    "stream_purge": (
+        State(STREAM + "purge/"),
+        State(STREAM + "purge/?what=newest&at=2", name="part"),
+        State(STREAM + "purge/?what=offset&at=soon", name="refused"),
+    ),
     "message_delete": (State(STREAM + "messages/3/delete/"),),
     "removal_end": (State(STREAM + "removals/4/end/"),),
     "stream_tail": (State(STREAM + "tail/"),),
+    "tails": (
+        State("/tail/", name="nothing chosen"),
+        State("/tail/?streams={stream},no-such-stream&stream={empty}&ring=50"),
+    ),
     "stream_publish": (State(STREAM + "publish/"), State(STREAM + "publish/?like=3", name="again")),
     "stream_publish_many": (
         State(STREAM + "publish/many/"),
@@ -156,6 +186,11 @@ PAGES: dict[str, tuple[State, ...]] = {
     "tokens": (State("/settings/tokens/"),),
     "system": (State("/settings/system/"),),
     "people": (State("/settings/people/"),),
+    "configuration": (
+        State("/settings/configuration/"),
+        State("/settings/configuration/", look_at_a_file, "looked at"),
+        State("/settings/configuration/", look_at_a_wrong_file, "refused"),
+    ),
     "workspaces": (State("/settings/workspaces/"),),
     "workspace": (State("/settings/workspaces/default/"),),
 }
@@ -164,19 +199,22 @@ NO_PAGES = {
     # what is done by a form, and answered by a page above
     *("logout", "workspace_choose", "logins_end", "zone", "theme", "demo_start", "demo_stop", "sql_forget"),
     "sql_publish",
+    *("filter_save", "filter_delete"),
     *("sql_cancel", "alert_rule_switch", "alert_rule_delete", "stream_columns", "group_seek", "group_pause"),
-    "alert_rule_mute",
+    *("alert_rule_mute", "alert_rule_test"),
     *("group_resume", "group_delete", "group_settle", "dead_letters_replay", "dead_letters_bulk"),
-    *("dead_letters_delete", "stream_runs", "removal_undo", "stream_delete", "token_revoke"),
+    *("stream_runs", "removal_undo", "stream_delete", "token_revoke"),
     *("person_change", "person_password", "person_remove", "workspace_delete", "stream_replays"),
     "stream_replay",
     # numbers, files and bodies as they came
     *(
         "favicon",
         "live_now",
+        "stream_kept",
         "events_export",
         "sql_csv",
         "streams_export",
+        "configuration_download",
         "groups_export",
         "message_raw",
         "stream_export",

@@ -3,6 +3,8 @@
 On a phone every page fits, and what a finger is for is large enough or stands alone.
 """
 
+from base64 import b64encode
+from gzip import compress
 from importlib.resources import files
 from typing import Any
 
@@ -18,6 +20,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.running]
 
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 SPARK = pytest.mark.spark, pytest.mark.timeout(400)
+CODED = b64encode(compress(b'{"id":9007199254740993}')).decode()
 DEAD = 4
 """The offset of the message that becomes a dead letter."""
 PHONE: ViewportSize = {"width": 390, "height": 844}
@@ -39,7 +42,9 @@ def names(running: Product) -> dict[str, str]:
     with running.client() as api:
         for name in (stream, "looked-at-empty"):
             api.post("/streams/", json={"name": name, "labels": {"env": "production"}}).raise_for_status()
-        publish(api, stream, *({"n": n, "text": "é", "none": None, "is": True} for n in range(30)))
+        rows: list[Any] = [{"n": n, "text": "é", "none": None, "is": True} for n in range(30)]
+        rows[2] = CODED
+        publish(api, stream, *rows)
         at = f"/streams/{stream}/groups/{group}"
         for name in (group, "idle"):
             wanted = {"name": name, "max_deliver": 3}
@@ -50,7 +55,15 @@ def names(running: Product) -> dict[str, str]:
         api.post(f"{at}/fetch", json={"limit": 2, "wait": 0}).raise_for_status()
         for offset in range(20, 25):
             api.delete(f"/streams/{stream}/messages/{offset}", params={"undo": "true"}).raise_for_status()
+        for page, query in (
+            ("messages", "match=.n < 5"),
+            ("streams", "name=looked"),
+            ("events", "kind=stream."),
+        ):
+            kept = {"page": page, "name": "those of the warehouse in the north", "query": query}
+            api.post("/filters/", json=kept).raise_for_status()
         rule = {"name": "lags", "stream": stream, "watch": "lag", "limit": 5, "for_seconds": 0}
+        rule["webhook_url"] = "https://okmq.invalid/"
         api.post("/alerts/rules/", json=rule).raise_for_status()
     return {"stream": stream, "group": group, "empty": "looked-at-empty", "letter": str(DEAD), "rule": "lags"}
 

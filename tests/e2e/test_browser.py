@@ -116,6 +116,67 @@ def test_a_tail_shows_what_arrives_and_counts_what_waits_while_paused(
     publish(api, stream, {"n": 6}, start=6)
     expect(page.locator("[data-tail-word]")).to_have_text("Stopped, 5 rows kept")
     expect(page.locator(ROWS)).to_have_count(5)
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator(ROWS)).to_have_count(6)
+
+
+def test_several_streams_are_followed_in_one_tail(page: Page, api: httpx.Client, unique: str) -> None:
+    names = [f"{unique}-{each}" for each in ("a", "b", "c")]
+    for name in names:
+        api.post("/streams/", json={"name": name}).raise_for_status()
+    page.goto(f"/streams/?name={unique}")
+    for name in names[:2]:
+        page.get_by_label(f"Choose {name}").check()
+    page.get_by_role("button", name="Tail", exact=True).click()
+    expect(page).to_have_url(re.compile(rf"/tail/\?stream={unique}-a&stream={unique}-b$"))
+    expect(page.locator("[data-live-word]")).to_have_text("Live")
+    for name in names:
+        publish(api, name, {"of": name})
+    expect(page.locator(ROWS)).to_have_count(2)
+    page.locator(ROWS).filter(has_text=f"{unique}-b").locator("[data-open]").click()
+    expect(page.locator(".detail")).to_contain_text("m1")
+    page.locator(ROWS).locator("[data-open][aria-expanded=true]").click()
+    page.keyboard.press("p")
+    publish(api, names[0], {"n": 2}, start=2)
+    publish(api, names[1], {"n": 2}, {"n": 3}, start=2)
+    expect(page.locator("[data-tail-word]")).to_have_text("Paused, up to 3 wait")
+    page.get_by_role("button", name="Resume").last.click()
+    expect(page.locator(ROWS)).to_have_count(5)
+    page.get_by_role("button", name="Clear").click()
+    expect(page.locator(ROWS)).to_have_count(0)
+
+
+def test_a_tail_keeps_as_many_rows_as_are_chosen(page: Page, api: httpx.Client, stream: str) -> None:
+    page.goto(f"/streams/{stream}/tail/?ring=50")
+    expect(page.locator("[data-live-word]")).to_have_text("Live")
+    publish(api, stream, *({"n": n} for n in range(1, 81)))
+    expect(page.locator(ROWS).first).to_contain_text('{"n":80}')
+    expect(page.locator(ROWS)).to_have_count(50)
+
+
+def test_a_stream_deleted_in_a_tail_of_several_is_told_and_begins_anew_when_made_again(
+    page: Page, api: httpx.Client, unique: str
+) -> None:
+    names = [f"{unique}-a", f"{unique}-b"]
+    for name in names:
+        api.post("/streams/", json={"name": name}).raise_for_status()
+    page.goto(f"/tail/?streams={unique}-*")
+    expect(page.locator("[data-live-word]")).to_have_text("Live")
+    for name in names:
+        publish(api, name, {"life": "first"})
+    expect(page.locator(ROWS)).to_have_count(2)
+    api.delete(f"/streams/{names[0]}").raise_for_status()
+    chip = page.locator(".followed .chip", has_text=names[0])
+    expect(chip).to_contain_text("Deleted", use_inner_text=True)
+    expect(chip.locator("[data-field=rate_in]")).to_have_css("opacity", "0.55")
+    expect(page.locator(".followed .chip", has_text=names[1])).not_to_contain_text(
+        "Deleted", use_inner_text=True
+    )
+    api.post("/streams/", json={"name": names[0]}).raise_for_status()
+    publish(api, names[0], {"life": "second"})
+    expect(chip).not_to_contain_text("Deleted", use_inner_text=True)
+    expect(page.locator(ROWS).filter(has_text="second")).to_have_count(1)
+    expect(page.locator(ROWS)).to_have_count(2)
 
 
 def test_everything_that_matches_is_downloaded(page: Page, filled: str, tmp_path: Path) -> None:
@@ -192,6 +253,27 @@ def test_what_is_open_is_in_the_address_and_comes_back(page: Page, filled: str) 
     page.locator("[data-open]").nth(2).click()
     expect(page.locator(".detail")).to_have_count(0)
     expect(page).to_have_url(re.compile(r"\?start=oldest$"))
+
+
+def test_filters_are_kept_under_a_name_and_put_on_and_off_without_scripts(
+    log_in: OpenPage, filled: str
+) -> None:
+    page = log_in(java_script_enabled=False)
+    page.goto(f"/streams/{filled}/?match=refused")
+    page.locator("summary").filter(has_text="Filters").click()
+    page.get_by_label("Keep the filters of now as").fill("refused <b>ones</b>")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("The filters are kept as refused <b>ones</b>.")).to_be_visible()
+    chip = page.get_by_role("link", name="refused <b>ones</b>")
+    expect(chip).to_have_attribute("aria-current", "true")
+    chip.click()
+    expect(page).to_have_url(re.compile(rf"/streams/{filled}/\?$"))
+    expect(chip).not_to_have_attribute("aria-current", "true")
+    chip.click()
+    expect(page).to_have_url(re.compile(r"\?match=refused$"))
+    page.locator("summary").filter(has_text="Filters").click()
+    page.get_by_role("button", name="Delete refused").click()
+    expect(chip).to_have_count(0)
 
 
 def test_columns_of_fields_and_a_filter_on_headers_stand_in_the_address(

@@ -61,6 +61,18 @@ def test_a_drag_over_a_chart_chooses_the_range(page: Page, counted: str) -> None
     expect(page.get_by_text("127 in this range")).to_be_visible()
 
 
+def test_a_chart_that_is_not_drawn_anew_yet_widens_no_narrower_page(page: Page, counted: str) -> None:
+    """A frame passes between a window that is made narrower (a phone that is turned) and its charts drawn anew."""
+    page.goto(f"/streams/{counted}/history/?range=1h")
+    expect(page.locator(".chart canvas").first).to_be_visible()
+    wide = """() => {
+      for (const plot of document.querySelectorAll(".chart .uplot")) plot.style.width = "4000px";
+      return [document.documentElement.scrollWidth, innerWidth];
+    }"""
+    reaches, shown = page.evaluate(wide)
+    assert reaches <= shown
+
+
 def test_what_was_done_is_said_where_its_mark_is_pointed_at(page: Page, counted: str) -> None:
     page.goto(f"/streams/{counted}/history/?range=1h")
     chart = page.locator(".chart .u-over").first

@@ -99,6 +99,8 @@ def test_on_a_phone_a_groups_figures_are_whole_and_its_reason_is_read_in_the_lis
     assert figures.locator("dd").evaluate_all(cut) == []
     for told in ("acks", "lost unread", "of at most", "done up to", "redelivered"):
         expect(figures.get_by_text(told)).to_be_visible()
+    for field in ("bytes", "first_ms", "last_ms", "bytes_in", "committed"):
+        expect(page.locator(f'dl.of-stream [data-field="{field}"]')).to_be_visible()
 
 
 def test_a_lag_shows_live_with_its_reason_and_what_is_out_is_given_back_and_ended_by_hand(
@@ -114,6 +116,15 @@ def test_a_lag_shows_live_with_its_reason_and_what_is_out_is_given_back_and_ende
     expect(lag(page)).to_have_text("3", timeout=10_000)
 
     page.get_by_role("link", name="In flight").click()
+    newer = page.get_by_text("This list has changed since.")
+    expect(page.locator("[data-live-word]")).to_have_text("Live")
+    expect(newer).to_be_hidden()
+    api.post(f"{group}/fetch", json={"limit": 1, "wait": 0}).raise_for_status()
+    expect(newer).to_be_visible(timeout=10_000)
+    api.post(f"{group}/ack", json={"offsets": [3]}).raise_for_status()
+    page.get_by_role("link", name="Show it as it is now").click()
+    expect(newer).to_be_hidden()
+    expect(page.get_by_label(re.compile("^Choose [0-9]"))).to_have_count(2)
     page.get_by_label("Choose 2").check()
     page.get_by_label("Do").select_option("term")
     page.get_by_label("Reason").fill("no such customer")

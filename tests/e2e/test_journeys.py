@@ -123,8 +123,17 @@ def test_times_follow_the_browser_s_zone_and_the_choice(log_in: OpenPage, stream
     expect(page.get_by_role("row", name="Created")).to_contain_text("UTC")
 
 
-def test_a_newcomer_changes_their_password_and_is_out_when_deactivated(
-    page: Page, anonymous: OpenPage, unique: str
+def choose_workspace(page: Page, name: str) -> None:
+    page.goto("/")
+    choice = page.get_by_label("Workspace", exact=True)
+    if choice.input_value() != name:
+        choice.select_option(name)
+        page.get_by_role("button", name="Go", exact=True).click()
+    expect(page.get_by_label("Workspace", exact=True).locator("option[selected]")).to_have_text(name)
+
+
+def test_a_newcomer_changes_their_password_looks_elsewhere_and_is_out_when_deactivated(
+    page: Page, api: httpx.Client, anonymous: OpenPage, unique: str
 ) -> None:
     page.goto("/settings/people/")
     page.get_by_label("Name").fill(unique)
@@ -139,6 +148,29 @@ def test_a_newcomer_changes_their_password_and_is_out_when_deactivated(
     theirs.get_by_label("New password confirmation").fill("a-long-new-word")
     theirs.get_by_role("button", name="Change password").click()
     expect(theirs.locator("[data-live-word]")).to_have_text("Live")
+
+    room = f"of-{unique}"
+    api.post("/workspaces/", json={"name": room}).raise_for_status()
+    api.post("/users/", json={"name": unique, "role": "viewer", "workspace": room}).raise_for_status()
+    tab = theirs.context.new_page()
+    tab.goto("/streams/")
+    expect(tab.locator("[data-live-word]")).to_have_text("Live")
+    events = theirs.context.new_page()  # a page of what does not move, without that word
+    events.goto("/events/")
+    choose_workspace(theirs, room)
+    told = tab.get_by_role("dialog", name="You look at another workspace now")
+    expect(told).to_contain_text("This page is from the workspace default.")
+    expect(tab.locator("[data-live-word]")).to_have_text("Another workspace")
+    expect(events.get_by_role("dialog", name="You look at another workspace now")).to_be_visible()
+    told.get_by_role("button", name="Stay").click()
+    choose_workspace(theirs, "default")
+    expect(tab.locator("[data-live-word]")).to_have_text("Live")
+    expect(told).to_be_hidden()
+    expect(events.get_by_role("dialog")).to_have_count(0)
+    events.close()
+    tab.close()
+    api.delete(f"/workspaces/{room}").raise_for_status()
+
     page.goto("/settings/people/")
     row = page.get_by_role("row", name=unique)
     row.locator("summary").click()
@@ -200,12 +232,34 @@ def pages_of(stream: str) -> list[str]:
         "/settings/people/",
         "/settings/workspaces/",
         "/settings/workspaces/default/",
+        "/settings/configuration/",
         "/settings/system/",
         "/events/",
         f"/streams/{stream}/activity/",
         "/profile/",
         "/search/?q=a",
     ]
+
+
+def test_events_have_few_lines_on_a_phone_and_their_filters_a_fold(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    for text in ("one", "two", "three"):
+        api.patch(f"/streams/{stream}", json={"description": text}).raise_for_status()
+    page.goto(f"/streams/{stream}/activity/")
+    asked = page.get_by_label("Who", exact=True)
+    expect(asked).to_be_visible()
+    expect(page.locator("summary", has_text="Which events")).to_be_hidden()
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(asked).to_be_hidden()
+    rows = page.locator("[id^=event-]")
+    heights = [(row.bounding_box() or {"height": 999})["height"] for row in rows.all()]
+    assert len(heights) >= 4
+    assert max(heights) <= 160
+    page.locator("summary", has_text="Which events").click()
+    expect(asked).to_be_visible()
+    page.goto(f"/streams/{stream}/activity/?kind=stream.")
+    expect(asked).to_be_visible()
 
 
 @pytest.mark.parametrize(

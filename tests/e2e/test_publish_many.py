@@ -78,7 +78,7 @@ def test_a_broken_connection_is_said_and_publishing_again_stores_nothing_twice(
 
     page.route(address, store_and_break)
     publish(page)
-    expect(page.get_by_text("The server did not answer")).to_be_visible()
+    expect(page.get_by_text("The server did not answer:")).to_be_visible()
     page.unroute(address)
     publish(page)
     expect(page.get_by_text("3 were passed over")).to_be_visible()

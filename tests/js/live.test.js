@@ -34,6 +34,14 @@ test("an event that saw more messages wins, even if its look began earlier", () 
   assert.equal(inbox.put("stream:a", { stream_id: "x", at_ms: 4, offset: 1 }), true);
 });
 
+test("of what came for a topic the newest is given last", () => {
+  const inbox = new Inbox();
+  inbox.put("stream:a stream_sampled", { at_ms: 1 });
+  inbox.put("stream:a gone", { at_ms: 2 });
+  inbox.put("stream:a stream_sampled", { at_ms: 3 });
+  assert.deepEqual(inbox.drain().map(([, event]) => event.at_ms), [2, 3]);
+});
+
 test("a missed beat is a gap, the first beat and the next one are none", () => {
   assert.equal(isGap(null, 7, 900), false);
   assert.equal(isGap(null, 7, 2_900), true);
@@ -58,6 +66,7 @@ for (const [given, state, word, age] of [
   [{ connection: "open", hidden: false, silentMs: 0, waiting: 1212 }, "paused", "Paused", "1,212 new"],
   [{ connection: "closed", hidden: false, silentMs: 0, waiting: 3 }, "reconnecting", "Reconnecting", ""],
   [{ connection: "closed", hidden: false, silentMs: 0 }, "reconnecting", "Reconnecting", ""],
+  [{ connection: "open", hidden: false, silentMs: 0, deleted: { dataset: { subject: "Deleted" } } }, "deleted", "Deleted", ""],
   [{ connection: "gone", hidden: false, silentMs: 0 }, "gone", "Logged out", ""],
 ]) {
   test(`${JSON.stringify(given)} is said as ${word} ${age}`, () => {

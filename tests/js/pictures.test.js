@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { healthOf, said } from "../../dashboard/static/js/bind.js";
+import { healthOf, said, usedOf } from "../../dashboard/static/js/bind.js";
 import { appended, axisLabel, isAtRest, marksNear, rangeAddress } from "../../dashboard/static/js/charts.js";
 import { sparkPoints } from "../../dashboard/static/js/spark.js";
 
@@ -54,6 +54,12 @@ test("a stream is active for a minute after a write", () => {
   assert.equal(healthOf({ messages: 3, last_ms: 100_000 }, 159_000), "active");
   assert.equal(healthOf({ messages: 3, last_ms: 100_000 }, 161_000), "idle");
   assert.equal(healthOf({ messages: 0, last_ms: null }, 161_000), "empty");
+});
+
+test("the tighter limit says how much is used, and an event that tells of neither nothing", () => {
+  assert.equal(usedOf({ messages: 41, bytes: 10 }, { ofMessages: "100", ofBytes: "1000" }), 0.41);
+  assert.equal(usedOf({ messages: 41, bytes: 900 }, { ofBytes: "1000" }), 0.9);
+  assert.ok(Number.isNaN(usedOf({}, { ofMessages: "100" })));
 });
 
 test("a drag over a chart chooses whole steps and keeps what else is asked for", () => {

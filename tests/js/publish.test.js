@@ -3,14 +3,9 @@ import test from "node:test";
 
 import { partsOf } from "../../dashboard/static/js/publish.js";
 
-const decoder = new TextDecoder();
-
-async function parts(text, partBytes, chunkBytes = 3) {
-  const bytes = new TextEncoder().encode(text);
-  const chunks = [];
-  for (let at = 0; at < bytes.length; at += chunkBytes) chunks.push(bytes.slice(at, at + chunkBytes));
+async function parts(text, partBytes) {
   const found = [];
-  for await (const part of partsOf(ReadableStream.from(chunks), partBytes)) found.push(decoder.decode(part));
+  for await (const part of partsOf(new Blob([text]), partBytes)) found.push(await part.text());
   return found;
 }
 
@@ -22,10 +17,16 @@ test("a line that is longer than a part is one of its own", async () => {
   assert.deepEqual(await parts("1\n2222222222\n3\n", 4), ["1\n", "2222222222\n", "3\n"]);
 });
 
-test("no byte is lost, whatever the pieces", async () => {
+test("the last line needs no end, however long it is", async () => {
+  assert.deepEqual(await parts("1\n2222222222", 4), ["1\n", "2222222222"]);
+});
+
+test("no line is broken or lost, whatever the size of a part", async () => {
   const text = Array.from({ length: 50 }, (_, n) => `${"é".repeat(n % 7)}${n}\n`).join("");
-  for (const [partBytes, chunkBytes] of [[1, 1], [5, 64], [40, 7], [4096, 11]]) {
-    assert.equal((await parts(text, partBytes, chunkBytes)).join(""), text);
+  for (const partBytes of [1, 5, 40, 4096]) {
+    const found = await parts(text, partBytes);
+    assert.equal(found.join(""), text);
+    assert.ok(found.every((part) => part.endsWith("\n")));
   }
 });
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { say } from "../../dashboard/static/js/words.js";
+import { say } from "../../dashboard/static/js/format.js";
 
 const german = { Stale: "Veraltet", "%(time)s ago": "vor %(time)s" };
 

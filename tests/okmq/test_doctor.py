@@ -89,3 +89,17 @@ def test_a_database_of_an_older_version_is_told(product: Product) -> None:
         check=True,
     )
     assert "migrations are not applied" in looks(doctor(product)[1])["database"]
+
+
+def test_a_history_of_which_a_part_is_missing_or_damaged_is_told(product: Product) -> None:
+    product.more = {"OKMQ_HISTORY": "on"}
+    log = product.data_dir / "history" / "_log"
+    log.mkdir(parents=True)
+    for number in (1, 3):
+        (log / f"{number:012d}.json").write_text("{}")
+    assert looks(doctor(product)[1])["history"] == "! its log lacks batch 2 of 3: runs and SQL fail"
+    (log / "HEAD").write_text("4")
+    (log / "000000000002.json").write_text("{}")
+    assert looks(doctor(product)[1])["history"] == "! its log lacks batch 4 of 4: runs and SQL fail"
+    (log / "HEAD").write_text("x")
+    assert looks(doctor(product)[1])["history"].startswith("! its log cannot be read")

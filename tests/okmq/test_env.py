@@ -24,7 +24,12 @@ from streams import addresses
         ("OKMQ_ADMIN_PASSWORD", "a"),
         ("OKMQ_SECRET_KEY", "x"),
         ("OKMQ_SPARK_MASTER", "nonsense"),
+        ("OKMQ_SPARK_MASTER", "local[0]"),
+        ("OKMQ_SPARK_MASTER", "spark://nohost"),
+        ("OKMQ_SPARK_MASTER", "spark://a:7077,b"),
+        ("OKMQ_SPARK_HOST", "http://a"),
         ("OKMQ_SPARK_MEMORY", "much"),
+        ("OKMQ_SPARK_MEMORY", "100m"),
         ("OKMQ_SPARK_CORES", "0"),
         ("OKMQ_FORWARDED_ALLOW_IPS", "zzz"),
         ("OKMQ_ALLOWED_HOSTS", ","),
@@ -38,7 +43,11 @@ def test_a_value_that_cannot_be_used_is_named(name: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "master", ["local", "local[*]", "local[2]", "local[4,2]", "spark://127.0.0.1:7077", "yarn"]
+    "master",
+    [
+        *("local", "local[*]", "local[2]", "local[4,2]", "yarn", "k8s://https://cluster:6443"),
+        *("spark://127.0.0.1:7077", "spark://a-1.example.com:7077,[::1]:7078"),
+    ],
 )
 def test_the_forms_of_a_spark_master_are_taken(master: str) -> None:
     assert env.load({"OKMQ_SPARK_MASTER": master}, dotenv=None).spark_master == master

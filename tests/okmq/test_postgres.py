@@ -34,6 +34,8 @@ def test_everything_works_on_postgresql_and_waits_for_it_while_it_is_away(
             client.post("/streams/orders/messages", json={"id": "a", "body": 1}).raise_for_status()
             (taken,) = client.post("/streams/orders/groups/g/fetch", json={"wait": 5}).json()
             assert taken["body"] == 1
+            (found,) = client.get("/streams/", params={"name_regex": "^o.*s$"}).json()
+            assert found["name"] == "orders"
             for page in PAGES:
                 assert "</html>" in product.page(page)
             assert {event["kind"] for event in client.get("/events").json()} >= {

@@ -49,10 +49,17 @@ def test_a_missing_file_lists_nothing(tmp_path: Path) -> None:
 
 
 def test_a_restart_is_told_with_its_age() -> None:
-    told = status(restarts=2, note="exited with signal 9").sentence(now=1012.5)
-    assert told == "exited with signal 9, restarted 12 s ago"
+    said = status(restarts=2, note="exited with signal 9")
+    assert said.sentence(now=1012.5) == "exited with signal 9, restarted 12 s ago"
+    assert said.restarted_ms == 1_000_500
 
 
 def test_a_death_that_was_not_followed_yet_is_told_as_it_is() -> None:
-    told = status(state="restarting", restarts=1, note="exited with code 3").sentence(now=1012.5)
-    assert told == "exited with code 3"
+    said = status(state="restarting", restarts=1, note="exited with code 3")
+    assert said.sentence(now=1012.5) == "exited with code 3"
+    assert said.restarted_ms is None
+
+
+def test_another_list_is_another_version() -> None:
+    assert processes.version([status()]) == processes.version((status(),))
+    assert processes.version([status()]) != processes.version([status(restarts=1)])

@@ -16,7 +16,8 @@ from tests.waiting import until
 
 SPARK = Path(pyspark.__file__).parent
 HEAPS = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_NO_DAEMONIZE": "1", "SPARK_LOCAL_IP": "127.0.0.1"}
-LISTENING = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+WEB = ("--webui-port", "0")
+LISTENING = ("--host", "127.0.0.1", "--port", "0", *WEB)
 ADDRESS = re.compile(r"Starting Spark master at (spark://127\.0\.0\.1:[1-9][0-9]*)")
 REGISTERED = "Successfully registered with master"
 
@@ -66,17 +67,34 @@ class Cluster:
     """A master's address, and its worker."""
 
     address: str
+    master: Daemon
     worker: Daemon
 
-    def executor(self) -> int | None:
-        """The process id of an executor that the worker has started; None where there is none."""
+    def end(self) -> None:
+        """End all of it; the worker comes again, and looks for the master."""
+        self.master.end()
+        self.worker.end()
+
+    def start_anew(self) -> None:
+        """End all of it, and start it again at the same address, as for an upgrade."""
+        self.end()
+        self.master.arguments = ("--host", "127.0.0.1", "--port", self.address.rpartition(":")[2], *WEB)
+        self.master.start()
+        until(lambda: ADDRESS.search(self.master.said) is not None, within_s=120, what="the master listens")
+
+    def executors(self) -> list[int]:
+        """The process ids of the executors that the worker has started."""
+        found: list[int] = []
         for listing in Path(f"/proc/{self.worker.pid}/task").glob("*/children"):
             try:
-                if children := listing.read_text().split():
-                    return int(children[0])
+                found += map(int, listing.read_text().split())
             except OSError:
                 continue  # a thread that ended meanwhile
-        return None
+        return found
+
+    def executor(self) -> int | None:
+        """One of them; None where there is none."""
+        return next(iter(self.executors()), None)
 
 
 @contextmanager
@@ -97,7 +115,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         with ThreadPoolExecutor(1) as supervisor:
             supervisor.submit(_keep_alive, worker, over)
             try:
-                yield Cluster(address=found[1], worker=worker)
+                yield Cluster(address=found[1], master=master, worker=worker)
             finally:
                 over.set()
     finally:

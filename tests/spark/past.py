@@ -22,7 +22,7 @@ def past(stream_id: str, *, seed: int, days: int = 2, messages: int = 1200, firs
     offset, rows = first - 1, []
     for n, milliseconds in enumerate(moments):
         offset += 1 if chance.random() < 0.9 else chance.randrange(2, 50)
-        key = None if chance.random() < 0.1 else f"k.{int(chance.paretovariate(0.7)) % 400}"
+        key = None if chance.random() < 0.1 else f"k.{int(chance.paretovariate(0.4)) % 400}"
         body = json.dumps({"n": n, "x": "x" * int(chance.paretovariate(0.5) % 5000)})
         time = at + timedelta(milliseconds=milliseconds)
         id_ = f"m{chance.randrange(messages * 5)}"

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.db import connections
 from django.db.models import Sum
 from django.utils import timezone
@@ -22,13 +21,14 @@ from okmq.analytics import Analytics, jobs_with_work
 from okmq.causes import readable
 from okmq.lanes import Session
 from okmq.shared_spark import SharedSpark
+from okmq.writing_history import MOST_TRIES
 from spark import schemas, tables
 from spark.files import Files
 from spark.history import History
 from spark.jobs import archive, rewrite, standing
 from spark.positions import CHECKPOINT
 from streams import selectors, store
-from streams.log import config, keys, trim
+from streams.log import config, keys, stats, trim
 from streams.log.client import AsyncLog
 from streams.log.entries import NewMessage
 from streams.models import (
@@ -45,7 +45,7 @@ from streams.models import (
 from streams.models.history import Job
 from streams.services import history as service
 from streams.services import queries
-from streams.services.upkeep import retention_outran_history
+from streams.services.removals import removals_record
 from streams.upkeep import retention
 from tests.spark.published import Published
 from tests.spark.working import due, work
@@ -238,15 +238,13 @@ def test_what_spark_was_away_too_long_to_get_is_an_event_and_a_gap_in_the_histor
     def swept() -> int:
         """What the stream physically holds after the worker's next turn."""
 
-        async def on_missed(stream_id: str, messages: int) -> None:
-            await sync_to_async(retention_outran_history)(stream_id, messages=messages)
-
         async def turn() -> None:
             log = AsyncLog(published.url)
-            await retention.tend(log, [stream_id], on_missed=on_missed)
+            await retention.tend(log, [stream_id])
             await log.close()
 
         asyncio.run(turn())
+        removals_record(published.log.run(stats.inspect_many([stream_id])))
         return int(published.log.client.execute_command("XLEN", keys.log(stream_id)))
 
     assert [swept(), swept()] == [300, 300], "the history may still come"
@@ -271,7 +269,11 @@ def erasure_of(published: Published, stream_id: str, **wanted: Any) -> Erasure:
 
 @pytest.mark.spark
 def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_asks_next(
-    spark: SparkSession, analytics: Analytics, published: Published, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    analytics: Analytics,
+    published: Published,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(rewrite, "LEAST_FILES", 2)
     stream = published.stream("a")
@@ -323,6 +325,7 @@ def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_a
     erasure.refresh_from_db()
     assert (erasure.state, erasure.messages) == ("failed", None)
     assert "nothing" in erasure.error
+    assert caplog.text.count(f"Erasure {erasure.pk} is done again") == MOST_TRIES - 1
 
 
 @pytest.mark.spark

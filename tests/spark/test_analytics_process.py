@@ -1,6 +1,7 @@
 """The process as the supervisor starts it: its JVM comes when needed, goes when idle, and never outlives it."""
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.product import free_port
 from tests.spark.jobs import PROJECT, environment
 from tests.spark.published import Published
 from tests.waiting import until
@@ -238,3 +240,43 @@ def test_a_replay_and_an_erasure_that_spark_dies_under_are_done_again(
     ]
     log = (process.data_dir / "log").read_text()
     assert "Replay 1 was cut off, because Spark ended; it is done again." in log
+
+
+def test_a_master_that_does_not_answer_is_told_at_once_and_waited_for(
+    process: AnalyticsProcess, published: Published
+) -> None:
+    master = f"spark://127.0.0.1:{free_port()},localhost:{free_port()}"
+    process.environ["OKMQ_SPARK_MASTER"] = master
+    stream = published.stream("a")
+    published.numbered(stream, 3)
+    process.store(
+        f"Replay.objects.create(workspace=workspace, source='a', source_id={stream!r}, target='a', "
+        f"target_id={stream!r}, requested_by='somebody')\n"
+        f"Erasure.objects.create(workspace=workspace, stream='a', stream_id={stream!r}, requested_by='somebody')\n"
+        "Query.objects.create(workspace=workspace, sql='SELECT 1', limit=1, streams=[], asked_by='somebody')\n"
+    )
+    process.start()
+    until(lambda: process.states() == ["lost"], within_s=60, what="the query is answered")
+    until(
+        lambda: process.ask("select 1 from streams_run where job = 'archive' and state = 'failed'"),
+        within_s=60,
+        what="the run has failed",
+    )
+    said = process.ask(
+        "select error from streams_query union select error from streams_run where error <> ''"
+    )
+    assert said == [(f"The master of Spark, {master}, does not answer; runs wait until it does.",)]
+    log = process.data_dir / "log"
+    until(lambda: {"Replay 1 waits", "Erasure 1 waits"} <= set(re.findall(r"\w+ 1 waits", log.read_text())))
+    assert "Traceback" not in log.read_text()
+    assert not process.ask("select 1 from streams_replay where state <> 'counting'")
+    assert not process.ask("select 1 from streams_erasure where state not in ('queued', 'running')")
+    doctor = subprocess.run(
+        [sys.executable, "manage.py", "okmq_doctor"],
+        cwd=PROJECT,
+        env=process.environ,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert f"its master {master} does not answer" in doctor.stdout

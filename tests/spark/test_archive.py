@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from spark.history import History
 from spark.jobs import archive as job
 from spark.jobs.archive import ArchiveProgress, archive
+from spark.jobs.rewrite import erase
 from spark.jobs.rollup import rollup
 from spark.jobs.settings import JobSettings
 from spark.positions import archive_backlog
@@ -105,6 +106,23 @@ def slow_to_begin(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Monke
     register(spark)
 
 
+def test_the_folder_may_be_called_as_patterns_of_files_are_written(
+    spark: SparkSession, published: Published, settings_of_job: JobSettings, tmp_path: Path
+) -> None:
+    folder = tmp_path / "a [b] {c,d} * ?\\ %20 ö"
+    (tmp_path / "a b c xy %20 ö").mkdir()
+    settings = replace(settings_of_job, history_url=str(folder / "history"), spark_dir=folder / "spark")
+    stream = published.stream("a")
+    published.numbered(stream, 30)
+    archive(spark, settings)
+    assert archived(spark, settings) == published.stored(stream)
+    published.numbered(stream, 5, prefix="more")
+    archive(spark, settings)
+    done = erase(spark, settings, stream_ids={stream}, offset=7, key=None)
+    assert done.messages == 1
+    assert archived(spark, settings) == [row for row in published.stored(stream) if row[1] != 7]
+
+
 def test_a_process_that_is_not_there_in_time_is_begun_again(
     spark: SparkSession, published: Published, settings_of_job: JobSettings, slow_to_begin: Path
 ) -> None:
@@ -177,6 +195,7 @@ def test_a_history_that_begins_anew_gets_all_that_the_streams_hold(
     settings_of_job: JobSettings,
     tmp_path: Path,
     has_checkpoint: bool,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     stream = published.stream("a")
     published.numbered(stream, 30)
@@ -188,6 +207,7 @@ def test_a_history_that_begins_anew_gets_all_that_the_streams_hold(
     published.numbered(stream, 20, prefix="later")
     for _ in range(2):
         archive(spark, elsewhere)
+    assert [each.levelname for each in caplog.records if "it is another one" in each.message] == ["WARNING"]
     assert archived(spark, elsewhere) == published.stored(stream)
     assert published.log.run(config.archived_of([stream])) == {stream: 50}
     counted = rollup(spark, elsewhere, counted={stream: 30}, archived={stream: 50})

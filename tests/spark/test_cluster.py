@@ -1,6 +1,9 @@
 """``OKMQ_SPARK_MASTER``: the jobs on a standalone master with a worker, all on loopback."""
 
-from collections.abc import Iterator
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,29 +12,35 @@ from pyspark.sql import SparkSession
 
 from spark.history import History
 from spark.jobs.settings import JobSettings
+from spark.sentences import NO_EXECUTOR
 from streams.log import config
-from tests.spark.cluster import cluster
-from tests.spark.jobs import job_process
+from tests.spark.cluster import Cluster, cluster
+from tests.spark.jobs import PROJECT, environment, job_process
 from tests.spark.published import Published, rows
+from tests.waiting import until
 
 pytestmark = pytest.mark.spark
 
 
 @pytest.fixture
-def master(tmp_path: Path) -> Iterator[str]:
-    """The address of a master that has a worker."""
+def standalone(tmp_path: Path) -> Iterator[Cluster]:
+    """A master that has a worker with one core."""
     with cluster(tmp_path) as running:
-        yield running.address
+        yield running
 
 
 def test_everything_is_archived_once_by_the_workers_of_a_cluster(
-    spark: SparkSession, published: Published, settings_of_job: JobSettings, tmp_path: Path, master: str
+    spark: SparkSession,
+    published: Published,
+    settings_of_job: JobSettings,
+    tmp_path: Path,
+    standalone: Cluster,
 ) -> None:
     first, second = published.stream("a"), published.stream("b")
     published.numbered(first, 3000, key="k")
     published.numbered(second, 200)
     settings = replace(settings_of_job, memory="512m")
-    job = job_process("archive", settings, tmp_path / "log", master=master)
+    job = job_process("archive", settings, tmp_path / "log", master=standalone.address)
     try:
         assert job.wait(timeout=300) == 0, (tmp_path / "log").read_text()
     finally:
@@ -41,3 +50,148 @@ def test_everything_is_archived_once_by_the_workers_of_a_cluster(
     assert rows(found) == published.stored(first, second)
     assert published.log.run(config.archived_of([first, second])) == {first: 3000, second: 200}
     assert any((tmp_path / "work").iterdir())  # an executor of the worker did it, not the driver
+
+
+DEAF = """
+import os, sys, threading
+from pathlib import Path
+from py4j.protocol import Py4JError, Py4JJavaError
+from spark import sentences, session, watching
+from spark.session import SessionSettings
+from tests.waiting import until
+
+spark = session.build(SessionSettings(folder=Path(sys.argv[2]), master=sys.argv[1], memory="512m", host=sys.argv[3]))
+spark.range(1).selectExpr("concat(repeat('a', 60), 'c') AS t").write.parquet(sys.argv[2] + "/long")
+slow = spark.read.parquet(sys.argv[2] + "/long").where(r"t RLIKE '^(a|aa)+(b)\\\\2?$'")
+
+def ask():
+    spark.sparkContext.setJobGroup("deaf", "deaf", interruptOnCancel=True)
+    try:
+        slow.count()
+    except Py4JError:
+        print("cancelled", flush=True)
+
+asking = threading.Thread(target=ask)
+asking.start()
+tracker = spark.sparkContext.statusTracker()
+active = lambda: [info for each in tracker.getActiveStageIds() if (info := tracker.getStageInfo(each))]
+until(lambda: any(info.numActiveTasks for info in active()), within_s=60, what="the task has begun")
+print("begun", flush=True)
+sys.stdin.readline()
+watching.cancel("deaf")
+asking.join()
+print(spark.range(7).count())
+
+def die(rows):
+    executor = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1]
+    os.kill(int(executor), 9)
+    yield from rows
+
+try:
+    spark.range(1).mapInArrow(die, "id long").collect()
+except Py4JJavaError as error:
+    print(sentences.reason(error))
+session.end()
+"""
+
+
+def test_a_task_that_hears_nothing_gives_its_core_back_and_a_lost_executor_is_told(
+    tmp_path: Path, standalone: Cluster
+) -> None:
+    """From a driver at an address that is not the executor's own loopback."""
+    command = [sys.executable, "-c", DEAF, standalone.address, str(tmp_path / "spark"), "127.0.0.2"]
+    environ = environment(PYSPARK_SUBMIT_ARGS="--conf spark.task.maxFailures=1 pyspark-shell")
+    asking = subprocess.Popen(
+        command, cwd=PROJECT, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert asking.stdout is not None
+        assert asking.stdout.readline() == "begun\n"
+        before = cpu_s(standalone.executors())
+        until(
+            lambda: cpu_s(standalone.executors()) > before + 5,
+            within_s=100,
+            what="nothing else is left to do for it",
+        )
+        said, _ = asking.communicate("cancel it\n", timeout=100)
+    finally:
+        asking.kill()
+        asking.wait()
+    assert said.splitlines() == ["cancelled", "7", NO_EXECUTOR]
+
+
+STRANDED = """
+import os, sys, threading, time
+from okmq import env, shared_spark
+from okmq.masters import MasterAway
+from tests.waiting import until
+
+shared_spark.STRANDED_S = 15.0
+spark = shared_spark.SharedSpark(env.load())
+print(spark.session().range(3).count(), flush=True)
+sys.stdin.readline()
+
+def work():
+    tries = 0
+    while True:
+        tries, began = tries + 1, time.monotonic()
+        try:
+            with spark.in_use():
+                print(spark.session().range(7).count(), flush=True)
+            return
+        except MasterAway:
+            print("away", flush=True)
+            return
+        except Exception:
+            print("stranded" if spark.was_stranded(since=began) else "died", flush=True)
+            assert spark.died_under("work", since=began)
+
+def work_is_done():
+    working = threading.Thread(target=work)
+    working.start()
+    until(lambda: spark.end_if_stranded() or not working.is_alive(), within_s=200, what="the work is done")
+
+work_is_done()
+shared_spark.STRANDED_S = 600.0
+sys.stdin.readline()
+work_is_done()
+spark.end()
+"""
+
+
+def test_a_cluster_that_was_started_anew_is_found_again_and_one_that_has_gone_is_told(
+    tmp_path: Path, standalone: Cluster
+) -> None:
+    environ = environment(
+        OKMQ_DATA_DIR=str(tmp_path / "data"),
+        OKMQ_REDIS_URL="unix:///nowhere",
+        OKMQ_SPARK_MASTER=standalone.address,
+        OKMQ_SPARK_MEMORY="512m",
+        DJANGO_SETTINGS_MODULE="okmq.settings",
+    )
+    command = [sys.executable, "-c", STRANDED]
+    asking = subprocess.Popen(
+        command, cwd=PROJECT, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert asking.stdout is not None
+        assert asking.stdout.readline() == "3\n"
+        assert asking.stdin is not None
+        standalone.start_anew()
+        asking.stdin.write("go on\n")
+        asking.stdin.flush()
+        assert [asking.stdout.readline() for _ in range(2)] == ["stranded\n", "7\n"]
+        standalone.end()
+        said, _ = asking.communicate("go on\n", timeout=250)
+    finally:
+        asking.kill()
+        asking.wait()
+    assert said.split() == ["stranded", "away"]
+
+
+def cpu_s(pids: Iterable[int]) -> float:
+    """Processor time that processes have used together."""
+    used = 0
+    for pid in pids:
+        used += sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]))
+    return used / os.sysconf("SC_CLK_TCK")

@@ -174,6 +174,17 @@ def naming(code: dict[str, str]) -> str:
     return json.dumps({"type": "struct", "fields": [field]})
 
 
+@pytest.mark.parametrize("wanted", ["a", "a.again.n", "count(*)", "1"])
+def test_a_column_that_is_put_into_the_next_again_and_again_is_refused(
+    asking: SparkSession, wanted: str
+) -> None:
+    inner = "SELECT array(offset) AS a FROM messages"
+    for _ in range(40):
+        inner = f"SELECT struct(a, 1 AS n, a AS again) AS a FROM ({inner})"
+    with pytest.raises(QueryRefused, match="more than 5,000 fields"):
+        asked(asking, f"SELECT {wanted} FROM ({inner})")
+
+
 @pytest.mark.parametrize("code", [OF_THE_JVM, OF_PYTHON], ids=["jvm", "python"])
 @pytest.mark.parametrize(
     "call",

@@ -91,6 +91,19 @@ def test_a_query_is_answered_from_history_and_live_tail_of_its_own_workspace(
             lag_ms_max=2_500,
             lag_ms_seen={"2496": 2},
         )
+    for minute, removed in ((1, 0), (2, 7)):
+        StandingRollup.objects.create(
+            stream_id=stream,
+            step="minute",
+            start=datetime(2026, 1, 1, 0, minute, tzinfo=UTC),
+            samples=2,
+            last_ms=1,
+            duplicates=1,
+            removed=removed,
+            grown={"removed": removed} if removed else {},
+        )
+    sql = "SELECT minute(start), messages, ids, duplicates, removed FROM rollups WHERE start < '2026-02-01'"
+    assert answered(analytics, put(here, sql)).rows == "[[2,0,null,0,7]]"
     columns = (
         "stream, group, hour(start), samples, lag_p50, lag_max, lag_seconds_p99, ack_seconds_p50, redelivered"
     )

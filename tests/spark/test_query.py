@@ -2,6 +2,8 @@
 
 import json
 import random
+import re
+import shutil
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from okmq import flights
 from spark import query
-from spark.history import History
+from spark.history import History, HistoryFile, HistoryUnreadable
 from spark.jobs import archive as job
 from spark.jobs.settings import JobSettings
 from spark.positions import positions
@@ -80,6 +82,12 @@ class Asker:
 @pytest.fixture
 def ask(spark: SparkSession, published: Published, settings_of_job: JobSettings) -> Asker:
     return Asker(spark, published, settings_of_job)
+
+
+def said_of(ask: Asker, sql: str) -> str:
+    with pytest.raises(QueryFailed) as failed:
+        ask(sql)
+    return str(failed.value)
 
 
 def removed_by_limit(published: Published, name: str, *, keep: int) -> None:
@@ -192,6 +200,38 @@ def test_what_the_history_and_retention_take_while_a_query_begins_is_neither_mis
     assert ask.known.looks == 2
 
 
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_a_query_under_which_a_file_goes_while_it_is_looked_up_or_read_is_begun_again(
+    ask: Asker, published: Published, is_listed: bool
+) -> None:
+    published.numbered(published.stream("a"), 300)
+    ask.archive()
+
+    class Rewritten(KnownBatches):
+        """What is looked up first is there, and Spark does not list it, or cannot read on in it: as if it went then."""
+
+        looks = 0
+
+        def refresh(self, history: History) -> list[Any]:
+            found = super().refresh(history)
+            self.looks += 1
+            return found if self.looks > 1 else [replace(each, files=gone(each.files)) for each in found]
+
+    def gone(files: list[HistoryFile]) -> list[HistoryFile]:
+        folder, moved = Path(ask.settings.history_url), []
+        for file in files:
+            path = Path(file.path)
+            stale = path.with_name(f"{'x' if is_listed else '_'}{path.name}")
+            held = (folder / path).read_bytes()
+            (folder / stale).write_bytes(held[:4] + bytes(len(held) // 2) + held[4 + len(held) // 2 :])
+            moved.append(replace(file, path=str(stale)))
+        return moved
+
+    ask.known = Rewritten()
+    assert ask("SELECT count(DISTINCT id) FROM messages") == [[300]]
+    assert ask.known.looks == 2
+
+
 def test_beside_a_history_that_begins_anew_a_query_sees_what_the_streams_hold(
     ask: Asker, published: Published, tmp_path: Path
 ) -> None:
@@ -200,8 +240,72 @@ def test_beside_a_history_that_begins_anew_a_query_sees_what_the_streams_hold(
     ask.archive()
     published.numbered(stream, 20, prefix="live")
     published.delete(stream, [100, 310])
+    what = "SELECT count(*), count(DISTINCT offset), min(offset), max(offset) FROM messages"
+    assert ask(what) == [[319, 319, 1, 320]]  # what was deleted only after it was copied is still there
+    shutil.rmtree(ask.settings.history_url)
+    assert ask(what) == [[318, 318, 1, 320]]
+    published.log.run(config.archived_only(stream, 0))
+    ask.archive()
+    assert ask(what) == [[318, 318, 1, 320]]
     ask.settings = replace(ask.settings, history_url=str(tmp_path / "another"))
-    assert ask("SELECT count(*), min(offset), max(offset) FROM messages") == [[318, 1, 320]]
+    assert ask(what) == [[318, 318, 1, 320]]
+
+
+def test_a_file_that_the_history_lacks_is_named(ask: Asker, published: Published) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 30)
+    ask.archive()
+    (file,) = Path(ask.settings.history_url).rglob("*.parquet")
+    said = (
+        f"The history lacks offsets 1 to 30 of a stream: its file {file.relative_to(ask.settings.history_url)} "
+        "is not there, or is damaged."
+    )
+    whole = file.read_bytes()
+    file.with_name(f".{file.name}.crc").unlink()
+    file.write_bytes(b"PAR1")
+    assert said_of(ask, "SELECT max(body) FROM messages") == said
+    file.unlink()
+    assert said_of(ask, "SELECT max(body) FROM messages") == said
+    file.write_bytes(whole)
+    assert ask("SELECT count(*) FROM messages") == [[30]]
+
+
+def test_a_history_whose_log_is_not_whole_is_said_to_be_so_and_nothing_is_added_to_it(
+    ask: Asker, published: Published
+) -> None:
+    stream = published.stream("a")
+    for prefix in ("first", "second"):
+        published.numbered(stream, 30, prefix=prefix)
+        ask.archive()
+    first, second, head = (
+        Path(ask.settings.history_url, "_log", name)
+        for name in ("000000000001.json", "000000000002.json", "HEAD")
+    )
+
+    def said() -> str:
+        ask.known = KnownBatches()
+        told = said_of(ask, "SELECT count(*) FROM messages")
+        with pytest.raises(HistoryUnreadable, match=re.escape(told)):
+            ask.archive()
+        found = re.fullmatch(r"The history cannot be read: (.*)\. Put back what is missing there .*", told)
+        assert found is not None
+        return found[1]
+
+    for file in (second, head):
+        whole = file.read_bytes()
+        file.write_bytes(b"x" * len(whole))
+        assert "Checksum error" in said()
+        file.with_name(f".{file.name}.crc").unlink()
+        assert said() == f"_log/{file.name} is damaged"
+        file.write_bytes(whole)
+    for file in (second, first):
+        aside = file.rename(file.with_name("aside"))
+        assert said() == f"_log/{file.name} is missing"
+        file.mkdir()
+        assert said().startswith(str(file))
+        file.rmdir()
+        aside.rename(file)
+    assert ask("SELECT count(*) FROM messages") == [[60]]
 
 
 def test_a_query_sees_every_publish_that_was_acknowledged_before_it(ask: Asker, published: Published) -> None:
@@ -300,8 +404,8 @@ def test_samples_and_rollups(ask: Asker, published: Published) -> None:
         }
     )
     assert ask("SELECT * FROM rollups ORDER BY stream") == [
-        ["a", "day", "1970-01-01T00:00:00.000Z", 1, 10, 0, 1, 2, 3, 4, 5, 6],
-        ["b", "day", "1970-01-02T00:00:00.000Z", 2, 20, *[None] * 7],
+        ["a", "day", "1970-01-01T00:00:00.000Z", 1, 10, 0, 1, 2, 3, 4, 5, 6, 7, 8],
+        ["b", "day", "1970-01-02T00:00:00.000Z", 2, 20, *[None] * 9],
     ]
 
 
@@ -333,8 +437,44 @@ def test_values_keep_their_digits_and_columns_their_names(ask: Asker) -> None:
     ]
 
 
-def test_what_cannot_be_carried_out_is_a_sentence(ask: Asker) -> None:
-    with pytest.raises(QueryFailed) as failed:
-        ask("SELECT 1 / (SELECT 0)")
-    assert str(failed.value).startswith("Division by zero")
-    assert "\n" not in str(failed.value)
+def test_what_cannot_be_carried_out_is_a_sentence(ask: Asker, published: Published) -> None:
+    bodies = ['{"a":1,"a":2}', r'{"x":"\ud800"}', json.dumps(["w" * 500, [[]]])[:-1] + r',"\udc00"]', "{}"]
+    bodies.append(json.dumps("v" * 5_000))
+    odd = [NewMessage(id=f"{n}", body=body.encode()) for n, body in enumerate(bodies)]
+    published.publish(published.stream("a"), odd)
+    parsed = "SELECT parse_json(body) FROM messages WHERE offset = {}"
+    tolerant = "For such a one try_parse_json gives null, as from_json does without the mode FAILFAST."
+    assert said_of(ask, parsed.format(1)) == (
+        "A text cannot be parsed: Failed to build variant because of a duplicate object key `a` "
+        f'({{"a":1,"a":2}}). {tolerant}'
+    )
+    assert said_of(ask, parsed.format(2)) == (
+        "A text cannot be parsed: Invalid Unicode in JSON string: lone high surrogate U+D800 "
+        f'({{"x":"\\ud800"}}). {tolerant}'
+    )
+    assert f"{'w' * 98}…). {tolerant}" in said_of(ask, parsed.format(3))
+    assert said_of(ask, "SELECT parse_json('[[')") == (
+        f"A text cannot be parsed: Unexpected end-of-input: expected close marker for Array ([[). {tolerant}"
+    )
+    assert ask("SELECT count(try_parse_json(body)) FROM messages") == [[2]]
+    assert said_of(ask, "SELECT from_json('{x', 'a INT', map('mode', 'FAILFAST'))") == (
+        "A text cannot be parsed: Unexpected character ('x' (code 120)): "
+        f"was expecting double-quote to start field name. {tolerant}"
+    )
+    assert said_of(ask, "SELECT id RLIKE '(' FROM messages") == (
+        "A regular expression cannot be read: Unclosed group near index 1."
+    )
+    assert said_of(ask, f"SELECT regexp_like(concat(id, '{'a' * 15_000}'), '1?(a|b)*c') FROM range(2)") == (
+        "It ran out of stack, as a regular expression does on a long text."
+    )
+    assert said_of(ask, "SELECT (SELECT offset FROM messages)") == (
+        "More than one row returned by a subquery used as an expression."
+    )
+    assert said_of(ask, "SELECT 1 / (SELECT 0)") == (
+        "Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead."
+    )
+    said = said_of(ask, "SELECT cast(body AS int) FROM messages WHERE offset = 5")
+    assert (len(said), said.startswith("The value '\"vv"), "`try_cast`" in said) == (1000, True, True)
+    assert (
+        said_of(ask, "SELECT cast(12345 AS decimal(3, 1))") == "12345 cannot be represented as Decimal(3, 1)."
+    )

@@ -232,6 +232,16 @@ def test_what_the_target_does_not_take_stops_it_with_a_sentence_and_it_goes_on_l
     assert (replay.state, replay.error, replay.stored) == (ReplayState.SUCCEEDED, "", 5)
 
 
+def test_a_body_that_is_too_large_for_the_target_is_named_by_its_own_offset(here: Here) -> None:
+    source = here.stream("a")
+    here.stream("b", max_message_bytes=1024)
+    here.published.numbered(source, 2)
+    here.published.publish(source, [NewMessage(id="long", body=json.dumps("x" * 5000).encode())])
+    replay = here.worked(here.asked("a", "b", from_offset=2))
+    assert replay.state == ReplayState.FAILED
+    assert replay.error == "The body of the message at offset 3 has 5,002 bytes; b takes 1,024 at most."
+
+
 @pytest.mark.parametrize(
     ("where", "said"),
     [
@@ -247,6 +257,7 @@ def test_what_the_target_does_not_take_stops_it_with_a_sentence_and_it_goes_on_l
         ("timestamp < current_date", "choose the same messages each time"),
         ("unix_seconds(timestamp) < unix_timestamp()", "choose the same messages each time"),
         ("1 = 1) OR (1 = 1", "Syntax error"),
+        ("cast(id AS INT) < 5", r"^The value '\S+' of the type \"STRING\" cannot be cast .* instead\.$"),
     ],
 )
 def test_a_condition_that_does_more_than_look_at_a_message_fails_with_a_sentence(

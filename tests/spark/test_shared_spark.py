@@ -13,10 +13,15 @@ from tests.spark.jobs import PROJECT, environment
 pytestmark = pytest.mark.spark
 
 SCRIPT = """
-import json, os, signal, time
+import json, os, signal, threading, time
+from pathlib import Path
 from okmq import env
+from okmq.causes import readable
 from okmq.shared_spark import SharedSpark
 from pyspark import SparkContext
+from spark import watching
+from spark.session import has_nobody
+from tests.waiting import until
 
 spark = SharedSpark(env.load())
 began = time.monotonic()
@@ -28,6 +33,33 @@ began = time.monotonic()
 os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)
 told["again"] = [spark.died_under(what, since=began) for what in ("b", "b", "c", "b", "c")]
 told["later"] = spark.died_under("d", since=time.monotonic())
+
+def starting():
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return next((int(pid) for pid in children if b"SparkSubmit" in Path("/proc", pid, "cmdline").read_bytes()), None)
+
+def kill_the_next():
+    os.kill(until(starting, what="a JVM is being started"), signal.SIGKILL)
+
+began = time.monotonic()
+threading.Thread(target=kill_the_next, daemon=True).start()
+try:
+    spark.session()
+except Exception as error:
+    told["said"] = readable(error)
+told["unborn"] = [spark.died_under("e", since=began), spark.died_under("e", since=time.monotonic())]
+built, looks = threading.Event(), []
+
+def look():
+    while not built.is_set():
+        looks.append((spark.lives, spark.has_died(since=time.monotonic()), watching.progress("a"), has_nobody()))
+
+looking = threading.Thread(target=look)
+looking.start()
+told["born"] = spark.session().range(3).count()
+built.set()
+looking.join()
+told["looked"] = [looks[-1], sum(any(look[1:]) for look in looks)]
 print(json.dumps(told))
 """
 
@@ -35,7 +67,8 @@ print(json.dumps(told))
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What was seen of it in a process of its own."""
-    folder: Path = tmp_path_factory.mktemp("shared")
+    folder: Path = tmp_path_factory.mktemp("shared") / 'of [us] "all" {here}'
+    folder.mkdir()
     environ = environment(
         OKMQ_DATA_DIR=str(folder),
         OKMQ_REDIS_URL="unix:///nowhere",
@@ -57,3 +90,13 @@ def test_where_spark_stops_in_a_jvm_that_lives_both_are_replaced(told: dict[str,
 def test_what_spark_dies_under_is_worth_another_try_twice(told: dict[str, Any]) -> None:
     assert told["again"] == [True, True, True, False, True]
     assert told["later"] is False
+
+
+def test_spark_that_dies_while_it_is_being_started_has_died_under_it_too(told: dict[str, Any]) -> None:
+    assert told["said"].startswith("Java ended while it was starting Spark")
+    assert told["unborn"] == [True, False]
+    assert told["born"] == 3
+
+
+def test_spark_can_be_looked_at_while_it_is_being_built(told: dict[str, Any]) -> None:
+    assert told["looked"] == [[True, False, 0.0, False], 0]

@@ -3,7 +3,9 @@
 import json
 import math
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,9 +14,13 @@ from pyspark.sql import SparkSession
 
 from spark.jobs import standing as job
 from spark.jobs.settings import JobSettings
-from spark.transforms.standing import COUNTERS
 from streams.log import config, trim
+from streams.log.config import Registered
+from streams.log.counts import COUNTERS, OF_GROUPS
 from streams.log.entries import NewMessage
+from streams.models import StandingRollup, Stream, Workspace
+from streams.services.history import Progressed
+from streams.services.standing import StoodPoint, standing_add
 from tests.spark.published import Published
 
 pytestmark = pytest.mark.spark
@@ -26,33 +32,55 @@ Stood = dict[tuple[str, str, str, int], dict[str, Any]]
 
 
 def made(count: int) -> list[dict[str, Any]]:
-    """Records as the worker writes them: of streams each second, of groups every ten; one of an earlier version."""
+    """Records as the worker writes them: of streams each second, of groups every ten; some of an earlier version.
+
+    Group ``h`` is deleted and made again inside a minute, one of its lives outgrows the one before at once, and once
+    the store lost its last moments. Stream ``m-s`` was in memory and lost.
+    """
     chance = random.Random(7)
     ever: dict[str, int] = defaultdict(int)
     ack_ms: dict[str, dict[str, int]] = {"g": {}, "h": {"7": 1}}
+    lives: dict[str, Any] = {"g": None, "h": 1000}
     records: list[dict[str, Any]] = []
     for n in range(count):
         ever["duplicates"] += chance.randrange(3)
+        ever["removed"] += chance.randrange(50) if n % 7 == 0 else 0
         lag = int(chance.paretovariate(0.4)) % 10**9
         records.append(
             {
                 "at": BEGIN_MS + n * 1000,
-                "streams": {"s": {"name": "a", "lag": lag, "duplicates": ever["duplicates"], "in": 1.5}},
+                "streams": {
+                    "s": {
+                        "name": "a",
+                        "lag": lag,
+                        "duplicates": ever["duplicates"],
+                        "removed": ever["removed"],
+                    },
+                    "m-s": {"name": "b", "lag": lag, "duplicates": n % 130},
+                },
             }
         )
+        if n in (95, 127, 255):
+            lives["h"] += n
+            ever |= {"h" + name: 10_000 if n == 127 else 0 for name in OF_GROUPS}
+            ack_ms["h"] = {"7": 10**7} if n == 127 else {}
+        if n == 305:
+            ever["hdeliveries"] //= 2
         if n % 10 == 0:
             groups = {}
             for group in ("g", "h"):
-                for name in COUNTERS[:5]:
+                for name in OF_GROUPS:
                     ever[group + name] += chance.randrange(5)
                 groups[group] = {
                     "lag": chance.randrange(300),
                     "lag_seconds": round(chance.paretovariate(0.5) % 10_000, 3),
                     "status": "ok",
-                    **{name: ever[group + name] for name in COUNTERS[:5]},
+                    "made": lives[group],
+                    **{name: ever[group + name] for name in OF_GROUPS},
                     **({"ack_ms": ack_ms[group]} if n % 70 else {}),
                 }
-                ack_ms[group] = {**ack_ms[group], str(chance.randrange(200)): chance.randrange(1, 10**6)}
+                place, more = str(chance.randrange(200)), chance.randrange(1, 10**6)
+                ack_ms[group] = {**ack_ms[group], place: ack_ms[group].get(place, 0) + more}
             records.append({"at": BEGIN_MS + n * 1000 + 3, "streams": {}, "groups": {"s": groups}})
     records.append({"at": BEGIN_MS, "streams": {"s": {"name": "a", "lag": 1}}})
     return records
@@ -63,29 +91,33 @@ def bucket_by_hand(value: int) -> int:
     return value >> shift << shift
 
 
-def stood_by_hand(records: list[dict[str, Any]]) -> Stood:
-    found: Stood = {}
-    samples = []
+def sampled_by_hand(records: list[dict[str, Any]]) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
     for record in records:
         for stream_id, figures in record["streams"].items():
-            samples.append((stream_id, "", record["at"], figures))
+            yield stream_id, "", record["at"], figures
         for stream_id, groups in record.get("groups", {}).items():
-            samples += [(stream_id, group, record["at"], figures) for group, figures in groups.items()]
-    for stream_id, group, at_ms, figures in sorted(samples, key=lambda each: each[2]):
+            for group, figures in groups.items():
+                yield stream_id, group, record["at"], figures
+
+
+def stood_by_hand(records: list[dict[str, Any]]) -> Stood:
+    found: Stood = {}
+    for stream_id, group, at_ms, figures in sampled_by_hand(records):
         for step, length_s in LENGTHS_S.items():
             start_s = at_ms // 1000 // length_s * length_s
             empty = {
                 "samples": 0,
-                "counters": {},
+                "last_ms": 0,
+                "counted": {},
                 "ack_ms": None,
                 "highest": {},
                 "seen": {"lag": {}, "lag_ms": {}},
             }
             held = found.setdefault((stream_id, group, step, start_s), empty)
             held["samples"] += 1
-            held["counters"] |= {name: figures[name] for name in COUNTERS if name in figures}
-            if "ack_ms" in figures:
-                held["ack_ms"] = {int(place): count for place, count in figures["ack_ms"].items()}
+            held["last_ms"] = max(at_ms, held["last_ms"])
+            held["counted"] |= {name: figures[name] for name in COUNTERS if name in figures}
+            held["ack_ms"] = figures.get("ack_ms", held["ack_ms"])
             values = {"lag": figures["lag"]}
             if group:
                 values["lag_ms"] = round(figures["lag_seconds"] * 1000)
@@ -100,8 +132,9 @@ def stood_by_spark(stood: list[job.Stood]) -> Stood:
     return {
         (each.stream_id, each.group, each.step, int(each.start.timestamp())): {
             "samples": each.samples,
-            "counters": each.counters,
-            "ack_ms": each.ack_ms,
+            "last_ms": each.last_ms,
+            "counted": {} if each.counted is None else each.counted.of,
+            "ack_ms": None if each.ack_ms is None else each.ack_ms.of,
             "highest": each.highest,
             "seen": each.seen,
         }
@@ -109,26 +142,101 @@ def stood_by_spark(stood: list[job.Stood]) -> Stood:
     }
 
 
-def test_every_window_of_every_group_is_as_counted_by_hand_also_in_parts(
-    spark: SparkSession, published: Published, settings_of_job: JobSettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def grown_by_hand(records: list[dict[str, Any]]) -> dict[tuple[str, str, str, int], list[Counter[str]]]:
+    """What was counted, and acknowledged after so long, in each window that anything was in, told from life to life."""
+    found: dict[tuple[str, str, str, int], list[Counter[str]]] = {}
+    lives: dict[tuple[str, str, bool], tuple[Any, dict[str, int]]] = {}
+    for stream_id, group, at_ms, figures in sampled_by_hand(records):
+        for kind, now in (
+            (0, {name: figures[name] for name in COUNTERS if name in figures}),
+            (1, figures.get("ack_ms")),
+        ):
+            if not now:
+                continue
+            life, before = lives.get((stream_id, group, bool(kind)), (None, {}))
+            if stream_id == "m-s" and now["duplicates"] == 0:
+                before = {}
+            if group == "h" and life != figures["made"]:
+                before = {}
+            lives[stream_id, group, bool(kind)] = figures.get("made"), now
+            for step, length_s in LENGTHS_S.items():
+                start_s = at_ms // 1000 // length_s * length_s
+                held = found.setdefault((stream_id, group, step, start_s), [Counter(), Counter()])
+                held[kind] += Counter({name: max(0, now[name] - before.get(name, 0)) for name in now})
+    return found
+
+
+@pytest.fixture
+def metrics(published: Published) -> Registered:
     stream_id = published.stream("_metrics", internal=True, archive=False)
-    records = made(400)
+    (found,) = [each for each in published.log.run(config.streams()) if each.stream_id == stream_id]
+    return found
+
+
+def publish(published: Published, metrics: Registered, records: list[dict[str, Any]]) -> int:
     bodies = [NewMessage(id=f"{n}", body=json.dumps(each).encode()) for n, each in enumerate(records)]
-    last = published.publish(stream_id, bodies)
-    (metrics,) = [each for each in published.log.run(config.streams()) if each.stream_id == stream_id]
+    return published.publish(metrics.stream_id, bodies)
+
+
+def test_every_window_of_every_group_is_as_counted_by_hand_also_in_parts(
+    spark: SparkSession,
+    published: Published,
+    metrics: Registered,
+    settings_of_job: JobSettings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    records = made(400)
+    last = publish(published, metrics, records)
     whole = job.standing(spark, settings_of_job, metrics=metrics, counted=0)
     assert whole is not None
     assert stood_by_spark(whole.stood) == stood_by_hand(records)
     assert (whole.from_offset, whole.to_offset) == (0, last)
     assert whole.fresh_to == datetime.fromtimestamp(max(each["at"] for each in records) / 1000, UTC)
     assert job.standing(spark, settings_of_job, metrics=metrics, counted=last) is None
-    published.log.run(trim.purge(stream_id, below=101))
+    published.log.run(trim.purge(metrics.stream_id, below=101))
     monkeypatch.setattr(job, "RECORDS_AT_ONCE", 150)
     part = job.standing(spark, settings_of_job, metrics=metrics, counted=50)
     assert part is not None
     assert (part.from_offset, part.to_offset) == (50, 250)
     assert stood_by_spark(part.stood) == stood_by_hand(records[100:250])
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("at_once", [1000, 173])
+def test_what_a_group_did_is_counted_whole_also_where_it_was_made_again(
+    spark: SparkSession,
+    published: Published,
+    metrics: Registered,
+    settings_of_job: JobSettings,
+    monkeypatch: pytest.MonkeyPatch,
+    at_once: int,
+) -> None:
+    workspace, _ = Workspace.objects.get_or_create(name="standing")
+    for stream_id, storage in (("s", "durable"), ("m-s", "memory")):
+        Stream.objects.create(workspace=workspace, name=stream_id, stream_id=stream_id, storage=storage)
+    monkeypatch.setattr(job, "RECORDS_AT_ONCE", at_once)
+    records = made(400)
+    publish(published, metrics, records)
+    counted = 0
+    while found := job.standing(spark, settings_of_job, metrics=metrics, counted=counted):
+        standing_add(
+            [StoodPoint(**asdict(each)) for each in found.stood],
+            position=Progressed(
+                stream_id=metrics.stream_id,
+                from_offset=found.from_offset,
+                to_offset=found.to_offset,
+                fresh_to=found.fresh_to,
+            ),
+        )
+        counted = found.to_offset
+    by_spark = {
+        (row.stream_id, row.group, row.step, int(row.start.timestamp())): [
+            Counter(row.grown),
+            Counter(row.ack_ms_seen),
+        ]
+        for row in StandingRollup.objects.all()
+    }
+    assert by_spark == grown_by_hand(records)
 
 
 def test_numbers_are_counted_at_most_a_64th_too_low() -> None:

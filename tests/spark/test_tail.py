@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from spark import reading, schemas
-from spark.tail import HistoryMovedOn, TailRange, TailReader
-from streams.log import config, removals, trim
+from spark.history import HistoryMovedOn
+from spark.tail import TailRange, TailReader
+from streams.log import config, removals, trim, undo
 from tests.spark.published import Published
 
 ARROW = schemas.arrow(schemas.MESSAGES)
@@ -68,7 +69,7 @@ def test_what_was_removed_and_can_come_back_is_not_seen(published: Published) ->
     assert number
     left = [n for n in range(6, 31) if n not in {10, 12}]
     assert offsets(tail(published, stream, 1, 30)) == left
-    published.log.run(removals.undo(stream, number))
+    published.log.run(undo.undo(stream, number))
     assert offsets(tail(published, stream, 1, 30)) == list(range(6, 31))
 
 

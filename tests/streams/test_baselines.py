@@ -60,6 +60,16 @@ def test_a_rate_outside_of_it_is_unusual(rate: float, is_unusual: bool) -> None:
     assert found.is_unusual is is_unusual
 
 
+@pytest.mark.parametrize(("minutes", "low", "high"), [(0, 0.85, 1.15), (6, 3.91, 5.29), (15, 8.5, 11.5)])
+def test_minutes_of_the_hour_before_are_judged_by_that_hour(minutes: int, low: float, high: float) -> None:
+    for weeks in range(1, 9):
+        hour(36_000, weeks=weeks)
+        hour(3_600, weeks=weeks, hours=1)
+    found = usual_now(["s"], rate=5.0, at=HOUR + timedelta(minutes=minutes))
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((low, high))
+
+
 def test_chance_alone_is_rarely_unusual_and_one_odd_week_moves_nothing() -> None:
     chance = random.Random(5)
 

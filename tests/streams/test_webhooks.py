@@ -1,14 +1,17 @@
 """Posting to addresses that people named: signed, never to what only this machine may reach."""
 
 import http.server
+import itertools
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from streams.webhooks import WebhookRefused, is_public, post, signature, url_fault
+from streams.webhooks import WebhookRefused, is_public, literal_fault, post, signature, url_fault
+from tests.waiting import LONG_ENOUGH_S
 
 
 class Receiver:
@@ -91,16 +94,57 @@ def test_a_private_address_is_refused_by_default(receiver: Receiver) -> None:
         "ff02::1",
         "::ffff:127.0.0.1",
         "64:ff9b::7f00:1",
+        "64:ff9b::a9fe:a9fe",
+        "64:ff9b:1::7f00:1",
+        "64:ff9b:1:ffff:ffff:ffff:101:101",
         "2002:7f00:1::",
+        "2001:0:4136:e378:8000:63bf:80ff:fffe",
+        "::127.0.0.1",
+        "::ffff:0:7f00:1",
+        "fec0::1",
+        "feff::1",
     ],
 )
 def test_these_addresses_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", ["1.1.1.1", "2606:4700:4700::1111", "::ffff:1.1.1.1"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("1.1.1.1", "2606:4700:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101", "2002:101:101::"),
+        "2001:0:4136:e378:8000:63bf:fefe:fefe",
+    ],
+)
 def test_these_are(address: str) -> None:
     assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "10.0.0.1",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "2130706433",
+        "0x7f.1",
+        "127.1",
+        "0177.0.0.1",
+        "LocalHost.",
+        "a.localhost",
+    ],
+)
+def test_what_needs_no_look_up_to_be_refused_is_told_before_anything_is_sent(host: str) -> None:
+    url = f"http://{host}:9570/hook"
+    assert "not a public address" in literal_fault(url, allow_private=False)
+    assert literal_fault(url, allow_private=True) == ""
+
+
+@pytest.mark.parametrize(
+    "host", ["example.org", "1.1.1.1", "[2606:4700:4700::1111]", "localhost.example.org"]
+)
+def test_of_a_name_nothing_is_known_before_it_is_looked_up(host: str) -> None:
+    assert literal_fault(f"https://{host}/hook", allow_private=False) == ""
 
 
 def test_one_private_address_among_public_ones_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,6 +188,55 @@ def test_the_address_that_was_checked_is_the_one_that_is_used(
 )
 def test_what_is_no_address_is_said(url: str) -> None:
     assert url_fault(url)
+
+
+def test_what_is_said_of_an_answer_that_is_not_http_holds_nothing_of_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            with listening.accept()[0] as connection:
+                connection.recv(10_000)
+                connection.sendall(b"HTTP/1.1 \x00\x1b[31m\r\n\r\n")
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        with pytest.raises(WebhookRefused) as refused:
+            sent(f"http://127.0.0.1:{listening.getsockname()[1]}/")
+        answering.join()
+    assert str(refused.value) == "127.0.0.1 gave an answer that is not HTTP."
+
+
+DRIBBLES = {"http": b"HTTP/1.1 200 ", "https": b"\x16\x03\x03\x3f"}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "begun"), [("http", b""), ("https", b""), ("http", b"HTTP/1.1 200 OK\r\nX: ")]
+)
+def test_who_answers_byte_by_byte_is_cut_off_when_its_time_is_over(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, begun: bytes
+) -> None:
+    monkeypatch.setattr("streams.webhooks.TIMEOUT_S", 0.5)
+    cut = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            with listening.accept()[0] as connection, suppress(OSError):
+                connection.settimeout(0.05)
+                connection.sendall(begun)
+                for byte in itertools.cycle(DRIBBLES[scheme]):
+                    connection.sendall(bytes([byte]))
+                    with suppress(TimeoutError):
+                        while connection.recv(10_000):
+                            pass
+                        break
+            cut.set()
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        with pytest.raises(WebhookRefused, match=r"did not answer within 0\.5 s"):
+            sent(f"{scheme}://127.0.0.1:{listening.getsockname()[1]}/")
+        answering.join(LONG_ENOUGH_S)
+    assert cut.is_set()
 
 
 def test_nobody_there_is_refused_with_a_sentence() -> None:

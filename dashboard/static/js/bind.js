@@ -1,26 +1,26 @@
-// Elements that show a live value say so themselves:
+// Elements say which live value they show:
 //   <span data-live="stream:flights" data-field="messages" data-format="count">
-// and this puts the newest value there, said as the server said the first one.
+// The newest is put there, said as the server said the first.
 
-import { FORMATS, age, count, moment } from "./format.js";
-import { say } from "./words.js";
+import { FORMATS, age, count, moment, say } from "./format.js";
 
 const ACTIVE_WITHIN_MS = 60_000;
 
-/** The topics that the page shows, from its elements. */
 export function topicsOf(root) {
   const topics = new Set();
   for (const { dataset } of root.querySelectorAll("[data-live], [data-spark]")) topics.add(dataset.live ?? dataset.spark);
   return topics;
 }
 
-/** Whether a stream is written to: the word beside its dot, as dashboard/stream_rows.py says it. */
+/** Whether a stream is written to, as dashboard/stream_rows.py says it. */
 export function healthOf({ messages, last_ms: lastMs }, nowMs) {
   if (lastMs && nowMs - lastMs < ACTIVE_WITHIN_MS) return "active";
   return messages ? "idle" : "empty";
 }
 
-/** The text and the title of a value. */
+/** The used part of its tighter limit, as dashboard/stream_rows.py says it. */
+export const usedOf = ({ messages, bytes }, { ofMessages = Infinity, ofBytes = Infinity }) => Math.max(messages / ofMessages, bytes / ofBytes);
+
 export function said(value, format) {
   const text = (FORMATS[format] ?? String)(value);
   const bytes = value != null && { count: count(Math.round(value)) };
@@ -32,22 +32,31 @@ export function said(value, format) {
 function paintElement(element, event, nowMs) {
   const { field, format } = element.dataset;
   if (format === "health") {
+    if (event.worst_state) element.dataset.worst = event.worst_state;
     if (event.kind !== "stream_sampled") return;
     element.dataset.state = healthOf(event, nowMs);
     element.title = element.querySelector("span").textContent = say(element.dataset.state);
     return;
   }
-  const value = event[field];
-  if (value === undefined) return;
+  const value = field === "used" ? usedOf(event, element.dataset) : event[field];
+  if (value === undefined || Number.isNaN(value)) return;
   if (format === "state") element.dataset.state = value;
   else if (format === "title") element.title = value;
   else if (format === "differs") element.hidden = String(value) === element.dataset.value;
   else if (format === "age") paintAge(element, value, nowMs);
+  else if (format === "part") renew(element, String(value));
   else {
     const { text, title } = said(value, format);
     if (element.textContent !== text) element.textContent = text;
     if (title) element.title = title;
   }
+}
+
+/** A part that was painted of something older is asked for again, by whoever hears it. */
+function renew(element, value) {
+  if (value === element.dataset.value) return;
+  element.dataset.value = value;
+  element.dispatchEvent(new Event("okmq:differs", { bubbles: true }));
 }
 
 function paintAge(element, value, nowMs) {
@@ -59,14 +68,15 @@ function paintAge(element, value, nowMs) {
   element.textContent = age(value ? (nowMs - value) / 1000 : null);
 }
 
-/** Put an event's values where the page shows them. */
+/** What is gone keeps its last values, and says so. */
 export function paint(root, topic, event, nowMs = Date.now()) {
   for (const element of root.querySelectorAll("[data-live]")) {
-    if (element.dataset.live === topic) paintElement(element, event, nowMs);
+    if (element.dataset.live !== topic) continue;
+    element.toggleAttribute("data-gone", event.kind === "gone");
+    paintElement(element, event, nowMs);
   }
 }
 
-/** Let the relative times grow older. */
 export function growOlder(root, nowMs = Date.now()) {
   for (const element of root.querySelectorAll("[data-age][data-ms]")) {
     const text = age((nowMs - Number(element.dataset.ms)) / 1000);

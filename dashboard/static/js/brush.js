@@ -1,6 +1,5 @@
-// Dragging over the bars of a timeline chooses the span from the first to the last; one bar alone is a plain link.
+// Dragging over a timeline chooses the span of its bars; one bar alone is a plain link.
 
-/** The address of the span between two bars, whichever was touched first. */
 export function spanAddress(base, one, other) {
   const [first, last] = one.from <= other.from ? [one, other] : [other, one];
   const query = new URLSearchParams(base);

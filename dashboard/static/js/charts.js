@@ -1,18 +1,13 @@
-// Charts (uPlot). A live one is seeded from the page and goes on with the socket; a history one is drawn once.
-// <div data-chart="id of a JSON script" data-series="rate_in" data-format="rate" data-kind="live|bars">
-// A second line (data-line="rate_out") is said with its word (data-line-says), and the first with data-says.
-// With data-ranges, dragging over it chooses the range of the page. The seed's marks stand on it, and are said near them.
-// The seed says how long a live one is (window_s) and which silence is a gap (gap_s), and of one that stands still from when
-// to when it is (span).
+// Charts (uPlot), with the attributes that templates/dashboard/parts/chart_head.html says.
 
 import { FORMATS, onClock, pageZone } from "./format.js";
 
-const REST_MS = 3000; // what a subject at rest did so long ago is known: nothing
-const DURATIONS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000]; // steps of an axis of time
-const BINARY = Array.from({ length: 60 }, (_, power) => 2 ** power); // steps of an axis of bytes
+const REST_MS = 3000; // a subject at rest did nothing so long ago
+const DURATIONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000]; // steps of its axis
+const BINARY = Array.from({ length: 60 }, (_, power) => 2 ** power);
 const said = (seconds) => onClock(seconds * 1000)[0];
 
-/** Add a sample to [times, values of each line…]: what is older than the window goes, a gap stays a gap. */
+/** [times, values of each line…] with a sample more: what is older than the window goes, a gap stays a gap. */
 export function appended([times, ...lines], time, values, windowS, gapS) {
   const last = times.at(-1);
   if (last !== undefined && time <= last) return [times, ...lines];
@@ -22,17 +17,16 @@ export function appended([times, ...lines], time, values, windowS, gapS) {
   return [grown(times, time, last + 1), ...lines.map((line, at) => grown(line, values[at], null))];
 }
 
-/** Whether all lines ended at nought: nothing tells of what is at rest, and it goes on so. */
+/** Whether all lines ended at nought: nothing tells of what goes on so. */
 export const isAtRest = ([, ...lines]) => lines.every((line) => line.at(-1) === 0);
 
-/** How a moment is said under a chart: the clock within a day, the date beyond. */
 export function axisLabel(seconds, stepS) {
   const text = said(seconds);
   if (stepS >= 86_400) return text.slice(5, 10);
   return stepS < 60 ? text.slice(11, 19) : text.slice(11, 16);
 }
 
-/** The address of the page with a range of one's own: whole steps, from the first to the last that was dragged over. */
+/** The address of the page with the steps that were dragged over as range. */
 export function rangeAddress(search, fromS, untilS, stepS) {
   const query = new URLSearchParams(search);
   for (const name of ["range", "step"]) query.delete(name);
@@ -42,10 +36,9 @@ export function rangeAddress(search, fromS, untilS, stepS) {
   return `?${query}`;
 }
 
-/** What the marks say that stand within some seconds of a moment. */
 export const marksNear = (marks, atS, withinS) => marks.filter(([at]) => Math.abs(at - atS) <= withinS).map(([, text]) => text);
 
-/** A token's colour, resolved for the theme of the moment. */
+/** A token's colour in the theme of the moment. */
 function colour(name) {
   const probe = document.createElement("i");
   probe.hidden = true;
@@ -56,10 +49,9 @@ function colour(name) {
   return resolved;
 }
 
-/** A value with the word for its line; nothing where there is none. */
 const spoken = (value, say, word) => (value == null ? [] : [word ? `${say(value)} ${word}` : say(value)]);
 
-/** Paint what is usual behind the lines, as far as it is within the chart. */
+/** What is usual, behind the lines. */
 function paintBand(plot, low, high, fill) {
   const { left, top, width, height } = plot.bbox;
   const place = (value) => Math.min(top + height, Math.max(top, plot.valToPos(Number(value), "y", true)));
@@ -69,7 +61,6 @@ function paintBand(plot, low, high, fill) {
   plot.ctx.restore();
 }
 
-/** Paint a line at each mark. */
 function paintMarks(plot, marks, stroke) {
   const { left, top, width, height } = plot.bbox;
   plot.ctx.save();
@@ -83,7 +74,7 @@ function paintMarks(plot, marks, stroke) {
   plot.ctx.restore();
 }
 
-/** Go to the range that was dragged over, and back to the charts; a click is none. */
+/** Go to the range that was dragged over; a click is none. */
 function choose(box, plot, stepS) {
   const { left, width } = plot.select;
   if (width < 5) return;
@@ -97,7 +88,6 @@ function options(box, { step_s: stepS = 0, window_s: windowS, span, marks = [] }
   const words = line ? [says, lineSays] : [says];
   const bars = kind === "bars";
   const numbers = x === "number";
-  const isRanged = box.hasAttribute("data-ranges");
   const say = FORMATS[format];
   const faint = colour("--ink-faint");
   const grid = { stroke: colour("--line"), width: 1 };
@@ -105,18 +95,19 @@ function options(box, { step_s: stepS = 0, window_s: windowS, span, marks = [] }
   const axis = { stroke: faint, grid, ticks: { show: false }, font };
   const short = (value) => say(value).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
   const readout = box.closest("figure").querySelector("[data-readout]");
+  const head = readout.closest("figure > *");
   const resting = readout.textContent;
   return {
     width: box.clientWidth,
     height: box.clientHeight,
     legend: { show: false },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), pageZone()),
-    cursor: { sync: { key: "okmq" }, drag: { x: isRanged, y: false, setScale: false }, points: { size: 6 } },
+    cursor: { sync: { key: "okmq" }, drag: { x: box.hasAttribute("data-ranges"), y: false, setScale: false }, points: { size: 6 } },
     padding: [8, 20, 0, 0],
     scales: { x: { time: !numbers, range: (_, first, last) => span ?? (kind === "live" ? [last - windowS, last] : [first, last + stepS]) }, y: { range: (_, __, top) => [0, Math.max(top ?? 0, high ?? 0) * 1.1 || 1] } },
     axes: [
       { ...axis, grid: { show: false }, values: (_, splits, __, ___, step) => splits.map((at) => (numbers ? String(at) : axisLabel(at, step))), space: 70, size: 26 },
-      { ...axis, values: (_, splits) => splits.map(short), size: 66, space: 36, gap: 6, ...(format.startsWith("size") && { incrs: BINARY }), ...(format === "duration" && { incrs: DURATIONS }) },
+      { ...axis, values: (_, splits) => splits.map(short), size: 66, space: 36, gap: 6, ...(format.startsWith("size") && { incrs: BINARY }), ...(/duration|latency/.test(format) && { incrs: DURATIONS }) },
     ],
     series: [
       {},
@@ -130,12 +121,14 @@ function options(box, { step_s: stepS = 0, window_s: windowS, span, marks = [] }
       ...(line ? [{ stroke: colour(bars ? "--ink" : "--series-2"), width: 1.5, dash: [4, 3], points: { show: false }, ...(bars && { paths: uPlot.paths.stepped({ align: 1 }) }) }] : []),
     ],
     hooks: {
-      draw: marks.length ? [(plot) => paintMarks(plot, marks, colour("--ink-faint"))] : [],
-      setSelect: isRanged ? [(plot) => choose(box, plot, stepS)] : [],
+      draw: [(plot) => paintMarks(plot, marks, faint)],
+      setSelect: [(plot) => choose(box, plot, stepS)],
       drawClear: low ? [(plot) => paintBand(plot, low, high, colour("--line"))] : [],
       setCursor: [
         (plot) => {
           const at = plot.cursor.idx;
+          // However long the words, the chart stays where it is.
+          head.style.height = at == null ? "" : head.style.height || `${head.offsetHeight}px`;
           readout.textContent =
             plot.data[1][at] == null
               ? (box.dataset.resting ?? resting)
@@ -165,7 +158,7 @@ function draw(box) {
   };
   document.addEventListener("okmq:live", ({ detail }) => {
     if (detail.topic === topic && detail.event[field] !== undefined) take(detail.event.at_ms, fields.map((each) => detail.event[each]));
-    else if (detail.event.kind === "overview_sampled" && topic !== detail.topic && isAtRest(data)) take(detail.event.at_ms - REST_MS, fields.map(() => 0));
+    else if (detail.event.kind === "overview_sampled" && detail.event.rate_in !== null && topic !== detail.topic && isAtRest(data)) take(detail.event.at_ms - REST_MS, fields.map(() => 0));
   });
 }
 

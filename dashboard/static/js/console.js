@@ -1,43 +1,50 @@
-// Every page's start: live numbers, growing ages, copy buttons, keys. Charts add themselves (charts.js).
+// Every page's start. Charts add themselves (charts.js).
 
 import { growOlder, paint, topicsOf } from "./bind.js";
 import { startBrush } from "./brush.js";
 import { startCopying } from "./copy.js";
-import { startKeys } from "./keys.js";
+import { startKeys, startPalette } from "./keys.js";
 import { Live } from "./live.js";
-import { startMessages } from "./messages.js";
-import { startPalette } from "./palette.js";
-import { paintProcesses } from "./processes.js";
-import { startSearching } from "./search.js";
+import { startMessages, startSearching } from "./messages.js";
+import { watchParts } from "./parts.js";
 import { advance, rememberRate } from "./spark.js";
 import { startTail } from "./tail.js";
 
-const status = document.querySelector("[data-live-status]");
+const status = document.querySelector("[data-live-status]"); // none where nothing moves
+let lastWord;
 
 function showStatus({ state, word, age }) {
   document.body.dataset.liveState = state;
+  if (lastWord !== word) {
+    lastWord = word;
+    if (status) status.querySelector("[data-live-word]").textContent = word; // polite: it speaks at every change
+    const elsewhere = document.querySelector("dialog:has([data-subject])");
+    if (elsewhere?.querySelector("[data-gone]")) elsewhere.showModal();
+    else elsewhere?.close();
+    document.dispatchEvent(new Event("okmq:word"));
+  }
+  if (!status) return;
   status.dataset.state = state;
-  const said = status.querySelector("[data-live-word]");
-  if (said.textContent !== word) said.textContent = word; // a polite region speaks at every change
   status.querySelector("[data-live-age]").textContent = age;
   status.querySelector("[data-live-login]").hidden = state !== "gone";
 }
 
 function paintAll(events) {
   for (const [topic, event] of events) {
-    if (event.kind === "processes_changed") paintProcesses(document, event);
-    else paint(document, topic, event);
+    paint(document, topic, event);
     rememberRate(topic, event);
-    if (event.kind === "overview_sampled") advance(document);
+    if (event.kind === "overview_sampled" && event.rate_in !== null) advance(document);
     document.dispatchEvent(new CustomEvent("okmq:live", { detail: { topic, event } }));
   }
 }
 
-const live = status && new Live({ paint: paintAll, showStatus });
+const live = document.querySelector("[data-subject]") && new Live({ paint: paintAll, showStatus });
 if (live) {
   live.subscribe(topicsOf(document));
   live.start();
   document.addEventListener("htmx:afterSettle", () => live.subscribe(topicsOf(document)));
+}
+if (live && status) {
   const pause = status.querySelector("[data-live-pause]");
   const names = [pause.textContent, pause.dataset.resume];
   pause.hidden = false;
@@ -47,14 +54,14 @@ if (live) {
   });
 }
 
-// What pages do now and then, they do on these beats; a hidden page has none.
+// What pages do now and then; a hidden page does nothing.
 let beats = 0;
 setInterval(() => {
   if (document.hidden || live?.isHeld) return;
   beats += 1;
   growOlder(document);
   document.dispatchEvent(new Event("okmq:second"));
-  if (beats % 15 === 0) document.dispatchEvent(new Event("okmq:quarter-minute"));
+  if (beats % 15 === 0 && document.body.dataset.liveState !== "deleted") document.dispatchEvent(new Event("okmq:quarter-minute"));
 }, 1000);
 // What was left empty in a form is left out of the address.
 document.addEventListener("htmx:configRequest", ({ detail }) => {
@@ -76,3 +83,4 @@ startSearching(document);
 startBrush(document);
 startTail(document);
 startPalette(document);
+watchParts(document);

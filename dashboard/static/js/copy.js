@@ -1,6 +1,6 @@
 // Copy buttons: hidden until there is a script (and a clipboard) to serve them.
 
-import { say } from "./words.js";
+import { say } from "./format.js";
 
 export function startCopying(root) {
   if (!navigator.clipboard) return;

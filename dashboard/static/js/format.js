@@ -1,7 +1,13 @@
-// Numbers and times as people read them; dashboard/formats.py says every one of them the same way
-// (both are tested against tests/dashboard/formats.json). Unknown is an en dash, never 0.
+// Numbers and times as dashboard/formats.py says them (both are tested against tests/dashboard/formats.json). Unknown is
+// an en dash, never 0. dashboard/words.py lists the words, and brings them in the language of the page.
 
-import { say } from "./words.js";
+const found = globalThis.document?.getElementById("words");
+const words = found ? JSON.parse(found.textContent) : {};
+
+/** A word or a sentence; `%(name)s` in it becomes `values.name`. */
+export function say(word, values = {}, known = words) {
+  return (known[word] ?? word).replace(/%\((\w+)\)s/g, (_, name) => values[name]);
+}
 
 export const UNKNOWN = "–";
 const IEC = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
@@ -10,7 +16,7 @@ const TIMES = [[86400, "d"], [3600, "h"], [MINUTE, "min"], [1, "s"]];
 
 const unknown = (value) => value == null || Number.isNaN(value);
 
-/** Thousands separated, without Intl's locale: a page looks the same everywhere. */
+/** Without Intl's locale: a page looks the same everywhere. */
 function separated(text) {
   const [whole, fraction] = text.split(".");
   const grouped = whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
@@ -72,7 +78,7 @@ export function duration(seconds) {
 }
 
 export function latency(seconds) {
-  if (unknown(seconds) || seconds >= MINUTE) return duration(seconds);
+  if (!seconds || seconds >= MINUTE) return duration(seconds);
   return seconds < 0.9995 ? `${(seconds * 1000).toFixed(0)} ms` : `${threeDigits(seconds)} s`;
 }
 
@@ -86,7 +92,6 @@ export function age(seconds) {
 
 const writers = new Map();
 
-/** The zone that the server painted the page in. */
 export const pageZone = () => globalThis.document?.documentElement.dataset.zone || "UTC";
 
 /** A moment on the clocks of a zone: ["2026-11-21 08:05:53", "+01:00"]. */

@@ -1,9 +1,7 @@
-// The one owner of the page's one socket. Pages ask for topics; what arrives is painted once a frame, the latest
-// value of a topic wins. The socket comes back by itself, rests while the page is hidden, and is replaced by
-// polling while it cannot be had. Whoever looks at the page always sees how fresh it is.
+// The page's one socket. What arrives on its topics is painted once a frame, the latest value wins. It comes back by
+// itself, rests while the page is hidden, and is replaced by polling while it cannot be had.
 
-import { count, duration } from "./format.js";
-import { say } from "./words.js";
+import { count, duration, say } from "./format.js";
 
 const SHORTEST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 5000;
@@ -12,9 +10,9 @@ const POLL_EVERY_MS = 2000;
 const POLL_AFTER_FAILURES = 3;
 const LONGEST_FIRST_BEAT_MS = 1500;
 const LOGGED_OUT = 4401;
-const BEAT = "overview"; // sampled every second even when nothing happens, so silence means that it is stale
+const BEAT = "overview"; // comes every second, so silence means stale
 
-/** How long to wait before try number `attempt` (from 0): 0.5 s to 5 s, jittered so that browsers spread. */
+/** How long to wait before a try (from 0), jittered so that browsers spread. */
 export function retryDelay(attempt, random = Math.random) {
   const ceiling = Math.min(LONGEST_RETRY_MS, SHORTEST_RETRY_MS * 2 ** (attempt + 1));
   return SHORTEST_RETRY_MS + random() * (ceiling - SHORTEST_RETRY_MS);
@@ -22,51 +20,51 @@ export function retryDelay(attempt, random = Math.random) {
 
 const is = (state, word, age = "") => ({ state, word, age });
 
-/** The dot, the word and the age that say how fresh the page is. */
-export function statusOf({ connection, hidden, silentMs, waiting = null }) {
+/** How fresh the page is. */
+export function statusOf({ connection, hidden, silentMs, waiting = null, deleted = null }) {
   if (connection === "gone") return is("gone", say("Logged out"));
   if (hidden) return is("paused", say("Paused"));
   if (connection === "closed") return is("reconnecting", say("Reconnecting"));
+  if (deleted) return is("deleted", deleted.dataset.subject);
   if (waiting !== null) return is("paused", say("Paused"), waiting ? say("%(count)s new", { count: count(waiting) }) : "");
   if (silentMs > STALE_AFTER_MS) return is("stale", say("Stale"), duration(silentMs / 1000));
   return is("live", connection === "polling" ? say("Live, polling") : say("Live"));
 }
 
-/** Whether a beat was missed, and with it perhaps other events; the first one may be one beat after the asking. */
+/** Whether a beat was missed, and with it perhaps other events. */
 export function isGap(last, next, sinceAskedMs) {
   return last === null ? sinceAskedMs > LONGEST_FIRST_BEAT_MS : next !== last + 1;
 }
 
-/** What has arrived and is not painted yet: the latest event of each topic, never an older one over a newer. */
+/** What is not painted yet: the latest event of each topic. */
 export class Inbox {
   #newest = new Map();
   #waiting = new Map();
 
-  /** Take an event; false when a newer one of its topic is here already. */
+  /** Whether it is newer than what is here. */
   put(topic, event) {
     const newest = this.#newest.get(topic);
-    // Its time is when the look began; one that saw more messages saw them later, whatever its time says.
+    // Its time is when the look began; one that saw more messages saw them later.
     const sawMore = event.stream_id === newest?.stream_id && event.offset > newest?.offset;
     if (newest && newest.at_ms > event.at_ms && !sawMore) return false;
     this.#newest.set(topic, event);
+    this.#waiting.delete(topic); // the newest comes last
     this.#waiting.set(topic, event);
     return true;
   }
 
-  /** The events since the last call, one a topic. */
   drain() {
     const events = [...this.#waiting];
     this.#waiting.clear();
     return events;
   }
 
-  /** Forget the topics that nobody shows any more. */
   keep(topics) {
     for (const topic of this.#newest.keys()) if (!topics.has(topic)) this.#newest.delete(topic);
   }
 }
 
-/** The socket of a page. `paint(events)` is called at most once a frame with [[topic, event], …]. */
+/** `paint(events)` is called at most once a frame with [[topic, event], …]. */
 export class Live {
   #socket = null;
   #inbox = new Inbox();
@@ -80,7 +78,7 @@ export class Live {
   #frame = 0;
   #retry = 0;
   #poll = 0;
-  #waiting = null; // how many events wait while somebody holds the page still
+  #waiting = null; // how many events, while the page is held
 
   constructor({ paint, showStatus }) {
     this.paint = paint;
@@ -93,7 +91,7 @@ export class Live {
     if (!document.hidden) this.#connect();
   }
 
-  /** Show these topics from now on; the server answers each with how it stands. */
+  /** The server answers each with how it stands. */
   subscribe(topics) {
     const wanted = new Set([BEAT, ...topics]);
     if (wanted.size === this.#topics.size && [...wanted].every((topic) => this.#topics.has(topic))) return;
@@ -106,7 +104,6 @@ export class Live {
     return this.#waiting !== null;
   }
 
-  /** Hold every number still, or let what came meanwhile be painted. */
   hold(on) {
     this.#waiting = on ? 0 : null;
     if (!on) this.#paintSoon();
@@ -129,6 +126,7 @@ export class Live {
     socket.onopen = () => {
       this.#sequence = 0;
       this.#beat = null;
+      this.#heardAt = performance.now();
       this.#ask();
     };
     socket.onmessage = (message) => this.#receive(JSON.parse(message.data));
@@ -144,36 +142,40 @@ export class Live {
     };
   }
 
-  /** A hidden page costs nothing: no socket, no polling, no frames. */
   #rest() {
     clearTimeout(this.#retry);
     this.#stopPolling();
     const socket = this.#socket;
     this.#socket = null;
-    // One that is still being opened is let go once it is: closing it now would be an error in the console.
+    // Closing one that is still being opened would be an error in the console.
     if (socket?.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
     else socket?.close();
     if (this.#connection !== "gone") this.#become("closed");
   }
 
   #receive({ topic, seq, event }) {
+    this.#hear(event);
     if (this.#connection !== "open") {
-      this.#attempt = 0; // only one that tells something is good; some accept and close
+      this.#attempt = 0; // some accept and close
       this.#stopPolling();
       this.#become("open");
     }
-    if (seq !== this.#sequence + 1) this.#ask(); // something was lost on the way: ask how everything stands
+    if (seq !== this.#sequence + 1) this.#ask(); // something was lost on the way
     this.#sequence = seq;
     if (event.kind === "overview_sampled") {
-      // Every browser misses the same beat: they do not all ask in the same moment.
+      // Every browser misses the same beat: not all ask in one moment.
       if (isGap(this.#beat, event.beat, performance.now() - this.#askedAt)) setTimeout(() => this.#ask(), Math.random() * 500);
       this.#beat = event.beat;
     }
     this.#take(topic, event);
   }
 
+  #hear({ kind, silent_ms: silentMs }) {
+    if (kind === "overview_sampled") silentMs = 0;
+    if (silentMs !== undefined) this.#heardAt = performance.now() - silentMs;
+  }
+
   #take(topic, event) {
-    if (topic === BEAT && event.kind === "overview_sampled" && event.at_ms) this.#heardAt = performance.now();
     if (!this.#inbox.put(`${topic} ${event.kind}`, event)) return;
     if (!this.isHeld) return this.#paintSoon();
     if (topic !== BEAT) this.#waiting += 1;
@@ -199,10 +201,13 @@ export class Live {
         return this.#become("gone");
       }
       if (!answer.ok) return this.#become("closed");
-      for (const { topic, event } of (await answer.json()).events) this.#take(topic, event);
+      for (const { topic, event } of (await answer.json()).events) {
+        this.#hear(event);
+        this.#take(topic, event);
+      }
       if (this.#connection !== "open") this.#become("polling");
     } catch {
-      this.#become("closed"); // the server is away; the next poll or the socket will say when it is back
+      this.#become("closed"); // until the next poll or the socket
     }
   }
 
@@ -212,7 +217,6 @@ export class Live {
   }
 
   #become(connection) {
-    if (connection === "open") this.#heardAt = performance.now();
     if (connection === "gone") this.#stopPolling();
     this.#connection = connection;
     this.#status();
@@ -225,6 +229,7 @@ export class Live {
         hidden: document.hidden,
         silentMs: performance.now() - this.#heardAt,
         waiting: this.#waiting,
+        deleted: document.querySelector("[data-subject][data-gone]"),
       }),
     );
   }

@@ -1,27 +1,18 @@
-// Many messages go part by part: whole lines, some hundred kilobytes at a time, read from the file as they are sent. Each
-// answer says how far it came, and is shown; the first line that is wrong ends it.
+// Many messages go part by part, read from the file as they are sent. Each answer says how far it came, and is shown; the
+// first line that is wrong ends it.
 
 const PART_BYTES = 512 * 1024;
 const LINE_FEED = 10;
 
-/** The parts of a stream of bytes, each of whole lines; a line that is longer than a part is one of its own. */
-export async function* partsOf(stream, partBytes = PART_BYTES) {
-  let held = new Uint8Array();
-  const reader = stream.getReader();
-  for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
-    const joined = new Uint8Array(held.length + value.length);
-    joined.set(held);
-    joined.set(value, held.length);
-    held = joined;
-    while (held.length >= partBytes) {
-      const within = held.lastIndexOf(LINE_FEED, partBytes - 1);
-      const end = within < 0 ? held.indexOf(LINE_FEED, partBytes) : within;
-      if (end < 0) break;
-      yield held.slice(0, end + 1);
-      held = held.slice(end + 1);
-    }
+/** Whole lines; one that is longer than a part is one of its own. */
+export async function* partsOf(file, partBytes = PART_BYTES) {
+  for (let at = 0, tried = partBytes; at < file.size; ) {
+    const bytes = new Uint8Array(await file.slice(at, at + tried).arrayBuffer());
+    let end = tried > partBytes ? bytes.indexOf(LINE_FEED) : bytes.lastIndexOf(LINE_FEED);
+    if (at + tried >= file.size && (end < 0 || tried === partBytes)) end = bytes.length - 1;
+    tried = end < 0 ? tried * 2 : partBytes;
+    if (end >= 0) yield file.slice(at, (at += end + 1));
   }
-  if (held.length) yield held;
 }
 
 function start(form) {
@@ -34,7 +25,7 @@ function start(form) {
   async function sendPart(part) {
     const sent = new FormData(form);
     sent.delete("lines");
-    sent.set("file", new Blob([part]), "lines");
+    sent.set("file", part, "lines");
     for (const name of ["line", "stored", "known", "first", "last"]) sent.set(`so_far_${name}`, told()[name] ?? "");
     const answer = await fetch(location.pathname, { method: "POST", body: sent, headers: { "HX-Request": "true" } });
     if (!answer.ok && answer.status !== 422) throw new Error(answer.status);
@@ -46,9 +37,9 @@ function start(form) {
     outcome.innerHTML = "<div data-told></div>";
     let sent = 0;
     let isWell = true;
-    for await (const part of partsOf(source.stream())) {
+    for await (const part of partsOf(source)) {
       isWell = await sendPart(part);
-      sent += part.length;
+      sent += part.size;
       progress.value = sent / source.size;
       if (!isWell || stopped) break;
     }

@@ -1,15 +1,14 @@
-// A live tail: when the socket says that a stream has grown, the new rows are asked for and put on top. Paused, it
-// asks for nothing and says how many wait; stopped, the rows stay.
+// A live tail of one stream or several: when the socket says that one has grown, its new rows are put on top. Paused, it
+// asks for nothing and says how many wait; stopped, the rows stay. What came meanwhile comes when it goes on.
 
-import { count } from "./format.js";
+import { count, say } from "./format.js";
 import { partOf } from "./parts.js";
-import { say } from "./words.js";
 
-/** What the line above the rows says. */
-export function tailWord({ state, shown, waiting }) {
+/** What the tail does; while the page is not live, `page` is its word, as nothing comes. */
+export function tailWord({ state, shown, waiting, page = null }) {
   if (state === "stopped") return say("Stopped, %(count)s rows kept", { count: count(shown) });
   if (state === "paused") return waiting ? say("Paused, up to %(count)s wait", { count: count(waiting) }) : say("Paused");
-  return shown ? say("Live") : say("Waiting for messages");
+  return page ?? (shown ? say("Live") : say("Waiting for messages"));
 }
 
 export function startTail(root) {
@@ -21,34 +20,46 @@ export function startTail(root) {
   const pause = tail.querySelector("[data-tail-pause]");
   const stop = tail.querySelector("[data-tail-stop]");
   const names = [pause.textContent, pause.dataset.resume];
-  const ring = Number(tail.dataset.ring);
-  let after = Number(tail.dataset.after);
-  let newest = after;
+  const followed = new Map(); // by topic
+  const rows = () => body.querySelectorAll("[data-offset]"); // without what is open below one, or said between two
+  for (const { dataset } of tail.querySelectorAll("[data-after]")) {
+    followed.set(dataset.live, { as: dataset.as, id: dataset.stream, after: +dataset.after, newest: +dataset.after });
+  }
   let state = "live";
   let asking = false;
 
+  const behind = () => [...followed.values()].filter(({ after, newest }) => newest > after);
+
   function say() {
-    const now = tailWord({ state, shown: body.children.length, waiting: newest - after });
+    const waiting = behind().reduce((sum, { after, newest }) => sum + newest - after, 0);
+    const page = document.body.dataset.liveState === "live" ? null : root.querySelector("[data-live-word]").textContent;
+    const now = tailWord({ state, shown: rows().length, waiting, page });
     if (word.textContent !== now) word.textContent = now;
-    dot.dataset.state = state === "live" ? "active" : "empty";
+    dot.dataset.state = state === "live" && page === null ? "active" : "empty";
     pause.textContent = names[state === "live" ? 0 : 1];
     stop.disabled = state === "stopped";
   }
 
   async function ask() {
-    if (asking || state !== "live" || newest <= after) return;
+    const asked = behind();
+    if (asking || state !== "live" || !asked.length) return;
     asking = true;
     try {
-      const upTo = newest;
       const address = new URL(location.href);
-      address.searchParams.set("after", after);
+      for (const each of asked) {
+        each.upTo = each.newest;
+        address.searchParams.set(each.as, each.after);
+      }
       const part = await partOf(address);
       if (!part) return;
-      const rows = [...part.querySelectorAll("tr")];
-      const top = rows.find((row) => row.dataset.offset);
-      after = Math.max(upTo, Number(top?.dataset.offset ?? 0));
-      body.prepend(...rows);
-      while (body.children.length > ring) body.lastElementChild.remove();
+      const fresh = [...part.querySelectorAll("tr")];
+      for (const each of asked) {
+        const top = fresh.find((row) => row.dataset.of === each.id);
+        each.after = Math.max(each.upTo, top?.dataset.offset ?? 0);
+      }
+      body.prepend(...fresh);
+      const beyond = rows()[tail.dataset.ring];
+      while (beyond?.isConnected) body.lastElementChild.remove();
     } finally {
       asking = false;
       say();
@@ -56,18 +67,25 @@ export function startTail(root) {
   }
 
   function turn(next) {
-    if (state === "stopped" && next === "live") after = newest;
     state = next;
     say();
     ask();
   }
 
-  root.addEventListener("okmq:live", ({ detail }) => {
-    if (detail.topic !== tail.dataset.tail || !(detail.event.offset >= 0)) return;
-    newest = Math.max(newest, detail.event.offset);
+  root.addEventListener("okmq:live", ({ detail: { topic, event } }) => {
+    let each = followed.get(topic);
+    if (!each || !(event.offset >= 0)) return;
+    if (event.stream_id !== each.id) {
+      // Another one under the old name: its messages begin anew.
+      for (const old of body.querySelectorAll(`[data-of="${each.id}"], [data-of="${each.id}"] + .detail-row`)) old.remove();
+      each = { as: each.as, id: event.stream_id, after: 0, newest: 0 };
+      followed.set(topic, each);
+    }
+    each.newest = Math.max(each.newest, event.offset);
     say();
     ask();
   });
+  root.addEventListener("okmq:word", say);
   pause.addEventListener("click", () => turn(state === "live" ? "paused" : "live"));
   stop.addEventListener("click", () => turn("stopped"));
   tail.querySelector("[data-tail-clear]").addEventListener("click", () => {

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from okmq.declaring import workspace_of
-from streams.declared.state import exported
+from streams.api.declared.state import exported
 from streams.models import DEFAULT_WORKSPACE
 
 

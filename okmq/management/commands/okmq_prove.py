@@ -10,11 +10,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from okmq.env import PROJECT
-from okmq.instance import Broken
-from okmq.prove import report
-from okmq.prove.faults import NotBack
-from okmq.prove.load import Unfinished
-from okmq.prove.proving import FULL, QUICK, Plan, Proof, prove
+from okmq.prove import found, report
+from okmq.prove.found import Proof
+from okmq.prove.proving import FULL, PARTS, QUICK, Plan, prove
 
 STOPPED = 130
 SHOWN = 40
@@ -31,42 +29,54 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--quick", action="store_true", help="under 8 minutes instead of an hour or more")
+        parser.add_argument("--quick", action="store_true", help="under 8 minutes instead of three hours")
         for name in NUMBERS:
             parser.add_argument(
                 f"--{name}", type=int, metavar="N", help=f"instead of the mode's number of {name}"
             )
         parser.add_argument(
+            "--steady",
+            type=float,
+            metavar="MINUTES",
+            help="for so long half of the peak is borne (full: 60); 0 leaves it out",
+        )
+        parser.add_argument(
+            "--only",
+            action="append",
+            choices=PARTS,
+            metavar="PART",
+            help=f"carry out this part alone, may be given several times: {', '.join(PARTS)}",
+        )
+        parser.add_argument(
             "--report",
-            default="",
+            type=Path,
             metavar="FILE",
-            help="write the page here (make prove: docs/guarantees.md); without it nothing is written",
+            help="write the page here (make prove: docs/guarantees.md), and beside it, as .json, what it is made of; "
+            "what is there of other parts stays",
         )
         parser.add_argument(
             "--keep", action="store_true", help="keep the folder, with the logs, also when all held"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        plan = _plan(options)
+        plan, before = _plan(options), _before(options["report"])
         self._began = monotonic()
         folder = Path(tempfile.mkdtemp(prefix="okmq-prove-"))
         keep = True
         try:
-            proof = prove(plan, say=self._say, folder=folder)
-            keep = bool(options["keep"] or proof.faults())
+            proof = prove(plan, say=self._say, folder=folder, only=options["only"] or PARTS)
+            keep = bool(options["keep"] or proof.sentences())
         except KeyboardInterrupt:
             keep = False
             raise CommandError("Stopped; nothing of it is left.", returncode=STOPPED) from None
-        except (Broken, NotBack, Unfinished) as error:
-            raise CommandError(f"{error}\nThe folder is kept: {folder}") from None
         finally:
             if not keep:
                 shutil.rmtree(folder, ignore_errors=True)
         self._tell(proof, folder=folder if keep else None)
         if options["report"]:
-            _write(Path(options["report"]), proof, quick=bool(options["quick"]))
-        if proof.faults():
-            raise CommandError(f"{len(proof.faults())} findings. The folder is kept: {folder}")
+            _write(options["report"], Proof(parts={**before.parts, **proof.parts}))
+        if wrong := proof.sentences():
+            raise CommandError(f"{len(wrong)} findings. The folder is kept: {folder}")
 
     def _say(self, sentence: str) -> None:
         self.stdout.write(f"{monotonic() - self._began:6.0f} s  {sentence}")
@@ -75,26 +85,42 @@ class Command(BaseCommand):
     def _tell(self, proof: Proof, *, folder: Path | None) -> None:
         self.stdout.write("")
         self.stdout.write(report.counts(proof))
-        self.stdout.write(
-            f"\n{proof.operations.total():,} calls, {proof.in_flight:,} in flight during {len(proof.struck)} faults; "
-            f"{proof.messages:,} messages; {proof.took_s:.0f} s."
-        )
-        for sentence in proof.faults()[:SHOWN]:
+        self.stdout.write(f"\n{report.summary(proof)}")
+        wrong = proof.sentences()
+        for sentence in wrong[:SHOWN]:
             self.stderr.write(sentence)
-        if len(proof.faults()) > SHOWN:
-            self.stderr.write(f"… and {len(proof.faults()) - SHOWN} more.")
-        if not proof.faults():
+        if len(wrong) > SHOWN:
+            self.stderr.write(f"… and {len(wrong) - SHOWN} more.")
+        if not wrong:
             self.stdout.write("Every promise held." + (f" The folder is kept: {folder}" if folder else ""))
 
 
 def _plan(options: dict[str, Any]) -> Plan:
     plan = QUICK if options["quick"] else FULL
     given = {name: options[name] for name in NUMBERS if options[name] is not None}
+    if options["steady"] is not None:
+        given["steady_s"] = 60 * options["steady"]
     if any(number < 0 for number in given.values()):
-        raise CommandError("Numbers of faults are 0 or more.")
+        raise CommandError("Numbers of faults, and minutes, are 0 or more.")
     return replace(plan, **given)
 
 
-def _write(path: Path, proof: Proof, *, quick: bool) -> None:
-    where = path if path.is_absolute() else PROJECT / path
-    where.write_text(report.page(proof, mode="quick" if quick else "full"), "utf-8")
+def _before(page: Path | None) -> Proof:
+    """What other runs have found."""
+    if page is None:
+        return Proof()
+    try:
+        return found.read(_record(page))
+    except ValueError as error:
+        raise CommandError(f"{_record(page)} is not what a proof has written: {error}") from None
+
+
+def _record(page: Path) -> Path:
+    return (PROJECT / page).with_suffix(".json")
+
+
+def _write(page: Path, proof: Proof) -> None:
+    """In the order of the parts."""
+    proof.parts = {name: proof.parts[name] for name in PARTS if name in proof.parts}
+    found.write(_record(page), proof)
+    (PROJECT / page).write_text(report.page(proof), "utf-8")

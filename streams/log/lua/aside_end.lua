@@ -13,7 +13,7 @@
 -- returns: how many have ended, 1 when done
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
--- include: state, gone, floor, group, removal, aside
+-- include: state, gone, floor, taken, group, removal, aside
 local meta, aside, removals = KEYS[2], KEYS[8], KEYS[9]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7]}
 local wanted, slice = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -26,6 +26,7 @@ for number, each in pairs(held) do
   -- Also those that a limit or a purge has reached.
   if number <= wanted or each['until'] <= now or not from then over[#over + 1] = number
   elseif from > each.first then
+    taken_add(meta, state, each.first, from)
     aside_shorten(stream.log, state, each, from)
     redis.call('HSET', removals, number .. ':first', string.format('%.0f', each.first), number .. ':cum', string.format('%.0f', each.cum))
   end
@@ -61,11 +62,11 @@ for _, number in ipairs(over) do
     record.first = tonumber(found[#offsets + 1])
     redis.call('HSET', removals, number .. ':first', string.format('%.0f', record.first))
   else
-    floor_purged(state, record.first, record.upto)
+    taken_add(meta, state, record.first, aside_stop(record))
     aside_forget(removals, number)
     held[number], ended = nil, ended + 1
   end
 end
-state.kept = aside_lowest(stream.gone, held, state)
+aside_settle(meta, stream.gone, held, state)
 state_save(meta, state)
 return {ended, 1}

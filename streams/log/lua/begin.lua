@@ -28,6 +28,7 @@ if before then ids_settings_changed(meta, before) end
 if not new then return 0 end
 local state = state_load(meta)
 state.last, state.floor, state.committed, state.archived, state.ceiling = last, last + 1, last, last, ceiling
+state_by_hand(state, last, 0) -- what it had is gone, and retention did not remove it
 state_save(meta, state)
 for n = 5, #KEYS do
   local at = values + 5 + 3 * (n - 5)

@@ -18,7 +18,7 @@
 --   are not all groups
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED OKMQ_REMOVAL_OVER
 -- flags: allow-oom
--- include: state, gone, floor, group, removal, aside
+-- include: state, gone, floor, taken, group, removal, aside
 local log, meta, gone, aside, removals, groups = KEYS[1], KEYS[2], KEYS[3], KEYS[5], KEYS[6], KEYS[7]
 local stream = {log = log, gone = gone, latest = KEYS[4], went = KEYS[8]}
 local denial, number, keep_ms, facts, count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
@@ -46,7 +46,7 @@ for n = 6 + count, #ARGV do
     local size, key = #entry[2][4], entry[2][7] == 'k' and entry[2][8]
     state.hidden = 1
     if number == 0 then number, ended = aside_begin(removals, gone, state, keep_ms, facts, positions) end
-    gone_add_run(gone, removal.sums, state.floor, offset, offset, size, true)
+    gone_add_run(gone, removal.sums, state.floor, offset, offset, size, GONE_ASIDE)
     removal_count(stream, state, removal, offset, size, key)
     first, last = math.min(first, offset), math.max(last, offset)
     -- As wide as the widest, so that those of a removal stand in order.

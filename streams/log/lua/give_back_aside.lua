@@ -19,7 +19,7 @@
 -- ARGV[4] slice: most messages in one call
 -- returns: 1 when the group has all of it, 2 when it has what was out, else 0
 -- errors: OKMQ_NO_STREAM
--- include: state, gone, floor, members, group, order, removal, aside, aside_groups
+-- include: state, gone, floor, taken, members, group, order, removal, aside, aside_groups
 local log, meta, gone, removals = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local reader = {key = KEYS[5], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], turns = KEYS[9], parked = KEYS[10],
   ready = KEYS[11], parked_aside = KEYS[12], shelved = KEYS[14]}

@@ -5,7 +5,8 @@
 -- KEYS[4] by_key
 -- KEYS[5] expiry
 -- returns: last, last_ms, first, first_ms, messages, bytes, committed, lag, keys, duplicates, archived, cum, floor,
---   widest, now, by_hand and its bytes (what people took away), messages that a limit a key has yet to look at, 1 when what limits took is still to be noted (trim: limits),
+--   widest, now, by_hand and its bytes (what people took away), messages that a limit a key has yet to look at, and that the
+--   history did not get in time, 1 when what limits took is still to be noted (trim: limits),
 --   2 when more is over by its own time than was looked at (expire)
 -- errors: OKMQ_NO_STREAM
 -- flags: no-writes
@@ -49,4 +50,4 @@ elseif state.max_messages_per_key and state.indexed > state.floor then
 end
 return {state.last, state.last_ms, state.floor, first_ms, state.messages, state.bytes, state.committed, lag,
   redis.call('HLEN', by_key), state.duplicates, state.archived, state.cum, state.floor, state.widest, now,
-  state.by_hand, state.by_hand_bytes, unlooked, #due == INSPECT_MOST and 2 or raised and 1 or 0}
+  state.by_hand, state.by_hand_bytes, unlooked, state.missed, #due == INSPECT_MOST and 2 or raised and 1 or 0}

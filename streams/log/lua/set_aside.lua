@@ -15,7 +15,7 @@
 --   are not all groups
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
 -- flags: allow-oom
--- include: state, gone, floor, group, removal, aside
+-- include: state, gone, floor, taken, group, removal, aside
 local log, meta, gone, removals, groups, scratch = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local mode, value, keep_ms, facts, names = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], {}
 for n = 5, #ARGV do names[n - 4] = ARGV[n] end
@@ -39,7 +39,8 @@ if messages > 0 then
   for _, group in ipairs(standing) do aside_keep_parked(group, first, state.floor - 1, scratch) end
   redis.call('HSET', removals, number .. ':first', string.format('%.0f', first), number .. ':upto',
     string.format('%.0f', state.floor), number .. ':cum', string.format('%.0f', cum), number .. ':messages',
-    string.format('%.0f', messages), number .. ':bytes', string.format('%.0f', bytes))
+    string.format('%.0f', messages), number .. ':bytes', string.format('%.0f', bytes), number .. ':stop',
+    string.format('%.0f', gone_trim(gone, first, state.floor)))
 end
 state_save(meta, state)
 return {messages, bytes, number, ended, 1}

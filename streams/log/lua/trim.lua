@@ -12,7 +12,7 @@
 -- returns: messages and bytes that went
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
 -- flags: allow-oom
--- include: state, gone, floor, removal, budget, expired
+-- include: state, gone, floor, taken, removal, budget, expired
 local log, meta, gone = KEYS[1], KEYS[2], KEYS[3]
 local stream = {log = log, gone = gone, hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7], expiry = KEYS[8]}
 local mode, value = ARGV[1], ARGV[2]
@@ -35,9 +35,9 @@ else target = floor_by_limits(log, gone, state, now) end
 local messages, bytes = raise_floor(log, gone, state, target)
 if by_hand then
   state_by_hand(state, messages, bytes)
-  floor_purged(state, first, state.floor)
-  -- What is set aside below goes for good, too; not where fewer were there than are to be kept.
-  local reaches = mode == 'below' or held >= tonumber(value)
+  taken_add(meta, state, first, gone_trim(gone, first, state.floor))
+  -- What is set aside below goes for good, too; not where no more were there than are to be kept.
+  local reaches = mode == 'below' or tonumber(value) == 0 or held > tonumber(value)
   if reaches and state.kept > 0 then state.kept = math.max(state.kept, math.min(target, state.floor)) end
 end
 state_save(meta, state)

@@ -7,16 +7,21 @@
 -- KEYS[6...] of_groups: of each group its hash, pending, due, leases, turns, parked, ready, parked_aside, members and shelved
 -- ARGV[1] wake: channel
 -- ARGV[2] number: of the removal
--- ARGV[3] stay: so many of the oldest stay away, for which there is no room
--- ARGV[4] slice: most messages in one call
--- ARGV[5...] names: of the groups, in the order of their keys
--- returns: messages and bytes that came back, 1 when done
+-- ARGV[3] stay: so many of the oldest stay away, for which there is no room, or that could not come back
+-- ARGV[4] messages: of the others, that could come back when they were looked at
+-- ARGV[5] bytes: of these
+-- ARGV[6] passed: so many that could come back were passed over before, for which there was no room any more
+-- ARGV[7] slice: most messages in one call
+-- ARGV[8...] names: of the groups, in the order of their keys
+-- returns: messages and bytes that came back, 1 when done, how many of this slice did not, messages and bytes of these that were
+--   passed over; with any the removal does not end
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_NO_REMOVAL OKMQ_UNDO_LATER
--- include: state, gone, floor, members, group, order, removal, aside, aside_groups
+-- include: state, gone, floor, taken, members, group, order, removal, aside, aside_groups
 local meta, aside, removals = KEYS[2], KEYS[4], KEYS[5]
 local stream = {log = KEYS[1], gone = KEYS[3]}
-local wake, number, stay, slice, names = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), {}
-for n = 5, #ARGV do names[n - 4] = ARGV[n] end
+local wake, number, stay, names = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), {}
+local planned, planned_bytes, passed, slice = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+for n = 8, #ARGV do names[n - 7] = ARGV[n] end
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
@@ -26,19 +31,22 @@ raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.g
 local record, later = aside_open(stream.gone, held, state, number)
 if not record and later > 0 then return redis.error_reply('OKMQ_UNDO_LATER ' .. later) end
 if not record then return redis.error_reply('OKMQ_NO_REMOVAL') end
--- What was published since it was looked at may have taken room: it is not taken away for this.
 local waiting = redis.call('ZCOUNT', aside, number, number)
-local room = state.max_messages and math.max(0, state.max_messages - state.messages) or waiting
-stay = math.min(waiting, math.max(stay, waiting - room))
+stay = math.min(waiting, stay)
+-- What was published since it was looked at may have taken room: it is not taken away for this, and the oldest stay away.
+local over = state.max_messages and state.messages + planned - state.max_messages or 0
+local over_bytes = state.max_bytes and state.bytes + planned_bytes - state.max_bytes or 0
 
 local readers, entries, sums = aside_readers(record, names, KEYS, 6), {}, {}
 local offsets = redis.call('ZRANGEBYSCORE', aside, number, number, 'LIMIT', stay, slice)
-local messages, bytes = state.messages, state.bytes
+local messages, bytes, back, over_now, over_now_bytes = state.messages, state.bytes, {}, 0, 0
 for _, member in ipairs(offsets) do
   local entry = aside_entry(stream, state, now, tonumber(member))
-  if entry then
+  if entry and (over > over_now or over_bytes > over_now_bytes) then
+    over_now, over_now_bytes = over_now + 1, over_now_bytes + #entry[2][4]
+  elseif entry then
     aside_bring_back(stream, state, sums, entry)
-    entries[#entries + 1] = entry
+    entries[#entries + 1], back[#back + 1] = entry, member
   end
 end
 table.sort(entries, function(one, other) return entry_offset(one) < entry_offset(other) end)
@@ -53,14 +61,16 @@ for n, name in ipairs(names) do
 end
 aside_return(others, entries)
 gone_settle(stream.gone, sums)
-if #offsets > 0 then redis.call('ZREM', aside, unpack(offsets)) end
+if #back > 0 then redis.call('ZREM', aside, unpack(back)) end
 aside_look_again(state, record.first)
-local done = stay + #offsets == waiting
-if done and stay == 0 then
+local done, left, ends = stay + #offsets == waiting, #offsets - #back, false
+if done and stay + left == 0 then
+  ends = true
   aside_forget(removals, number)
   held[number] = nil
-  state.kept = aside_lowest(stream.gone, held, state)
-elseif done then
+  aside_settle(meta, stream.gone, held, state)
+elseif done and passed + over_now == 0 then
+  ends = true
   redis.call('HSET', removals, number .. ':until', 0) -- what stays away goes for good
 end
 raise_floor(stream.log, stream.gone, state, gone_next(stream.gone, state.floor))
@@ -68,5 +78,5 @@ raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.g
 state_by_hand(state, messages - state.messages, bytes - state.bytes)
 state_save(meta, state)
 redis.call('PUBLISH', wake, 'due')
-if not done then redis.call('HINCRBY', removals, 'came:' .. number, state.messages - messages) end
-return {state.messages - messages, state.bytes - bytes, done and 1 or 0}
+if not ends then redis.call('HINCRBY', removals, 'came:' .. number, state.messages - messages) end
+return {state.messages - messages, state.bytes - bytes, done and 1 or 0, left, over_now, over_now_bytes}

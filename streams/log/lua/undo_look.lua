@@ -13,7 +13,7 @@
 -- returns: messages and bytes that can come back, how many were looked at, 1 when done, how many the removal took that
 --   an undo before has not brought back
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_NO_REMOVAL OKMQ_UNDO_LATER
--- include: state, gone, floor, group, removal, aside
+-- include: state, gone, floor, taken, group, removal, aside
 local meta, aside, removals = KEYS[2], KEYS[4], KEYS[5]
 local stream = {log = KEYS[1], gone = KEYS[3]}
 local number, slice, seen = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])

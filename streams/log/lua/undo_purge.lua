@@ -10,7 +10,7 @@
 -- ARGV[4...] names: of the groups, in the order of their keys
 -- returns: messages and bytes that came back
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_NO_REMOVAL OKMQ_UNDO_LATER OKMQ_UNDO_PART
--- include: state, gone, floor, members, group, order, removal, aside, aside_groups
+-- include: state, gone, floor, taken, members, group, order, removal, aside, aside_groups
 local log, meta, gone, removals = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, number, partial, names = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', {}
 for n = 4, #ARGV do names[n - 3] = ARGV[n] end
@@ -24,7 +24,7 @@ local record, later = aside_open(gone, held, state, number)
 if not record and later > 0 then return redis.error_reply('OKMQ_UNDO_LATER ' .. later) end
 if not record then return redis.error_reply('OKMQ_NO_REMOVAL') end
 
-local left, size = 0, 0
+local left, size, first = 0, 0, record.first
 local lowest = aside_from(gone, state, record)
 if lowest then
   aside_shorten(log, state, record, lowest)
@@ -61,9 +61,11 @@ for _, reader in ipairs(aside_readers(record, names, KEYS, 5)) do
     string.format('%.0f', math.max(from, record.first)), string.format('%.0f', stop), string.format('%.0f', missed), reader.was}
 end
 if #back > 0 then redis.call('HSET', removals, 'back:' .. number, cjson.encode(back)) end
+taken_add(meta, state, first, record.first)
+gone_came_back(gone, record.first, record.upto)
 aside_forget(removals, number)
 held[number] = nil
-state.kept = aside_lowest(gone, held, state)
+aside_settle(meta, gone, held, state)
 aside_look_again(state, record.first)
 state_by_hand(state, -left, -size)
 state_save(meta, state)

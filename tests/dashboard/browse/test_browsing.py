@@ -1,8 +1,12 @@
 """Finding messages: by id, by key, by what is in them, by when they came."""
 
+import time
+from functools import partial
+
 import pytest
 from django.test import Client
 
+from dashboard import formats
 from dashboard.browse import windows
 from dashboard.timelines import MOST_BARS, edges
 from streams import selectors, store
@@ -12,6 +16,7 @@ from streams.log.client import Command
 from streams.log.entries import NewMessage
 from streams.models import Stream
 from tests.dashboard.conftest import MakeStream
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -52,6 +57,50 @@ def test_one_finds_what_one_looks_for(
     viewer: Client, orders: Stream, query: dict[str, str], expected: list[int]
 ) -> None:
     assert offsets(viewer.get("/streams/orders/", query)) == expected
+
+
+def test_pages_of_a_range_end_where_it_ends(
+    viewer: Client, make_stream: MakeStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "PAGE_SIZE", 4)
+    stream = make_stream("paid")
+
+    def is_past(at_ms: int) -> bool:
+        return time.time() * 1000 > at_ms + 1
+
+    for first in (1, 6, 11, 16):
+        batch = [NewMessage(id=str(first + n), body=b"1") for n in range(5)]
+        store.log().run(append(stream.stream_id, batch))
+        published_ms = selectors.message_at(stream, first).timestamp_ms
+        until(partial(is_past, published_ms))
+    begin, end = (formats.iso(selectors.message_at(stream, offset).timestamp_ms) for offset in (6, 16))
+
+    def walked(query: dict[str, str], way: str) -> list[int]:
+        found = []
+        while True:
+            answer = viewer.get("/streams/paid/", query)
+            assert offsets(answer), "a link led to an empty page"
+            found += offsets(answer)
+            on = getattr(answer.context["window"], way)
+            if on is None:
+                return found
+            query = {name: text for name, text in query.items() if name not in ("before", "after")}
+            query |= {"before" if way == "older" else "after": str(on)}
+
+    inside = {"start": "time", "at": begin, "until": end}
+    assert walked(inside, "newer") == list(range(6, 16))
+    assert sorted(walked({**inside, "before": "99"}, "older")) == list(range(6, 16))
+    assert walked({"start": "newest", "until": end, "before": "12"}, "newer") == [
+        11,
+        10,
+        9,
+        8,
+        15,
+        14,
+        13,
+        12,
+    ]
+    assert sorted(walked({"start": "offset", "at": "18"}, "older")) == list(range(1, 21)), "no end, no range"
 
 
 def test_an_id_that_is_no_longer_remembered_is_searched_for(viewer: Client, orders: Stream) -> None:
@@ -185,7 +234,15 @@ def test_a_tail_gives_what_is_new_newest_first(viewer: Client, orders: Stream) -
 def test_a_tail_that_falls_behind_says_how_many_it_left_out(viewer: Client, orders: Stream) -> None:
     part = viewer.get("/streams/orders/tail/?after=10", headers={"HX-Request": "true"})
     assert [row.message.offset for row in part.context["rows"]] == list(range(120, 20, -1))
-    assert "10 messages came faster" in part.content.decode()
+    assert "10 more messages came and are not shown" in part.content.decode()
+
+
+def test_a_tail_that_is_filtered_does_not_say_that_what_it_left_out_matches(
+    viewer: Client, orders: Stream
+) -> None:
+    part = viewer.get("/streams/orders/tail/?after=10&key=orders.>", headers={"HX-Request": "true"})
+    assert len(part.context["rows"]) == 100
+    assert "10 more messages came and were not looked through" in part.content.decode()
 
 
 def test_a_tail_is_filtered_like_the_page(viewer: Client, orders: Stream) -> None:
@@ -272,3 +329,12 @@ def test_what_was_open_and_is_gone_is_said(viewer: Client, orders: Stream) -> No
     store.log().run(trim.delete(orders.stream_id, [3]))
     page = viewer.get("/streams/orders/?open=3").content.decode()
     assert "Message 3, which was open here, is not in the stream any more." in page
+
+
+def test_a_single_message_is_said_in_the_singular(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders", bodies=[b"1"])
+    page = owner.get("/streams/orders/").content.decode()
+    assert "1 message, at offset 1 ·" in page
+    assert "1 message; at most 1 in " in page
+    preview = owner.get("/streams/_bulk/?do=delete&stream=orders").content.decode()
+    assert "This removes 1 message (1 B), 0 consumer groups with" in preview

@@ -1,15 +1,22 @@
 """The desk of messages in flight and the settings of a group, in the console."""
 
+import re
+from datetime import datetime
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
+from dashboard.confirmations import LARGE_MESSAGES
+from dashboard.groups.group_rows import GroupRow
+from dashboard.live import live_groups
 from streams import selectors, store
-from streams.log import groups, stats, trim
+from streams.log import dead_letters, groups, stats, trim
 from streams.models import Event, Group
 from tests.dashboard.conftest import MakeStream
-from tests.dashboard.groups.test_groups import BODIES, PAGE, fetched, letters, make_group
+from tests.dashboard.forms import confirmed, sent_back
+from tests.dashboard.groups.test_groups import BODIES, PAGE, bury, fetched, letters, make_group
 
 DESK = f"{PAGE}pending/"
 
@@ -32,6 +39,39 @@ def test_the_desk_shows_who_has_what_and_changes_nothing(viewer: Client, billing
     assert rows == [(1, 1, "c-1", "m1"), (2, 1, "c-1", "m2"), (3, 1, "c-1", "m3")]
     assert "This needs the right to consume." in page.content.decode()
     assert out(billing) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("page", [DESK, PAGE])
+def test_a_list_says_once_it_is_not_what_the_page_shows(viewer: Client, billing: Group, page: str) -> None:
+    told = 'data-live="group:orders/billing" data-field="{}" data-format="differs" data-value="{}"'
+    field = "out_mark" if page == DESK else "dead_mark"
+
+    def mark() -> str:
+        return str(
+            getattr(live_groups.group_sampled(GroupRow(selectors.group_view(billing)), at_ms=0), field)
+        )
+
+    seen = mark()
+    assert told.format(field, seen) in viewer.get(page).content.decode()
+    store.log().run(groups.ack(billing.stream.stream_id, "billing", "offsets", [1, 2, 3]))
+    if page == PAGE:
+        assert mark() == seen, "nobody died"
+    bury(billing, count=1)
+    fetched(billing, limit=3)  # as many are out as before
+    assert mark() != seen
+    assert told.format(field, mark()) in viewer.get(page).content.decode()
+
+
+def test_the_desk_says_when_each_was_delivered_and_when_it_comes_again(
+    viewer: Client, billing: Group
+) -> None:
+    page = viewer.get(DESK).content.decode()
+    (row, *_) = selectors.in_flight(billing)[0]
+    assert f'data-ms="{row.delivered_ms}"' in page
+    due = re.findall(r'<time datetime="([^"]+)">', page)
+    in_s = [(datetime.fromisoformat(each) - timezone.now()).total_seconds() for each in due]
+    assert len(in_s) == 3
+    assert all(25 < each < 35 for each in in_s)
 
 
 @pytest.mark.parametrize(
@@ -103,50 +143,129 @@ def test_the_chosen_ones_are_settled_and_it_is_recorded(
     dead: list[int],
     said: dict[str, Any],
 ) -> None:
-    form = {"what": what, "scope": "chosen", "offset": [1, 3], "reason": "bad", "confirmed": "1"}
-    owner.post(f"{DESK}settle/", form)
+    form = {"what": what, "scope": "chosen", "offset": [1, 3], "reason": "bad"}
+    confirmed(owner, f"{DESK}settle/", form)
     assert (out(billing), letters(billing)) == (left, dead)
     assert Event.objects.get(kind=kind).after == {"offsets": [1, 3], "count": 2, **said}
 
 
 def test_what_was_given_back_is_due_at_once_or_after_the_delay(owner: Client, billing: Group) -> None:
     for offset, delay in ((1, ""), (2, "1 h")):
-        form = {"what": "nack", "scope": "chosen", "offset": offset, "delay": delay, "confirmed": "1"}
-        owner.post(f"{DESK}settle/", form)
+        form = {"what": "nack", "scope": "chosen", "offset": offset, "delay": delay}
+        confirmed(owner, f"{DESK}settle/", form)
     due = {row.offset: row.due_in_ms for row in selectors.in_flight(billing)[0]}
     assert due[1] == 0
     assert 3_590_000 < due[2] <= 3_600_000
 
 
 def test_all_that_match_are_settled(owner: Client, billing: Group) -> None:
-    form = {"what": "ack", "scope": "all", "consumer": "c-1", "confirmed": "1"}
-    owner.post(f"{DESK}settle/", form)
+    confirmed(owner, f"{DESK}settle/", {"what": "ack", "scope": "all", "consumer": "c-1"})
     assert out(billing) == []
 
 
 def test_all_that_match_a_filter_of_nothing_is_nothing(owner: Client, billing: Group) -> None:
-    owner.post(f"{DESK}settle/", {"what": "ack", "scope": "all", "consumer": "c-2", "confirmed": "1"})
+    confirmed(owner, f"{DESK}settle/", {"what": "ack", "scope": "all", "consumer": "c-2"})
     assert out(billing) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("what", "left"), [("ack", [4, 5]), ("term", [4, 5]), ("nack", [1, 2, 3, 4, 5])])
+def test_all_that_match_are_those_that_were_shown_and_what_came_since_stays_out(
+    owner: Client, billing: Group, what: str, left: list[int]
+) -> None:
+    form = {"what": what, "scope": "all", "consumer": "c-1"}
+    page = owner.post(f"{DESK}settle/", form)
+    assert "3 messages in flight, offsets 1 to 3." in page.content.decode()
+    fetched(billing, limit=2)
+    answer = owner.post(f"{DESK}settle/", {**form, **sent_back(page)})
+    assert answer["Location"] == f"{DESK}?consumer=c-1"  # where what came since is seen
+    assert out(billing) == left
+    told = Event.objects.order_by("id").last()
+    assert told is not None
+    assert (told.after or {})["offsets"] == [1, 2, 3]
+
+
+def test_what_was_shown_and_no_longer_matches_is_passed_over(owner: Client, billing: Group) -> None:
+    form = {"what": "ack", "scope": "all", "consumer": "c-1"}
+    page = owner.post(f"{DESK}settle/", form)
+    stream_id = billing.stream.stream_id
+    store.log().run(groups.nack(stream_id, "billing", "offsets", [1]))
+    store.log().run(groups.fetch(stream_id, "billing", limit=1, consumer="c-2"))
+    owner.post(f"{DESK}settle/", {**form, **sent_back(page)})
+    assert out(billing) == [1]
+
+
+def test_an_acknowledgement_that_covers_what_is_before_it_counts_that_and_asks_again_when_it_is_more(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    group = make_group(make_stream("orders", bodies=BODIES), ack="all")
+    bury(group, count=1)
+    fetched(group, limit=3)
+    form = {"what": "ack", "scope": "chosen", "offset": 3}
+    page = owner.post(f"{DESK}settle/", form)
+    assert "2 messages in flight, offsets 2 to 3." in page.content.decode()
+    store.log().run(dead_letters.replay(group.stream.stream_id, "billing", [1]))
+    fetched(group, limit=1)
+    again = owner.post(f"{DESK}settle/", {**form, **sent_back(page)})
+    assert again.status_code == 409
+    assert "3 messages in flight, offsets 1 to 3." in again.content.decode()
+    assert out(group) == [1, 2, 3, 4]
+    owner.post(f"{DESK}settle/", {**form, **sent_back(again)})
+    assert out(group) == [4]
+
+
+def test_giving_back_covers_nothing_before_it(owner: Client, make_stream: MakeStream) -> None:
+    group = make_group(make_stream("orders", bodies=BODIES), ack="all")
+    fetched(group, limit=3)
+    page = owner.post(f"{DESK}settle/", {"what": "nack", "scope": "chosen", "offset": 3}).content.decode()
+    assert "1 message in flight, at offset 3." in page
+    assert "cover everything before them" not in page
+
+
+@pytest.mark.parametrize(("what", "asks"), [("ack", True), ("term", True), ("nack", False)])
+def test_what_is_done_by_hand_on_a_production_stream_asks_for_its_name(
+    owner: Client, make_stream: MakeStream, what: str, asks: bool
+) -> None:
+    group = make_group(make_stream("orders", bodies=BODIES, labels={"env": "production"}))
+    fetched(group, limit=3)
+    form = {"what": what, "scope": "all"}
+    page = owner.post(f"{DESK}settle/", form)
+    assert ("Type orders to confirm" in page.content.decode()) is asks
+    assert ("autofocus>Cancel" in page.content.decode()) is asks
+    assert confirmed(owner, f"{DESK}settle/", form, confirm="other").status_code == (422 if asks else 302)
+    assert out(group) == [1, 2, 3]
+    assert confirmed(owner, f"{DESK}settle/", form, confirm="orders").status_code == 302
+
+
+def test_a_thousand_settled_by_hand_ask_for_the_streams_name(owner: Client, make_stream: MakeStream) -> None:
+    group = make_group(make_stream("orders", bodies=[b"1"] * LARGE_MESSAGES), max_ack_pending=2000)
+    fetched(group, limit=LARGE_MESSAGES - 1)
+    form = {"what": "ack", "scope": "all"}
+    assert "to confirm" not in owner.post(f"{DESK}settle/", form).content.decode()
+    fetched(group, limit=1)
+    assert "Type orders to confirm" in owner.post(f"{DESK}settle/", form).content.decode()
 
 
 @pytest.mark.parametrize(
     "form",
     [
-        {"what": "ack", "scope": "chosen"},
-        {"what": "ack", "scope": "chosen", "offset": "x"},
+        {"what": "ack", "scope": "chosen", "seen_offsets": ""},
+        {"what": "ack", "scope": "chosen", "offset": "x", "seen_offsets": ""},
         {"what": "sing", "scope": "all"},
         {"what": "ack", "scope": "all", "deliveries": "-1"},
         {"what": "nack", "scope": "all", "delay": "90 d"},
+        {"what": "ack", "scope": "all", "seen_offsets": "3-1"},
+        {"what": "ack", "scope": "all", "seen_offsets": "1-99999"},
+        {"what": "ack", "scope": "all", "seen_offsets": "all"},
         {},
     ],
 )
 def test_what_cannot_be_read_settles_nothing(owner: Client, billing: Group, form: dict[str, str]) -> None:
-    assert owner.post(f"{DESK}settle/", form | {"confirmed": "1"}).status_code == 422
+    assert owner.post(f"{DESK}settle/", {"seen_offsets": "1-3"} | form).status_code == 422
     assert out(billing) == [1, 2, 3]
 
 
 def test_nobody_settles_without_the_right_to(viewer: Client, stranger: Client, billing: Group) -> None:
-    form = {"what": "ack", "scope": "all", "confirmed": "1"}
+    form = {"what": "ack", "scope": "all", "seen_offsets": "1-3"}
     assert viewer.post(f"{DESK}settle/", form).status_code == 403
     boxes = viewer.get(DESK).content.decode()
     assert boxes.count('type="checkbox" disabled name="offset"') == 3
@@ -223,7 +342,7 @@ def test_what_goes_by_interest_with_a_group_is_said_where_it_is_deleted(
     fetched(other, limit=3)
     store.log().run(groups.ack(stream.stream_id, "other", "up_to", [done]))
     assert said in owner.get(f"{PAGE}settings/").content.decode()
-    owner.post(f"{PAGE}delete/", {"confirm": "billing"})
+    owner.post(f"{PAGE}delete/", {"confirm": "billing", "seen_messages": done})
     assert not Group.objects.filter(name="billing").exists()
     store.log().run(trim.release(stream.stream_id))
     assert store.log().run(stats.inspect(stream.stream_id)).messages == 3 - done

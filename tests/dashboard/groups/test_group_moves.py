@@ -6,14 +6,18 @@ from datetime import UTC, datetime
 import pytest
 from django.test import Client
 
+from dashboard.groups.group_rows import PastSeek, not_given_back
+from dashboard.views import group_page
 from streams import selectors, store
 from streams.access import SYSTEM
-from streams.log import config, groups, trim
+from streams.log import config, groups, read, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Group, Replay
 from streams.services.groups import group_create
+from streams.services.streams import stream_change
 from tests.dashboard.conftest import MakeStream
+from tests.dashboard.forms import confirmed, sent_back
 from tests.dashboard.groups.test_groups import BODIES, PAGE, bury, fetched, letters, make_group
 
 BULK = f"{PAGE}dead-letters/bulk/"
@@ -66,6 +70,12 @@ def test_a_place_older_than_the_stream_names_the_replay_and_has_it_counted(
     assert "Offsets 3 to 15 are no longer in the stream" in page
     assert "The history has nothing of it either." in page
     store.log().run(config.archived_set(stream_id, 15))
+    assert "data-pushed-out" not in owner.get(f"{PAGE}?position=offset&at=3").content.decode()
+    stream_change(billing.stream, changes={"max_messages": 15}, actor=SYSTEM)
+    page = owner.get(f"{PAGE}?position=offset&at=3").content.decode()
+    told = page.split("data-pushed-out")[1].split("</form>")[0]
+    assert "At most 3 messages" in told
+    assert "Group billing loses 3 unread messages." in told
     page = owner.get(f"{PAGE}?position=timestamp&at=2001-01-01+00:00Z").content.decode()
     assert "What was published from that time up to offset 15 is no longer in the stream" in page
     part = page.split("data-gone")[1].split("</form>")[0]
@@ -80,6 +90,39 @@ def test_a_preview_shows_the_first_and_the_last_of_the_messages(owner: Client, b
     assert (preview.first.message.body, preview.last.message.body) == (b"4", b"10")
 
 
+def test_a_preview_shows_only_messages_that_the_groups_filter_lets_through(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders")
+    keys = ["a.1", "b.1", "a.2", "b.2", "a.3", "b.3", "a.4"]
+    sent = [NewMessage(id=key, body=f'"{key}"'.encode(), key=key) for key in keys]
+    store.log().run(append(stream.stream_id, sent))
+    group = make_group(stream, filter_keys=["b.*"])
+
+    def shown(query: str) -> list[str | None]:
+        preview = owner.get(f"{PAGE}?{query}").context["preview"]
+        rows = (preview.first, preview.last, preview.next_message)
+        return [None if row is None else row.message.key for row in rows]
+
+    assert shown("position=offset&at=6") == ["b.1", "b.2", "b.3"]
+    assert shown("position=latest") == ["b.1", "b.3", None]
+    assert shown("position=offset&at=2") == [None, None, "b.1"]
+    fetched(group, limit=2)
+    assert shown("position=earliest") == ["b.1", "b.2", "b.1"]
+    assert shown("position=offset&at=7") == ["b.3", "b.3", None]
+    text = "Nothing that the group's filter lets through is stored from there on."
+    assert text in owner.get(f"{PAGE}?position=latest").content.decode()
+
+
+def test_a_preview_that_did_not_find_what_comes_next_says_so(
+    owner: Client, make_stream: MakeStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_page, "LOOKED_FOR_S", 0.0)
+    make_group(make_stream("orders", bodies=[b"1"] * (read.PAGE + 1)), filter_keys=["b.*"])
+    page = owner.get(f"{PAGE}?position=earliest").content.decode()
+    assert "Which message comes first was not found at once" in page
+
+
 def test_an_undo_returns_the_position_and_says_what_it_does_not_bring_back(
     owner: Client, billing: Group
 ) -> None:
@@ -91,6 +134,72 @@ def test_an_undo_returns_the_position_and_says_what_it_does_not_bring_back(
     assert "2 messages were in flight then and are not brought back by it" in page.content.decode()
     owner.post(f"{PAGE}seek/", {"next_offset": last.back_to, "seen_from": last.to})
     assert position(billing) == 13
+
+
+def test_after_an_undo_what_was_in_flight_is_told_of_until_it_is_given_back(
+    owner: Client, billing: Group
+) -> None:
+    fetched(billing, limit=6)
+    store.log().run(groups.ack(billing.stream.stream_id, "billing", "offsets", [11, 12, 15]))
+    owner.post(f"{PAGE}seek/", {"next_offset": 21, "seen_from": 17})
+    assert owner.get(PAGE).context["not_given_back"] is None  # said beside the Undo
+    owner.post(f"{PAGE}seek/", {"next_offset": 17, "seen_from": 21})
+    page = owner.get(PAGE)
+    assert "3 messages, from offset 13 on, that were in flight" in page.content.decode()
+    fetched(billing, limit=2)
+    (form,) = re.findall(
+        r"<form[^>]*>(?:(?!</form>).)*Go to offset 13.*?</form>", page.content.decode(), re.DOTALL
+    )
+    sent = dict(re.findall(r'name="(next_offset|seen_from)" value="(\d+)"', form))
+    owner.post(f"{PAGE}seek/", sent)
+    assert owner.get(PAGE).context["not_given_back"] is None
+    assert len(fetched(billing, limit=100)) == 8
+
+
+def test_what_an_undone_seek_dropped_and_the_stream_has_lost_is_told_of_no_more(
+    owner: Client, billing: Group
+) -> None:
+    fetched(billing, limit=2)
+    owner.post(f"{PAGE}seek/", {"next_offset": 1, "seen_from": 13})
+    owner.post(f"{PAGE}seek/", {"next_offset": 13, "seen_from": 1})
+    told = owner.get(PAGE).context["not_given_back"]
+    assert (told.messages, told.is_exact, told.oldest) == (2, True, 11)
+    store.log().run(trim.purge(billing.stream.stream_id, keep=8))
+    assert owner.get(PAGE).context["not_given_back"] is None
+
+
+def test_a_seek_to_where_the_group_is_tells_what_it_dropped(owner: Client, billing: Group) -> None:
+    fetched(billing, limit=2)
+    owner.post(f"{PAGE}seek/", {"next_offset": 13, "seen_from": 13})
+    last = owner.get(PAGE).context["last_seek"]
+    assert (last.in_flight, last.oldest, last.moved) == (2, 11, False)
+
+
+def moved(back_to: int, to: int, *, dropped: int = 0, oldest: int | None = None) -> PastSeek:
+    return PastSeek("ann", 0, to, back_to, dropped, 0, oldest)
+
+
+@pytest.mark.parametrize(
+    ("since", "left"),
+    [
+        ([], None),
+        ([moved(21, 11)], (6, True, 4)),
+        ([moved(21, 11), moved(15, 21)], (6, True, 4)),
+        ([moved(21, 30)], None),
+        ([moved(21, 11), moved(15, 4)], None),
+        ([moved(21, 11), moved(15, 2)], None),
+        ([moved(21, 11), moved(15, 4), moved(20, 15)], None),
+        ([moved(21, 11), moved(15, 4), moved(6, 15)], (5, False, 6)),
+        ([moved(21, 11), moved(15, 4), moved(4, 15)], (6, True, 4)),
+        ([moved(21, 8)], (4, False, 4)),
+        ([moved(21, 11, dropped=2, oldest=19), moved(11, 21)], (8, True, 4)),
+    ],
+)
+def test_what_is_not_given_back_is_what_no_later_seek_had_delivered_again(
+    since: list[PastSeek], left: tuple[int, bool, int] | None
+) -> None:
+    told = not_given_back([moved(11, 21, dropped=6, oldest=4), *since][::-1])
+    assert (told and (told.messages, told.is_exact, told.oldest)) == left
 
 
 def test_a_seek_that_skips_what_waits_for_its_key_says_so(owner: Client, make_stream: MakeStream) -> None:
@@ -134,7 +243,7 @@ def test_what_would_go_is_said_first(owner: Client, dead: Group, do: str) -> Non
 def test_a_preview_of_chosen_ones_counts_what_is_still_dead(owner: Client, dead: Group) -> None:
     form = {"do": "replay", "scope": "chosen", "offset": [9, 12, 13, 77]}
     assert "2 dead letters, of offsets 12 to 13." in owner.post(BULK, form).content.decode()
-    owner.post(BULK, form | {"confirmed": "1"})
+    confirmed(owner, BULK, form)
     answer = owner.post(BULK, form)
     assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}#dead-letters")
 
@@ -151,12 +260,41 @@ def test_a_preview_of_chosen_ones_counts_what_is_still_dead(owner: Client, dead:
 def test_the_chosen_or_all_that_match_are_deleted(
     owner: Client, dead: Group, form: dict[str, object], left: list[int]
 ) -> None:
-    owner.post(BULK, {"do": "delete", "confirmed": "1"} | form)
+    confirmed(owner, BULK, {"do": "delete"} | form)
     assert letters(dead) == left
 
 
+@pytest.mark.parametrize("do", ["replay", "delete"])
+@pytest.mark.parametrize("reason", ["", "time"])
+def test_all_that_match_are_those_that_were_shown_and_what_died_since_stays(
+    owner: Client, dead: Group, do: str, reason: str
+) -> None:
+    form = {"do": do, "scope": "all", "reason": reason}
+    page = owner.post(BULK, form)
+    bury(dead, count=3, why="Timeout again")
+    answer = owner.post(BULK, {**form, **sent_back(page)})
+    shown_after = f"{PAGE}?reason=time#dead-letters" if reason else f"{PAGE}#dead-letters"
+    assert answer["Location"] == shown_after  # where what died since is seen
+    assert letters(dead) == [*([11, 12] if reason else []), 15, 16, 17]
+
+
+@pytest.mark.parametrize(("do", "asks"), [("delete", True), ("replay", False)])
+def test_dead_letters_of_a_production_stream_go_only_for_its_name(
+    owner: Client, dead: Group, do: str, asks: bool
+) -> None:
+    stream_change(dead.stream, changes={"labels": {"env": "production"}}, actor=SYSTEM)
+    form = {"do": do, "scope": "chosen", "offset": [11, 13]}
+    page = owner.post(BULK, form).content.decode()
+    assert ("Type orders to confirm" in page) is asks
+    assert ("autofocus>Cancel" in page) is asks
+    answer = confirmed(owner, BULK, form, confirm="Orders")
+    assert (answer.status_code, letters(dead)) == ((422, [11, 12, 13, 14]) if asks else (302, [12, 14]))
+    confirmed(owner, BULK, form, confirm="orders")
+    assert letters(dead) == [12, 14]
+
+
 def test_the_chosen_are_replayed(owner: Client, dead: Group) -> None:
-    owner.post(BULK, {"do": "replay", "scope": "chosen", "offset": [12, 13], "confirmed": "1"})
+    confirmed(owner, BULK, {"do": "replay", "scope": "chosen", "offset": [12, 13]})
     assert letters(dead) == [11, 14]
     assert len(fetched(dead, limit=2)) == 2
 
@@ -167,15 +305,21 @@ def test_the_list_is_filtered_by_reason(viewer: Client, dead: Group) -> None:
 
 
 @pytest.mark.parametrize(
-    "form", [{}, {"do": "burn", "scope": "all"}, {"do": "delete", "scope": "chosen", "offset": "all"}]
+    "form",
+    [
+        {},
+        {"do": "burn", "scope": "all"},
+        {"do": "delete", "scope": "chosen", "offset": "all", "seen_offsets": ""},
+        {"do": "delete", "scope": "all", "seen_offsets": "11-14-15"},
+    ],
 )
 def test_a_bulk_that_cannot_be_read_does_nothing(owner: Client, dead: Group, form: dict[str, str]) -> None:
-    owner.post(BULK, form | {"confirmed": "1"})
+    owner.post(BULK, {"seen_offsets": "11-14"} | form)
     assert letters(dead) == [11, 12, 13, 14]
 
 
 def test_a_viewer_moves_no_dead_letter(viewer: Client, dead: Group) -> None:
-    assert viewer.post(BULK, {"do": "delete", "scope": "all", "confirmed": "1"}).status_code == 403
+    assert viewer.post(BULK, {"do": "delete", "scope": "all", "seen_offsets": "11-14"}).status_code == 403
     assert letters(dead) == [11, 12, 13, 14]
     page = viewer.get("/streams/orders/groups/billing/").content.decode()
     assert page.count('<td class="pick" title="This needs the right to manage.">') == 4

@@ -12,9 +12,12 @@ from dashboard.groups.group_rows import skips_more
 from streams import selectors, store
 from streams.access import SYSTEM
 from streams.log import groups
+from streams.log.append import append
+from streams.log.entries import NewMessage
 from streams.models import Group, Stream
 from streams.services.groups import group_create
-from tests.dashboard.conftest import MakeStream
+from tests.dashboard.conftest import MakeStream, sampled_ago
+from tests.dashboard.forms import sent_back
 from tests.dashboard.verdicts import judged
 
 BODIES = [str(number).encode() for number in range(1, 21)]
@@ -67,11 +70,11 @@ def test_the_tab_lists_how_each_group_stands(viewer: Client, billing: Group) -> 
     fetched(billing, limit=3)
     page = viewer.get("/streams/orders/groups/").content.decode()
     (row,) = re.findall(r"<tbody>.*?</tbody>", page, re.DOTALL)
-    cells = re.findall(r'data-label="(?:Lag|Pending|Members, polls)">(.*?)</td>', row)
+    cells = re.findall(r'data-label="(?:Lag|Pending|Members)">(.*?)</td>', row)
     assert [strip_tags(cell).strip() for cell in cells] == [
         "17",
         "3",
-        "1 0",
+        "1 · 0 polling",
     ]
     assert "unknown" in row
 
@@ -98,6 +101,35 @@ def test_what_the_worker_saw_too_long_ago_is_unknown_wherever_the_group_stands(
     assert why in owner.get(PAGE).content.decode()
     assert "billing" in owner.get("/groups/?status=unknown").content.decode()
     assert f"billing: {why}" in owner.get("/streams/").content.decode()
+
+
+def test_while_nobody_samples_rates_are_unknown_and_then_also_how_a_group_at_rest_is_doing(
+    owner: Client, billing: Group
+) -> None:
+    store.log().run(
+        groups.ack(billing.stream.stream_id, "billing", "leases", fetched(billing, limit=len(BODIES)))
+    )
+    judged(billing.stream, "billing", "ok", lag=0, ago_ms=31_000, acked=(0, 20))
+    pages = (PAGE, "/streams/orders/groups/", "/groups/", "/groups/?status=ok", "/groups/?status=unknown")
+
+    def verdicts() -> list[list[str]]:
+        texts = [owner.get(page).content.decode() for page in pages]
+        return [
+            re.findall(r'<span class="verdict" title="[^"]*".*?</span><span[^>]*>(\w+)<', each)
+            for each in texts
+        ]
+
+    def rates() -> list[str]:
+        return re.findall(r"(?:acks|delivers) (\S+)", strip_tags(owner.get(PAGE).content.decode()))
+
+    assert rates() == ["2.00/s", "2.00/s"]
+    assert verdicts() == [["ok"], ["ok"], ["ok"], ["ok"], []]
+    sampled_ago(ms=10_000)
+    assert rates() == ["–", "–"]
+    assert verdicts() == [["ok"], ["ok"], ["ok"], ["ok"], []]
+    sampled_ago(ms=31_000)
+    assert verdicts() == [["unknown"], ["unknown"], ["unknown"], [], ["unknown"]]
+    assert "billing: The worker has not looked" in owner.get("/streams/").content.decode()
 
 
 def test_htmx_gets_the_parts_that_move(viewer: Client, billing: Group) -> None:
@@ -230,30 +262,63 @@ def test_a_group_goes_only_when_its_name_is_typed(owner: Client, billing: Group)
     assert owner.get(PAGE).status_code == 404
 
 
-def test_dead_letters_are_replayed_one_and_all(owner: Client, billing: Group) -> None:
+@pytest.mark.parametrize("retention", ["limits", "interest"])
+def test_a_group_of_which_more_would_go_is_deleted_only_once_that_was_seen(
+    owner: Client, make_stream: MakeStream, retention: str
+) -> None:
+    stream = make_stream("orders", retention=retention)
+    billing, other = make_group(stream), make_group(stream, name="other")
+    form = owner.get(f"{PAGE}settings/").context["delete_form"]
+    told = {name: form[name].value() for name in ("seen_letters", "seen_messages")}
+    assert told == {"seen_letters": 0, "seen_messages": 0}
+    store.log().run(append(stream.stream_id, [NewMessage(id=body.decode(), body=body) for body in BODIES]))
+    if retention == "limits":
+        bury(billing, count=3)
+    else:
+        fetched(other, limit=20)
+        store.log().run(groups.ack(stream.stream_id, "other", "up_to", [20]))
+    answer = owner.post(f"{PAGE}delete/", {"confirm": "billing", **told})
+    assert answer.status_code == 409
+    assert "Nothing was deleted" in answer.content.decode()
+    form = answer.context["delete_form"]
+    told = {name: form[name].value() for name in ("seen_letters", "seen_messages")}
+    gone, going = (3, 0) if retention == "limits" else (0, 20)
+    assert told == {"seen_letters": gone, "seen_messages": going}
+    assert owner.post(f"{PAGE}delete/", {"confirm": "billing", **told}).status_code == 302
+
+
+def test_what_goes_with_a_group_follows_it(owner: Client, billing: Group) -> None:
+    sentence = owner.get(f"{PAGE}settings/").content.decode().split("This forgets")[1].partition("</p>")[0]
+    for field in ("ack_pending", "dead_letters"):
+        assert f'data-live="group:orders/billing" data-field="{field}"' in sentence
+
+
+def test_a_dead_letter_is_replayed(owner: Client, billing: Group) -> None:
     bury(billing, count=3)
     owner.post(f"{PAGE}dead-letters/replay/", {"offset": "2"})
     assert letters(billing) == [1, 3]
-    owner.post(f"{PAGE}dead-letters/replay/", {"offset": "all"})
-    assert letters(billing) == []
-    assert len(fetched(billing, limit=3)) == 3
+    assert len(fetched(billing, limit=1)) == 1
 
 
-def test_dead_letters_are_deleted_one_and_all(owner: Client, billing: Group) -> None:
+def test_a_dead_letter_is_deleted_after_a_preview(owner: Client, billing: Group) -> None:
     bury(billing, count=3)
-    owner.post(f"{PAGE}dead-letters/delete/", {"offset": "2"})
+    part = owner.get(f"{PAGE}dead-letters/2/", headers={"HX-Request": "true"}).content.decode()
+    form = dict(re.findall(r'name="(do|scope|offset)" value="(\w+)"', part))
+    page = owner.post(f"{PAGE}dead-letters/bulk/", form)
+    assert "1 dead letter, of offset 2." in page.content.decode()
+    assert letters(billing) == [1, 2, 3]
+    owner.post(f"{PAGE}dead-letters/bulk/", form | sent_back(page))
     assert letters(billing) == [1, 3]
-    owner.post(f"{PAGE}dead-letters/delete/", {"offset": "all"})
-    assert letters(billing) == []
 
 
-@pytest.mark.parametrize(("offset", "status"), [("", 400), ("x", 400), ("-1", 400), ("0", 400), ("9", 404)])
+@pytest.mark.parametrize(
+    ("offset", "status"), [("", 400), ("x", 400), ("all", 400), ("-1", 400), ("0", 400), ("9", 404)]
+)
 def test_a_dead_letter_that_is_not_named_is_not_all_of_them(
     owner: Client, billing: Group, offset: str, status: int
 ) -> None:
     bury(billing, count=2)
-    for what in ("replay", "delete"):
-        assert owner.post(f"{PAGE}dead-letters/{what}/", {"offset": offset}).status_code == status
+    assert owner.post(f"{PAGE}dead-letters/replay/", {"offset": offset}).status_code == status
     assert letters(billing) == [1, 2]
 
 
@@ -292,8 +357,8 @@ def test_hostile_bodies_reasons_and_consumers_are_text(owner: Client, make_strea
     assert owner.get(f"{PAGE}dead-letters/1/raw/")["Content-Type"] == "text/plain; charset=utf-8"
 
 
-POSTS = ("seek/", "pause/", "resume/", "delete/", "dead-letters/replay/", "dead-letters/delete/")
-FORM = {"next_offset": 15, "seen_from": 1, "until": "", "confirm": "billing", "offset": "all"}
+POSTS = ("seek/", "pause/", "resume/", "delete/", "dead-letters/replay/", "dead-letters/bulk/")
+FORM = {"next_offset": 15, "seen_from": 1, "until": "", "confirm": "billing", "offset": "1"}
 
 
 def test_a_viewer_sees_everything_and_changes_nothing(viewer: Client, billing: Group) -> None:
@@ -363,3 +428,30 @@ def test_no_query_breaks_the_page(owner: Client, billing: Group, query: str) -> 
 @pytest.mark.parametrize("name", ["%00", "%3Cb%3E", "Billing", "x" * 200, "%F0%9F%98%80"])
 def test_a_group_that_is_not_there_is_404(owner: Client, billing: Group, name: str) -> None:
     assert owner.get(f"/streams/orders/groups/{name}/").status_code == 404
+
+
+def cells_of_members(page: str) -> list[list[str]]:
+    """What the table of members says, by row."""
+    (table,) = re.findall(r"<caption[^>]*>Consumers with messages.*?</table>", page, re.DOTALL)
+    rows = re.findall(r"<tr><td>.*?</tr>", table, re.DOTALL)
+    return [[strip_tags(cell).strip() for cell in re.findall(r"<td.*?</td>", row, re.DOTALL)] for row in rows]
+
+
+def test_members_are_told_with_their_state_and_what_they_have_out_more_than_once(
+    owner: Client, billing: Group
+) -> None:
+    log, stream_id = store.log(), billing.stream.stream_id
+    fetched(billing, limit=4)
+    log.run(groups.nack(stream_id, "billing", "offsets", [1, 2]))
+    log.run(groups.fetch(stream_id, "billing", limit=2, consumer="c-2"))
+    log.run(groups.fetch(stream_id, "billing", limit=1, consumer="c-3"))
+    log.run(groups.ack(stream_id, "billing", "offsets", [5]))
+    page = owner.get(PAGE).content.decode()
+    assert [row[:4] for row in cells_of_members(page)] == [
+        ["c-1", "active", "2", "0"],
+        ["c-2", "active", "2", "2"],
+        ["c-3", "idle", "0", "0"],
+    ]
+    assert "?consumer=c-2&amp;deliveries=2" in page
+    part = owner.get(PAGE, headers={"HX-Request": "true"}).content.decode()
+    assert cells_of_members(part) == cells_of_members(page)

@@ -1,6 +1,8 @@
 """The History tab: the rollups in ranges and steps, and asking for a run."""
 
+import random
 import re
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,16 +10,17 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.history.heat import Cell, week_of
+from dashboard.history.history_figures import top_keys_of
 from dashboard.history.history_ranges import asked_for
 from dashboard.views.stream_history import seed_of
-from streams.access import Actor
+from streams.access import SYSTEM, Actor
 from streams.models import Replay, Rollup, Run, StandingRollup, Stream, Workspace
 from streams.selectors import METRICS_STREAM
 from streams.services.events import event_record
-from streams.services.history import Progressed, history_missed
+from streams.services.history import Progressed, history_missed, rollups_add
 from streams.services.replays import replay_counted
 from streams.services.standing import standing_add
-from streams.services.streams import internal_stream
+from streams.services.streams import internal_stream, stream_change
 from streams.upkeep import processes
 from streams.upkeep.processes import ProcessStatus
 from tests.dashboard.conftest import MakeStream
@@ -49,9 +52,56 @@ def test_the_chart_has_a_bar_for_every_step_also_the_silent_ones() -> None:
     assert (seed["messages"], seed["bytes"], seed["step_s"]) == ([0, 0, 5, 0], [0, 0, 50, 0], 3600)
 
 
+def test_a_step_that_begins_where_a_range_ends_is_not_in_it(owner: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders")
+    for hour in range(8, 13):
+        Rollup.objects.create(
+            stream_id=stream.stream_id,
+            step="hour",
+            start=datetime(2026, 11, 20, hour, tzinfo=UTC),
+            messages=10**hour,
+            bytes=1,
+        )
+    page = "/streams/orders/history/?since=2026-11-20T10:00Z&until=2026-11-20T{}Z&step=hour&compare=1"
+    told = owner.get(page.format("12:00")).context
+    assert (told["sums"]["messages"], told["sums"]["before_messages"]) == (10**10 + 10**11, 10**8 + 10**9)
+    assert told["seed"]["messages"] == [10**10, 10**11]
+    told = owner.get(page.format("11:30")).context
+    assert (told["sums"]["messages"], told["sums"]["before_messages"]) == (10**10 + 10**11, 10**8 + 10**9)
+    told = owner.get(page.format("11:00")).context
+    assert (told["sums"]["messages"], told["sums"]["before_messages"]) == (10**10, 10**9)
+    assert told["seed"]["messages"] == [10**10]
+
+
+def test_a_range_that_ends_within_a_bar_is_told_as_it_is_counted(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders")
+    Rollup.objects.create(
+        stream_id=stream.stream_id,
+        step="day",
+        start=datetime(2026, 11, 20, tzinfo=UTC),
+        messages=4_250,
+        bytes=1,
+    )
+    history = "/streams/orders/history/?since=2020-01-01T00:00Z&until=2026-11-20T{}Z&step=minute"
+    page = owner.get(history.format("21:22")).content.decode()
+    assert "4,250 in this range" in page
+    assert re.search(r"2020-01-01 00:00:00.000 UTC – 2026-11-21 00:00:00.000 UTC <[^>]*>\(whole days", page)
+    assert "by day: by minute it would be too many bars" in page
+    assert "2020-01-01T00:00:00.000Z&amp;to=2026-11-21T00:00:00.000Z" in page
+    page = owner.get(history.format("00:00").replace("=minute", "=day")).content.decode()
+    assert "2020-01-01 00:00:00.000 UTC – 2026-11-20 00:00:00.000 UTC</span>" in page
+    assert "too many bars</span>" not in page
+    since = (timezone.now() - timedelta(seconds=90)).isoformat().replace("+00:00", "Z")
+    asked = owner.get(f"/streams/orders/history/?since={since}").context["asked"]
+    assert asked.is_widened
+    assert asked.until <= timezone.now()
+
+
 def test_a_range_is_asked_for_counted_started_and_ended(owner: Client, make_stream: MakeStream) -> None:
     make_stream("orders")
-    make_stream("again")
+    into = make_stream("again")
     sent = {
         "target": "again",
         "from_offset": "5",
@@ -77,6 +127,11 @@ def test_a_range_is_asked_for_counted_started_and_ended(owner: Client, make_stre
     part = owner.get("/streams/orders/history/replays/", headers={"HX-Request": "true"}).content.decode()
     assert "1,234" in part
     assert "/start/" in part
+    assert "data-pushed-out" not in part
+    stream_change(into, changes={"max_messages": 1000}, actor=SYSTEM)
+    part = owner.get("/streams/orders/history/replays/", headers={"HX-Request": "true"}).content.decode()
+    told = part.split("data-pushed-out")[1].split("</tr>")[0]
+    assert "And 234 of those published again, the first ones, go as well: again holds no more." in told
     for do, state in (
         ("start", "running"),
         ("pause", "paused"),
@@ -143,6 +198,18 @@ def test_the_range_is_summed_and_told_as_a_table(viewer: Client, make_stream: Ma
     page = viewer.get("/streams/orders/history/").content.decode()
     assert "1,336 in this range" in page
     assert page.count('<td class="num">336</td>') == 1
+    StandingRollup.objects.create(
+        stream_id=stream.stream_id,
+        step="hour",
+        start=now - timedelta(hours=3),
+        samples=1,
+        last_ms=1,
+        removed=77,
+        grown={"removed": 77},
+    )
+    page = viewer.get("/streams/orders/history/").content.decode()
+    assert page.count('<td class="num">77</td>') == 1, "in a step without a message, too"
+    assert "messages removed by retention: 77" in page
 
 
 def test_what_the_history_misses_stands_above_the_charts(viewer: Client, make_stream: MakeStream) -> None:
@@ -219,7 +286,7 @@ def test_a_range_of_ones_own_is_read_in_the_zone_of_the_page(owner: Client, busy
     asked = {"since": f"{day} 08:00", "until": f"{day} 10:00", "step": "hour"}
     context = owner.get("/streams/orders/history/", asked).context
     assert (context["asked"].range, context["sums"]["messages"]) == ("custom", 60)
-    assert len(context["seed"]["times"]) == 3
+    assert len(context["seed"]["times"]) == 2
     owner.cookies["okmq_zone"] = "Asia/Tokyo"
     asked = {"since": f"{day} 15:00", "until": f"{day} 16:59", "step": "hour"}
     assert owner.get("/streams/orders/history/", asked).context["sums"]["messages"] == 20
@@ -343,6 +410,44 @@ def test_the_fields_of_the_newest_day_and_what_became_of_them(
     ]
 
 
+@pytest.mark.parametrize("kept", [2, 5, 9])
+def test_the_most_frequent_keys_of_a_range_are_told_with_what_is_certain(kept: int) -> None:
+    chance, true, points = random.Random(kept), Counter[str](), []
+    for _ in range(30):
+        held = Counter(chance.choices("abcdefgh", weights=range(1, 9), k=40))
+        true += held
+        top = sorted(held.items(), key=lambda each: (-each[1], each[0]))[:kept]
+        points.append(Rollup(messages=40, keys=len(held), top_keys=[list(each) for each in top]))
+    told = top_keys_of(points)
+    assert all(each.messages <= true[each.key] <= each.most for each in told.keys)
+    shown = {each.key for each in told.keys}
+    assert all(count <= told.others for key, count in true.items() if key not in shown)
+    assert told.is_exact is (kept > 8)
+    if told.is_exact:
+        assert [(each.key, each.messages) for each in told.keys] == true.most_common()
+
+
+def test_keys_that_are_not_all_known_are_told_with_their_bounds(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    stream, now = make_stream("orders"), timezone.now().replace(minute=0, second=0, microsecond=0)
+    for ago, keys, top in ((1, 5, [["a", 9], ["b", 4]]), (2, 2, [["b", 7], ["c", 1]])):
+        Rollup.objects.create(
+            stream_id=stream.stream_id,
+            step="hour",
+            start=now - timedelta(hours=ago),
+            bytes=1,
+            messages=30,
+            looked_at=30,
+            keys=keys,
+            top_keys=top,
+        )
+    page = viewer.get("/streams/orders/history/").content.decode()
+    rows = re.findall(r"<bdi>([abc])</bdi></a></td><td class=.num.>(\d+)</td><td class=.num.>(\d+)<", page)
+    assert rows == [("b", "11", "11"), ("a", "9", "9"), ("c", "1", "5")]
+    assert "another key may have up to 4" in page
+
+
 def test_a_range_of_a_week_shows_when_it_is_busy_in_the_zone_of_the_page(owner: Client, busy: Stream) -> None:
     assert "When it is busy" not in owner.get("/streams/orders/history/?range=24h").content.decode()
     asked = {"since": (NOON - timedelta(days=8)).isoformat(), "until": NOON.isoformat()}
@@ -382,7 +487,7 @@ def test_a_mean_fits_its_cell(mean: float | None, text: str) -> None:
 
 def test_hours_are_means_over_the_weeks_of_a_range() -> None:
     week, hour = timedelta(days=7), NOON.replace(hour=8, minute=0, second=0, microsecond=0)
-    days = week_of([(hour, 10), (hour + week, 20)], until=hour + 3 * week)
+    days = week_of([(hour, 10), (hour + week, 20)], until=hour + 3 * week + timedelta(minutes=1))
     assert days[hour.weekday()].cells[timezone.localtime(hour).hour].mean == 7.5
     assert week_of([], until=hour) == []
 
@@ -468,9 +573,57 @@ def test_the_groups_that_lagged_most_have_charts_and_a_table_that_says_the_same(
     table = page.split("Lag of groups as a table")[1].split("</details>")[0]
     cells = re.findall(r'<td class="num">([^<]*)</td>', table.split("<tbody>")[1])
     assert cells == [
-        *("3 s", "3 s", "–", "–", "–", "–", "–", "–"),
-        *("4 s", "4 min", "3 s", "3 min", "2 s", "2 min", "1 s", "1 min"),
+        *("3.00 s", "3.00 s", "–", "–", "–", "–", "–", "–"),
+        *("4.00 s", "4 min", "3.00 s", "3 min", "2.00 s", "2 min", "1.00 s", "1 min"),
     ]
+
+
+def test_a_lag_of_less_than_a_second_is_told_in_milliseconds_beside_what_it_is(
+    owner: Client, busy: Stream
+) -> None:
+    stood(busy, "billing", timezone.now().replace(minute=0, second=0, microsecond=0), 0, 120, 640)
+    page = owner.get("/streams/orders/history/").content.decode()
+    assert "longest 640 ms" in page
+    rows = page.split("How far groups lagged")[1].split("</table>")[0].split("<tr>")[2:]
+    measures = {
+        re.findall(r'<th scope="row"[^>]*>([^<]*)</th>', row)[0]: re.findall(
+            r'<td class="num">([^<]*)</td>', row
+        )
+        for row in rows
+    }
+    assert measures == {
+        "Lag in time": ["120 ms", "640 ms", "640 ms", "640 ms"],
+        "Not delivered": ["1", "1", "1", "1"],
+        "Publish to ack": ["–", "–", "–", "–"],
+    }
+
+
+def test_every_chart_says_how_fresh_it_is_and_from_which_run(owner: Client, busy: Stream) -> None:
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    Rollup.objects.filter(stream_id=busy.stream_id).update(top_keys=[["eu", 3]], looked_at=10)
+    day = {"step": "day", "start": hour.replace(hour=0), "messages": 80, "bytes": 560, "bodies": 3}
+    Rollup.objects.create(
+        stream_id=busy.stream_id, fields=[{"name": "id", "present": 3, "types": {"int": 3}}], **day
+    )
+    counting, standing = (Run.objects.create(job="rollup", requested_by="schedule") for _ in range(2))
+    of_messages = Progressed(stream_id=busy.stream_id, from_offset=0, to_offset=80, fresh_to=hour)
+    rollups_add([], positions=[of_messages], run=counting)
+    stood(busy, "late", hour - timedelta(hours=1), 1_000)
+    metrics = internal_stream(METRICS_STREAM, archive=False).stream_id
+    of_groups = Progressed(stream_id=metrics, from_offset=0, to_offset=5, fresh_to=hour)
+    standing_add([], position=of_groups, run=standing)
+    page = owner.get("/streams/orders/history/?range=30d&step=hour").content.decode()
+    panels = [part.split("</section>")[0] for part in page.split('<section class="panel"')[1:]]
+    said = {
+        heading: re.findall(r"from run #(\d+)", panel)
+        for panel in panels
+        if (heading := re.sub(r"<[^>]*>", "", re.findall(r"<h[23].*?</h[23]>", panel)[0]))
+        and "publish the past" not in heading.lower()
+    }
+    assert len(said) == 9, sorted(said)
+    of_the_groups = {name: runs for name, runs in said.items() if name in {"late", "Groups in this range"}}
+    assert list(of_the_groups.values()) == [[str(standing.pk)]] * 2
+    assert [runs for name, runs in said.items() if name not in of_the_groups] == [[str(counting.pk)]] * 7
 
 
 def test_a_stream_whose_groups_were_not_sampled_has_no_charts_of_them(owner: Client, busy: Stream) -> None:

@@ -92,7 +92,7 @@ def test_an_answer_goes_into_a_stream_of_those_who_may_publish(
     assert f'action="{path}publish/"' in text(owner, path)
     assert "This needs the right to publish." in text(viewer, path)
     told = owner.post(f"{path}publish/", {"stream": "totals", "key": "stream"}, follow=True)
-    assert "2 messages were published into totals, 0 rows it had already." in told.content.decode()
+    assert "2 messages were published into totals; rows that it had already: 0." in told.content.decode()
     assert selectors.message_at(stream, 2).key == "bills"
     wrong = owner.post(f"{path}publish/", {"stream": HOSTILE, "key": ""}, follow=True).content.decode()
     assert HOSTILE not in wrong

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import re
+from html import unescape
 
 import pytest
 from django.test import Client
@@ -12,6 +14,7 @@ from streams.access import Actor
 from streams.models import Event, Workspace
 from streams.services.chain_checks import chain_check_step
 from streams.services.events import event_record
+from streams.services.groups import group_create
 from streams.services.streams import stream_change
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.test_exports import content
@@ -129,3 +132,25 @@ def test_the_page_says_how_far_the_chain_holds(owner: Client, happened: None) ->
     assert b"chain not looked at yet" in owner.get("/events/").content
     chain_check_step()
     assert f"verified to #{Event.objects.latest('id').id}" in owner.get("/events/").content.decode()
+
+
+@pytest.mark.parametrize("page", ["/streams/orders/activity/", "/streams/orders/groups/billing/activity/"])
+def test_an_open_activity_says_that_more_has_happened(
+    owner: Client, workspace: Workspace, make_stream: MakeStream, page: str
+) -> None:
+    group_create(make_stream("orders"), name="billing", settings={}, actor=ADA)
+    (address,) = re.findall(rf'hx-get="({page}[^"]+)"', owner.get(page).content.decode())
+
+    def told() -> str:
+        return owner.get(unescape(address), headers={"hx-request": "true"}).content.decode().strip()
+
+    assert told() == ""
+    event_record(
+        workspace, kind="group.sought", actor=ADA, stream="other", group="billing", summary="Sought."
+    )
+    assert told() == ""
+    event_record(
+        workspace, kind="group.sought", actor=ADA, stream="orders", group="billing", summary="Sought."
+    )
+    assert "This list has changed since." in told()
+    assert f'hx-get="{page}' not in owner.get(f"{page}?before=1").content.decode()

@@ -95,6 +95,8 @@ def test_the_groups_of_all_streams_stand_on_one_page(
     part = viewer.get("/groups/", headers={"HX-Request": "true"})
     assert "HX-Request" in part["Vary"]
     assert len(rows(part.content.decode())) == 3
+    for place in ("group-totals", "group-counts"):  # what stands beside the table moves with it
+        assert f'id="{place}" hx-swap-oob="true"' in part.content.decode()
     assert b"<html" not in part.content
 
 

@@ -11,11 +11,11 @@ from django.test import Client
 from django.utils.html import strip_tags
 
 from streams import selectors, store
-from streams.access import Actor
+from streams.access import SYSTEM, Actor
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Group, Stream
-from streams.services.streams import internal_stream
+from streams.services.streams import internal_stream, stream_delete
 from streams.services.undo import removal_undo
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.groups.test_groups import make_group
@@ -107,6 +107,21 @@ def test_a_stream_shows_its_worst_group_with_the_reason_and_the_lag_in_time(
     assert 'title="g2: It is stalled."' in text
 
 
+def test_a_group_that_is_not_well_colours_the_dot_of_its_stream_and_stands_on_each_of_its_pages(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders", bodies=[b"1"])
+    make_group(stream, "billing")
+    judged(stream, "billing", "losing", lag_ms=65_000)
+    dot = 'data-format="health" data-state="active" data-worst="bad"'
+    assert dot in viewer.get("/streams/").content.decode()
+    for tab in ("", "publish/", "retention/"):
+        page = viewer.get(f"/streams/orders/{tab}").content.decode()
+        assert dot in page
+        verdict = page.partition('href="/streams/orders/groups/?sort=-status" title="billing: ')[2]
+        assert 'data-format="word">losing</span>' in verdict[:1000]
+
+
 def test_streams_are_ordered_by_their_worst_group_and_those_without_one_come_last(
     viewer: Client, three: list[Stream]
 ) -> None:
@@ -150,6 +165,20 @@ def test_a_bulk_purge_says_first_what_would_go(owner: Client, three: list[Stream
     assert {event.kind for event in selectors.events_latest(three[0].workspace, limit=2)} == {"stream.purged"}
 
 
+def test_who_purges_one_stream_comes_to_its_undo_and_is_offered_a_part_of_it(
+    owner: Client, three: list[Stream]
+) -> None:
+    address = "/streams/_bulk/?do=purge&stream=c"
+    page = owner.get(address)
+    assert 'href="/streams/" autofocus>Cancel' in page.content.decode()
+    assert 'href="/streams/c/purge/">Only a part of it…' in page.content.decode()
+    assert "Only a part" not in owner.get(f"{address}&stream=a").content.decode()
+    answer = owner.post(address, seen(page), follow=True)
+    assert answer.redirect_chain == [("/streams/c/", 302)]
+    assert "1 stream was purged of 2 messages." in answer.content.decode()
+    assert "/streams/c/removals/1/undo/" in answer.content.decode()
+
+
 @pytest.mark.parametrize("deed", ["purge", "delete"])
 def test_a_production_stream_goes_only_for_its_name(owner: Client, three: list[Stream], deed: str) -> None:
     address = f"/streams/_bulk/?do={deed}&stream=a&stream=b"
@@ -188,9 +217,11 @@ def test_what_can_be_undone_is_purged_by_one_button_however_much(
 ) -> None:
     more(make_stream("a"), 1000)
     address = "/streams/_bulk/?do=purge&stream=a"
-    assert "confirm" not in owner.get(address).context["form"].fields
+    page = owner.get(address)
+    assert ("confirm" in page.context["form"].fields, b"undo=true" in page.content) == (False, True)
     settings.ENV = dataclasses.replace(settings.ENV, undo_s=0)
-    assert "confirm" in owner.get(address).context["form"].fields
+    page = owner.get(address)
+    assert ("confirm" in page.context["form"].fields, b"undo=true" in page.content) == (True, False)
 
 
 def seen(page: Any) -> dict[str, str]:
@@ -216,6 +247,20 @@ def test_a_purge_takes_what_was_seen_and_nothing_that_came_later(
     (event, _) = selectors.events_latest(streams[0].workspace, limit=2)
     told = event.after or {}
     assert (event.stream, told["messages"], told["asked"]) == ("b", 2, {"offset": "3"})
+
+
+@pytest.mark.parametrize("deed", ["purge", "delete"])
+def test_another_stream_under_a_name_is_not_taken_for_the_one_that_was_seen(
+    owner: Client, make_stream: MakeStream, deed: str
+) -> None:
+    address = f"/streams/_bulk/?do={deed}&stream=a"
+    old = make_stream("a", bodies=[b"1", b"2"])
+    shown = seen(owner.get(address))
+    stream_delete(old, actor=SYSTEM)
+    new = make_stream("a", bodies=[b"3"])
+    assert owner.post(address, shown).status_code == 409
+    assert selectors.stream_view(new).state.messages == 1
+    assert owner.post(address, seen(owner.get(address))).status_code == 302
 
 
 @pytest.mark.parametrize("upto", ["", "{}"])
@@ -269,7 +314,7 @@ def test_one_that_refuses_does_not_keep_the_others(owner: Client, make_stream: M
     gone = make_stream("b", bodies=[b"1"])
     page = owner.post("/streams/_bulk/?do=purge&stream=a&stream=b", {"seen": 2}, follow=True).content.decode()
     assert "a: Stream &#x27;a&#x27; has deny_purge set." in page
-    assert "1 streams were purged of 1 messages." in page
+    assert "1 stream was purged of 1 message. For 1 h they can be brought back on each" in page
     assert [selectors.stream_view(stream).state.messages for stream in (kept, gone)] == [1, 0]
 
 
@@ -291,9 +336,8 @@ def test_a_deed_without_streams_or_without_a_name_is_refused(owner: Client, thre
 def test_a_viewer_may_do_none_of_it(viewer: Client, three: list[Stream]) -> None:
     assert viewer.post("/streams/_bulk/?do=purge&stream=a", {"seen": 1}).status_code == 403
     page = viewer.get("/streams/").content.decode()
-    assert page.count('<td class="pick" title="This needs the role operator.">') == 3
-    assert page.count('type="checkbox" disabled name="stream"') == 3
-    assert 'type="checkbox" name="stream"' not in page
+    for deed in ("label", "purge", "delete"):
+        assert f'name="do" value="{deed}" disabled title="This needs the role operator."' in page
     assert "do=purge" not in page
     assert 'aria-disabled="true" title="This needs the role operator.">Purge…</a>' in page
 

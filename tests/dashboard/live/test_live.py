@@ -26,10 +26,11 @@ from dashboard.urls import websocket_urlpatterns
 from streams import store
 from streams.access import MUST_CHANGE, SYSTEM, caller_for_user
 from streams.log import groups
-from streams.models import Stream, Workspace
+from streams.models import Membership, Role, Stream, Workspace
 from streams.selectors import METRICS_STREAM
-from streams.services.groups import group_create
-from streams.services.logins import person_group, session_group, tell
+from streams.services.groups import group_create, group_delete
+from streams.services.open_pages import person_group, session_group, tell
+from streams.services.streams import stream_create, stream_delete
 from streams.upkeep.sampling import Sample
 from tests.dashboard.conftest import MakeStream
 from tests.waiting import LONG_ENOUGH_S
@@ -89,6 +90,15 @@ class Page:
             heard = json.loads((await self.socket.receive_output(LONG_ENOUGH_S))["text"])
             if heard["topic"] == topic:
                 return dict(heard)
+
+    async def hears(self, *wanted: tuple[str, str]) -> dict[tuple[str, str], dict[str, Any]]:
+        """The next event of each topic and kind, in whichever order they come."""
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        while found.keys() != set(wanted):
+            heard = json.loads((await self.socket.receive_output(LONG_ENOUGH_S))["text"])
+            if (key := (heard["topic"], heard["event"]["kind"])) in wanted:
+                found[key] = heard["event"]
+        return found
 
     async def close(self) -> None:
         await self.socket.send_input({"type": "websocket.disconnect", "code": 1000})
@@ -157,6 +167,7 @@ async def test_a_subscription_is_answered_with_how_it_stands(
     page = await opened(pages, ours[0], "stream:orders")
     event = (await page.next("stream:orders"))["event"]
     assert (event["kind"], event["messages"], event["bytes"], event["lag"]) == ("stream_sampled", 2, 3, 2)
+    assert event["span_s"] == (event["last_ms"] - event["first_ms"]) / 1000
 
 
 async def test_a_sample_reaches_the_page_that_shows_its_stream(
@@ -167,6 +178,7 @@ async def test_a_sample_reaches_the_page_that_shows_its_stream(
     await live_events.send(live_events.sampled(sample_of(ours[1], messages=7, rate_in=2.5)))
     heard = await page.next("stream:orders")
     assert (heard["seq"], heard["event"]["messages"], heard["event"]["rate_in"]) == (2, 7, 2.5)
+    assert heard["event"]["span_s"] == 0
 
 
 async def test_an_event_costs_no_thread_for_each_page(
@@ -239,6 +251,44 @@ async def test_a_stream_of_the_same_name_elsewhere_is_not_heard(
     assert (await page.next("stream:orders"))["event"]["messages"] == 3
 
 
+async def test_a_page_of_another_workspace_hears_that_and_nothing_else(
+    pages: list[Page], both: tuple[Any, Stream, Any, Stream]
+) -> None:
+    user, mine, _, theirs = both
+    here, elsewhere = (live_events.workspace_topic(each.workspace_id) for each in (mine, theirs))
+    page = await opened(pages, user, here, "stream:orders")
+    await page.hears((here, "here"), STREAM_SAMPLED)
+    await page.subscribe(elsewhere, "stream:orders", "overview", "processes")
+    await page.hears((elsewhere, "gone"))
+    await live_events.send(live_events.sampled(sample_of(mine, messages=3)))
+    found = await asyncio.to_thread(
+        lambda: topics.resolve(caller_for_user(user), [elsewhere, "stream:orders", "overview", "processes"])
+    )
+    assert list(found) == [elsewhere]
+    await page.subscribe(here, "stream:orders")
+    await page.hears((here, "here"), STREAM_SAMPLED)
+
+
+async def test_open_pages_come_back_when_another_workspace_is_chosen(
+    pages: list[Page], owner: Client, elsewhere: Workspace
+) -> None:
+    user = await asyncio.to_thread(asked, owner)
+    await asyncio.to_thread(
+        lambda: Membership.objects.create(user=user, workspace=elsewhere, role=Role.VIEWER)
+    )
+    session_key = str((await sync_to_async(lambda: owner.session)()).session_key)
+    page = Page(user, session_key=session_key)
+    assert await page.open()
+    pages.append(page)
+    await asyncio.to_thread(lambda: owner.post("/workspace/", {"workspace": elsewhere.name}))
+    assert (await page.socket.receive_output(LONG_ENOUGH_S))["code"] == 1013
+    back = Page(user, session_key=session_key)
+    assert await back.open()
+    pages.append(back)
+    await back.subscribe(topic := live_events.workspace_topic(elsewhere.pk))
+    await back.hears((topic, "here"))
+
+
 async def test_the_overview_of_a_workspace_is_not_heard_in_another(
     pages: list[Page], both: tuple[Any, Stream, Any, Stream]
 ) -> None:
@@ -286,11 +336,12 @@ async def test_the_beat_sums_all_streams_and_forgets_deleted_ones(
 ) -> None:
     feed = Feed()
     await feed._look_at_rows()
-    (sums,) = feed.sums(at_ms=1)
+    (sums,) = [each for each in feed.sums(at_ms=1) if each.workspace_id == ours[1].workspace_id]
     assert (sums.streams, sums.messages, sums.bytes, sums.rate_in) == (1, 2, 3, 0.0)
     await asyncio.to_thread(Stream.objects.all().delete)
     await feed._look_at_rows()
-    assert feed.sums(at_ms=1) == []
+    (sums,) = [each for each in feed.sums(at_ms=1) if each.workspace_id == ours[1].workspace_id]
+    assert (sums.streams, sums.messages, sums.last_ms) == (0, 0, None)
 
 
 async def test_what_could_not_be_sent_is_sent_with_the_next_beat(
@@ -313,16 +364,30 @@ async def test_what_nobody_heard_is_told_again_for_a_while(
 ) -> None:
     feed = Feed()
     feed._beating = asyncio.create_task(asyncio.sleep(3600))  # no beat of its own
-    await feed.publish([sample_of(ours[1], messages=77)])
+    await feed.publish([sample_of(ours[1], messages=77, rate_in=0.0)])
     # The page listens only now, as a web process does that found the store again later than the worker.
     page = await opened(pages, ours[0], "stream:orders")
     assert (await page.next("stream:orders"))["event"]["messages"] == 2
-    for _ in range(REPEATS):
-        feed._repeat(now_ms=10_000)
+    for beat in range(REPEATS):
+        feed._repeat(now_ms=10_000 + 1000 * beat)
         await feed._deliver()
         assert (await page.next("stream:orders"))["event"]["messages"] == 77
-    feed._repeat(now_ms=10_000)
+    feed._repeat(now_ms=20_000)
     assert not feed._undelivered
+    feed._beating.cancel()
+
+
+async def test_what_comes_to_rest_is_told_as_it_slows_down(ours: tuple[Any, Stream]) -> None:
+    feed = Feed()
+    feed._beating = asyncio.create_task(asyncio.sleep(3600))  # no beat of its own
+    await feed.publish([sample_of(ours[1], at_ms=10_000, rate_in=5.0)])
+    heard = []
+    for second in range(12, 40):
+        feed._repeat(now_ms=1000 * second)
+        heard += [(event.at_ms, event.rate_in) for event in feed._undelivered.values()]
+        feed._undelivered.clear()
+    assert [rate for _, rate in heard] == [0.5] * 9 + [0.0] * REPEATS
+    assert [at_ms for at_ms, _ in heard] == [1000 * second for second in range(11, 11 + len(heard))]
     feed._beating.cancel()
 
 
@@ -365,6 +430,44 @@ async def test_a_group_is_told_when_its_stream_changed(pages: list[Page], ours: 
     assert worst["worst_reason"] == f"billing: {why}"
 
 
+STREAM_SAMPLED, STREAM_GONE = ("stream:orders", "stream_sampled"), ("stream:orders", "gone")
+GROUP_SAMPLED, GROUP_GONE = ("group:orders/billing", "group_sampled"), ("group:orders/billing", "gone")
+
+
+async def test_a_page_hears_that_its_stream_was_deleted_and_made_again(
+    pages: list[Page], ours: tuple[Any, Stream]
+) -> None:
+    user, stream = ours
+    await asyncio.to_thread(group_create, stream, name="billing", settings={}, actor=SYSTEM)
+    page = await opened(pages, user, "stream:orders", "group:orders/billing", "stream:other")
+    await page.hears(STREAM_SAMPLED, GROUP_SAMPLED, ("stream:other", "gone"))
+    await asyncio.to_thread(stream_delete, stream, actor=SYSTEM)
+    gone = await page.hears(STREAM_GONE, GROUP_GONE)
+    assert [gone[STREAM_GONE]["stream_id"], gone[GROUP_GONE]["group_id"]] == [None, None]
+    await live_events.send(live_events.sampled(sample_of(stream, messages=999)))  # on its way since before
+    again, _ = await asyncio.to_thread(
+        stream_create, stream.workspace, name="orders", settings={}, actor=SYSTEM
+    )
+    told = (await page.hears(STREAM_SAMPLED))[STREAM_SAMPLED]
+    assert (told["stream_id"], told["messages"]) == (again.stream_id, 0)
+    await live_events.send(live_events.sampled(sample_of(again, messages=7)))
+    assert (await page.hears(STREAM_SAMPLED))[STREAM_SAMPLED]["messages"] == 7
+
+
+async def test_a_page_hears_that_its_group_was_deleted_and_made_again(
+    pages: list[Page], ours: tuple[Any, Stream]
+) -> None:
+    user, stream = ours
+    group, _ = await asyncio.to_thread(group_create, stream, name="billing", settings={}, actor=SYSTEM)
+    first = group.pk
+    page = await opened(pages, user, "group:orders/billing")
+    assert (await page.hears(GROUP_SAMPLED))[GROUP_SAMPLED]["group_id"] == first
+    await asyncio.to_thread(group_delete, group, actor=SYSTEM)
+    await page.hears(GROUP_GONE)
+    again, _ = await asyncio.to_thread(group_create, stream, name="billing", settings={}, actor=SYSTEM)
+    assert (await page.hears(GROUP_SAMPLED))[GROUP_SAMPLED]["group_id"] == again.pk != first
+
+
 async def test_a_group_of_another_workspace_is_not_heard(
     pages: list[Page], both: tuple[Any, Stream, Any, Stream]
 ) -> None:
@@ -373,7 +476,10 @@ async def test_a_group_of_another_workspace_is_not_heard(
     found = await asyncio.to_thread(
         lambda: topics.resolve(caller_for_user(stranger), ["group:orders/billing", "group:orders", "group:/"])
     )
-    assert found == {}
+    assert {name: topic.is_absent for name, topic in found.items()} == {
+        "group:orders/billing": True,
+        "group:/": True,
+    }
 
 
 def test_a_rate_that_was_not_told_again_has_ended(ours: tuple[Any, Stream]) -> None:
@@ -388,8 +494,22 @@ def test_polling_tells_the_same_as_the_socket(owner: Client, make_stream: MakeSt
     make_stream("orders", bodies=[b"1", b"22"])
     answer = owner.get("/live/now/?topic=overview&topic=stream:orders&topic=stream:nope").json()
     told = {row["topic"]: row["event"] for row in answer["events"]}
-    assert told.keys() == {"overview", "stream:orders"}
+    assert told.keys() == {"overview", "stream:orders", "stream:nope"}
     assert told["stream:orders"]["messages"] == told["overview"]["messages"] == 2
+    assert told["stream:nope"]["kind"] == "gone"
+
+
+def test_a_stream_of_the_system_is_heard_by_who_may_list_it_and_by_nobody_else(
+    owner: Client, viewer: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders", bodies=[b"1"])
+    Stream.objects.filter(pk=stream.pk).update(internal=True)
+
+    def told(client: Client) -> list[str]:
+        events = client.get("/live/now/?topic=stream:orders").json()["events"]
+        return [row["event"]["kind"] for row in events]
+
+    assert (told(owner), told(viewer)) == (["stream_sampled"], ["gone"])
 
 
 def test_browsers_that_come_back_together_share_one_look_at_the_samples(make_stream: MakeStream) -> None:

@@ -1,5 +1,6 @@
 """How fast streams move: what the worker sampled in the last minute, read once, and the sums of a workspace."""
 
+import re
 import time
 from typing import Any
 
@@ -8,13 +9,14 @@ from django.test import Client
 
 from dashboard.live import rates
 from dashboard.live.lately import Lately
+from dashboard.live.means import Course, Moved
 from streams import selectors, store
 from streams.log import flow
 from streams.log.flow import Flow
 from streams.models import Stream, Workspace
 from streams.selectors import METRICS_STREAM
 from streams.services.streams import internal_stream
-from tests.dashboard.conftest import MakeStream
+from tests.dashboard.conftest import MakeStream, sampled_ago
 from tests.dashboard.moving import sampled
 
 
@@ -48,8 +50,8 @@ def test_a_record_is_taken_apart_once(
     lately = Lately()
     for second in range(3):
         sampled(metrics, at_s=now - 3 + second, moved={orders: second})
-        points = lately.since([orders.stream_id], since_s=now - 60)[orders.stream_id]
-        assert [moved.rate_in for moved in points] == list(range(second + 1))
+        course = lately.since([orders.stream_id], since_s=now - 60)[orders.stream_id]
+        assert [moved.rate_in for moved in course] == list(range(second + 1))
     assert taken == [1, 1, 1]
 
 
@@ -58,36 +60,51 @@ def test_samples_that_begin_anew_are_not_mixed_with_those_before(
 ) -> None:
     orders, now, lately = make_stream("orders"), time.time(), Lately()
     sampled(metrics, at_s=now - 2, moved={orders: 3})
-    assert lately.newest(within_s=60)[orders.stream_id].rate_in == 3
+    assert lately.means()[orders.stream_id].rate_in == 0.3
     metrics.delete()
-    assert lately.newest(within_s=60) == {}
+    assert lately.means() == {}
     sampled(internal_stream(METRICS_STREAM, archive=False), at_s=now - 1, moved={orders: 5})
-    points = lately.since([orders.stream_id], since_s=now - 60)[orders.stream_id]
-    assert [moved.rate_in for moved in points] == [5]
+    course = lately.since([orders.stream_id], since_s=now - 60)[orders.stream_id]
+    assert [moved.rate_in for moved in course] == [5]
 
 
 def test_a_rate_of_long_ago_is_not_the_rate_now(metrics: Stream, make_stream: MakeStream) -> None:
     orders, now = make_stream("orders"), time.time()
     sampled(metrics, at_s=now - 20, moved={orders: 3})
-    assert Lately().newest() == {}
+    assert Lately().means() == {}
     row = rates.rows([orders])[0]
     assert row.rates.rate_in == 0
-    assert 3 in row.rates.last_minute
+    assert max(row.rates.last_minute) == 0.3
 
 
 def test_the_sums_of_a_workspace_are_its_chart_and_its_rate(
     metrics: Stream, workspace: Workspace, owner: Client
 ) -> None:
-    now_ms = int(time.time() * 1000)
+    now = int(time.time())
     # Samples began when the stream of samples was made.
     Stream.objects.filter(pk=metrics.pk).update(created_at="2020-01-01T00:00Z")
     for ago_s in (600, 30, 1):
-        store.log().run(flow.note({workspace.pk: Flow(now_ms - ago_s * 1000, ago_s, 2 * ago_s, 0)}))
+        store.log().run(flow.note({workspace.pk: Flow((now - ago_s) * 1000, ago_s, 2 * ago_s, 0)}))
     series = rates.workspace_series(workspace)
-    told = dict(zip(series.times, series.rate_in, strict=True))
-    assert [told[(now_ms - ago_s * 1000) / 1000] for ago_s in (600, 30, 1)] == [600, 30, 1]
-    assert told[(now_ms - 600_000) / 1000 + 1] == 0, "silence is drawn as nought"
-    assert owner.get("/").context["totals"].rate_in == 1
+    sampled_at = dict(zip(series.times, series.rate_in, strict=True))
+    assert [sampled_at[now - ago_s] for ago_s in (600, 30, 1)] == [600, 30, 1]
+    assert sampled_at[now - 600 + 1] == 0, "silence is nought"
+    drawn = dict(zip(series.means.times, series.means.rate_in, strict=True))
+    assert [drawn[now - 600 + later_s] for later_s in (-1, 0, 9, 10)] == [0, 60, 60, 0]
+    assert owner.get("/").context["totals"].rate_in == 0.1
+
+
+@pytest.mark.parametrize("into_s", [0, 1, 10, 59])
+def test_what_comes_once_a_minute_has_the_same_mean_at_any_second_of_it(
+    metrics: Stream, workspace: Workspace, into_s: int
+) -> None:
+    Stream.objects.filter(pk=metrics.pk).update(created_at="2020-01-01T00:00Z")
+    minute_s = int(time.time()) // 60 * 60
+    for minutes_ago in range(20, -1, -1):
+        at_ms = (minute_s - 60 * minutes_ago) * 1000
+        store.log().run(flow.note({workspace.pk: Flow(at_ms, 600, 1, 0)}))
+    series = rates.workspace_series(workspace, now_s=minute_s + into_s)
+    assert series.mean_in == pytest.approx(10)
 
 
 def test_what_goes_out_stands_beside_what_comes_in(
@@ -96,11 +113,49 @@ def test_what_goes_out_stands_beside_what_comes_in(
     orders, now = make_stream("orders"), time.time()
     sampled(metrics, at_s=now, moved={orders: 8})
     store.log().run(flow.note({workspace.pk: Flow(int(now * 1000), 8, 16, 1)}))
-    assert rates.rows([orders])[0].rates.rate_out == 1
+    assert rates.rows([orders])[0].rates.rate_out == 0.1
     answer = owner.get("/live/now/?topic=overview&topic=stream:orders").json()
     told = {row["topic"]: row["event"] for row in answer["events"]}
-    assert (told["overview"]["rate_in"], told["overview"]["rate_out"]) == (8, 1)
-    assert (told["stream:orders"]["rate_in"], told["stream:orders"]["rate_out"]) == (8, 1)
+    assert (told["overview"]["rate_in"], told["overview"]["rate_out"]) == (0.8, 0.1)
+    assert (told["stream:orders"]["rate_in"], told["stream:orders"]["rate_out"]) == (0.8, 0.1)
+
+
+def test_a_stream_that_is_published_to_in_batches_has_one_rate_everywhere(
+    metrics: Stream, workspace: Workspace, make_stream: MakeStream, owner: Client
+) -> None:
+    orders, now = make_stream("orders"), int(time.time())
+    Stream.objects.filter(pk=metrics.pk).update(created_at="2020-01-01T00:00Z")
+    for ago_s in range(30, -1, -1):
+        sampled(metrics, at_s=now - ago_s, moved={orders: 4 + 4 * (ago_s % 2)})
+        store.log().run(flow.note({workspace.pk: Flow((now - ago_s) * 1000, 4 + 4 * (ago_s % 2), 0, 0)}))
+    row = rates.rows([orders])[0]
+    answer = owner.get("/live/now/?topic=overview&topic=stream:orders").json()
+    told = {each["topic"]: each["event"]["rate_in"] for each in answer["events"]}
+    assert (told["overview"], told["stream:orders"], row.rates.rate_in) == (6, 6, 6)
+    assert set(row.rates.last_minute[-15:-5]) == {6}
+    assert set(rates.workspace_series(workspace).means.rate_in[-15:-5]) == {6}
+
+
+def test_what_nobody_samples_is_not_known(metrics: Stream, make_stream: MakeStream, owner: Client) -> None:
+    orders, now = make_stream("orders"), int(time.time())
+    sampled(metrics, at_s=now - 20, moved={orders: 5})
+    sampled_ago(ms=20_000)
+    row = rates.rows([orders])[0]
+    assert (row.rates.rate_in, row.rates.rate_out, row.rates.last_minute[-1]) == (None, None, 0.5)
+    events = owner.get("/live/now/?topic=overview&topic=stream:orders").json()["events"]
+    told = {each["event"]["kind"]: each["event"] for each in events}
+    assert told["overview_sampled"]["rate_in"] is told["stream_sampled"]["rate_in"] is None
+    assert told["worker_silent"]["silent_ms"] >= 20_000
+    assert events[-1]["event"]["kind"] != "overview_sampled", "a page would take it for a beat"
+    page = owner.get("/").content.decode()
+    assert re.search(r"data-live-age>2\d s<", page), "also without a script"
+
+
+def test_a_mean_counts_a_sample_for_as_long_as_it_took() -> None:
+    course = Course([Moved(at_s, 10, 0, 0) for at_s in (100, 101, 104)] + [Moved(105, 0, 0, 0)])
+    assert course.mean(105).rate_in == 5, "one second at rest before the first, one, and three"
+    assert course.mean(112).rate_in == 2, "two of the three seconds are within"
+    assert course.mean(114).rate_in == 0
 
 
 def test_a_flow_keeps_a_bounded_number(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The retention editor: what would go is said first, exactly; saving asks as much as it hurts."""
 
+import re
 import time
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from streams.log.entries import NewMessage
 from streams.models import Stream
 from streams.selectors import METRICS_STREAM
 from streams.services.groups import group_create, group_seek
-from streams.services.streams import internal_stream, registered, settings_of
+from streams.services.streams import internal_stream
+from streams.services.streams_told import registered, settings_of
 from streams.upkeep.watching import sample_of
 from tests.census import counting
 from tests.costs import cost_of
@@ -48,6 +50,20 @@ def test_the_effect_is_shown_as_a_part_and_as_a_page_and_changes_nothing(
         assert "First offset then: 2, as of offset 20." in text
         assert ("<html" in text) is not bool(headers)
     assert held(stream) == 20
+
+
+def test_an_open_page_asks_again_what_its_stream_keeps_and_how_much_of_it_is_used(
+    owner: Client, stranger: Client, make_stream: MakeStream
+) -> None:
+    make_stream("small", bodies=[b"12"] * 4, max_messages=10)
+    page, part = owner.get("/streams/small/").content.decode(), owner.get("/streams/small/kept/")
+    shown = 'data-field="used" data-format="percent" data-of-messages="10">40 %</span>'
+    assert part.content.decode().strip() in page
+    assert shown in part.content.decode()
+    assert shown in owner.get("/streams/?name=small").content.decode()
+    assert stranger.get("/streams/small/kept/").status_code == 404
+    going = owner.get("/streams/small/kept/?of=groups").content.decode()
+    assert going.strip() in owner.get("/streams/small/retention/").content.decode()
 
 
 def test_a_group_that_would_lose_unread_messages_is_named(owner: Client, stream: Stream) -> None:
@@ -144,7 +160,9 @@ def test_saving_asks_again_when_another_group_would_lose_what_was_seen(
 def test_of_a_stream_that_moves_the_most_that_may_go_within_a_minute_is_shown_and_held_to(
     owner: Client, stream: Stream
 ) -> None:
-    sampled(internal_stream(METRICS_STREAM, archive=False), at_s=time.time(), moved={stream: 0.5})
+    metrics, now = internal_stream(METRICS_STREAM, archive=False), time.time()
+    for ago_s in range(9, -1, -1):
+        sampled(metrics, at_s=now - ago_s, moved={stream: 0.5})
     group_create(stream, name="billing", settings={}, actor=SYSTEM)
     wanted = {**OPEN, "max_messages": "19", "confirm": "orders"}
     shown = owner.get(PAGE, wanted)
@@ -152,6 +170,10 @@ def test_of_a_stream_that_moves_the_most_that_may_go_within_a_minute_is_shown_an
     assert "1 message (2 B) goes now." in text
     assert "within a minute it may be up to 31 messages" in text
     assert "Save and remove up to 31 messages" in text
+    assert re.search(r'id="effect-again" [^>]*max_messages=19[^>]* hx-trigger="load delay:1[012]s"', text)
+    asked_again = owner.get(PAGE, wanted, headers={"HX-Request": "true", "HX-Trigger": "effect-again"})
+    assert b'hx-preserve="true"' in asked_again.content, "what was typed stays"
+    assert "hx-preserve" not in text
     assert sent_back(shown)["losing"] == ["31:billing"]
     make_more(stream, 31)
     assert owner.post(PAGE, {**wanted, **sent_back(shown)}).status_code == 409

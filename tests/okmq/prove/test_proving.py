@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -14,8 +13,10 @@ from okmq import env, proctable
 from okmq.prove import report
 from okmq.prove.checking import COUNTS
 from okmq.prove.faults import Struck, Target
+from okmq.prove.found import found_by
 from okmq.prove.full import memory_used_up
-from okmq.prove.proving import FULL, QUICK, Plan, prove
+from okmq.prove.kills import under_faults
+from okmq.prove.proving import FULL, PARTS, QUICK, Plan, parts, prove
 from streams.log import keys
 from tests.waiting import until
 
@@ -29,17 +30,25 @@ def test_the_plans_hold_every_fault_as_often_as_they_say() -> None:
         assert len(plan.faults()) == kills + 4 * plan.commands
 
 
+def test_every_part_has_its_name_and_its_place() -> None:
+    assert {part.name for part in parts(FULL, say=print)} == set(PARTS)
+    assert {part.name for part in parts(QUICK, say=print)} == set(PARTS) - {"spark", "steady"}
+    assert [part.name for part in parts(SMALL, say=print)] == ["kills", "cuts"]
+
+
 @pytest.mark.running
 @pytest.mark.timeout(600)
 def test_a_proof_under_kills_finds_nothing(tmp_path: Path) -> None:
     proof = prove(SMALL, say=print, folder=tmp_path)
-    assert proof.verdict.holds, proof.verdict.found
-    assert (proof.surprises, proof.late) == ({}, 0)
-    assert [cut.faults for cut in proof.cuts] == [(), ()]
-    assert len(proof.struck) == len(SMALL.faults())
-    assert proof.in_flight > 0
-    page = report.page(proof, mode="quick")
-    assert all(f"0 {name}" in page for name in COUNTS)
+    kills, cuts = proof.parts["kills"], proof.parts["cuts"]
+    assert (kills.sentences, cuts.sentences) == ([], [])
+    assert (kills.surprises, kills.late) == (0, 0)
+    assert [cut.faults for cut in cuts.cuts] == [(), ()]
+    assert cuts.cuts[0].of > 0
+    assert len(kills.struck) == len(SMALL.faults())
+    assert kills.in_flight > 0
+    page = report.page(proof)
+    assert all(f"| 0 {name} |" in page for name in COUNTS)
 
 
 async def taken_away(target: Target) -> Struck:
@@ -61,10 +70,10 @@ async def taken_away(target: Target) -> Struck:
 @pytest.mark.running
 @pytest.mark.timeout(600)
 def test_what_is_taken_away_behind_its_back_is_found(tmp_path: Path) -> None:
-    proof = prove(SMALL, say=print, folder=tmp_path, todo=[taken_away])
-    assert proof.verdict.count("lost") >= 1
-    assert proof.verdict.count("torn batches") + proof.verdict.count("miscounted") >= 1
-    assert any("is not there" in sentence for sentence in proof.faults())
+    found = found_by([under_faults(tmp_path, faults=[taken_away])], told="", took_s=0.0)
+    assert found.counts["lost"] >= 1
+    assert found.counts["torn batches"] + found.counts["miscounted"] >= 1
+    assert any("is not there" in sentence for sentence in found.sentences)
 
 
 @pytest.mark.running
@@ -85,22 +94,19 @@ def test_ctrl_c_ends_a_proof_and_leaves_nothing(tmp_path: Path) -> None:
     )
     with running:
         assert running.stdout is not None
-        until(
-            lambda: "the load begins" in (running.stdout.readline() if running.stdout else ""), within_s=100
-        )
+        until(lambda: "whole again" in (running.stdout.readline() if running.stdout else ""), within_s=100)
         (folder,) = tmp_path.glob("okmq-prove-*")
-        assert proctable.marked(folder / "data")
+        assert proctable.marked(folder / "kills-1" / "data")
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=120)
     assert (running.returncode, err.strip()) == (130, "CommandError: Stopped; nothing of it is left.")
     assert not folder.exists()
-    assert not proctable.marked(folder / "data")
+    assert not proctable.marked(folder / "kills-1" / "data")
 
 
 @pytest.mark.running
 @pytest.mark.timeout(600)
 def test_a_full_store_refuses_quickly_and_lets_go_of_what_it_has(tmp_path: Path) -> None:
-    proof = prove(replace(SMALL, cuts=0), say=print, folder=tmp_path, todo=[memory_used_up] * 2)
-    assert proof.verdict.holds, proof.verdict.found
-    assert proof.surprises == {}
-    assert all(each.note.startswith("refused within 0") for each in proof.struck)
+    found = found_by([under_faults(tmp_path, faults=[memory_used_up] * 2)], told="", took_s=0.0)
+    assert found.sentences == []
+    assert all(each.note.startswith("refused within 0") for each in found.struck)

@@ -19,6 +19,8 @@ def before_call(
 
 
 def _waits(wait: object) -> bool:
+    if wait is None:  # the longest by default
+        return True
     try:
         return not isinstance(wait, bool) and 0 <= float(str(wait)) <= LONGEST_WAIT_S
     except ValueError:

@@ -2,15 +2,18 @@
 
 import dataclasses
 import json
+import threading
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.conf import settings
 from django.core import mail
 from django.utils import timezone
 
-from streams import store
+from streams import store, webhooks
 from streams.log import groups, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
@@ -25,12 +28,12 @@ from streams.models import (
     Stream,
     Workspace,
 )
-from streams.services import alerts
+from streams.services import notifications
 from streams.services.installation import METRICS_STREAM
 from streams.services.streams import internal_stream
 from streams.upkeep.alerting import Alerting
-from streams.webhooks import signature
-from tests.streams.api.conftest import Api
+from streams.webhooks import WebhookRefused, signature
+from tests.streams.api.conftest import Api, caller
 from tests.streams.test_webhooks import Receiver, receiver  # noqa: F401
 
 RULE: dict[str, Any] = {"name": "lags", "stream": "orders", "watch": "lag", "limit": 2, "for_seconds": 20}
@@ -87,6 +90,7 @@ def test_a_rule_is_made_seen_changed_and_deleted(owner: Api) -> None:
         ({"watch": "rate_above", "group": "billing"}, "group"),
         ({"watch": "rate_below", "clear": 1}, "clear"),
         ({"webhook_url": "ftp://example.org"}, "webhook_url"),
+        ({"webhook_url": "http://10.0.0.1/"}, "webhook_url"),
         ({"email": "nobody"}, "email"),
         ({"limits": 3}, "limits"),
         ({"for_seconds": -1}, "for_seconds"),
@@ -172,8 +176,8 @@ def test_a_rate_is_told_from_two_looks(owner: Api, orders: Stream) -> None:
     alerting = Alerting()
     alerting.look(now_s=0)
     publish(orders, 1, 2, 3)
-    alerting.look(now_s=10)
-    assert [each.sentence for each in Alert.objects.all()] == ["Stream orders: rate 0.3/s, above 0.1/s."]
+    alerting.look(now_s=10.07)
+    assert [each.sentence for each in Alert.objects.all()] == ["Stream orders: rate 0.298/s, above 0.1/s."]
 
 
 @pytest.fixture
@@ -185,13 +189,62 @@ def told(owner: Api, orders: Stream, receiver: Receiver, monkeypatch: pytest.Mon
     return receiver
 
 
+def test_a_test_is_sent_as_what_fires_is_and_says_how_it_was_taken(owner: Api, told: Receiver) -> None:
+    owner.patch("alerts/rules/lags", {"muted_until": "2126-11-22T06:00:00Z", "email": "night@example.org"})
+    answer = owner.post("alerts/rules/lags/test")
+    assert (answer.status_code, answer.json()) == (
+        200,
+        [{"channel": "webhook", "error": ""}, {"channel": "email", "error": ""}],
+    )
+    [(_, headers, body)] = told.taken
+    sent = json.loads(body)
+    assert (sent["what"], sent["rule"], sent["alert"], sent["began_at"]) == ("test", "lags", None, None)
+    secret, at = AlertRule.objects.get().webhook_secret, int(headers["Okmq-Timestamp"])
+    assert headers["Okmq-Signature"] == signature(secret, timestamp=at, body=body)
+    assert mail.outbox[-1].subject.endswith("lags is tested")
+    told.status = 500
+    failed = owner.post("alerts/rules/lags/test")
+    assert (failed.status_code, failed.json()[0]["error"]) == (200, "localhost answered 500.")
+    events = Event.objects.filter(workspace_id=owner.workspace.pk, kind="alert_rule.tested").order_by("id")
+    assert [event.summary for event in events] == [
+        "Alert rule lags was tested. The webhook took it. The email took it.",
+        "Alert rule lags was tested. The webhook did not take it: localhost answered 500. The email took it.",
+    ]
+    assert owner.get("alerts/rules/lags").json()["deliveries"] == [], "it is no delivery of what fired"
+
+
+def test_a_test_reaches_no_private_address_and_nobody_of_a_rule_that_tells_nobody(
+    owner: Api, told: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "ENV", dataclasses.replace(settings.ENV, webhook_private=False))
+    [tested] = owner.post("alerts/rules/lags/test").json()
+    assert "not a public address" in tested["error"]
+    assert told.taken == []
+    owner.post("alerts/rules/", RULE | {"name": "silent"})
+    refused = owner.post("alerts/rules/silent/test")
+    assert refused.json()["error"]["details"]["fields"] == ["webhook_url"]
+
+
+def test_a_test_needs_the_right_to_manage_and_waits_for_few_at_once(
+    owner: Api, stranger: Api, told: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = caller(owner.workspace, scopes=["read", "publish", "consume"])
+    assert reader.post("alerts/rules/lags/test").status_code == 403
+    assert stranger.post("alerts/rules/lags/test").status_code == 404
+    monkeypatch.setattr(notifications, "_testing", threading.BoundedSemaphore(1))
+    with notifications._testing:
+        assert owner.post("alerts/rules/lags/test").status_code == 429
+    assert told.taken == []
+    assert owner.post("alerts/rules/lags/test").status_code == 200
+
+
 def test_a_webhook_is_told_that_it_began_and_that_it_ended(told: Receiver, orders: Stream) -> None:
     alerting = Alerting()
     alerting.look(now_s=0)
-    alerts.notifications_deliver()
+    notifications.notifications_deliver()
     store.log().run(groups.fetch(orders.stream_id, "billing", limit=10))
     alerting.look(now_s=10)
-    alerts.notifications_deliver()
+    notifications.notifications_deliver()
     assert [json.loads(body)["what"] for _, _, body in told.taken] == ["fired", "ended"]
     _, headers, body = told.taken[0]
     secret = AlertRule.objects.get().webhook_secret
@@ -205,17 +258,86 @@ def test_what_is_not_taken_is_tried_again_ever_later_and_given_up_on_record(
     told.status = 500
     Alerting().look(now_s=0)
     waits = []
-    for _ in range(alerts.MOST_ATTEMPTS):
+    for _ in range(notifications.MOST_ATTEMPTS):
         Notification.objects.update(due_at=timezone.now() - timedelta(seconds=1))
-        alerts.notifications_deliver()
+        notifications.notifications_deliver()
         kept = Notification.objects.get()
         if kept.due_at is not None:
             waits.append(round((kept.due_at - timezone.now()).total_seconds()))
     assert waits[:4] == [10, 20, 40, 80]
-    assert max(waits) <= alerts.LONGEST_RETRY_S
-    assert (len(told.taken), kept.due_at, kept.delivered_at) == (alerts.MOST_ATTEMPTS, None, None)
+    assert max(waits) <= notifications.LONGEST_RETRY_S
+    assert (len(told.taken), kept.due_at, kept.delivered_at) == (notifications.MOST_ATTEMPTS, None, None)
     assert "answered 500" in kept.error
     assert Event.objects.filter(workspace_id=owner.workspace.pk, kind="alert.not_told").count() == 1
+
+
+def test_a_rule_and_what_fires_say_how_telling_went(owner: Api, told: Receiver) -> None:
+    told.status = 500
+    alerting = Alerting()
+    alerting.look(now_s=0)
+    assert owner.get("alerts/rules/lags").json()["deliveries"] == []
+    before = timezone.now()
+    notifications.notifications_deliver()
+    [delivery] = owner.get("alerts/rules/lags").json()["deliveries"]
+    assert (delivery["channel"], delivery["attempts"], delivery["delivered_at"]) == ("webhook", 1, None)
+    assert delivery["error"] == "localhost answered 500."
+    assert before.isoformat()[:23] <= delivery["tried_at"][:23] < delivery["next_try_at"][:23]
+    assert owner.get("alerts/rules/").json()[0]["deliveries"] == [delivery]
+    assert owner.get("alerts/").json()[0]["deliveries"] == [delivery]
+    told.status = 200
+    Notification.objects.update(due_at=timezone.now())
+    notifications.notifications_deliver()
+    [delivery] = owner.get("alerts/rules/lags").json()["deliveries"]
+    assert (delivery["attempts"], delivery["error"], delivery["next_try_at"]) == (2, "", None)
+    assert delivery["delivered_at"] >= delivery["tried_at"]
+    owner.patch("alerts/rules/lags", {"webhook_url": ""})
+    assert owner.get("alerts/rules/lags").json()["deliveries"] == [], "it tells nobody so any more"
+
+
+def test_a_new_address_is_told_at_once_what_the_old_one_did_not_take(owner: Api, told: Receiver) -> None:
+    told.status = 500
+    Alerting().look(now_s=0)
+    notifications.notifications_deliver()
+    assert notifications.notifications_deliver() == 0, "it waits for the next try"
+    told.status = 200
+    owner.patch("alerts/rules/lags", {"webhook_url": f"{told.url}&new=1"})
+    assert notifications.notifications_deliver() == 1
+    assert "new=1" in told.taken[-1][0]
+
+
+def test_who_is_told_no_more_is_not_tried_again(owner: Api, told: Receiver) -> None:
+    told.status = 500
+    Alerting().look(now_s=0)
+    notifications.notifications_deliver()
+    owner.patch("alerts/rules/lags", {"webhook_url": ""})
+    assert not Notification.objects.exists()
+
+
+@pytest.mark.parametrize(("url", "tries"), [("https://example.org/new", [0]), ("", [])])
+def test_a_try_that_fails_after_its_receiver_was_changed_counts_for_none(
+    owner: Api, told: Receiver, monkeypatch: pytest.MonkeyPatch, url: str, tries: list[int]
+) -> None:
+    def change_and_fail(*_: Any, **__: Any) -> None:
+        owner.patch("alerts/rules/lags", {"webhook_url": url})
+        raise WebhookRefused("It was away.")
+
+    Alerting().look(now_s=0)
+    monkeypatch.setattr(webhooks, "post", change_and_fail)
+    notifications.notifications_deliver()
+    waiting = Notification.objects.filter(due_at__lte=timezone.now())
+    assert (list(waiting.values_list("attempts", flat=True)), Notification.objects.count()) == (
+        tries,
+        len(tries),
+    )
+
+
+def test_a_rule_with_an_address_of_before_can_be_muted_and_not_given_another_like_it(
+    owner: Api, told: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "ENV", dataclasses.replace(settings.ENV, webhook_private=False))
+    assert owner.patch("alerts/rules/lags", {"enabled": False, "webhook_url": told.url}).status_code == 200
+    refused = owner.patch("alerts/rules/lags", {"webhook_url": "http://127.0.0.1/"})
+    assert refused.json()["error"]["details"]["fields"] == ["webhook_url"]
 
 
 def test_a_muted_rule_fires_and_tells_nobody(owner: Api, told: Receiver) -> None:
@@ -242,7 +364,7 @@ def test_what_still_fires_after_a_mute_is_told_then(owner: Api, told: Receiver) 
     owner.patch("alerts/rules/lags", {"muted_until": None})
     alerting.look(now_s=10)
     alerting.look(now_s=20)
-    alerts.notifications_deliver()
+    notifications.notifications_deliver()
     assert whats(told) == ["fired"], "once"
 
 
@@ -256,16 +378,16 @@ def test_what_began_and_ended_while_muted_is_told_to_nobody(
     alerting.look(now_s=10)
     owner.patch("alerts/rules/lags", {"muted_until": None})
     alerting.look(now_s=20)
-    alerts.notifications_deliver()
+    notifications.notifications_deliver()
     assert (whats(told), Alert.objects.filter(ended_at=None).count()) == ([], 0)
 
 
 def test_what_is_on_its_way_waits_for_the_end_of_a_mute(owner: Api, told: Receiver) -> None:
     Alerting().look(now_s=0)
     hush(owner)
-    assert alerts.notifications_deliver() == 0
+    assert notifications.notifications_deliver() == 0
     owner.patch("alerts/rules/lags", {"muted_until": None})
-    assert alerts.notifications_deliver() == 1
+    assert notifications.notifications_deliver() == 1
     assert whats(told) == ["fired"]
 
 
@@ -274,14 +396,14 @@ def test_who_was_told_before_a_mute_hears_of_the_end_after_it(
 ) -> None:
     alerting = Alerting()
     alerting.look(now_s=0)
-    alerts.notifications_deliver()
+    notifications.notifications_deliver()
     hush(owner)
     store.log().run(groups.fetch(orders.stream_id, "billing", limit=10))
     alerting.look(now_s=10)
-    alerts.notifications_deliver()
+    notifications.notifications_deliver()
     assert whats(told) == ["fired"]
     owner.patch("alerts/rules/lags", {"muted_until": None})
-    alerts.notifications_deliver()
+    notifications.notifications_deliver()
     assert whats(told) == ["fired", "ended"]
 
 
@@ -298,7 +420,7 @@ def test_a_private_address_is_never_called(
 ) -> None:
     monkeypatch.setattr(settings, "ENV", dataclasses.replace(settings.ENV, webhook_private=False))
     Alerting().look(now_s=0)
-    alerts.notifications_deliver()
+    notifications.notifications_deliver()
     assert "not a public address" in Notification.objects.get().error
     assert told.taken == []
 
@@ -307,7 +429,7 @@ def test_an_email_is_sent(owner: Api, orders: Stream) -> None:
     owner.post("alerts/rules/", RULE | {"for_seconds": 0, "email": "ops@example.org"})
     publish(orders, 1, 2, 3)
     Alerting().look(now_s=0)
-    alerts.notifications_deliver()
+    notifications.notifications_deliver()
     [message] = mail.outbox
     assert message.to == ["ops@example.org"]
     assert "Group billing of orders: lag 3, above 2." in message.body
@@ -334,12 +456,12 @@ def test_who_was_told_that_it_fires_is_told_that_a_change_of_the_rule_ended_it(
     owner.post("alerts/rules/", RULE | {"for_seconds": 0, "email": "ops@example.org"})
     publish(orders, 1, 2, 3)
     Alerting().look(now_s=0)
-    alerts.notifications_deliver()
+    notifications.notifications_deliver()
     owner.patch("alerts/rules/lags", {"enabled": False})
-    alerts.notifications_deliver()
+    notifications.notifications_deliver()
     assert [message.subject.split("] ")[1] for message in mail.outbox] == ["lags fires", "lags is over"]
     Alerting().look(now_s=10)
-    alerts.notifications_deliver()
+    notifications.notifications_deliver()
     assert len(mail.outbox) == 2
     assert len(owner.get("events?kind=alert.ended").json()) == 1
 
@@ -416,14 +538,53 @@ def test_a_rule_about_a_lag_is_tried_on_a_month_of_the_history(owner: Api, order
     assert owner.post("alerts/try", rule | {"group": ""}).json()["fired"] == 2
 
 
-def test_what_the_samples_tell_goes_before_the_minutes_of_the_history(owner: Api, orders: Stream) -> None:
+@pytest.mark.parametrize(
+    ("rule", "fired"),
+    [
+        ({"watch": "rate_above", "limit": 5, "for_seconds": 30}, 1),
+        ({"watch": "rate_above", "limit": 7, "for_seconds": 60}, 1),
+        ({"watch": "rate_above", "limit": 15, "for_seconds": 0}, 0),
+        ({"watch": "rate_below", "limit": 2, "for_seconds": 0}, 0),
+    ],
+)
+def test_a_rate_is_tried_as_the_worker_judges_it_by_the_mean_of_ten_seconds(
+    owner: Api, orders: Stream, rule: dict[str, Any], fired: int
+) -> None:
+    """Twenty-five messages each two and a half seconds, looked at each second or a little later."""
+    now_ms = int(timezone.now().timestamp() * 1000)
+    moments = range(now_ms - 150_000, now_ms, 1060)
+    offsets = [25 * ((at - moments[0]) // 2500) for at in moments]
+    Stream.objects.filter(pk=orders.pk).update(created_at=timezone.now() - timedelta(hours=1))
+    sampled(
+        (at, {orders.stream_id: {"offset": offset, "in": round((offset - before) / 1.06, 3)}})
+        for at, offset, before in zip(moments, offsets, [0, *offsets], strict=False)
+    )
+    found = owner.post("alerts/try", rule | {"stream": "orders"}).json()
+    assert (found["subjects"], found["fired"]) == (1, fired)
+
+
+def test_a_stream_that_no_sample_tells_of_was_silent(owner: Api, orders: Stream) -> None:
+    sampled([(int(timezone.now().timestamp() * 1000) - 300_000, {})])
+    rule = {"stream": "orders", "watch": "rate_below", "limit": 1, "for_seconds": 60}
+    made = Stream.objects.filter(pk=orders.pk)
+    for minutes, fired in (10, 1), (0, 0):
+        made.update(created_at=timezone.now() - timedelta(minutes=minutes))
+        found = owner.post("alerts/try", rule).json()
+        assert (found["subjects"], found["fired"]) == (1, fired)
+
+
+def sampled(records: Iterable[tuple[int, dict[str, Any]]]) -> None:
+    """Records of the worker's samples of streams, at moments (unix ms), instead of those that are kept."""
     Workspace.objects.get_or_create(name=DEFAULT_WORKSPACE)
     metrics = internal_stream(METRICS_STREAM, archive=False)
-    start = timezone.now().replace(second=0, microsecond=0) - timedelta(minutes=30)
-    rates = {"streams": {orders.stream_id: {"in": 1}}, "at": int(start.timestamp() * 1000)}
-    message = NewMessage(id=orders.stream_id, body=json.dumps(rates).encode())
     store.log().run(trim.purge(metrics.stream_id, below=2**40))
-    store.log().run(append(metrics.stream_id, [message]))
+    bodies = [json.dumps({"at": at, "streams": streams}).encode() for at, streams in records]
+    store.log().run(append(metrics.stream_id, [NewMessage(id=uuid4().hex, body=body) for body in bodies]))
+
+
+def test_what_the_samples_tell_goes_before_the_minutes_of_the_history(owner: Api, orders: Stream) -> None:
+    start = timezone.now().replace(second=0, microsecond=0) - timedelta(minutes=30)
+    sampled([(int(start.timestamp() * 1000), {orders.stream_id: {"offset": 1, "in": 1}})])
     for minute in (-10, 5):  # what the history counted since the samples begin is in them, too
         Rollup.objects.create(
             stream_id=orders.stream_id,

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from streams import store
+from streams.dataplane.messages import read_publication
 from streams.log import read
 from streams.models import Query, QueryState, Stream
 from tests.streams.api.conftest import Api, caller, code, fields
@@ -85,6 +86,7 @@ def test_more_rows_than_go_together_keep_their_order(owner: Api, stream: Stream)
             "validation_error",
         ),
         ([["b", "string"]], json.dumps([["x" * 2_000_000]]), {"stream": "totals"}, "message_too_large"),
+        ([["b", "array"]], f"[[1],[{'[' * 126}{']' * 126}]]", {"stream": "totals"}, "validation_error"),
         ([], "[]", {"stream": "totals"}, "query_not_found"),
         (None, ROWS, {"stream": "nowhere"}, "stream_not_found"),
         (None, ROWS, {"stream": "totals", "mode": 1}, "validation_error"),
@@ -102,6 +104,27 @@ def test_what_makes_no_messages_stores_none(
     query = answer_of(owner, columns=columns, rows=rows)
     assert code(owner.post(f"analytics/query/{query.pk}/publish", body)) == refused
     assert stored(owner) == []
+
+
+def test_a_row_that_is_too_large_is_named_and_none_before_it_is_stored(owner: Api, stream: Stream) -> None:
+    assert owner.patch("streams/totals", {"max_message_bytes": 100}).status_code == 200
+    rows = json.dumps([["x" * 100 if n == 1500 else "x"] for n in range(2000)])
+    query = answer_of(owner, columns=[["b", "string"]], rows=rows)
+    refused = owner.post(f"analytics/query/{query.pk}/publish", {"stream": "totals"})
+    assert code(refused) == "message_too_large"
+    told = refused.json()["error"]
+    assert told["message"] == "Row 1501 makes a body of 108 bytes; the stream takes 100."
+    assert told["details"] == {"index": 1500, "size": 108, "limit": 100}
+    assert stored(owner) == []
+
+
+def test_a_row_as_deep_as_a_body_may_be_is_published(owner: Api, stream: Stream) -> None:
+    deep = "[" * 125 + "]" * 125
+    query = answer_of(owner, columns=[["b", "array"]], rows=f"[[{deep}]]")
+    assert owner.post(f"analytics/query/{query.pk}/publish", {"stream": "totals"}).status_code == 200
+    (body,) = (each["b"] for each in stored(owner))
+    sent_again = read_publication(f'[{{"id": "again", "body": {body}}}]'.encode())
+    assert [each.body.decode() for each in sent_again.messages] == [body]
 
 
 def test_a_stream_that_accepts_keys_gets_what_has_one(owner: Api, stream: Stream) -> None:

@@ -1,10 +1,12 @@
 """Events: who did what, ascending, from an id on."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
-from tests.streams.api.conftest import Api, code
+from streams.models import Event
+from tests.streams.api.conftest import Api, caller, code
 
 
 def kinds(answer: Any) -> list[str]:
@@ -48,6 +50,32 @@ def test_with_an_id_what_came_later_page_by_page(owner: Api) -> None:
     assert "Link" not in rest.headers
 
 
+def test_events_are_narrowed_by_group_actor_and_the_beginning_of_their_kind(owner: Api) -> None:
+    owner.post("streams/", {"name": "orders"})
+    for name in ("billing", "audit"):
+        owner.post("streams/orders/groups/", {"name": name})
+    assert kinds(owner.get("events?group=billing")) == ["group.created"]
+    assert kinds(owner.get("events?kind=group.")) == ["group.created"] * 2
+    assert kinds(owner.get("events?kind=group")) == []
+    assert kinds(owner.get("events?stream=orders&actor=TOKEN")) == ["stream.created", *["group.created"] * 2]
+    assert kinds(owner.get("events?actor=nobody")) == []
+
+
+def test_events_of_a_span_begin_with_its_begin_and_end_before_its_end(owner: Api) -> None:
+    owner.post("streams/", {"name": "orders"})
+    owner.delete("streams/orders")
+    made, gone = Event.objects.filter(workspace=owner.workspace.name, stream="orders").order_by("id")
+    span = urlencode({"from": made.time.isoformat(), "to": gone.time.isoformat()})
+    assert kinds(owner.get(f"events?stream=orders&{span}")) == ["stream.created"]
+
+
+def test_a_narrowed_token_finds_no_more_by_asking_for_it(owner: Api, unique: str) -> None:
+    for name in ("mine", "other"):
+        owner.post("streams/", {"name": name})
+    narrowed = caller(owner.workspace, streams=["mine"])
+    assert [event["stream"] for event in narrowed.get("events?kind=stream.&actor=token").json()] == ["mine"]
+
+
 def test_a_deleted_workspace_is_known_to_the_default_one_only(ruler: Api, owner: Api, unique: str) -> None:
     ruler.post("workspaces/", {"name": f"{unique}-gone"})
     ruler.delete(f"workspaces/{unique}-gone")
@@ -55,7 +83,9 @@ def test_a_deleted_workspace_is_known_to_the_default_one_only(ruler: Api, owner:
     assert "workspace.deleted" not in kinds(owner.get("events"))
 
 
-@pytest.mark.parametrize("query", ["after=x", "after=-1", "limit=0", "stream=%00", "kind=%00", "before=1"])
+@pytest.mark.parametrize(
+    "query", ["after=x", "after=-1", "limit=0", "stream=%00", "kind=%00", "actor=%00", "from=1", "before=1"]
+)
 def test_a_wrong_query_is_refused(owner: Api, query: str) -> None:
     assert code(owner.get(f"events?{query}")) == "validation_error"
 

@@ -11,7 +11,9 @@ from streams import health, store
 from streams.log import config, groups, healths, open_polls, standing, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
+from streams.log.pending import Member
 from streams.models import Event, Stream
+from streams.selectors.groups import member_state
 from streams.services.upkeep import groups_remove_inactive
 from streams.upkeep import watching
 from tests.streams.api.conftest import Api
@@ -156,6 +158,14 @@ def test_a_change_keeps_the_rest_and_the_position(owner: Api, path: str) -> None
         assert refused(owner.patch(f"{path}/g", wrong)) == (400, "validation_error")
 
 
+def test_a_group_that_took_the_name_of_another_is_not_deleted_for_it(owner: Api, path: str) -> None:
+    old = owner.post(path, {"name": "g"}).json()
+    assert owner.delete(f"{path}/g").status_code == 204
+    new = owner.post(path, {"name": "g"}).json()
+    assert refused(owner.delete(f"{path}/g?created_at={old['created_at']}")) == (404, "group_not_found")
+    assert owner.delete(f"{path}/g?created_at={new['created_at']}").status_code == 204
+
+
 def test_a_deleted_group_is_gone(owner: Api, path: str) -> None:
     owner.post(path, {"name": "g"})
     assert owner.delete(f"{path}/g/").status_code == 204
@@ -215,26 +225,39 @@ def test_a_seek_counts_matching_messages_only(owner: Api, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("position", "start"),
+    ("position", "start", "at_most"),
     [
-        ({"position": "offset", "offset": 2}, {"from_offset": 2}),
+        ({"position": "offset", "offset": 2}, {"from_offset": 2}, 2),
         (
             {"position": "timestamp", "timestamp": "2001-01-01T00:00:00Z"},
             {"from": "2001-01-01T00:00:00.000Z"},
+            3,
         ),
     ],
 )
 def test_a_seek_behind_what_the_stream_holds_names_the_replay(
-    owner: Api, path: str, position: dict[str, Any], start: dict[str, Any]
+    owner: Api, path: str, position: dict[str, Any], start: dict[str, Any], at_most: int
 ) -> None:
     owner.post(path, {"name": "g", "filter_keys": ["k.*"]})
     forgotten(owner, keep=2)
     unmoved = {**position, "dry_run": True}
-    assert owner.post(f"{path}/g/seek", unmoved).json()["gone"] == {"to_offset": 3, "replay": None}
+    assert owner.post(f"{path}/g/seek", unmoved).json()["gone"] == {
+        "to_offset": 3,
+        "replay": None,
+        "pushes_out": None,
+    }
     store.log().run(config.archived_set(stream_id(owner), 3))
     range_ = {"source": "orders", "target": "orders", **start, "to_offset": 3, "key": "k.*", "start": False}
     told = owner.post(f"{path}/g/seek", position).json()
-    assert told["gone"] == {"to_offset": 3, "replay": range_}
+    pushes_out = {
+        "messages": 2,
+        "bytes": 6,
+        "groups": [{"group": "g", "unread": 2}],
+        "arriving": at_most - 2,
+        "refused": 0,
+        "reason": None,
+    }
+    assert told["gone"] == {"to_offset": 3, "replay": range_, "pushes_out": pushes_out}
     assert fetch(owner) == [told["to"], 5] == [4, 5]
     answer = owner.post("analytics/replays/", told["gone"]["replay"])
     assert answer.status_code == 202, answer.content
@@ -393,6 +416,28 @@ def test_members_with_messages_in_flight_are_told(owner: Api, path: str) -> None
     (member,) = owner.get(f"{path}/g").json()["consumers"]
     assert (member["name"], member["ack_pending"]) == ("worker-1", 2)
     assert member["last_active"].endswith("Z")
+    assert member["state"] == "active"
+    store.log().run(groups.ack(stream_id(owner), "g", "offsets", [1, 2]))
+    (member,) = owner.get(f"{path}/g").json()["consumers"]
+    assert (member["ack_pending"], member["state"]) == (0, "idle")
+
+
+@pytest.mark.parametrize(
+    ("messages", "quiet_s", "longest_s", "state"),
+    [
+        (0, 59, 30, "idle"),
+        (1, 59, 30, "active"),
+        (1, 61, 30, "silent"),
+        (1, 61, 300, "active"),
+        (1, 301, 300, "silent"),
+    ],
+)
+def test_who_holds_messages_for_longer_than_a_delivery_lasts_is_silent(
+    messages: int, quiet_s: int, longest_s: float, state: str
+) -> None:
+    held = Member(messages=messages, active_ms=1_700_000_000_000)
+    now_ms = held.active_ms + quiet_s * 1000
+    assert member_state(held, now_ms=now_ms, longest_s=longest_s) == state
 
 
 def test_what_is_done_to_a_group_is_on_record(owner: Api, path: str) -> None:

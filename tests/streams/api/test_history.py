@@ -10,6 +10,7 @@ import pytest
 from streams import store
 from streams.access import SYSTEM
 from streams.log.append import append
+from streams.log.counts import Counts, grown
 from streams.log.entries import NewMessage
 from streams.models import Rollup, Run, Stream, Workspace
 from streams.selectors import METRICS_STREAM
@@ -142,7 +143,8 @@ def test_a_look_at_a_step_is_told_with_how_many_messages_it_knows(owner: Api, st
 
 
 def test_how_groups_stood_what_came_twice_and_what_went(owner: Api, stream: Stream) -> None:
-    def stood(group: str, hour: int, **counters: int) -> StoodPoint:
+    def stood(group: str, hour: int, held: dict[str, int] | None = None, **counters: int) -> StoodPoint:
+        counted = Counts(1, counters)
         seen = {"lag": {2: 1, 8: 1}, "lag_ms": {500: 1, 1_500: 1}} if group else {}
         return StoodPoint(
             stream_id=stream.stream_id,
@@ -151,8 +153,12 @@ def test_how_groups_stood_what_came_twice_and_what_went(owner: Api, stream: Stre
             start=START + timedelta(hours=hour),
             samples=2,
             last_ms=hour,
-            counters=counters,
+            counted=counted,
+            counted_first=None if held else counted,
+            counted_grown=grown(Counts(1, held), counted) if held else {},
             ack_ms=None,
+            ack_ms_first=None,
+            ack_ms_grown={},
             highest={name: max(values) for name, values in seen.items()},
             seen=seen,
         )
@@ -160,9 +166,9 @@ def test_how_groups_stood_what_came_twice_and_what_went(owner: Api, stream: Stre
     standing_add(
         [
             stood("g", 0, deliveries=9, redelivered=2),
-            stood("g", 1, deliveries=12, redelivered=2),
+            stood("g", 1, {"deliveries": 9, "redelivered": 2}, deliveries=12, redelivered=2),
             stood("", 0, duplicates=3),
-            stood("", 1, duplicates=7),
+            stood("", 1, {"duplicates": 3}, duplicates=7),
         ],
         position=Progressed(
             stream_id=f"of-{stream.stream_id}"[:12], from_offset=0, to_offset=9, fresh_to=None
@@ -222,7 +228,13 @@ def test_a_part_is_whole_points(owner: Api, stream: Stream) -> None:
         "streams/orders/history?step=hour&from=2026-11-21T08:30:00%2B02:00&to=2026-11-21T07:00:00Z"
     )
     assert part.json()["from"] == "2026-11-21T06:00:00.000Z"
+    assert part.json()["to"] == "2026-11-21T07:00:00.000Z"
     assert [point["messages"] for point in part.json()["points"]] == [3]
+    part = owner.get("streams/orders/history?step=hour&to=2026-11-21T07:00:01Z").json()
+    assert (part["to"], [point["messages"] for point in part["points"]]) == (
+        "2026-11-21T08:00:00.000Z",
+        [3, 4],
+    )
 
 
 def test_a_plus_sign_may_be_left_as_it_is(owner: Api, stream: Stream) -> None:
@@ -304,20 +316,25 @@ def test_live_samples_by_steps_rest_included(owner: Api, stream: Stream, metrics
 def test_a_rate_stands_beside_what_is_usual_at_this_hour(owner: Api, stream: Stream, metrics: Stream) -> None:
     now_ms = int(time.time() * 1000)
     hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
-    for weeks in (1, 2, 3):
+    for ago in (timedelta(weeks=weeks, hours=hours) for weeks in (1, 2, 3) for hours in (-1, 0, 1)):
         Rollup.objects.create(
-            stream_id=stream.stream_id,
-            step="hour",
-            start=hour - timedelta(weeks=weeks),
-            messages=36_000,
-            bytes=1,
+            stream_id=stream.stream_id, step="hour", start=hour - ago, messages=36_000, bytes=1
         )
     figures = {"name": "orders", "offset": 9, "messages": 8, "bytes": 80, "lag": 7, "bytes_in": 1}
+    sample(metrics, now_ms - 3_000_000, **{stream.stream_id: {**figures, "in": 100_000}})
     sample(metrics, now_ms - 30_000, **{stream.stream_id: {**figures, "in": 900}})
-    usual = owner.get("streams/orders/metrics?range=15m").json()["usual"]
-    assert usual == {"rate": 1.0, "low": 8.5, "high": 11.5, "weeks": 3, "is_unusual": True}
+    for asked in ("15m", "1h", "6h"):
+        usual = owner.get(f"streams/orders/metrics?range={asked}").json()["usual"]
+        assert usual == {
+            "rate": 1.0,
+            "low": pytest.approx(8.5),
+            "high": pytest.approx(11.5),
+            "weeks": 3,
+            "is_unusual": True,
+        }
     sample(metrics, now_ms - 20_000, **{stream.stream_id: {**figures, "in": 8_100}})
-    assert not owner.get("streams/orders/metrics?range=15m").json()["usual"]["is_unusual"]
+    for asked in ("15m", "1h", "6h"):
+        assert not owner.get(f"streams/orders/metrics?range={asked}").json()["usual"]["is_unusual"]
 
 
 def test_no_samples_no_points(owner: Api, stream: Stream, metrics: Stream) -> None:

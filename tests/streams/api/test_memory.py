@@ -19,6 +19,7 @@ from streams.models import Event, Group, Stream
 from streams.services.removals import removals_record
 from streams.services.streams import stream_change
 from streams.services.upkeep import groups_remove_inactive, memory_fill
+from streams.upkeep.alerting import Alerting
 from tests.streams.api.conftest import Api, code, fields
 from tests.streams.log.messages import browse, fill, message
 from tests.waiting import until
@@ -176,6 +177,23 @@ def test_what_was_lost_is_an_event_and_the_stream_goes_on_above_it(
     assert (gap.stream, gap.after) == ("volatile", {"messages": 2})
     removals_record(store.log().run(stats.inspect_many([held.stream_id])))
     assert not Event.objects.filter(workspace=owner.workspace.name, kind="stream.expired").exists()
+
+
+def test_offsets_that_were_left_out_after_a_loss_are_no_rate_that_an_alert_is_about(
+    owner: Api, held: Stream, valkey_memory: str
+) -> None:
+    rule = {"name": "fast", "stream": "volatile", "watch": "rate_above", "limit": 10, "for_seconds": 0}
+    assert owner.post("alerts/rules/", rule).status_code == 201
+    alerting = Alerting()
+    alerting.look(now_s=0)
+    lose_everything(valkey_memory)
+    alerting.forget(memory_fill())
+    for now_s in (10, 20):
+        alerting.look(now_s=now_s)
+    assert owner.get("alerts/").json() == []
+    fill(store.log(), held.stream_id, 300)
+    alerting.look(now_s=30)
+    assert [each["value"] for each in owner.get("alerts/").json()] == [30.0]
 
 
 def test_a_loss_of_what_nobody_had_counted_is_an_event_too(

@@ -97,6 +97,14 @@ def test_a_stream_without_limits_has_no_ratio(owner: Api) -> None:
     assert samples(scraped(owner), "okmq_stream_retention_ratio", stream="orders") == []
 
 
+def test_where_the_history_ends_is_told_of_streams_that_it_copies(owner: Api) -> None:
+    stream_of(owner, "copied")
+    stream_of(owner, "not-copied", archive=False)
+    found = scraped(owner)
+    assert samples(found, "okmq_stream_archived_offset", stream="copied") == [0]
+    assert samples(found, "okmq_stream_archived_offset", stream="not-copied") == []
+
+
 def test_a_group_is_told_in_figures(owner: Api) -> None:
     stream = stream_of(owner)
     owner.post("streams/orders/groups/", {"name": "billing"})

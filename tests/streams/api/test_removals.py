@@ -6,7 +6,7 @@ import pytest
 
 from streams import selectors, store
 from streams.access import Actor
-from streams.log import keys, removals, stats
+from streams.log import keys, stats, undo
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Event, Stream
@@ -67,8 +67,8 @@ def test_a_removal_that_ends_before_its_time_is_named_by_the_one_that_ended_it(
         messages.message_delete(stream, offset=offset, actor=Actor("ann"))
     assert "ended" not in told_last()
     messages.message_delete(stream, offset=110, actor=Actor("ann"))
-    assert told_last() == {"offsets": [110], "count": 1, "ended": 1}
-    store.log().run(removals.end(stream.stream_id))
+    assert told_last() == {"offsets": [110], "count": 1, "removal": 101, "ended": 1}
+    store.log().run(undo.end(stream.stream_id))
     messages.stream_purge(stream, actor=Actor("ann"))
     assert told_last()["ended"] == 2
 

@@ -62,6 +62,7 @@ def test_what_was_asked_for_is_shown(owner: Api) -> None:
     assert shown["where"] == "bytes > 3"
     assert (shown["state"], shown["total"], shown["progress"]) == ("counting", None, 0.0)
     assert owner.get(f"{PATH}/{shown['id']}").json() == shown
+    assert shown.pop("pushes_out") is None
     assert owner.get(f"{PATH}/").json() == [shown]
     assert Event.objects.get(kind="history.replay_requested", workspace=owner.workspace.name).stream == "b"
 
@@ -71,6 +72,11 @@ def test_the_count_is_known_before_anything_is_published(owner: Api) -> None:
     counted(shown)
     ready = owner.get(f"{PATH}/{shown['id']}").json()
     assert (ready["state"], ready["total"], ready["total_bytes"]) == ("ready", 10, 100)
+    nothing = {"messages": 0, "bytes": 0, "groups": [], "arriving": 0, "refused": 0, "reason": None}
+    assert ready["pushes_out"] == nothing
+    owner.patch("streams/b", {"max_messages": 7})
+    again = owner.get(f"{PATH}/{shown['id']}").json()
+    assert again["pushes_out"] == {**nothing, "arriving": 3}
     started = owner.post(f"{PATH}/{shown['id']}/start")
     assert (started.status_code, started.json()["state"]) == (200, "running")
 

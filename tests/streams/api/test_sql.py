@@ -95,6 +95,16 @@ def test_an_end_without_an_answer_is_a_refusal(
     assert answer.json()["error"]["message"] == "That is why."
 
 
+def test_names_and_errors_may_hold_what_no_text_of_postgresql_does(owner: Api) -> None:
+    failed, answered = asked(owner), asked(owner)
+    service.query_end(taken(), QueryState.FAILED, error="'\x00' is no number.")
+    service.query_answer(taken(), columns=[("a\x00", "struct<b\x00:int>")], rows=[], truncated=False)
+    assert owner.get(f"{PATH}/{failed['id']}").json()["error"]["message"] == "'␀' is no number."
+    assert owner.get(f"{PATH}/{answered['id']}").json()["columns"] == [
+        {"name": "a␀", "type": "struct<b␀:int>"}
+    ]
+
+
 def test_a_process_that_ended_meanwhile_is_told_and_may_be_asked_again(owner: Api) -> None:
     shown = asked(owner)
     taken()

@@ -72,5 +72,6 @@ def test_the_probe_says_that_the_server_of_the_streams_in_memory_is_full(
     assert probe.json()["checks"] == {
         "log": "ok",
         "database": "ok",
+        "worker": "ok",
         "memory": "The server of the streams in memory is full.",
     }

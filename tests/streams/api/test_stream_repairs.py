@@ -14,6 +14,7 @@ from streams.log.client import Log
 from streams.log.errors import StoreUnavailable
 from streams.models import Stream, Workspace
 from streams.services import streams as service
+from streams.services import streams_told
 from streams.services.stream_repairs import leftovers_remove, streams_repair
 from tests.streams.api.conftest import Api
 
@@ -69,7 +70,7 @@ def test_a_change_that_comes_while_the_log_is_told_is_told_too(
     changed = Stream.objects.get(pk=stale.pk)
     changed.max_messages, changed.is_told = 3, False
     changed.save()
-    service.streams_publish([stale])
+    streams_told.streams_publish([stale])
     assert held(owner.workspace, "orders")["max_messages"] == 3
     assert "orders" not in streams_repair(with_memory=True)
 

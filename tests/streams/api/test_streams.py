@@ -302,6 +302,9 @@ def test_name_filters_by_a_part_as_written(owner: Api) -> None:
     assert names(owner.get("streams/?name=orders")) == ["orders", "re-orders"]
     assert names(owner.get("streams/?name=a_b")) == ["a_b"]
     assert names(owner.get("streams/?name=%25")) == []
+    assert names(owner.get("streams/?name_regex=^(re-)%3Forders$")) == ["orders", "re-orders"]
+    assert names(owner.get("streams/?name_regex=orders&name=re")) == ["re-orders"]
+    assert fields(owner.get("streams/?name_regex=(")) == ["name_regex"]
 
 
 def test_all_labels_must_hold(owner: Api) -> None:
@@ -419,6 +422,16 @@ def test_a_sealed_stream_changes_only_how_it_is_described(owner: Api) -> None:
 def test_an_empty_change_changes_nothing(owner: Api) -> None:
     made = owner.post("streams/", {"name": "orders"}).json()
     assert owner.patch("streams/orders", {}).json() == made
+
+
+def test_a_stream_that_took_the_name_of_another_is_not_deleted_for_it(owner: Api) -> None:
+    old = owner.post("streams/", {"name": "orders"}).json()
+    assert owner.delete("streams/orders").status_code == 204
+    new = owner.post("streams/", {"name": "orders"}).json()
+    assert code(owner.delete(f"streams/orders?created_at={old['created_at']}")) == "stream_not_found"
+    assert code(owner.delete("streams/orders?created_at=then")) == "validation_error"
+    assert owner.get("streams/orders").status_code == 200
+    assert owner.delete(f"streams/orders?created_at={new['created_at']}").status_code == 204
 
 
 def test_a_deleted_stream_comes_back_empty(owner: Api) -> None:

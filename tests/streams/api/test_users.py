@@ -36,12 +36,17 @@ def test_a_new_person_gets_a_one_time_password_that_is_shown_once(owner: Api, un
 def test_a_role_has_the_rights_of_its_name(owner: Api, unique: str, role: str) -> None:
     add(owner, unique, role)
     rights = {scope for scope in bearer.SCOPES if caller_of(unique).may(scope)}
-    wanted = {"viewer": {"read"}, "operator": {"read", "publish", "consume", "manage"}}
+    wanted = {
+        "observer": {"observe"},
+        "viewer": {"observe", "read"},
+        "operator": {"observe", "read", "publish", "consume", "manage"},
+    }
     assert rights == wanted.get(role, set(bearer.SCOPES))
 
 
 def test_each_right_has_a_least_role() -> None:
-    assert [role_for(scope) for scope in ("read", "publish", "consume", "manage", "admin")] == [
+    assert [role_for(scope) for scope in ("observe", "read", "publish", "consume", "manage", "admin")] == [
+        "observer",
         "viewer",
         "operator",
         "operator",

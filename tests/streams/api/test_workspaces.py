@@ -158,6 +158,6 @@ def test_an_account_tells_plan_limits_and_usage(owner: Api) -> None:
             "rate_burst": None,
         },
         "usage": {"streams": 1, "messages": 0, "bytes": 0},
-        "scopes": ["admin", "consume", "erase", "manage", "publish", "read"],
+        "scopes": ["admin", "consume", "erase", "manage", "observe", "publish", "read"],
         "streams": [],
     }

@@ -1,8 +1,10 @@
 """The data plane behind a real HTTP server on loopback, with tokens and streams published straight to the log."""
 
+import asyncio
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +17,7 @@ from streams import bearer
 from streams.dataplane.app import DataPlane
 from streams.dataplane.context import Context
 from streams.log import config, keys
-from streams.log.client import Log
+from streams.log.client import AsyncLog, Log
 from tests.waiting import until
 
 WORKSPACE_ID = 7
@@ -56,6 +58,39 @@ class Server:
     def stop(self) -> None:
         self._server.should_exit = True
         self._thread.join(10)
+
+
+class LateLog(AsyncLog):
+    """Hands an answer over only when it is told to; ``asked`` are the operations that were begun, by name."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.asked: list[str] = []
+        self.answered, self.may_go = asyncio.Event(), asyncio.Event()
+        self.may_go.set()
+
+    async def run(self, op: Any) -> Any:
+        self.asked.append(op.__name__)
+        answer = await super().run(op)
+        self.answered.set()
+        await self.may_go.wait()
+        return answer
+
+
+@asynccontextmanager
+async def inside(store_url: str, token: str) -> AsyncIterator[tuple[Context, httpx.AsyncClient]]:
+    """A data plane in the event loop of the test, and a client of it without a server between."""
+    plane = DataPlane(store_url, allowed_hosts=["127.0.0.1"])
+    client = httpx.AsyncClient(
+        transport=httpx.ASGITransport(plane),
+        base_url="http://127.0.0.1/api/v1/streams",
+        headers={"authorization": f"Bearer {token}"},
+    )
+    try:
+        async with client:
+            yield plane.start(), client
+    finally:
+        await plane.stop()
 
 
 @pytest.fixture(scope="session")

@@ -1,27 +1,16 @@
-"""What the data plane remembers of streams, and when it forgets."""
+"""What the data plane remembers of streams and tokens, and when it forgets."""
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
+import pytest
+
+from streams import bearer
 from streams.dataplane.directory import Directory
-from streams.log.client import AsyncLog
-from tests.streams.dataplane.conftest import Stream
-
-
-class LateLog(AsyncLog):
-    """Hands an answer over only when it is told to."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.answered, self.may_go = asyncio.Event(), asyncio.Event()
-        self.may_go.set()
-
-    async def run(self, op: Any) -> Any:
-        answer = await super().run(op)
-        self.answered.set()
-        await self.may_go.wait()
-        return answer
+from streams.errors import Refusal
+from streams.log import config
+from streams.log.client import Log
+from tests.streams.dataplane.conftest import LateLog, Stream
 
 
 async def test_what_changes_while_it_is_looked_up_is_not_remembered_as_it_was(
@@ -43,4 +32,23 @@ async def test_what_changes_while_it_is_looked_up_is_not_remembered_as_it_was(
     late.answered.clear()
     await directory.stream(grant, stream.name, may="read")
     assert not late.answered.is_set()
+    await late.close()
+
+
+async def test_a_token_that_is_revoked_while_it_is_looked_up_is_not_remembered(
+    valkey: str, token_for: Callable[..., str], log: Log
+) -> None:
+    late = LateLog(valkey)
+    directory = Directory(late)
+    secret = token_for("admin")
+    header = f"Bearer {secret}".encode()
+    late.may_go.clear()
+    looking = asyncio.create_task(directory.grant(header))
+    await late.answered.wait()
+    log.run(config.token_remove(bearer.digest(secret)))
+    directory.forget("token")  # it was told before the answer came
+    late.may_go.set()
+    await looking
+    with pytest.raises(Refusal, match="not known"):
+        await directory.grant(header)
     await late.close()

@@ -1,3 +1,4 @@
+import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -5,9 +6,12 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
+from streams.dataplane.durability import Durability
 from streams.dataplane.messages import read_publication
 from streams.errors import Refusal
-from tests.streams.dataplane.conftest import Stream, refusal
+from streams.log import stats
+from streams.log.client import Log
+from tests.streams.dataplane.conftest import LateLog, Stream, inside, refusal
 from tests.waiting import until
 
 
@@ -28,6 +32,22 @@ def test_a_batch_is_answered_in_input_order(client: httpx.Client, stream: Stream
         {"id": "a", "offset": 1, "duplicate": False},
         {"id": "b", "offset": 2, "duplicate": False},
     ]
+
+
+async def test_what_is_promised_is_asked_while_it_is_stored(
+    valkey: str, token_for: Callable[..., str], stream: Stream, log: Log
+) -> None:
+    late = LateLog(valkey)
+    late.may_go.clear()
+    async with inside(valkey, token_for("admin")) as (context, client):
+        context.durability = Durability(late)
+        publishing = asyncio.create_task(client.post(stream.messages, json={"id": "a", "body": 1}))
+        await late.answered.wait()
+        await asyncio.to_thread(until, lambda: log.run(stats.inspect(stream.stream_id)).messages == 1)
+        assert not publishing.done()
+        late.may_go.set()
+        assert (await publishing).headers["okmq-durability"] == "fsync"
+    await late.close()
 
 
 def test_one_message_and_an_empty_array_are_taken(client: httpx.Client, stream: Stream) -> None:

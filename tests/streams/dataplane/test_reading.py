@@ -1,3 +1,4 @@
+import asyncio
 import re
 import threading
 import time
@@ -13,9 +14,11 @@ from streams.log.client import Log
 from tests.streams.dataplane.conftest import (
     OTHER_WORKSPACE_ID,
     WORKSPACE_ID,
+    LateLog,
     Server,
     Stream,
     configure,
+    inside,
     refusal,
 )
 from tests.waiting import until
@@ -130,6 +133,33 @@ def test_a_poll_on_nothing_returns_an_empty_array_after_its_wait(
     poll.join()
     assert offsets(poll.answer) == []
     assert 0.4 <= poll.took_s < 3
+
+
+@pytest.mark.parametrize(("poll", "look"), [("messages", "select"), ("groups/g/fetch", "fetch")])
+async def test_a_poll_whose_time_is_over_when_it_is_answered_does_not_look_again(
+    valkey: str, token_for: Callable[..., str], stream: Stream, log: Log, poll: str, look: str
+) -> None:
+    log.run(groups.group_publish(stream.stream_id, "g", groups.Settings()))
+    late = LateLog(valkey)
+    wait_s = 0.05
+    async with inside(valkey, token_for("admin")) as (context, client):
+        await client.get(f"/{stream.name}/messages?wait=0")  # token and stream are known now
+        before, context.log = context.log, late
+        late.may_go.clear()
+        asked = (
+            client.get(f"/{stream.name}/{poll}?wait={wait_s}")
+            if poll == "messages"
+            else client.post(f"/{stream.name}/{poll}", json={"wait": wait_s})
+        )
+        polling = asyncio.create_task(asked)
+        await asyncio.to_thread(until, lambda: look in late.asked)
+        over = time.monotonic() + wait_s
+        await asyncio.to_thread(until, lambda: time.monotonic() > over)
+        late.may_go.set()
+        assert (await polling).json() == []
+        context.log = before
+    assert late.asked.count(look) == 1
+    await late.close()
 
 
 def test_a_poll_wakes_at_once_and_returns_what_is_there(

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from streams.dataplane.removing import NOTED
-from streams.log import config, notes, removals, stats
+from streams.log import config, notes, removals, stats, undo
 from streams.log.client import Log
 from streams.log.errors import LogError
 from streams.log.notes import UNKNOWN
@@ -196,13 +196,13 @@ def purged_beside(
 
 
 def test_an_undo_ends_a_purge_that_is_going_on(client: httpx.Client, log: Log, stream: Stream) -> None:
-    def undo() -> None:
+    def bring_back() -> None:
         for each in log.run(removals.removals(stream.stream_id)):
             with contextlib.suppress(LogError):
-                log.run(removals.undo(stream.stream_id, each.number))
+                log.run(undo.undo(stream.stream_id, each.number))
 
-    assert refusal(purged_beside(client, stream, undo, count=20_000)) == (409, "removal_over")
-    undo()
+    assert refusal(purged_beside(client, stream, bring_back, count=20_000)) == (409, "removal_over")
+    bring_back()
     standing = log.run(stats.inspect(stream.stream_id))
     assert (standing.messages, standing.by_hand_messages) == (20_000, 0)
     assert left(client, stream) == list(range(1, 101))
@@ -256,7 +256,7 @@ def test_a_purge_that_takes_longer_than_it_is_kept_takes_everything(
     brief: httpx.Client, log: Log, stream: Stream
 ) -> None:
     def end() -> None:
-        log.run(removals.end(stream.stream_id))
+        log.run(undo.end(stream.stream_id))
 
     assert purged_beside(brief, stream, end, count=15_000).json()["deleted"] == 15_000
     standing = log.run(stats.inspect(stream.stream_id))

@@ -25,7 +25,7 @@ Poll = Callable[[httpx.Client], httpx.Response]
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[Store, httpx.Client]]:
     """A store of its own with the stream ``orders`` and its group ``g``, and a client of a process that serves them."""
-    with store(folder) as running, serving(running) as client:
+    with store(folder) as running, serving(running.url) as client:
         log = Log(running.url)
         stream = registered(keys.stream_id())
         log.run(config.stream_publish(stream, SETTINGS))
@@ -41,12 +41,12 @@ def registered(stream_id: str) -> config.Registered:
 
 
 @contextmanager
-def serving(running: Store, *, memory_url: str | None = None) -> Iterator[httpx.Client]:
-    with closing(Log(running.url)) as log:
+def serving(store_url: str, *, memory_url: str | None = None) -> Iterator[httpx.Client]:
+    with closing(Log(store_url)) as log:
         secret = bearer.make()
         grant = config.TokenGrant(id=1, workspace="w", workspace_id=WORKSPACE_ID, scopes=("admin",))
         log.run(config.token_publish(bearer.digest(secret), grant))
-    server = Server(running.url, memory_url=memory_url)
+    server = Server(store_url, memory_url=memory_url)
     client = httpx.Client(
         base_url=f"http://127.0.0.1:{server.port}/api/v1/streams",
         headers={"authorization": f"Bearer {secret}"},
@@ -97,7 +97,7 @@ def test_a_removal_whose_answer_was_lost_is_on_record_all_the_same(
     with (
         store(tmp_path / "durable") as running,
         store(tmp_path / "volatile", fsync=None) as volatile,
-        serving(running, memory_url=volatile.url) as client,
+        serving(running.url, memory_url=volatile.url) as client,
         closing(Log(running.url, memory_url=volatile.url)) as log,
     ):
         stream = registered(keys.stream_id(memory=True))

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from streams.log import errors, removals, stats, trim
+from streams.log import errors, removals, stats, trim, undo
 from streams.log.append import BATCH_BYTES, Appended, Expectation, append, batches
 from streams.log.client import Log, Op
 from streams.log.entries import NewMessage
@@ -119,7 +119,7 @@ def test_a_key_whose_newest_message_is_over_has_none(log: Log, make_stream: Make
 def test_a_key_has_its_newest_message_back_after_an_undo(log: Log, stream: str) -> None:
     log.run(append(stream, [message(1, key="a")]))
     _, number = log.run(removals.delete(stream, [1], keep_ms=60_000, facts={}))
-    log.run(removals.undo(stream, number or 0))
+    log.run(undo.undo(stream, number or 0))
     held = Expectation(last_key_offset={"a": 1})
     assert log.run(append(stream, [message(2)], expect=held)) == [Appended(2, False)]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streams.log import groups, keys, removals, trim
+from streams.log import groups, keys, removals, trim, undo
 from streams.log.append import Batch, append, append_each
 from streams.log.census import Census
 from streams.log.censuses import SAVED_FROM, Censuses
@@ -87,7 +87,7 @@ class Played:
         if self.removed:
             number = self.removed.pop()
             with suppress(RemovalTaken, RemovedSince):
-                self.returned += self.log.run(removals.undo(self.stream, number)).messages
+                self.returned += self.log.run(undo.undo(self.stream, number)).messages
 
     def limits(self) -> None:
         self._publish(self.stream, max_messages_per_key=self.chance.choice([None, None, 40, 9]))
@@ -143,12 +143,12 @@ def test_what_came_back_counts_again(log: Log, stream: str) -> None:
     number = log.run(removals.delete(stream, [*range(2991, 3001), 11, 21], keep_ms=60_000, facts={}))[1]
     assert ask(log, stream, limit, held).messages == 2988 - 1000
     assert number
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert ask(log, stream, limit, held).messages == 2000
     number = log.run(removals.purge(stream, below=1501, keep_ms=60_000, facts={}))[1]
     assert ask(log, stream, limit, held).messages == 500
     assert number
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert ask(log, stream, limit, held).messages == 2000
     assert held.census is census, "it began anew"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streams.log import clock, config, entries, groups, keys, standing
-from streams.log.client import Log, Steady, compared_ms, one
+from streams.log.client import Log, Script, Steady, compared_ms, one
 from streams.log.clock import SteadyClock
 from streams.log.groups import Settings
 from tests.servers import Store, store
@@ -182,20 +182,83 @@ def test_the_server_is_asked_once_a_second() -> None:
     assert asking.fresh_ms() == machine.ms + 7_000
 
 
+@dataclass
+class Looks:
+    """A process that compares its clock with a server whose answers take their time, by hand."""
+
+    now_ms: float = 0.0
+    ahead_ms: float = 1_000_000.0
+    skew_ms: int = 0
+
+    def begin(self, ours: SteadyClock) -> None:
+        self.op = compared_ms(ours)
+        next(self.op)
+
+    def answer(self, *, before_ms: float = 0.0, after_ms: float = 0.0) -> int | None:
+        """The server reads its clock between two waits; what is noted of it, the steady time once it is known."""
+        self.now_ms += before_ms
+        microseconds = int((self.ahead_ms + self.now_ms) * 1000)
+        self.now_ms += after_ms
+        try:
+            command = self.op.send([divmod(microseconds, 1_000_000), str(self.skew_ms)])
+            if isinstance(command, Script):
+                self.skew_ms = int(command.args[1])
+                self.op.send(1)
+        except StopIteration as done:
+            return int(done.value)
+        return None
+
+
 def test_a_process_whose_first_look_was_slow_looks_again_until_one_is_quick() -> None:
-    now = [0.0]
-    ours = SteadyClock(machine=lambda: now[0])
-    op = compared_ms(ours)
-    next(op)
-
-    def answer(took_ms: float) -> None:
-        server_ms = 1_000_000 + now[0]  # read at once; the answer is what takes its time
-        now[0] += took_ms
-        op.send([divmod(int(server_ms * 1000), 1_000_000), None])
-
-    answer(900)
-    answer(400)
-    with pytest.raises(StopIteration) as done:
-        answer(10)
-    assert abs(done.value.value - (1_000_000 + now[0])) <= 10
+    looks = Looks()
+    ours = SteadyClock(machine=lambda: looks.now_ms)
+    looks.begin(ours)
+    assert looks.answer(after_ms=900) is None
+    assert looks.answer(after_ms=400) is None
+    told = looks.answer(after_ms=clock.ROUGH_MS)
+    assert told is not None
+    assert abs(told - (looks.ahead_ms + looks.now_ms)) <= clock.ROUGH_MS / 2 + 1
     assert not ours.is_rough
+
+
+def test_slow_looks_together_tell_the_time_better_than_each() -> None:
+    looks = Looks()
+    looks.begin(SteadyClock(machine=lambda: looks.now_ms))
+    assert looks.answer(before_ms=1, after_ms=300) is None
+    told = looks.answer(before_ms=300, after_ms=1)
+    assert told is not None
+    assert abs(told - (looks.ahead_ms + looks.now_ms)) <= 2
+
+
+def used_keeper(looks: Looks) -> SteadyClock:
+    """The worker's clock, which has looked often enough to trust itself."""
+    keeper = SteadyClock(corrects=True, machine=lambda: looks.now_ms)
+    for _ in range(clock.KNOWN_AFTER):
+        looks.begin(keeper)
+        assert looks.answer() is not None
+    return keeper
+
+
+@pytest.mark.parametrize("jump_ms", [HOUR_MS, -DAY_MS])
+def test_how_far_a_clock_was_set_is_noted_to_the_millisecond_on_a_busy_machine(jump_ms: int) -> None:
+    looks = Looks()
+    keeper = used_keeper(looks)
+    looks.ahead_ms += jump_ms
+    looks.begin(keeper)
+    for _ in range(2):
+        assert looks.answer(before_ms=200, after_ms=40) is None
+        assert looks.skew_ms == 0, "too slow a look to tell how far"
+    assert looks.answer(after_ms=1) is None
+    assert abs(looks.skew_ms - jump_ms) <= 1
+    assert looks.answer() is not None
+
+
+def test_how_far_a_clock_was_set_is_noted_even_where_no_look_is_quick() -> None:
+    looks = Looks()
+    keeper = used_keeper(looks)
+    looks.ahead_ms += HOUR_MS
+    looks.begin(keeper)
+    for _ in range(clock.FIRST_LOOKS):
+        assert looks.skew_ms == 0
+        looks.answer(before_ms=20, after_ms=20)
+    assert abs(looks.skew_ms - HOUR_MS) <= 20

@@ -191,7 +191,7 @@ async def test_each_stream_is_promised_what_its_own_node_does(
     try:
         durability = Durability(coroutines)
         await coroutines.run(stats.inspect_many(streams))
-        promised = [await durability.now(each) for each in streams]
+        promised = [await durability.ask(each) for each in streams]
         assert promised == ["window" if nodes.node_of(each) is hasty else "fsync" for each in streams]
         assert log.run(server.inspect()).durability == "window"
     finally:

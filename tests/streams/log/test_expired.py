@@ -2,7 +2,7 @@
 
 import pytest
 
-from streams.log import config, groups, keys, removals, standing, stats, trim
+from streams.log import config, groups, keys, removals, standing, stats, trim, undo
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.errors import StreamFull
@@ -61,9 +61,14 @@ def test_a_size_limit_waits_for_what_is_over_and_takes_nothing_in_its_place(
     log.run(trim.apply_limits(stream))
     assert offsets(log, stream) == [*stay, wide.offset]
     log.run(append(stream, [message(-1, body=b"7" * 8000)]))
-    state = log.run(stats.inspect(stream))
-    log.run(trim.apply_limits(stream))
-    assert offsets(log, stream) == [*stay[300:], wide.offset, wide.offset + 1]
+    waiting, enforced = [*stay, wide.offset, wide.offset + 1], [*stay[300:], wide.offset, wide.offset + 1]
+    seen = [waiting]
+    while (
+        seen[-1] == waiting and len(seen) < 1000
+    ):  # a call takes what its budget allows, which on a slow machine is not all
+        log.run(trim.apply_limits(stream))
+        seen.append(offsets(log, stream))
+    assert seen[-1] == enforced
     state = log.run(stats.inspect(stream))
     assert (state.messages, state.bytes) == (PAIRS - 300 + 2, 2 * PAIRS * len(BODY))
 
@@ -127,7 +132,7 @@ def test_what_is_over_below_something_that_can_come_back_goes_alone(log: Log, st
     until(lambda: 300 not in offsets(log, stream), within_s=10)
     assert log.run(trim.expire(stream)) == 300
     assert number
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert [each.offset for each in browse(log, stream)] == list(range(301, 311))
     assert log.run(stats.inspect(stream)).messages == 10
 

@@ -22,3 +22,14 @@ def test_one_that_is_not_kept_ends_by_itself(log: Log) -> None:
     assert log.run(lease.worker_hold("one", for_ms=50))
     assert until(lambda: log.run(lease.worker_hold("other", for_ms=60_000)), within_s=5)
     log.run(lease.worker_release("other"))
+
+
+def test_when_the_holder_sampled_last_outlives_the_lease(log: Log) -> None:
+    log.client.delete(keys.WORKER_LEASE, keys.SAMPLED)
+    assert log.run(lease.worker_hold("one", for_ms=60_000))
+    assert log.run(lease.sampled_ms()) is None
+    assert log.run(lease.worker_hold("one", for_ms=60_000, sampled_ms=1_795_244_753_000))
+    assert not log.run(lease.worker_hold("other", for_ms=60_000, sampled_ms=7))
+    log.run(lease.worker_release("one"))
+    assert log.run(lease.sampled_ms()) == 1_795_244_753_000
+    log.client.delete(keys.SAMPLED)

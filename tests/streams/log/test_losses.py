@@ -2,7 +2,7 @@
 
 import pytest
 
-from streams.log import config, dead_letters, entries, groups, keys, read, removals, standing, trim
+from streams.log import config, dead_letters, entries, groups, keys, read, removals, standing, trim, undo
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.groups import Settings
@@ -295,7 +295,7 @@ def test_what_is_brought_back_is_lost_no_more(
         assert stands(log, stream).lost > 1
     if goes_on:
         fetch(log, stream)
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert stands(log, stream).lost == 1
     fetch(log, stream)
     assert stands(log, stream).lost == 1

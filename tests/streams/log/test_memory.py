@@ -124,6 +124,7 @@ def test_after_a_loss_the_stream_is_empty_and_continues_above_everything(
     last = begin(both, stream, readers=groups.Settings(ack_wait_ms=100))
     state = both.run(stats.inspect(stream.stream_id))
     assert (state.messages, state.bytes, state.lag) == (0, 0, 0)
+    assert state.by_retention_messages == 0, "it was lost, and not for a limit"
     assert last == state.offset >= before[-1]
     after = offsets(both, stream, 2)
     assert after == [state.offset + 1, state.offset + 2]

@@ -40,7 +40,27 @@ def test_python_reads_what_the_scripts_counted(log: Log, stream: str) -> None:
     counters = log.run(meta.counters_of([stream, "gone"]))[stream]
     assert (counters.last, counters.last_id, counters.cum, counters.widest) == (3, "id-3", 15, 5)
     assert (counters.messages, counters.bytes, counters.floor, counters.floor_cum) == (2, 10, 2, 5)
-    assert (counters.committed, counters.purged, counters.duplicates) == (2, 1, 1)
+    assert (counters.committed, counters.duplicates) == (2, 1)
+
+
+def test_a_range_that_a_version_before_noted_is_taken(log: Log, make_stream: MakeStream) -> None:
+    stream = make_stream(archive=True)
+    fill(log, stream, 9)
+    held = log.run(meta.counters_of([stream]))[stream]
+    before = msgspec.structs.replace(held, floor=8, messages=2, owed=4, purged=7)
+    log.client.hset(keys.meta(stream), meta.COUNTERS, meta.pack(before))
+
+    def taken() -> list[range]:
+        return log.run(meta.taken_of(log.run(meta.counters_of([stream])))).get(stream, [])
+
+    assert taken() == [range(4, 8)]
+    log.run(trim.drop(stream))
+    assert [int(entry[0].split(b"-")[0]) for entry in log.client.xrange(keys.log(stream))] == [1, 2, 3, 8, 9]
+    assert taken() == [range(4, 8)]
+    assert log.run(meta.counters_of([stream]))[stream].purged == 0
+    log.run(config.archived_set(stream, 9))
+    log.run(trim.drop(stream))
+    assert log.client.hget(keys.meta(stream), meta.TAKEN) is None
 
 
 def test_counters_are_exact_up_to_the_largest_offset(log: Log, stream: str) -> None:

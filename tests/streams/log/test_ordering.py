@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from streams.log import config, dead_letters, entries, groups, keys, removals, standing, trim
+from streams.log import config, dead_letters, entries, groups, keys, removals, standing, trim, undo
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.groups import Fetched, Settings
@@ -428,7 +428,7 @@ def test_a_new_filter_holds_for_what_waited_for_its_key_and_comes_back(
     assert take(log, stream) == [1, 4]
     _, number = log.run(removals.purge(stream, keep_ms=3_600_000, facts={}))
     ordered(filter_keys=("z",))
-    log.run(removals.undo(stream, number or 0))
+    log.run(undo.undo(stream, number or 0))
     state = log.run(standing.inspect(stream, "g"))
     assert (state.lag, state.ack_pending, state.lost) == (1, 2, 0)
     log.run(groups.ack(stream, "g", "offsets", [1, 4]))

@@ -48,6 +48,25 @@ def test_it_is_filtered_by_consumer_deliveries_and_age(log: Log, out: str) -> No
     assert offsets(log, out, before_ms=1) == []
 
 
+def test_what_went_out_more_than_once_is_counted_by_who_has_it(log: Log, out: str) -> None:
+    log.run(groups.nack(out, "g", "offsets", [1, 2, 4]))
+    log.run(groups.fetch(out, "g", limit=2, consumer="c"))
+    log.run(groups.fetch(out, "g", limit=1, consumer="a"))
+    assert log.run(pending.again(out, "g")) == ({"c": 2, "a": 1}, True)
+    log.run(groups.ack(out, "g", "offsets", [1]))
+    assert log.run(pending.again(out, "g")).by_consumer == {"c": 1, "a": 1}
+
+
+def test_it_is_counted_among_so_many_of_the_lowest_offsets(
+    log: Log, out: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pending, "SLICE", 2)
+    log.run(groups.nack(out, "g", "offsets", [1, 5]))
+    log.run(groups.fetch(out, "g", limit=2, consumer="c"))
+    assert log.run(pending.again(out, "g", most=4)) == ({"c": 1}, False)
+    assert log.run(pending.again(out, "g", most=6)) == ({"c": 2}, True)
+
+
 def test_a_lease_that_is_told_settles_its_delivery(log: Log, out: str) -> None:
     (first, *_), _ = log.run(pending.page(out, "g"))
     assert log.run(groups.ack(out, "g", "leases", [first.lease])) == 1

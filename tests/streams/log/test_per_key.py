@@ -5,7 +5,7 @@ import random
 import msgspec
 import pytest
 
-from streams.log import config, errors, groups, keys, meta, read, removals, search, stats, trim
+from streams.log import config, errors, groups, keys, meta, read, removals, search, stats, trim, undo
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.entries import NewMessage, position
@@ -220,12 +220,12 @@ def test_a_limit_on_what_is_there_never_takes_what_it_would_keep(
         assert offsets(log, stream) == sorted(held)
         assert log.run(stats.inspect(stream)).messages == len(held)
     if number:
-        log.run(removals.undo(stream, number, partial=True))
+        log.run(undo.undo(stream, number, partial=True))
         held = set(aside) | held
         held = set(newest(1))
         assert offsets(log, stream) == sorted(held)
     log.run(trim.expire(stream))
-    log.run(removals.end(stream))
+    log.run(undo.end(stream))
     log.run(trim.drop(stream))
     assert stored(log, stream) == sorted(held)
     known = {int(offset) for offset in log.client.hvals(keys.by_key(stream))}

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from streams.log import config, entries, groups, keys, read, removals, stats, trim
+from streams.log import config, entries, groups, keys, read, removals, stats, trim, undo
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.commands import one
 from streams.log.entries import NewMessage
 from streams.log.groups import Settings
+from streams.log.lag import wanted_by
 from streams.log.looking import Held
-from streams.log.preview import Preview, preview
+from streams.log.preview import Preview, Purge, preview
 from tests.streams.log.conftest import DEFAULTS, MakeStream, Publish
 from tests.streams.log.messages import browse, fill, message
 from tests.waiting import until
@@ -218,7 +219,7 @@ def test_a_question_knows_what_came_and_went_since_the_last_one(log: Log, stream
     _, number = log.run(removals.delete(stream, [13], keep_ms=60_000, facts={}))
     assert told(max_messages_per_key=1) == (8, 0, True)
     assert number
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert told(max_messages_per_key=1) == (9, 1, True)
     log.run(trim.purge(stream, below=5))
     assert told(max_messages_per_key=1) == (6, 1, True)
@@ -318,3 +319,36 @@ def kept(last: int, limits: dict[str, Any]) -> set[int]:
     of_key = limits.get("max_messages_per_key", last)
     by_key = {parity: [n for n in left if n > 300 and n % 2 == parity][-of_key:] for parity in (0, 1)}
     return {n for n in left if n <= 300 or n in by_key[n % 2]}
+
+
+def test_what_a_purge_would_take_is_what_it_takes(log: Log) -> None:
+    """Of streams drawn at random: everything, below an offset, all but the newest, of some keys."""
+    chance = random.Random(7)
+    streams = [drawn(log, chance) for _ in range(60)]
+    until(lambda: streams[-1].age_s > 1.5)  # what was published for a second is over
+    taken: Counter[str] = Counter()
+    for each in streams:
+        filled_up(log, chance, each)
+        below = chance.choice([None, chance.randint(0, 50)])
+        patterns = chance.choice([(), (), ("a.*",), ("b",)])
+        purge = Purge(below=below, keep=0 if patterns else chance.randint(0, 20), keys=patterns)
+        told = log.run(preview(each.stream, {}, each.wants, purge=purge))
+        key_of = {found.offset: found.key for found in browse(log, each.stream)}
+        before = log.run(stats.inspect(each.stream))
+        if patterns:
+            wanted = wanted_by(patterns)
+            assert wanted is not None
+            log.run(trim.purge_found(each.stream, log.run(trim.matching(each.stream, wanted, below=below))))
+        else:
+            log.run(trim.purge(each.stream, below=below, keep=purge.keep))
+        after, left = log.run(stats.inspect(each.stream)), browse(log, each.stream)
+        went = key_of.keys() - {found.offset for found in left}
+        assert (told.messages, told.bytes) == (len(went), before.bytes - after.bytes), purge
+        assert told.first_offset == (left[0].offset if left else each.count + 1), purge
+        assert told.oldest_ms == (left[0].timestamp_ms if left else None)
+        assert told.unread == {
+            name: sum(each.has_unread(name, offset, key_of[offset]) for offset in went) for name in each.wants
+        }, purge
+        assert (told.as_of, told.is_complete) == (each.count, True)
+        taken[patterns[0] if patterns else "below" if below is not None else "keep"] += bool(went)
+    assert min(taken[name] for name in ("a.*", "b", "below", "keep")) > 2

@@ -14,7 +14,7 @@ from streams.log.client import Log
 from streams.log.errors import StreamNotFound
 from streams.log.following import Following
 from streams.log.groups import Settings
-from streams.log.preview import preview
+from streams.log.preview import Purge, preview
 from tests.census import counting
 from tests.streams.log.conftest import DEFAULTS
 from tests.streams.log.messages import fill, message
@@ -106,6 +106,14 @@ def test_who_counts_is_told_of_groups_that_the_log_does_not_know(log: Log, strea
     of, begins = {"new": ("k.1",), "late": ()}, {"new": 0, "late": MESSAGES - 5}
     told = questions.ask(log, stream, {"retention": "interest"}, of, begins=begins, within_s=30)
     assert (told.messages, told.is_complete) == (MESSAGES - 5 - MESSAGES // 10, True)
+
+
+@pytest.mark.usefixtures("counts")
+def test_who_counts_is_told_of_a_purge_by_key(log: Log, stream: str) -> None:
+    keyed(log, stream)
+    purge = Purge(below=1001, keys=("k.1", "k.2"))
+    told = questions.ask(log, stream, {}, {}, purge=purge, within_s=30)
+    assert (told.messages, told.first_offset, told.is_complete) == (200, 1, True)
 
 
 def loaded_by(url: str, stream: str) -> str:

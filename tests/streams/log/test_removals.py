@@ -1,12 +1,13 @@
 """What a person removed for a while comes back as it was: counts, bytes, order, groups; nothing of it counts before."""
 
 import contextlib
+import random
 from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
 
-from streams.log import config, entries, errors, groups, keys, read, removals, standing, stats, trim
+from streams.log import config, entries, errors, groups, keys, read, removals, standing, stats, trim, undo
 from streams.log.append import append
 from streams.log.client import Log, Op, Script
 from streams.log.groups import Settings
@@ -55,7 +56,7 @@ def test_a_purge_that_is_undone_has_changed_nothing(log: Log, stream: str) -> No
     log.run(trim.delete(stream, [7, 8]))
     before, held = state(log, stream), browse(log, stream)
     number = purge(log, stream)
-    assert log.run(removals.undo(stream, number)) == trim.Removed(18, 54)
+    assert log.run(undo.undo(stream, number)) == trim.Removed(18, 54)
     assert (state(log, stream), browse(log, stream)) == (before, held)
 
 
@@ -75,8 +76,8 @@ def test_it_stays_physically_until_its_time_is_over(log: Log, stream: str) -> No
     purge(log, stream)
     log.run(trim.drop(stream))
     assert stored(log, stream) == 20
-    assert log.run(removals.end(stream)) == 0
-    log.run(removals.end(stream, 1))
+    assert log.run(undo.end(stream)) == 0
+    log.run(undo.end(stream, 1))
     assert (stored(log, stream), log.run(removals.removals(stream))) == (0, [])
 
 
@@ -85,15 +86,15 @@ def test_a_removal_whose_time_is_over_cannot_be_undone(log: Log, stream: str) ->
     _, number = log.run(removals.purge(stream, keep_ms=0, facts={}))
     assert number
     with pytest.raises(errors.RemovalNotFound):
-        log.run(removals.undo(stream, number))
-    assert (log.run(removals.end(stream)), stored(log, stream)) == (1, 0)
+        log.run(undo.undo(stream, number))
+    assert (log.run(undo.end(stream)), stored(log, stream)) == (1, 0)
 
 
 def test_publishing_goes_on_between(log: Log, stream: str) -> None:
     fill(log, stream, 5)
     number = purge(log, stream)
     fill(log, stream, 5, first=6)
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert offsets(log, stream) == list(range(1, 11))
     assert fill(log, stream, 1)[0].duplicate
 
@@ -104,10 +105,10 @@ def test_of_two_purges_the_last_is_undone_first(log: Log, stream: str) -> None:
     fill(log, stream, 5, first=6)
     second = purge(log, stream)
     with pytest.raises(errors.RemovedSince) as refusal:
-        log.run(removals.undo(stream, first))
+        log.run(undo.undo(stream, first))
     assert refusal.value.later == second
     for number in (second, first):
-        log.run(removals.undo(stream, number))
+        log.run(undo.undo(stream, number))
     assert offsets(log, stream) == list(range(1, 11))
 
 
@@ -117,8 +118,8 @@ def test_a_purge_for_good_ends_what_was_set_aside_before_it(log: Log, stream: st
     log.run(trim.purge(stream))
     assert log.run(removals.removals(stream)) == []
     with pytest.raises(errors.RemovalTaken):
-        log.run(removals.undo(stream, number))
-    log.run(removals.end(stream))
+        log.run(undo.undo(stream, number))
+    log.run(undo.end(stream))
     assert stored(log, stream) == 0
 
 
@@ -128,7 +129,7 @@ def test_deleted_messages_come_back_at_both_ends_and_between(log: Log, stream: s
     number = delete(log, stream, 1, 2, 5, 10)
     log.run(trim.drop(stream))
     assert (offsets(log, stream), state(log, stream).messages) == ([3, 4, 6, 7, 8, 9], 6)
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert (offsets(log, stream), state(log, stream)) == (list(range(1, 11)), before)
 
 
@@ -136,7 +137,7 @@ def test_deletions_for_good_among_those_that_come_back_stay(log: Log, stream: st
     fill(log, stream, 10, body=b"1234")
     number = delete(log, stream, 3, 5)
     log.run(trim.delete(stream, [4, 6]))
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     after = state(log, stream)
     assert (offsets(log, stream), after.messages, after.bytes) == ([1, 2, 3, 5, 7, 8, 9, 10], 8, 32)
 
@@ -144,7 +145,7 @@ def test_deletions_for_good_among_those_that_come_back_stay(log: Log, stream: st
 def test_deletions_that_were_not_undone_are_counted_like_others(log: Log, stream: str) -> None:
     fill(log, stream, 600)
     delete(log, stream, *range(100, 400))
-    assert log.run(removals.end(stream, 1)) == 1
+    assert log.run(undo.end(stream, 1)) == 1
     assert (stored(log, stream), state(log, stream).messages) == (300, 300)
     assert log.client.zcount(keys.gone(stream), 0, "+inf") == 2  # a run a block
 
@@ -158,7 +159,7 @@ def test_a_key_that_was_purged_comes_back(log: Log, stream: str) -> None:
         _, number = log.run(removals.purge_found(stream, part, keep_ms=HOUR_MS, facts={}, number=number))
     assert number
     assert state(log, stream).messages == 510
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert (state(log, stream), len(browse(log, stream))) == (before, 1000)
 
 
@@ -166,10 +167,10 @@ def test_a_deletion_below_a_later_purge_comes_back_after_it(log: Log, stream: st
     fill(log, stream, 10)
     single, whole = delete(log, stream, 4), purge(log, stream)
     with pytest.raises(errors.RemovedSince):
-        log.run(removals.undo(stream, single))
-    log.run(removals.undo(stream, whole))
+        log.run(undo.undo(stream, single))
+    log.run(undo.undo(stream, whole))
     assert 4 not in offsets(log, stream)
-    log.run(removals.undo(stream, single))
+    log.run(undo.undo(stream, single))
     assert offsets(log, stream) == list(range(1, 11))
 
 
@@ -181,9 +182,9 @@ def test_an_undo_that_a_limit_has_cut_short_is_refused_unless_a_part_will_do(
     number = purge(log, stream)
     fill(log, stream, 4, first=11)
     with pytest.raises(errors.RemovalTaken) as refusal:
-        log.run(removals.undo(stream, number))
+        log.run(undo.undo(stream, number))
     assert (refusal.value.left, refusal.value.messages) == (6, 10)
-    assert log.run(removals.undo(stream, number, partial=True)).messages == 6
+    assert log.run(undo.undo(stream, number, partial=True)).messages == 6
     assert offsets(log, stream) == list(range(5, 15))
 
 
@@ -191,12 +192,12 @@ def test_of_single_messages_those_that_nothing_has_reached_come_back_later_too(l
     fill(log, stream, 10)
     number = delete(log, stream, 2, 5, 8)
     log.run(trim.purge(stream, below=4))
-    log.run(removals.end(stream))
+    log.run(undo.end(stream))
     assert [each.first for each in log.run(removals.removals(stream))] == [5]
     with pytest.raises(errors.RemovalTaken) as refusal:
-        log.run(removals.undo(stream, number))
+        log.run(undo.undo(stream, number))
     assert (refusal.value.left, refusal.value.messages) == (2, 3)
-    assert log.run(removals.undo(stream, number, partial=True)).messages == 2
+    assert log.run(undo.undo(stream, number, partial=True)).messages == 2
     assert offsets(log, stream) == [4, 5, 6, 7, 8, 9, 10]
 
 
@@ -214,14 +215,106 @@ def test_an_undo_that_was_cut_off_can_be_asked_for_again_and_brings_back_the_res
 ) -> None:
     fill(log, stream, 300, body=b"12")
     number = delete(log, stream, *range(11, 301))
-    log.run(cut_off(removals.undo(stream, number), before_the=3, name="undo_delete"))
-    assert state(log, stream).messages == 10 + 2 * removals.SLICE
-    assert log.run(removals.undo(stream, number)) == trim.Removed(130, 260)
+    log.run(cut_off(undo.undo(stream, number), before_the=3, name="undo_delete"))
+    assert state(log, stream).messages == 10 + 2 * undo.SLICE
+    assert log.run(undo.undo(stream, number)) == trim.Removed(130, 260)
     assert offsets(log, stream) == list(range(1, 301))
     assert log.client.execute_command("HKEYS", keys.removals(stream)) == [b"last"]
 
 
-@pytest.mark.parametrize("over", [removals.undo, removals.end], ids=["undone", "made final"])
+def fits(model: list[tuple[int, bytes, bool]], room: int, room_bytes: int) -> list[int]:
+    """Of single messages (offset, body, whether its own time is over) the newest for which there is room."""
+    came: list[int] = []
+    for offset, body, is_over in reversed(model):
+        if not is_over and (len(came) == room or len(body) > room_bytes):
+            break
+        if not is_over:
+            came.append(offset)
+            room_bytes -= len(body)
+    return sorted(came)
+
+
+def test_the_newest_that_are_not_over_come_back_as_far_as_there_is_room(
+    log: Log, make_stream: MakeStream
+) -> None:
+    rng, scenes = random.Random(1), []
+    for _ in range(40):
+        count = rng.choice((12, 200))
+        most, most_bytes = rng.randint(count // 3, count), rng.choice((10_000, rng.randint(count, 2 * count)))
+        stream = make_stream(max_messages=most, max_bytes=most_bytes)
+        model = [(n, b"7" * rng.randint(1, 3), rng.random() < 0.3) for n in range(1, count + 1)]
+        sent = [message(n, body=body, ttl_s=1 if is_over else None) for n, body, is_over in model]
+        for first in range(0, count, 20):
+            log.run(append(stream, sent[first : first + 20]))
+        there = set(offsets(log, stream))
+        taken = [each for each in model if each[0] in there and rng.random() < 0.9]
+        if taken:
+            scenes.append(
+                (stream, most, most_bytes, delete(log, stream, *(each[0] for each in taken)), taken)
+            )
+            log.run(append(stream, [message(1000 + n) for n in range(rng.randint(1, 9))]))
+    short = 0
+    for stream, most, most_bytes, number, taken in scenes:
+        _wait_for_its_end(log, stream)
+        before = state(log, stream)
+        back = fits(taken, most - before.messages, most_bytes - before.bytes)
+        held = offsets(log, stream)
+        if len(back) < len(taken):
+            short += 0 < len(back) < sum(not is_over for *_, is_over in taken)
+            with pytest.raises(errors.RemovalTaken) as refusal:
+                log.run(undo.undo(stream, number))
+            assert (refusal.value.left, refusal.value.messages) == (len(back), len(taken))
+        if back:
+            assert log.run(undo.undo(stream, number, partial=True)).messages == len(back)
+        assert offsets(log, stream) == sorted(held + back)
+    assert short >= 5, "room for some of those that could come"
+
+
+@pytest.mark.parametrize("limit", [{"max_messages": 300}, {"max_bytes": 300}])
+@pytest.mark.parametrize("partial", [False, True])
+def test_nobody_loses_what_he_publishes_to_an_undo_that_goes_on(
+    log: Log, make_stream: MakeStream, limit: dict[str, int], partial: bool
+) -> None:
+    stream = make_stream(**limit)
+    fill(log, stream, 300)
+    number = delete(log, stream, *range(1, 251))
+
+    def publish(slice_: int) -> None:
+        if slice_ <= 3:
+            log.run(append(stream, [message(1000 + 10 * slice_ + n) for n in range(10)]))
+
+    undoing = beside(undo.undo(stream, number, partial=partial), {"undo_delete"}, publish)
+    if partial:
+        assert log.run(undoing).messages == 220
+    else:
+        with pytest.raises(errors.DoneInPart) as ended:
+            log.run(undoing)
+        assert isinstance(ended.value.why, errors.RemovalTaken)
+        assert (ended.value.messages, ended.value.why.left, ended.value.why.messages) == (220, 0, 30)
+    there = offsets(log, stream)
+    assert (len(there), there[-80:]) == (300, list(range(251, 331)))
+    assert [each.number for each in log.run(removals.removals(stream))] == ([] if partial else [number])
+
+
+def test_what_an_undo_passed_over_comes_once_others_are_over(log: Log, make_stream: MakeStream) -> None:
+    """They were counted when it was looked at, and took room that they did not need."""
+    stream = make_stream(max_messages=300)
+    for first in range(1, 301, 100):
+        log.run(append(stream, [message(n, ttl_s=1 if n > 280 else None) for n in range(first, first + 100)]))
+    number = delete(log, stream, *range(1, 301))
+
+    def publish(slice_: int) -> None:
+        if slice_ == 1:
+            log.run(append(stream, [message(1000 + n) for n in range(15)]))
+            _wait_for_its_end(log, stream)
+
+    undoing = beside(undo.undo(stream, number, partial=True), {"undo_delete"}, publish)
+    assert log.run(undoing).messages == 280
+    assert offsets(log, stream) == [*range(1, 281), *range(301, 316)]
+    assert log.run(removals.removals(stream)) == []
+
+
+@pytest.mark.parametrize("over", [undo.undo, undo.end], ids=["undone", "made final"])
 def test_a_removal_that_is_over_while_it_goes_on_takes_nothing_more(
     log: Log, stream: str, over: Callable[[str, int], Op[object]]
 ) -> None:
@@ -237,7 +330,7 @@ def test_a_removal_that_is_over_while_it_goes_on_takes_nothing_more(
     assert isinstance(ended.value.why, errors.RemovalOver)
     taken = 3 * removals.DELETE_SLICE
     assert (ended.value.messages, ended.value.bytes) == (taken, taken)
-    left = range(1 if over is removals.undo else taken + 1, 301)
+    left = range(1 if over is undo.undo else taken + 1, 301)
     assert offsets(log, stream) == list(left)
     assert (state(log, stream).messages, state(log, stream).bytes) == (len(left), len(left))
     assert log.run(removals.removals(stream)) == []
@@ -250,7 +343,7 @@ def test_an_undo_brings_back_all_of_a_removal_that_goes_on(log: Log, stream: str
 
     def delete_beside() -> Generator[Any, Any, None]:
         nonlocal refused
-        undoing, reply = removals.undo(stream, number), None
+        undoing, reply = undo.undo(stream, number), None
         with contextlib.suppress(StopIteration):
             while True:
                 reply = yield undoing.send(reply)
@@ -282,7 +375,7 @@ def test_a_group_that_reads_while_a_removal_goes_on_gets_nothing_twice_after_the
         return bool(found)
 
     log.run(beside(removing, {"delete_aside"}, lambda _: read(pace)))
-    log.run(removals.undo(stream, 1))
+    log.run(undo.undo(stream, 1))
     while read(1000):
         pass
     stands = log.run(standing.inspect(stream, "g"))
@@ -300,7 +393,7 @@ def test_what_comes_back_takes_the_place_of_nothing(
     fill(log, stream, 1, first=6)
     for partial in (False, True):
         with pytest.raises(errors.RemovalTaken) as refusal:
-            log.run(removals.undo(stream, number, partial=partial))
+            log.run(undo.undo(stream, number, partial=partial))
         assert (refusal.value.left, refusal.value.messages) == (0, 1)
     assert offsets(log, stream) == [1, 2, 3, 4, 6]
 
@@ -317,14 +410,14 @@ def test_of_single_messages_the_newest_for_which_there_is_room_come_back(
     left = log.run(stats.inspect(stream))
     room = 120 - left.messages if "max_messages" in limit else (249 - left.bytes) // 2
     with pytest.raises(errors.RemovalTaken) as refusal:
-        log.run(removals.undo(stream, number))
+        log.run(undo.undo(stream, number))
     assert (refusal.value.left, refusal.value.messages) == (room, 111)
     assert 80 < room < 111, "more than go in one call"
     before = offsets(log, stream)
-    assert log.run(removals.undo(stream, number, partial=True)) == trim.Removed(room, 2 * room)
+    assert log.run(undo.undo(stream, number, partial=True)) == trim.Removed(room, 2 * room)
     assert offsets(log, stream) == sorted([*range(301 - room, 301), *before])
     assert log.run(removals.removals(stream)) == []
-    log.run(removals.end(stream))
+    log.run(undo.end(stream))
     log.run(trim.drop(stream))
     after = state(log, stream)
     assert (stored(log, stream), after.messages, after.by_hand_messages) == (
@@ -350,8 +443,8 @@ def test_what_people_took_and_brought_back_is_counted_apart_from_what_limits_too
     log.run(trim.delete(stream, [31]))
     whole = purge(log, stream, keep=10)
     assert by_hand() == (50 - 10, 3 * 40)
-    log.run(removals.undo(stream, whole))
-    log.run(removals.undo(stream, single))
+    log.run(undo.undo(stream, whole))
+    log.run(undo.undo(stream, single))
     assert by_hand() == (5 + 1, 3 * 6)
     assert state(log, stream).messages == 50 - 6
 
@@ -361,9 +454,9 @@ def test_a_deletion_that_a_purge_below_it_does_not_reach_comes_back(log: Log, st
     number = delete(log, stream, 3)
     log.run(trim.purge(stream, below=3))
     log.run(trim.drop(stream))
-    log.run(removals.end(stream))
+    log.run(undo.end(stream))
     assert (offsets(log, stream), stored(log, stream)) == ([4, 5], 3)
-    assert log.run(removals.undo(stream, number)).messages == 1
+    assert log.run(undo.undo(stream, number)).messages == 1
     assert (offsets(log, stream), state(log, stream).messages) == ([3, 4, 5], 3)
 
 
@@ -378,15 +471,16 @@ def test_a_deletion_that_a_limit_takes_nothing_above_comes_back(
     fill(log, stream, 2, first=4, body=b"1234")
     log.run(trim.delete(stream, [5]))
     assert offsets(log, stream) == [3, 4]
-    assert log.run(removals.undo(stream, number)).messages == 1
+    assert log.run(undo.undo(stream, number)).messages == 1
     assert (offsets(log, stream), state(log, stream).messages) == ([2, 3, 4], 3)
 
 
-def test_a_purge_that_takes_nothing_ends_no_removal(log: Log, stream: str) -> None:
+@pytest.mark.parametrize("keep", [2, 99])
+def test_a_purge_that_takes_nothing_ends_no_removal(log: Log, stream: str, keep: int) -> None:
     fill(log, stream, 5)
     number = purge(log, stream, below=4)
-    assert log.run(trim.purge(stream, keep=99)).messages == 0
-    assert log.run(removals.undo(stream, number)).messages == 3
+    assert log.run(trim.purge(stream, keep=keep)).messages == 0
+    assert log.run(undo.undo(stream, number)).messages == 3
 
 
 def test_what_a_limit_has_passed_is_freed_before_its_time(log: Log, make_stream: MakeStream) -> None:
@@ -394,7 +488,7 @@ def test_what_a_limit_has_passed_is_freed_before_its_time(log: Log, make_stream:
     fill(log, stream, 10)
     delete(log, stream, 5)
     fill(log, stream, 30, first=11)
-    log.run(removals.end(stream))
+    log.run(undo.end(stream))
     log.run(trim.drop(stream))
     assert (stored(log, stream), log.run(removals.removals(stream))) == (10, [])
 
@@ -404,22 +498,22 @@ def test_messages_whose_own_time_is_over_meanwhile_stay_away(log: Log, stream: s
     number = purge(log, stream)
     log.run(append(stream, [message(4)]))
 
-    until(lambda: log.run(trim.expire(stream)) >= 0 and _expired(log, stream), within_s=5)
+    _wait_for_its_end(log, stream)
     with pytest.raises(errors.RemovalTaken) as refusal:
-        log.run(removals.undo(stream, number))
+        log.run(undo.undo(stream, number))
     assert (refusal.value.left, refusal.value.messages) == (2, 3)
-    log.run(removals.undo(stream, number, partial=True))
+    log.run(undo.undo(stream, number, partial=True))
     assert (offsets(log, stream), state(log, stream).messages) == ([1, 3, 4], 3)
 
 
 def test_single_messages_whose_own_time_is_over_meanwhile_stay_away_too(log: Log, stream: str) -> None:
     log.run(append(stream, [message(1), message(2, ttl_s=1), message(3)]))
     number = delete(log, stream, 1, 2, 3)
-    until(lambda: log.run(trim.expire(stream)) >= 0 and _expired(log, stream), within_s=5)
+    _wait_for_its_end(log, stream)
     with pytest.raises(errors.RemovalTaken) as refusal:
-        log.run(removals.undo(stream, number))
+        log.run(undo.undo(stream, number))
     assert (refusal.value.left, refusal.value.messages) == (2, 3)
-    assert log.run(removals.undo(stream, number, partial=True)).messages == 2
+    assert log.run(undo.undo(stream, number, partial=True)).messages == 2
     assert (offsets(log, stream), state(log, stream).messages) == ([1, 3], 2)
 
 
@@ -433,17 +527,22 @@ def test_what_was_purged_for_a_while_and_is_over_by_its_own_time_is_lost_to_ever
     number = purge(log, stream)
     if looked:
         assert log.run(standing.inspect(stream, "some")).lost == 11
-    until(lambda: log.run(trim.expire(stream)) >= 0 and _expired(log, stream), within_s=5)
+    _wait_for_its_end(log, stream)
     for back, lost in ((0, 11), (1, 10)):
         if back:
-            assert log.run(removals.undo(stream, number, partial=True)).messages == back
+            assert log.run(undo.undo(stream, number, partial=True)).messages == back
         for name in ("all", "some"):
             stands = log.run(standing.inspect(stream, name))
             assert (name, stands.lost, stands.lag) == (name, lost, back)
 
 
-def _expired(log: Log, stream: str) -> bool:
-    return not log.client.exists(keys.expiry(stream))
+def _wait_for_its_end(log: Log, stream: str) -> None:
+    """Until every message that has a time of its own is over."""
+
+    def is_over() -> bool:
+        return log.run(trim.expire(stream)) >= 0 and not log.client.exists(keys.expiry(stream))
+
+    until(is_over, within_s=5)
 
 
 def test_a_group_finds_unread_what_it_had_not_read(log: Log, stream: str) -> None:
@@ -452,7 +551,7 @@ def test_a_group_finds_unread_what_it_had_not_read(log: Log, stream: str) -> Non
     assert fetched(log, stream, "g", 3) == [1, 2, 3]
     number = purge(log, stream)
     assert (lag(log, stream, "g"), fetched(log, stream, "g")) == (0, [])
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     found = log.run(standing.inspect(stream, "g"))
     assert (found.lag, found.lost, found.ack_pending) == (7, 0, 3)
     assert fetched(log, stream, "g") == [4, 5, 6, 7, 8, 9, 10]
@@ -466,7 +565,7 @@ def test_a_group_that_has_gone_on_gets_what_it_missed_and_nothing_twice(log: Log
     fill(log, stream, 5, first=601)
     assert fetched(log, stream, "g", 4) == [601, 602, 603, 604]
     log.run(groups.ack(stream, "g", "up_to", [604]))
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     found = log.run(standing.inspect(stream, "g"))
     assert (found.lag, found.lost) == (598, 0)
     assert sorted(fetched(log, stream, "g")) == [*range(4, 601), 605]
@@ -480,7 +579,7 @@ def test_what_was_out_comes_again_unless_it_was_answered_meanwhile(log: Log, str
     number = purge(log, stream)
     assert log.run(standing.inspect(stream, "g")).ack_pending == 0
     assert log.run(groups.ack(stream, "g", "offsets", [2])) == 0  # it went; but it need not come again
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     again: list[int] = []
 
     def all_came() -> bool:
@@ -500,7 +599,7 @@ def test_leases_of_what_is_gone_for_good_are_forgotten(log: Log, stream: str) ->
         lambda: not fetched(log, stream, "g") and log.run(standing.inspect(stream, "g")).ack_pending == 0,
         within_s=5,
     )
-    log.run(removals.end(stream, number))
+    log.run(undo.end(stream, number))
     assert not log.client.exists(keys.leases(stream, "g"))
 
 
@@ -510,7 +609,7 @@ def test_a_group_by_key_gets_what_it_missed_one_at_a_time(log: Log, stream: str)
     number = purge(log, stream)
     log.run(append(stream, [message(5, key="b")]))
     assert fetched(log, stream, "g") == [5]
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     seen = []
     while page := fetched(log, stream, "g"):
         seen.append(page)
@@ -524,7 +623,7 @@ def test_a_group_with_a_filter_gets_only_what_it_wants(log: Log, stream: str) ->
     number = purge(log, stream)
     log.run(append(stream, [message(9, key="a")]))
     assert fetched(log, stream, "g") == [9]
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert (lag(log, stream, "g"), fetched(log, stream, "g")) == (4, [1, 3, 5, 7])
 
 
@@ -533,7 +632,7 @@ def test_a_message_deleted_before_it_was_delivered_is_delivered_after_the_undo(l
     log.run(groups.group_publish(stream, "g", Settings()))
     number = delete(log, stream, 3)
     assert fetched(log, stream, "g") == [1, 2, 4, 5]
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert (lag(log, stream, "g"), fetched(log, stream, "g")) == (1, [3])
 
 
@@ -542,7 +641,7 @@ def test_the_newest_of_each_key_are_kept_after_an_undo_too(log: Log, make_stream
     log.run(append(stream, [message(n, key="a") for n in (1, 2)]))
     number = purge(log, stream)
     log.run(append(stream, [message(3, key="a")]))
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert offsets(log, stream) == [2, 3]
 
 
@@ -556,7 +655,7 @@ def test_where_messages_are_kept_by_interest_what_every_group_has_done_goes_agai
     log.run(groups.ack(stream, "g", "offsets", [1]))
     number = purge(log, stream)
     log.run(trim.release(stream))
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     log.run(trim.release(stream))
     assert (offsets(log, stream), lag(log, stream, "g")) == ([2, 3, 4], 2)
 
@@ -568,7 +667,7 @@ def test_the_history_may_copy_what_can_come_back(log: Log, make_stream: MakeStre
     assert len(log.run(read.archive_range(stream, 1, 10, 100))) == 10
     log.run(config.archived_set(stream, 5))
     assert log.run(trim.drop(stream, hold_ms=0)) == trim.Dropped(0, 0)
-    log.run(removals.end(stream, number))
+    log.run(undo.end(stream, number))
     assert stored(log, stream) == 0
 
 
@@ -581,7 +680,7 @@ def test_what_lies_above_what_can_come_back_waits_for_the_history_only_from_then
     log.run(append(stream, [message(n, key="k") for n in range(11, 14)]))
     log.run(config.archived_set(stream, 3))
     assert log.run(trim.drop(stream, hold_ms=0)) == trim.Dropped(0, 0)
-    log.run(removals.end(stream, number))
+    log.run(undo.end(stream, number))
     assert log.run(trim.drop(stream)) == trim.Dropped(0, 0), "its hour begins now"
     assert log.run(trim.drop(stream, hold_ms=0)) == trim.Dropped(entries=2, missed=2)
 
@@ -594,7 +693,7 @@ def test_a_stream_takes_a_hundred_removals_and_then_ends_the_oldest(log: Log, st
     ]
     assert ended == [0] * 100 + [1, 2, 3, 4, 5]
     assert [each.number for each in log.run(removals.removals(stream))] == list(range(6, 106))
-    log.run(removals.end(stream))
+    log.run(undo.end(stream))
     assert log.run(removals.purge(stream, below=109, keep_ms=60_000, facts={}))[0].ended == 6
 
 
@@ -620,10 +719,10 @@ def test_what_a_purge_for_good_has_ended_does_not_come_back_with_the_last_undo(l
     log.run(trim.purge(stream, below=11))
     assert ended
     assert later
-    assert log.run(removals.undo(stream, later)).messages == 1
+    assert log.run(undo.undo(stream, later)).messages == 1
     for partial in (False, True):
         with pytest.raises(errors.RemovalTaken):
-            log.run(removals.undo(stream, ended, partial=partial))
+            log.run(undo.undo(stream, ended, partial=partial))
     assert log.run(removals.removals(stream)) == []
     state = log.run(stats.inspect(stream))
     assert (state.messages, state.first_offset) == (10, 11)
@@ -638,7 +737,7 @@ def test_counts_are_exact_where_what_comes_back_weighs_more_than_what_went_since
     log.run(trim.drop(stream))
     delete(log, stream, 3)
     delete(log, stream, 4)
-    assert log.run(removals.undo(stream, number)).bytes == 50
+    assert log.run(undo.undo(stream, number)).bytes == 50
     assert log.run(trim.delete(stream, [5])).messages == 1
     assert (state(log, stream).messages, state(log, stream).bytes) == (2, 51)
     assert offsets(log, stream) == [2, 6]
@@ -653,13 +752,13 @@ def test_a_purge_for_good_ends_only_what_it_reaches_of_a_range_that_was_set_asid
     log.run(trim.purge(stream, below=4))
     (left,) = log.run(removals.removals(stream))
     assert (left.first, left.messages) == (4, 10)
-    log.run(removals.end(stream))
+    log.run(undo.end(stream))
     log.run(trim.drop(stream))
     assert stored(log, stream) == 7, "what was purged for good waits for no history"
     with pytest.raises(errors.RemovalTaken) as refusal:
-        log.run(removals.undo(stream, number))
+        log.run(undo.undo(stream, number))
     assert (refusal.value.left, refusal.value.messages) == (7, 10)
-    assert log.run(removals.undo(stream, number, partial=True)) == trim.Removed(7, 7)
+    assert log.run(undo.undo(stream, number, partial=True)) == trim.Removed(7, 7)
     assert offsets(log, stream) == list(range(4, 11))
 
 
@@ -671,6 +770,6 @@ def test_an_undo_ends_nothing_of_single_messages_that_a_purge_has_reached_in_par
     other = delete(log, stream, 25)
     log.run(trim.purge(stream, below=10))
     assert [each.first for each in log.run(removals.removals(stream))] == [10, 25]
-    assert log.run(removals.undo(stream, other)).messages == 1
-    assert log.run(removals.undo(stream, number, partial=True)).messages == 1
+    assert log.run(undo.undo(stream, other)).messages == 1
+    assert log.run(undo.undo(stream, number, partial=True)).messages == 1
     assert offsets(log, stream) == list(range(10, 31))

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import pytest
 
-from streams.log import dead_letters, entries, groups, keys, removals, standing, trim
+from streams.log import dead_letters, entries, groups, keys, removals, standing, trim, undo
 from streams.log.append import append
 from streams.log.client import Log, Op
 from streams.log.groups import Settings
@@ -42,7 +42,7 @@ def test_a_key_waits_for_what_was_out_when_it_went_and_came_back(log: Log, strea
     number = purge(log, stream)
     _look(log, stream)
     log.run(groups.ack(stream, "g", "offsets", [1]))
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert fetched(log, stream, "g") == [3]
     log.run(groups.ack(stream, "g", "offsets", [3]))
     assert fetched(log, stream, "g") == [5]
@@ -56,7 +56,7 @@ def test_what_came_back_goes_behind_what_its_key_has_out_and_before_what_waits(l
     number = delete(log, stream, 1)
     _look(log, stream)
     assert fetched(log, stream, "g") == [2]
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert fetched(log, stream, "g") == []
     log.run(groups.ack(stream, "g", "offsets", [2]))
     assert fetched(log, stream, "g") == [1]
@@ -72,7 +72,7 @@ def test_a_replayed_dead_letter_gives_its_turn_back_to_what_was_out(log: Log, st
     log.run(dead_letters.replay(stream, "g", [1]))
     number = delete(log, stream, 2)
     assert log.run(standing.inspect(stream, "g")).ack_pending == 1
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert fetched(log, stream, "g") == []
     log.run(groups.ack(stream, "g", "offsets", [2]))
     assert fetched(log, stream, "g") == [1]
@@ -85,7 +85,7 @@ def test_several_of_a_key_that_were_out_come_again_in_order(log: Log, stream: st
     log.run(groups.group_publish(stream, "g", Settings(ordered_by_key=True, ack_wait_ms=60_000)))
     number = delete(log, stream, *range(1, 12))
     _look(log, stream)
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert fetched(log, stream, "g") == []
     log.run(groups.nack(stream, "g", "offsets", list(range(1, 12))))
     seen = []
@@ -100,7 +100,7 @@ def test_what_waited_for_its_key_waits_again(log: Log, stream: str) -> None:
     assert fetched(log, stream, "g") == [1]
     number = purge(log, stream)
     assert fetched(log, stream, "g", 10) == []  # which counts what waited as lost
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     found = log.run(standing.inspect(stream, "g"))
     assert (found.lag, found.lost, found.ack_pending) == (2, 0, 1)
     for offset in (1, 2, 3):
@@ -115,7 +115,7 @@ def test_very_many_of_a_key_that_were_deleted_come_back_in_order(log: Log, strea
     number = delete(log, stream, *range(1, 201))
     log.run(append(stream, [message(201, key="other")]))
     assert fetched(log, stream, "g") == [201]
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     seen = []
     while page := fetched(log, stream, "g"):
         seen += page
@@ -140,7 +140,7 @@ def test_what_comes_back_unread_goes_before_what_waits_for_its_key(
     assert fetched(log, stream, "g") == [1]
     _, number = log.run(removals.purge(stream, below=5, keep_ms=HOUR_MS, facts={}))
     assert fetched(log, stream, "g") == [5]
-    log.run(removals.undo(stream, number or 0))
+    log.run(undo.undo(stream, number or 0))
     assert fetched(log, stream, "g") == []
     log.run(groups.ack(stream, "g", "offsets", [1]))
     log.run(groups.ack(stream, "g", "offsets", [5]))
@@ -154,8 +154,8 @@ def test_single_ones_that_come_back_unread_stand_in_the_order_of_their_key(log: 
     other = delete(log, stream, 5, 6)
     log.run(groups.ack(stream, "g", "offsets", [1]))
     assert fetched(log, stream, "g") == [7]  # which passes over what has gone
-    log.run(removals.undo(stream, number))
-    log.run(removals.undo(stream, other))
+    log.run(undo.undo(stream, number))
+    log.run(undo.undo(stream, other))
     assert fetched(log, stream, "g") == []
     log.run(groups.ack(stream, "g", "offsets", [7]))
     assert in_turn(log, stream) == [2, 4, 5, 6, 8, 9, 10, 11, 12, 13]
@@ -169,7 +169,7 @@ def test_very_many_of_a_key_that_come_back_unread_stand_in_its_order(log: Log, s
     assert fetched(log, stream, "g") == [1, 2]
     _, number = log.run(removals.purge(stream, below=2991, keep_ms=HOUR_MS, facts={}))
     assert fetched(log, stream, "g") == [2991, 2992]
-    log.run(removals.undo(stream, number or 0))
+    log.run(undo.undo(stream, number or 0))
     log.run(groups.ack(stream, "g", "offsets", [1, 2, 2991, 2992]))
     seen = in_turn(log, stream)
     assert sorted(seen) == [*range(3, 2991), *range(2993, 3001)]
@@ -191,8 +191,8 @@ def test_what_two_removals_kept_away_one_after_another_is_not_lost(
     purged = purge(log, stream)
     if is_looked_at:
         _look(log, stream)
-    log.run(removals.undo(stream, purged))
-    log.run(removals.undo(stream, single))
+    log.run(undo.undo(stream, purged))
+    log.run(undo.undo(stream, single))
     log.run(groups.ack(stream, "g", "offsets", [4]))
     assert in_turn(log, stream) == [3, 5]
     found = log.run(standing.inspect(stream, "g"))
@@ -204,11 +204,11 @@ def test_what_was_kept_away_before_a_seek_counts_no_more(log: Log, stream: str) 
     assert fetched(log, stream, "g") == [1]
     number = purge(log, stream)
     log.run(groups.seek(stream, "g", next_offset=1))
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     log.run(groups.seek(stream, "g", next_offset=1))
     assert in_turn(log, stream) == [1, 2, 3]
     before = log.run(standing.inspect(stream, "g"))
-    log.run(removals.undo(stream, purge(log, stream)))
+    log.run(undo.undo(stream, purge(log, stream)))
     assert fetched(log, stream, "g") == []
     after = log.run(standing.inspect(stream, "g"))
     assert (after.lag, after.lost) == (before.lag, before.lost) == (0, 2)  # it had sought past two
@@ -219,7 +219,7 @@ def test_what_is_gone_for_good_is_remembered_no_more(log: Log, stream: str) -> N
     assert fetched(log, stream, "g") == [1]
     purge(log, stream)
     assert log.client.zcard(keys.parked_aside(stream, "g")) == 2
-    log.run(removals.end(stream, 1))
+    log.run(undo.end(stream, 1))
     assert not log.client.exists(keys.parked_aside(stream, "g"))
 
 
@@ -230,7 +230,7 @@ def test_what_goes_again_and_again_is_lost_once_to_a_filter(
     log.run(append(stream, [message(n, key=key) for n, key in enumerate(("a", "a", "b"), start=1)]))
     log.run(groups.group_publish(stream, "g", Settings(filter_keys=("a",))))
     for _ in range(3):
-        log.run(removals.undo(stream, delete(log, stream, 1, 2)))
+        log.run(undo.undo(stream, delete(log, stream, 1, 2)))
         if is_looked_at:
             assert log.run(standing.inspect(stream, "g")).lost == 0
     assert log.run(standing.inspect(stream, "g")).lost == 0
@@ -248,7 +248,7 @@ def test_one_that_was_out_for_the_last_time_does_not_come_again(log: Log, stream
     number = delete(log, stream, 1)
     _look(log, stream)
     assert fetched(log, stream, "g") == [2]
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     log.run(groups.ack(stream, "g", "offsets", [2]))
     assert in_turn(log, stream) == [3]
     (letter,) = log.run(dead_letters.page(stream, "g"))
@@ -272,7 +272,7 @@ def test_what_comes_back_is_lost_no_more_whatever_filter_came_since(
         assert fetched(log, stream, "g") == [5]
     log.run(groups.group_publish(stream, "g", Settings(filter_keys=since)))
     assert log.run(standing.inspect(stream, "g")).lost == wanted
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert log.run(standing.inspect(stream, "g")).lost == 0
     came = [offset for offset in fetched(log, stream, "g") if offset < 5]
     assert came == [n for n, key in enumerate("abba", start=1) if not since or key in since]
@@ -285,7 +285,7 @@ def test_what_came_back_before_a_group_took_turns_takes_turns(log: Log, stream: 
     number = purge(log, stream)
     log.run(append(stream, [message(9, key="k")]))
     assert fetched(log, stream, "g") == [9]
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert fetched(log, stream, "g", 1) == [1]
     log.run(groups.group_publish(stream, "g", Settings(ordered_by_key=True, ack_wait_ms=60_000)))
     assert fetched(log, stream, "g") == []
@@ -316,7 +316,7 @@ def test_a_fetch_in_the_middle_of_an_undo_finds_the_turns_of_keys_taken(log: Log
     number = purge(log, stream)
     assert fetched(log, stream, "g") == []
     got: list[int] = []
-    log.run(fetched_between(log, stream, removals.undo(stream, number), got))
+    log.run(fetched_between(log, stream, undo.undo(stream, number), got))
     assert set(got) <= {1}
 
 
@@ -330,7 +330,7 @@ def test_what_a_fetch_got_in_the_middle_of_an_undo_does_not_come_back_once_more(
     for number in (1, 2):
         assert purge(log, stream) == number
         got: list[int] = []
-        log.run(fetched_between(log, stream, removals.undo(stream, number), got))
+        log.run(fetched_between(log, stream, undo.undo(stream, number), got))
         assert got == ([2] if number == 1 else [])
         log.run(groups.ack(stream, "g", "offsets", got))
     stands = log.run(standing.inspect(stream, "g"))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from streams.log import entries, errors, groups, keys, removals, standing, stats, trim
+from streams.log import entries, errors, groups, keys, removals, standing, stats, trim, undo
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.entries import NewMessage
@@ -131,7 +131,7 @@ def test_no_sequence_of_removals_and_undos_tells_the_log_from_the_model(
                 log.run(trim.apply_limits(stream))
                 model.limit()
             case "drop":
-                log.run(removals.end(stream))
+                log.run(undo.end(stream))
                 log.run(trim.drop(stream))
                 model.aside = {
                     number: gone
@@ -149,12 +149,12 @@ def test_no_sequence_of_removals_and_undos_tells_the_log_from_the_model(
 
 def _undo(log: Log, stream: str, model: Model, number: int, *, partial: bool) -> None:
     gone, left, later = model.aside[number], model.left_of(number), model.later_than(number)
-    undo = removals.undo(stream, number, partial=partial)
+    undoing = undo.undo(stream, number, partial=partial)
     if later or not left or (len(left) < len(gone.messages) and not partial):
         with pytest.raises((errors.RemovedSince, errors.RemovalTaken, errors.RemovalNotFound)):
-            log.run(undo)
+            log.run(undoing)
         return
-    assert log.run(undo).messages == len(left)
+    assert log.run(undoing).messages == len(left)
     model.held |= {each: gone.messages[each] for each in left}
     del model.aside[number]
 

@@ -18,6 +18,7 @@ from streams.log import (
     spent,
     standing,
     trim,
+    undo,
 )
 from streams.log.append import append
 from streams.log.client import Log
@@ -261,7 +262,7 @@ def test_a_purge_that_is_undone_gives_a_run_back(
     if looked_at:
         assert out(log, stream) == [6, 7, 8, 9, 10]
     assert number is not None
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert fetch(log, stream) == []
     assert out(log, stream) == list(range(1, 11))
     assert ack(log, stream, *range(1, 11)) == 10
@@ -276,7 +277,7 @@ def test_a_deletion_that_is_undone_gives_a_message_of_a_run_back(
     if looked_at:
         assert 5 not in out(log, stream)
     assert number is not None
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert fetch(log, stream) == []
     assert ack(log, stream, *range(1, 11)) == 10
 

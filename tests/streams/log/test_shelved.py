@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from streams.log import config, entries, groups, keys, removals, standing, trim
+from streams.log import config, entries, groups, keys, removals, standing, trim, undo
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.groups import Settings
@@ -27,7 +27,7 @@ def test_an_answer_up_to_an_offset_counts_for_what_went_for_a_while(
     if is_looked_at:
         assert log.run(standing.inspect(stream, "g")).ack_pending == 0
     assert log.run(groups.ack(stream, "g", "up_to", [1400])) == 0
-    log.run(removals.undo(stream, number or 0))
+    log.run(undo.undo(stream, number or 0))
     assert log.run(standing.inspect(stream, "g")).ack_pending == 100
 
 
@@ -42,7 +42,7 @@ def test_an_answer_that_covers_what_is_before_it_counts_for_what_went_for_a_whil
     assert log.run(standing.inspect(stream, "g")).ack_pending == 0
     fourth = taken[3].lease if by == "leases" else entries.position(taken[3].entry)[0]
     assert log.run(groups.ack(stream, "g", by, [fourth])) == 0
-    log.run(removals.undo(stream, number or 0))
+    log.run(undo.undo(stream, number or 0))
     assert log.run(standing.inspect(stream, "g")).ack_pending == 1
 
 
@@ -64,7 +64,7 @@ def test_what_was_ended_while_it_was_gone_does_not_come_again(
     if is_looked_at:
         log.run(standing.inspect(stream, "g"))
     assert log.run(groups.term(stream, "g", "offsets", [1, 2], reason="bad")) == []
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert log.run(standing.inspect(stream, "g")).ack_pending == 1
 
 
@@ -77,7 +77,7 @@ def test_what_was_given_back_while_it_was_gone_comes_at_once(
         log.run(standing.inspect(stream, "g"))
     assert log.run(groups.nack(stream, "g", "offsets", [2])) == 0
     assert log.run(groups.nack(stream, "g", "offsets", [3], delay_ms=3_600_000)) == 0
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     again = log.run(groups.fetch(stream, "g", limit=3)).deliveries
     assert [entries.position(each.entry)[0] for each in again] == [2]
 
@@ -86,7 +86,7 @@ def test_leases_of_what_went_for_good_are_forgotten(log: Log, stream: str) -> No
     number = out_then_gone(log, stream, 300)
     assert log.run(standing.inspect(stream, "g")).ack_pending == 0
     assert log.client.hlen(keys.leases(stream, "g")) == 300
-    assert log.run(removals.end(stream, number)) == 1
+    assert log.run(undo.end(stream, number)) == 1
     assert log.client.exists(keys.leases(stream, "g"), keys.shelved(stream, "g")) == 0
 
 
@@ -96,7 +96,7 @@ def test_what_went_for_a_while_before_it_was_remembered_is_found_at_a_start(log:
     log.client.delete(keys.shelved(stream, "g"))
     log.run(groups.group_publish(stream, "g", Settings(max_ack_pending=2000)))
     log.run(groups.ack(stream, "g", "up_to", [2]))
-    log.run(removals.undo(stream, number))
+    log.run(undo.undo(stream, number))
     assert log.run(standing.inspect(stream, "g")).ack_pending == 1
 
 
@@ -139,12 +139,12 @@ def test_what_an_earlier_removal_keeps_away_stays_away_when_a_later_one_is_undon
     assert log.run(standing.inspect(stream, "g")).ack_pending == 5 - len(earlier)
     _, second = log.run(removals.purge(stream, keep_ms=3_600_000, facts={}))
     assert log.run(standing.inspect(stream, "g")).ack_pending == 0
-    log.run(removals.undo(stream, second or 0))
+    log.run(undo.undo(stream, second or 0))
     assert log.run(standing.inspect(stream, "g")).ack_pending == 5 - len(earlier)
     stayed = [offset for offset in range(1, 6) if offset not in earlier]
     assert log.run(groups.ack(stream, "g", "offsets", stayed)) == len(stayed)
     assert log.run(standing.inspect(stream, "g")).ack_pending == 0
-    log.run(removals.undo(stream, first or 0))
+    log.run(undo.undo(stream, first or 0))
     assert log.run(standing.inspect(stream, "g")).ack_pending == len(earlier)
 
 
@@ -156,7 +156,7 @@ def test_what_came_back_and_went_again_is_out_no_more(log: Log, stream: str) -> 
     for _ in range(2):
         _, number = log.run(removals.purge(stream, keep_ms=3_600_000, facts={}))
         assert log.run(standing.inspect(stream, "g")).ack_pending == 0
-        log.run(removals.undo(stream, number or 0))
+        log.run(undo.undo(stream, number or 0))
     log.run(removals.purge(stream, keep_ms=3_600_000, facts={}))
     assert log.run(standing.inspect(stream, "g")).ack_pending == 0
 
@@ -168,7 +168,7 @@ def test_what_is_gone_for_good_is_due_no_more(log: Log, stream: str) -> None:
     log.run(groups.fetch(stream, "g", limit=2))
     log.run(removals.delete(stream, [1], keep_ms=3_600_000, facts={}))
     assert log.run(standing.inspect(stream, "g")).ack_pending == 1
-    log.run(removals.end(stream, 1))
+    log.run(undo.end(stream, 1))
     assert not log.client.zscore(keys.due(stream, "g"), 1)
     came: list[int] = []
 
@@ -203,7 +203,7 @@ def test_what_went_before_a_seek_and_comes_back_is_not_lost(log: Log, stream: st
     log.run(removals.delete(stream, [3], keep_ms=3_600_000, facts={}))
     log.run(groups.seek(stream, "g", next_offset=1))
     log.run(groups.group_publish(stream, "new", Settings()))
-    log.run(removals.undo(stream, 1))
+    log.run(undo.undo(stream, 1))
     for name in ("g", "new"):
         found = log.run(standing.inspect(stream, name))
         assert (found.lag, found.lost) == (5, 0), name

@@ -68,7 +68,11 @@ def test_the_counters_say_what_a_close_look_says(
         assert getattr(counted[stream], field) == getattr(closely, field), field
         assert getattr(again[stream], field) == getattr(closely, field), field
     assert again[stream].first_ms == closely.first_ms
-    assert counted[other] == again[other] == stats.Counted(0, 1, 0, 0, 0, 0, 0, 0, 0, None, is_bounded=False)
+    assert (
+        counted[other]
+        == again[other]
+        == stats.Counted(0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, None, is_bounded=False)
+    )
 
 
 def test_the_time_of_the_first_message_is_told_where_messages_go_by_age(

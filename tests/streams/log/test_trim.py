@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from streams.log import config, entries, errors, groups, keys, meta, removals, stats, trim
+from streams.log import config, entries, errors, groups, keys, meta, removals, stats, trim, undo
 from streams.log.append import append
 from streams.log.client import Log, Script
 from streams.log.entries import Entry
@@ -264,7 +264,7 @@ def test_a_purge_frees_nothing_of_what_a_limit_took_and_the_history_has_not(
         log.run(trim.purge(stream, **purged))
     else:
         log.run(removals.purge(stream, keep_ms=0, facts={}, **purged))
-        log.run(removals.end(stream))
+        log.run(undo.end(stream))
     for _ in range(2):
         log.run(trim.drop(stream))
         assert log.client.execute_command("XLEN", keys.log(stream)) == stored

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streams.log import entries, groups, removals, standing
+from streams.log import entries, groups, removals, standing, undo
 from streams.log.append import append
 from streams.log.client import Log, Op
 from streams.log.entries import NewMessage
@@ -106,7 +106,7 @@ def test_no_sequence_of_switches_and_removals_gives_a_key_twice_or_keeps_one_bac
                 model.aside[number] = set(chosen)
             case "undo" if model.aside:
                 number = rng.choice(sorted(model.aside))
-                log.run(removals.undo(stream, number))
+                log.run(undo.undo(stream, number))
                 # What was out when it went comes again.
                 model.given_back |= model.aside.pop(number) & model.out
         compare(log, stream, model)

@@ -3,23 +3,29 @@
 import itertools
 import secrets
 from collections.abc import Generator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from streams import store
 from streams.access import SYSTEM
 from streams.errors import Refusal
-from streams.log import groups, notes, removals, stats, trim
+from streams.log import groups, notes, removals, stats, trim, undo
 from streams.log.append import append
 from streams.log.client import Op, Script
+from streams.log.counts import Counts
 from streams.log.errors import LogError
 from streams.log.notes import Note
 from streams.models import Event, RemovalCount, Stream, Workspace
-from streams.selectors import events_prove
+from streams.models.history import Step
+from streams.selectors import events_prove, removed_by_step
 from streams.services.groups import group_create
+from streams.services.history import Progressed
+from streams.services.messages import stream_purge
 from streams.services.removals import notes_record, removals_record
+from streams.services.standing import StoodPoint, standing_add
 from streams.services.streams import stream_change, stream_create, stream_delete
 from streams.services.tokens import token_create
 from streams.services.undo import removal_undo
@@ -76,12 +82,20 @@ def hour_passes(stream: Stream) -> None:
 
 
 def test_what_retention_removed_is_one_event_an_hour(stream: Stream) -> None:
+    def in_the_history() -> int:
+        return sum(removed_by_step(stream, step="day", until=timezone.now()).values())
+
+    assert removed_by_step(stream, step="hour") == {}
     publish(stream, 10)
     keep(stream, 4)
+    assert in_the_history() == 6, "at once, without an event"
     assert removals_record(state(stream)) == {stream.stream_id}
     assert expired() == [{"messages": 6, "bytes": 30, "first_offset": 7}]
+    assert in_the_history() == 6
     publish(stream, 5)
     assert removals_record(state(stream)) == set(), "it is told when the hour is over"
+    assert in_the_history() == 11
+    assert removed_by_step(stream, step="day", until=stream.created_at - timedelta(days=1)) == {}
     publish(stream, 1)
     hour_passes(stream)
     assert removals_record(state(stream)) == {stream.stream_id}
@@ -89,6 +103,74 @@ def test_what_retention_removed_is_one_event_an_hour(stream: Stream) -> None:
     event = Event.objects.filter(kind="stream.expired").latest("id")
     assert after("stream.expired")[1]["limits"] == {"max_messages": 4}
     assert event.before == {"first_offset": 7}
+
+
+def test_it_is_told_of_the_minute_once_samples_say_it_and_before_of_its_event(stream: Stream) -> None:
+    publish(stream, 10)
+    keep(stream, 4)
+    removals_record(state(stream))
+    told = Event.objects.get(kind="stream.expired").time
+    first, second = (Step.MINUTE.floor(told) + timedelta(minutes=n) for n in (61, 63))
+    for n, (moment, removed) in enumerate(((first, 8), (second, 11))):
+        standing_add(sampled(stream, moment, removed), position=moved(n, n + 1))
+    publish(stream, 5)
+    by_minute = {Step.MINUTE.floor(told): 6, first: 2, second: 3}
+    assert removed_by_step(stream, step="minute") == by_minute, "what is in a sample is not told twice"
+    assert removed_by_step(stream, step="minute", since=first, until=second) == {first: 2}
+    assert sum(removed_by_step(stream, step="hour").values()) == 11
+    publish(stream, 7)
+    assert sum(removed_by_step(stream, step="day").values()) == 18, "and what no sample says yet"
+
+
+def sampled(stream: Stream, moment: datetime, removed: int) -> list[StoodPoint]:
+    """A sample of a moment, as Spark tells it of a minute, an hour and a day."""
+    counted = Counts(0, {"duplicates": 0, "removed": removed})
+    return [
+        StoodPoint(
+            stream_id=stream.stream_id,
+            group="",
+            step=step,
+            start=step.floor(moment),
+            samples=1,
+            last_ms=1,
+            counted=counted,
+            counted_first=counted,
+            counted_grown={},
+            ack_ms=None,
+            ack_ms_first=None,
+            ack_ms_grown={},
+            highest={},
+            seen={},
+        )
+        for step in Step
+    ]
+
+
+def moved(start: int, end: int) -> Progressed:
+    return Progressed(stream_id="metrics", from_offset=start, to_offset=end, fresh_to=None)
+
+
+def test_what_the_history_did_not_get_is_one_event_an_hour_whoever_freed_it(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> list[int]:
+        removals_record(state(stream))
+        gaps = Event.objects.filter(kind="history.gap", stream=stream.name).order_by("id")
+        return [event.after["messages"] for event in gaps if event.after]
+
+    keep(stream, 2)
+    publish(stream, 5)
+    store.log().run(trim.drop(stream.stream_id))
+    assert told() == []
+    monkeypatch.setattr(trim, "HOLD_FOR_HISTORY_MS", 0)
+    store.log().run(trim.purge(stream.stream_id, below=1))
+    assert told() == [3]
+    publish(stream, 4)
+    store.log().run(trim.drop(stream.stream_id))
+    assert told() == [3]
+    RemovalCount.objects.filter(stream=stream).update(missed_at=timezone.now() - timedelta(hours=1))
+    assert told() == [3, 4]
+    assert told() == [3, 4]
 
 
 def test_interest_is_named_among_what_removed(stream: Stream) -> None:
@@ -248,6 +330,29 @@ def test_the_same_deed_many_times_is_one_event(stream: Stream) -> None:
     assert (told["count"], len(told["offsets"])) == (300, 100)
 
 
+def test_what_is_deleted_for_good_is_told_apart_from_what_can_be_undone(stream: Stream) -> None:
+    by = [
+        {"removal": 1},
+        {},
+        {"removal": 2},
+        {},
+        {"removal": 3, "ended": 1},
+    ]
+    deleted = [
+        (
+            f"7-{n}",
+            note(stream, "message.deleted", messages=1, bytes=5, after={"offsets": [n], "count": 1} | each),
+        )
+        for n, each in enumerate(by)
+    ]
+    assert notes_record(deleted) == 3
+    assert sorted(after("message.deleted"), key=lambda each: each["offsets"]) == [
+        {"offsets": [0, 2], "count": 2, "removals": [1, 2]},
+        {"offsets": [1, 3], "count": 2},
+        {"offsets": [4], "count": 1, "removal": 3, "ended": 1},
+    ]
+
+
 def test_the_store_keeps_notes_until_they_are_forgotten(stream: Stream) -> None:
     def mine() -> list[str]:
         found = store.log().run(notes.take())
@@ -287,13 +392,49 @@ def test_an_undo_that_is_refused_in_the_middle_tells_what_was_back_by_then_and_t
             except LogError as error:
                 undoing.throw(error)
 
-    undo = removals.undo
-    monkeypatch.setattr(removals, "undo", lambda *asked, **more: beside(undo(*asked, **more)))
-    with pytest.raises(Refusal, match=f"Undo removal 2 first.*{2 * removals.SLICE} messages"):
+    whole = undo.undo
+    monkeypatch.setattr(undo, "undo", lambda *asked, **more: beside(whole(*asked, **more)))
+    with pytest.raises(Refusal, match=f"Undo removal 2 first.*{2 * undo.SLICE} messages"):
         removal_undo(stream, number, actor=SYSTEM)
-    monkeypatch.setattr(removals, "undo", undo)
-    assert removal_undo(stream, 2, actor=SYSTEM).messages == 2 * removals.SLICE
-    assert removal_undo(stream, number, actor=SYSTEM).messages == 300 - 2 * removals.SLICE
+    monkeypatch.setattr(undo, "undo", whole)
+    assert removal_undo(stream, 2, actor=SYSTEM).messages == 2 * undo.SLICE
+    assert removal_undo(stream, number, actor=SYSTEM).messages == 300 - 2 * undo.SLICE
     told = [each["messages"] for each in after("stream.removal_undone")]
-    assert told == [2 * removals.SLICE] * 2 + [300 - 2 * removals.SLICE]
+    assert told == [2 * undo.SLICE] * 2 + [300 - 2 * undo.SLICE]
     assert state(stream)[stream.stream_id].messages == 300
+
+
+def test_a_purge_by_key_that_is_ended_in_the_middle_tells_what_went_by_then_and_the_next_one_takes_the_rest(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = store.log()
+    log.run(append(stream.stream_id, [message(n, key="ab"[n % 2]) for n in range(200)]))
+    slices = itertools.count()
+
+    def beside(purging: Op[Any]) -> Generator[Any, Any, Any]:
+        """Somebody makes it final when two slices are gone."""
+        reply = None
+        while True:
+            try:
+                command = purging.send(reply)
+            except StopIteration as end:
+                return end.value
+            if isinstance(command, Script) and command.name == "delete_aside" and next(slices) == 2:
+                log.run(undo.end(stream.stream_id, 1))
+            try:
+                reply = yield command
+            except LogError as error:
+                purging.throw(error)
+
+    purge = removals.purge_found
+    monkeypatch.setattr(removals, "purge_found", lambda *asked, **more: beside(purge(*asked, **more)))
+    with pytest.raises(Refusal, match=f"{2 * removals.DELETE_SLICE} messages of it were done before"):
+        stream_purge(stream, actor=SYSTEM, key="a")
+    monkeypatch.setattr(removals, "purge_found", purge)
+    assert stream_purge(stream, actor=SYSTEM, key="a") == 100 - 2 * removals.DELETE_SLICE
+    told = [(each["messages"], each["asked"], each["removal"]) for each in after("stream.purged")]
+    assert told == [
+        (2 * removals.DELETE_SLICE, {"key": "a"}, 1),
+        (100 - 2 * removals.DELETE_SLICE, {"key": "a"}, 2),
+    ]
+    assert state(stream)[stream.stream_id].messages == 100

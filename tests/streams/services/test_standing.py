@@ -1,11 +1,13 @@
 """How groups stood: added up from samples, once, and asked for by range."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from streams import selectors
+from streams.log.counts import Counts
 from streams.models import RollupPosition, StandingRollup, Stream, Workspace
 from streams.models.history import Step
 from streams.selectors.standing import percentile
@@ -23,12 +25,28 @@ def stream() -> Stream:
     return Stream.objects.create(workspace=workspace, name="s", stream_id="stood")
 
 
-def stood(hour: int = 0, *, group: str = "g", stream_id: str = "stood", **more: Any) -> StoodPoint:
+def stood(
+    hour: int = 0,
+    *,
+    group: str = "g",
+    stream_id: str = "stood",
+    made_ms: int | None = 1,
+    counters: dict[str, int] | None = None,
+    ack_ms: dict[str, int] | None = None,
+    **more: Any,
+) -> StoodPoint:
+    """A window of a run of which one sample says the counters: the first and the last that does."""
+    counted = Counts(made_ms, {"redelivered": 4} if counters is None else counters)
+    acknowledged = None if ack_ms is None else Counts(made_ms, ack_ms)
     known: dict[str, Any] = {
         "samples": 2,
         "last_ms": 1,
-        "counters": {"redelivered": 4},
-        "ack_ms": None,
+        "counted": counted,
+        "counted_first": counted,
+        "counted_grown": {},
+        "ack_ms": acknowledged,
+        "ack_ms_first": acknowledged,
+        "ack_ms_grown": {},
         "highest": {"lag": 9, "lag_ms": 2_500},
         "seen": {"lag": {3: 1, 9: 1}, "lag_ms": {2_496: 2}},
     }
@@ -63,35 +81,75 @@ def test_samples_of_a_stream_that_has_gone_are_passed_over(stream: Stream) -> No
     assert list(StandingRollup.objects.values_list("stream_id", flat=True)) == ["stood"]
 
 
-def test_what_grew_is_told_by_step_also_from_before_the_range_and_of_a_group_made_again(
-    stream: Stream,
-) -> None:
-    ever = {0: 4, 1: 4, 3: 10, 4: 1}
-    points = [stood(hour, counters={"redelivered": value}) for hour, value in ever.items()]
-    standing_add([*points, stood(4, group="", counters={"duplicates": 5})], position=moved(0, 1))
+def test_what_grew_is_told_by_step_also_in_the_middle_of_a_life(stream: Stream) -> None:
+    redelivered = {0: (1, 4), 1: (1, 4), 3: (1, 10), 4: (2, 12)}
+    for n, (hour, (made_ms, value)) in enumerate(redelivered.items()):
+        found = every_step(NOON + timedelta(hours=hour), made_ms=made_ms, counters={"redelivered": value})
+        standing_add(found, position=moved(n, n + 1))
     (past,) = selectors.groups_past(stream, step="hour", since=NOON + timedelta(hours=1))
-    assert [each.redelivered for each in past.steps] == [0, 6, 1]
-    assert (past.group, past.redelivered, past.lag.p50, past.lag.max) == ("g", 7, 3, 9)
+    assert [each.redelivered for each in past.steps] == [0, 6, 12]
+    assert (past.group, past.redelivered, past.lag.p50, past.lag.max) == ("g", 18, 3, 9)
     assert (past.lag_seconds.p99, past.lag_seconds.max) == (2.496, 2.5)
-    assert selectors.duplicates_by_step(stream, step="hour") == {NOON + timedelta(hours=4): 5}
+    assert [each.redelivered for each in selectors.groups_past(stream, step="day")] == [22]
     assert selectors.groups_past(stream, step="hour", until=NOON) == []
 
 
-def acknowledged(moment: datetime, ack_ms: dict[int, int] | None, **more: Any) -> list[StoodPoint]:
-    """A sample at a minute as Spark tells it: of the minute, of its hour and of its day."""
-    return [stood(step=step, start=Step(step).floor(moment), ack_ms=ack_ms, **more) for step in Step.values]
+def test_what_was_counted_inside_a_window_is_added_to_what_its_first_sample_brought(stream: Stream) -> None:
+    standing_add(every_step(NOON, group="", counters={"duplicates": 5}), position=moved(0, 1))
+    more = replace(
+        stood(group="", counters={"duplicates": 7}),
+        counted=Counts(2, {"duplicates": 3}),
+        counted_grown={"duplicates": 4},
+    )
+    standing_add([more], position=moved(1, 2))
+    standing_add([replace(more, counted_first=None)], position=moved(2, 3))
+    assert selectors.duplicates_by_step(stream, step="hour") == {NOON: 5 + 2 + 4 + 4}
+
+
+def test_a_window_that_an_earlier_version_began_is_told_from_where_it_stood_in_the_end(
+    stream: Stream,
+) -> None:
+    for hour, value in ((0, 4), (1, 10), (3, 1)):
+        for step in Step:
+            StandingRollup.objects.update_or_create(
+                stream_id="stood",
+                group="g",
+                step=step,
+                start=step.floor(NOON + timedelta(hours=hour)),
+                defaults={"redelivered": value, "samples": 1, "last_ms": 1},
+            )
+    standing_add(
+        every_step(NOON + timedelta(hours=3, minutes=5), counters={"redelivered": 3}), position=moved(0, 1)
+    )
+    standing_add(every_step(NOON + timedelta(hours=4), counters={"redelivered": 8}), position=moved(1, 2))
+    standing_add(
+        every_step(NOON + timedelta(hours=4), counters={"redelivered": 9}, made_ms=2), position=moved(2, 3)
+    )
+    (past,) = selectors.groups_past(stream, step="hour")
+    assert [each.redelivered for each in past.steps] == [4, 6, 3, 5 + 9]
+    (past,) = selectors.groups_past(stream, step="day")
+    assert past.redelivered == 9, "as the version before told it"
+
+
+def every_step(moment: datetime, **more: Any) -> list[StoodPoint]:
+    """A sample as Spark tells it: of its minute, of its hour and of its day."""
+    return [stood(step=step, start=Step(step).floor(moment), **more) for step in Step.values]
 
 
 def test_what_was_acknowledged_is_by_how_much_it_grew_also_over_runs_and_days(stream: Stream) -> None:
     late = NOON.replace(hour=23, minute=58)
     minute = timedelta(minutes=1)
-    # One run: two minutes of a day, of which the hour and the day are told as the last one has them.
-    first = [*acknowledged(late, {5: 2}), *acknowledged(late + minute, {5: 2, 96: 3})]
-    standing_add([each for each in first if each.step == "minute"] + first[-2:], position=moved(0, 1))
-    standing_add(acknowledged(late + 2 * minute, {5: 4, 96: 3}), position=moved(1, 2))
-    standing_add(acknowledged(late + 3 * minute, None), position=moved(2, 3))
-    standing_add(acknowledged(late + 4 * minute, {5: 4, 96: 4}), position=moved(3, 4))
-    standing_add(acknowledged(late + 5 * minute, {5: 1}), position=moved(4, 5))  # made again
+    said: list[tuple[int | None, dict[str, int] | None]] = [
+        (1, {"5": 2}),
+        (1, {"5": 2, "96": 3}),
+        (1, {"5": 4, "96": 3}),
+        (None, None),
+        (1, {"5": 4, "96": 4}),
+        (2, {"5": 1}),
+    ]
+    for n, (made_ms, ack_ms) in enumerate(said):
+        found = every_step(late + n * minute, made_ms=made_ms, ack_ms=ack_ms)
+        standing_add(found, position=moved(n, n + 1))
     grown = [{"5": 2}, {"96": 3}, {"5": 2}, {}, {"96": 1}, {"5": 1}]
     rows = StandingRollup.objects.filter(stream_id="stood").order_by("start")
     assert list(rows.filter(step="minute").values_list("ack_ms_seen", flat=True)) == grown

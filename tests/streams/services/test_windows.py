@@ -97,6 +97,14 @@ def test_what_names_an_erased_key_is_forgotten_and_looked_for_anew(
     assert [each.pk for each in windows_due(now=AFTER)] == ([row.pk] if forgotten else [])
 
 
+def test_a_field_may_have_a_name_that_no_text_of_postgresql_has() -> None:
+    row = window(step="day")
+    field = {"name": "a\x00b", "present": 1, "types": {"null": 1}}
+    windows_store([replace(FOUND, pk=row.pk, bodies=10, unreadable=0, fields=[field])], since=AFTER)
+    row.refresh_from_db()
+    assert row.fields == [{**field, "name": "a␀b"}]
+
+
 def test_fields_of_days_are_looked_for_anew_where_a_key_was_erased() -> None:
     row, other = window(step="day"), window()
     fields = [{"name": "f", "present": 1, "types": {"null": 1}}]

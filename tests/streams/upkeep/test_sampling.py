@@ -48,6 +48,45 @@ def test_a_sample_says_how_a_stream_stands_and_how_fast_it_changes(
     assert after.appended_bytes == 50
 
 
+def test_a_sample_says_how_much_retention_has_removed_of_a_stream(
+    valkey: str, log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream(max_messages=4)
+
+    def publish() -> None:
+        fill(log, stream, 10)
+        log.run(trim.delete(stream, [9]))
+        log.run(stats.touch([stream]))
+
+    before, after = ticks(valkey, stream, lambda: log.run(stats.touch([stream])), publish)
+    assert before is not None
+    assert after is not None
+    assert (before.removed, after.removed) == (0, 6)
+
+
+def test_what_comes_with_a_new_stream_counts_in_its_rate(
+    valkey: str, log: Log, make_stream: MakeStream
+) -> None:
+    new, old = make_stream(), make_stream()
+    for stream in (new, old):
+        fill(log, stream, 10, body=b"12345")
+        log.run(commit.commit(stream, 4))
+    first_ms = log.run(stats.inspect(new)).first_ms
+    assert first_ms
+
+    async def looked_at(at_ms: int, stream: str) -> Sample:
+        asynchronous = AsyncLog(valkey)
+        log.run(stats.touch([stream]))
+        samples = await Sampler(asynchronous).sample(at_ms=at_ms)
+        await asynchronous.close()
+        return next(sample for sample in samples if sample.stream_id == stream)
+
+    fresh = asyncio.run(looked_at(first_ms + 900, new))
+    assert (fresh.rate_in, fresh.bytes_in, fresh.rate_out) == (10, 50, 4)
+    known = asyncio.run(looked_at(first_ms + 60_000, old))
+    assert (known.rate_in, known.bytes_in, known.rate_out) == (0, 0, 0), "a worker that begins anew"
+
+
 def test_a_stream_is_sampled_until_it_is_still_and_then_costs_nothing(
     valkey: str, log: Log, make_stream: MakeStream
 ) -> None:

@@ -131,6 +131,7 @@ def test_samples_go_into_the_streams_of_samples(
     assert told["groups"][stream]["g"]["lag"] == 1
     assert told["groups"][stream]["g"]["status"] == "unknown"
     assert told["groups"][stream]["g"]["ack_ms"] == {}
+    assert told["groups"][stream]["g"]["made"] == log.run(standing.inspect(stream, "g")).made_ms
 
 
 def test_a_sample_says_how_long_acknowledgements_took(valkey: str, log: Log, stream: str) -> None:

@@ -1,9 +1,9 @@
 -- What was removed for a while only. Its entries stay, below the floor or gone from between others, from state.kept on.
 -- "removals" is a hash: "last", the newest number; of removal n the fields "n:facts" (the caller's JSON), "n:until" (unix
--- ms), "n:first", "n:upto" (the floor after it; 0 where single messages went), "n:cum" (bytes before first), "n:messages",
--- "n:bytes", "n:groups" (JSON: name, generation, position and filter of each group then, and its positions at later parts);
+-- ms), "n:first", "n:upto" (the floor after it; 0 where single messages went), "n:stop" (one after the last message of a range;
+-- without it n:upto), "n:cum" (bytes before first), "n:messages", "n:bytes", "n:groups" (JSON: name, generation, position and filter of each group then, and its positions at later parts);
 -- "came:n", how many single messages an undo that is not done has brought back; and "back:n", what an undo has yet to give back
--- to groups. Single offsets stand in "aside", by number. Needs state, gone, floor, group and removal; what groups get back: see
+-- to groups. Single offsets stand in "aside", by number. Needs state, gone, floor, taken, group and removal; what groups get back: see
 -- aside_groups.lua.
 
 local ASIDE_MOST = 100
@@ -21,6 +21,9 @@ local function aside_load(removals)
   return held
 end
 
+-- Behind the last message of a range. Beyond it, up to the floor, lies what had gone otherwise.
+local function aside_stop(record) return record.stop or record.upto end
+
 -- Whether what lies from an offset on may still come back.
 local function aside_stays(state, first) return state.kept > 0 and first >= state.kept end
 
@@ -28,15 +31,14 @@ local function aside_stays(state, first) return state.kept > 0 and first >= stat
 -- Of a range what nothing has reached can, and of single messages these too, but they are looked at one by one.
 local function aside_from(gone, state, record)
   if aside_stays(state, record.first) then return record.first end
-  if state.kept == 0 or record.upto <= state.kept then return nil end
+  if state.kept == 0 or aside_stop(record) <= state.kept then return nil end
   local from = gone_next(gone, state.kept)
-  return from < record.upto and from or nil
+  return from < aside_stop(record) and from or nil
 end
 
 -- Leaves of a range what nothing has reached; the rest is gone for good.
 local function aside_shorten(log, state, record, from)
   if from == record.first then return end
-  floor_purged(state, record.first, from)
   record.first, record.cum = from, bytes_before(log, state, from)
 end
 
@@ -55,16 +57,17 @@ local function aside_fits(state, messages, bytes)
     and not (state.max_bytes and state.bytes + bytes > state.max_bytes)
 end
 
--- From where on something may still come back. Of single messages that something has reached others may be left, until
--- aside_end has looked.
-local function aside_lowest(gone, held, state)
+-- Notes from where on something may still come back, and that ranges which cannot are taken, before aside_end comes by. Of
+-- single messages that something has reached others may be left, until then.
+local function aside_settle(meta, gone, held, state)
   local lowest
   for _, each in pairs(held) do
     local from = aside_from(gone, state, each)
-    if not from and each.upto == 0 and state.kept > 0 then from = state.kept end
+    if not from and each.upto > 0 then taken_add(meta, state, each.first, aside_stop(each))
+    elseif not from and state.kept > 0 then from = state.kept end
     if from then lowest = math.min(lowest or from, from) end
   end
-  return lowest or 0
+  state.kept = lowest or 0
 end
 
 -- The lowest offset above another that was set aside, nil where none was.
@@ -72,7 +75,7 @@ local function aside_above(aside, removals, offset)
   local lowest
   local function take(found) lowest = math.min(lowest or found, found) end
   for number, each in pairs(aside_load(removals)) do
-    if each.upto > offset + 1 then
+    if each.upto > 0 and aside_stop(each) > offset + 1 then
       take(math.max(each.first, offset + 1))
     elseif each.upto == 0 then
       -- Single ones of a removal stand in order.
@@ -161,7 +164,7 @@ local function aside_is_closed(removals, number) return redis.call('HEXISTS', re
 local function aside_came(removals, number) return tonumber(redis.call('HGET', removals, 'came:' .. number) or 0) end
 
 local function aside_forget(removals, number)
-  for _, field in ipairs({'facts', 'groups', 'until', 'first', 'upto', 'cum', 'messages', 'bytes'}) do
+  for _, field in ipairs({'facts', 'groups', 'until', 'first', 'upto', 'stop', 'cum', 'messages', 'bytes'}) do
     redis.call('HDEL', removals, number .. ':' .. field)
   end
   redis.call('HDEL', removals, 'came:' .. number)

@@ -58,21 +58,32 @@ local function drop_below(stream, state, from, stop, unseen_from, budget)
   return removed, missed, from >= stop
 end
 
--- Removes what a person took away behind what still waits for the history; returns how many, and whether all are gone.
-local function drop_purged(stream, state, from, stop, budget)
+-- Removes what a person took away behind what still waits for the history, but for what a limit had hidden there before;
+-- returns how many, below which offset all are gone, and whether all are.
+local function drop_taken(stream, state, from, stop, budget)
   local removed, step = 0, drop_read(state, DROP_READ)
   while from < stop do
-    local found, ids, offsets = redis.call('XRANGE', stream.log, from, stop - 1, 'COUNT', step), {}, {}
-    for n, entry in ipairs(found) do ids[n], offsets[n] = entry[1], string.match(entry[1], '^%d+') end
-    drop_keys(stream, state, found)
+    local found, ids, offsets, taken = redis.call('XRANGE', stream.log, from, stop - 1, 'COUNT', step), {}, {}, {}
+    local last, waiting = #found > 0 and entry_offset(found[#found]), {}
+    if last and state.hidden == 1 then
+      local marked = gone_marked(stream.gone, from, last)
+      for _, offset in ipairs(redis.call('ZRANGEBYSCORE', stream.hidden, from, last)) do waiting[offset] = not marked[offset] end
+    end
+    for _, entry in ipairs(found) do
+      local offset = string.match(entry[1], '^%d+')
+      if not waiting[offset] then ids[#ids + 1], offsets[#offsets + 1], taken[#taken + 1] = entry[1], offset, entry end
+    end
+    drop_keys(stream, state, taken)
     if #ids > 0 then
       redis.call('ZREM', stream.expiry, unpack(offsets))
+      if state.hidden == 1 then redis.call('ZREM', stream.hidden, unpack(offsets)) end
       removed = removed + redis.call('XDEL', stream.log, unpack(ids))
     end
-    if #found < step then return removed, true end
-    if not budget_goes_on(budget) then return removed, false end
+    if #found < step then return removed, stop, true end
+    from = last + 1
+    if not budget_goes_on(budget) then return removed, from, from >= stop end
   end
-  return removed, true
+  return removed, stop, true
 end
 
 -- Removes hidden entries below an offset while the budget lasts; returns the same.

@@ -63,19 +63,6 @@ local function raise_floor(log, gone, state, offset)
   return messages, bytes
 end
 
--- What a person took away, from an offset on to below another, is not kept for the history: it goes physically at once. What
--- limits took before it still waits.
-local function floor_purged(state, first, stop)
-  if stop <= first then return end
-  if first - 1 > math.max(state.archived, state.purged) then state.owed = first end
-  state.purged = math.max(state.purged, stop - 1)
-end
-
--- Up to where the history has, or need not have, what lies below the floor.
-local function floor_free(state)
-  return state.owed > state.archived + 1 and state.archived or math.max(state.archived, state.purged)
-end
-
 -- Below it nothing comes back.
 local function floor_or_kept(state) return state.kept > 0 and math.min(state.kept, state.floor) or state.floor end
 

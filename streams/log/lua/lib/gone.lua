@@ -4,14 +4,15 @@
 -- any length is counted in a few hundred steps.
 
 local GONE_BLOCK, GONE_LEVELS, GONE_LEVEL_SCORE = 256, 3, 2 ^ 48
+local GONE_ASIDE, GONE_OVER = ':a', ':o'
 
 local function gone_whole(number) return string.format('%.0f', number) end
 
 local function gone_score(level, block) return gone_whole(-(level * GONE_LEVEL_SCORE + block)) end
 
 local function gone_run(member)
-  local first, last, bytes, aside = string.match(member, '^(%d+):(%d+):(%d+)(.*)$')
-  return {member = member, first = tonumber(first), last = tonumber(last), bytes = tonumber(bytes), aside = aside ~= ''}
+  local first, last, bytes, mark = string.match(member, '^(%d+):(%d+):(%d+)(.*)$')
+  return {member = member, first = tonumber(first), last = tonumber(last), bytes = tonumber(bytes), mark = mark}
 end
 
 -- The run that holds an offset or, in the same block, comes before it.
@@ -25,6 +26,29 @@ end
 local function gone_has(gone, offset)
   local run = gone_run_upto(gone, offset)
   return run and run.last >= offset or false
+end
+
+-- Which of the offsets between two, both included, have a mark, as texts.
+local function gone_marked(gone, first, last)
+  local found = {}
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', gone, gone_whole(first), gone_whole(last))) do
+    local run = gone_run(member)
+    if run.mark ~= '' then found[gone_whole(run.first)] = true end
+  end
+  return found
+end
+
+-- What a purge had set aside from an offset on, below another, is back, and what of it was over went as if it had never been
+-- away. Of very many runs the rest keeps its mark, so that nobody waits.
+local function gone_came_back(gone, first, stop)
+  local found = redis.call('ZRANGEBYSCORE', gone, gone_whole(first), gone_whole(stop - 1), 'LIMIT', 0, 1000)
+  for _, member in ipairs(found) do
+    local run = gone_run(member)
+    if run.mark == GONE_OVER then
+      redis.call('ZREM', gone, member)
+      redis.call('ZADD', gone, gone_whole(run.first), (string.gsub(member, GONE_OVER .. '$', '')))
+    end
+  end
 end
 
 -- Tells of many offsets whether their messages went, with one look a block.
@@ -45,25 +69,26 @@ local function gone_looker(gone)
 end
 
 -- Notes that messages went: neighbours in one block, none of which was noted before. The sums wait in pending for
--- gone_settle. No run reaches over the floor: its bytes could not be told apart. One that is only set aside is a run of its own.
-local function gone_add_run(gone, pending, floor, first, last, bytes, aside)
+-- gone_settle. No run reaches over the floor: its bytes could not be told apart. One with a mark is a run of its own: GONE_ASIDE
+-- is set aside alone, GONE_OVER was over by its own time when a purge had set it aside.
+local function gone_add_run(gone, pending, floor, first, last, bytes, mark)
   local block = math.floor(first / GONE_BLOCK)
   local sum = pending[block] or {0, 0}
   pending[block] = {sum[1] + last - first + 1, sum[2] + bytes}
-  local left = not aside and first > floor and gone_run_upto(gone, first)
-  if left and left.last == first - 1 and not left.aside then
+  local left = not mark and first > floor and gone_run_upto(gone, first)
+  if left and left.last == first - 1 and left.mark == '' then
     first, bytes = left.first, bytes + left.bytes
     redis.call('ZREM', gone, left.member)
   end
-  if not aside and (last + 1) % GONE_BLOCK ~= 0 then
+  if not mark and (last + 1) % GONE_BLOCK ~= 0 then
     local member = redis.call('ZRANGEBYSCORE', gone, gone_whole(last + 1), gone_whole(last + 1))[1]
     local right = member and gone_run(member)
-    if right and not right.aside then
+    if right and right.mark == '' then
       last, bytes = right.last, bytes + right.bytes
       redis.call('ZREM', gone, right.member)
     end
   end
-  redis.call('ZADD', gone, gone_whole(first), string.format('%.0f:%.0f:%.0f', first, last, bytes) .. (aside and ':a' or ''))
+  redis.call('ZADD', gone, gone_whole(first), string.format('%.0f:%.0f:%.0f', first, last, bytes) .. (mark or ''))
 end
 
 -- Takes back what gone_add noted of a message that was set aside.
@@ -153,6 +178,20 @@ local function gone_next(gone, offset)
     run = gone_run_upto(gone, offset)
   end
   return offset
+end
+
+-- One after the last offset from first on and below stop that did not go; first where all of them did.
+local function gone_trim(gone, first, stop)
+  local function all_went(from) return gone_between(gone, from, stop - 1) == stop - from end
+  -- Mostly little went there, so the steps double before they halve.
+  local high, step = stop, 1
+  while high - step >= first and all_went(high - step) do high, step = high - step, step * 2 end
+  local low = math.max(first, high - step)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if all_went(middle) then high = middle else low = middle + 1 end
+  end
+  return high
 end
 
 -- Forgets what went below an offset, at most a slice of runs; true when nothing of it is left. A run that reaches over it stays.

@@ -59,16 +59,18 @@ local function removal_note_gone(stream, state, removal)
   local function note() if first then gone_add_run(stream.gone, removal.sums, floor, first, last, bytes) end end
   for _, offset in ipairs(removal.offsets) do
     local fields = removal.entries[offset][2]
-    if not went(offset) then
+    if not went(offset) and offset < floor then
+      -- A purge has set it aside: it is counted already, but for groups that have not come by. To be told from what had gone
+      -- from between others before the purge came.
+      gone_add_run(stream.gone, removal.sums, floor, offset, offset, #fields[4], GONE_OVER)
+      removal_journal(stream, state, removal, offset, fields[7] == 'k' and fields[8])
+    elseif not went(offset) then
       if not first or offset ~= last + 1 or offset % GONE_BLOCK == 0 or offset == floor then
         note()
         first, bytes = offset, 0
       end
       last, bytes = offset, bytes + #fields[4]
-      local key = fields[7] == 'k' and fields[8]
-      -- Below the floor is what a purge has set aside: it is counted already, but for groups that have not come by.
-      if offset >= floor then removal_count(stream, state, removal, offset, #fields[4], key)
-      else removal_journal(stream, state, removal, offset, key) end
+      removal_count(stream, state, removal, offset, #fields[4], fields[7] == 'k' and fields[8])
     end
   end
   note()

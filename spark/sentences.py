@@ -1,0 +1,92 @@
+"""What Spark says of a query that fails, as one sentence for a person: without codes, plans, traces and settings."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+MOST_OF_A_TEXT = 100
+"""So many characters are told of a text that is not what it should be."""
+
+MOST_SAID = 1_000
+"""A sentence is as long at most: it may tell a value, and a value may be a body."""
+
+NO_EXECUTOR = "Spark's executors ended while this ran, perhaps for want of memory; ask for less."
+
+_CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] +")
+"""Spark's name of what is wrong, before what it says of it."""
+
+_ADVICE = re.compile(r'\s[A-Z](?:[^."]|\.(?=\S))*"spark\.(?:[^.]|\.(?=\S))*\.?')
+"""A sentence that is not the first and names a setting of Spark's: nobody who asks can change one."""
+
+_RECORD = re.compile(r"Malformed records are detected in record parsing: (.*?)\.\n", re.DOTALL)
+
+_PLACE = re.compile(r" \(start marker at \[Source: .*")
+"""Where in a text Jackson stood, behind what it says."""
+
+
+def of_condition(error: BaseException) -> str | None:
+    """What Spark says of what somebody wrote, with a name of its own for what is wrong; None of any other error."""
+    if isinstance(error, PySparkException):
+        return sentence(error) if _CONDITION.match(str(error)) else None
+    return reason(error) if isinstance(error, Py4JJavaError) else None
+
+
+def sentence(error: PySparkException) -> str:
+    """What Spark says of a query, without its code, its plan, its trace and its settings."""
+    return _plain(str(error))
+
+
+def reason(error: Py4JJavaError) -> str | None:
+    """Why a query came to no end, of an error that PySpark does not know; None where nothing of it is for a person."""
+    try:
+        said = list(_causes(error))
+    except (Py4JError, OSError):
+        return None  # the JVM has just gone
+    for _, text in said:
+        if text.startswith("Job aborted") and "ExecutorLostFailure" in text:
+            return NO_EXECUTOR
+        if text.startswith("[MALFORMED_RECORD_IN_PARSING"):
+            return _of_a_record(text, said[-1][1])
+    kind, text = said[-1]
+    if kind == "PatternSyntaxException":
+        return f"A regular expression cannot be read: {text.splitlines()[0]}."
+    if kind == "StackOverflowError":
+        return "It ran out of stack, as a regular expression does on a long text."
+    named = [_plain(text) for _, text in said if _CONDITION.match(text)]
+    return named[-1] if named else None
+
+
+def _of_a_record(text: str, innermost: str) -> str:
+    """That a text is no JSON or CSV; the text itself, where Spark tells it, shows which one."""
+    why = _PLACE.sub("", _plain(innermost)).rstrip(".")
+    found = _RECORD.search(text)
+    record = "" if found is None or found[1] == "[null]" else found[1]
+    if len(record) > MOST_OF_A_TEXT:
+        record = record[:MOST_OF_A_TEXT] + "…"
+    shown = f" ({record})" if record else ""
+    return (
+        f"A text cannot be parsed: {why}{shown}. "
+        "For such a one try_parse_json gives null, as from_json does without the mode FAILFAST."
+    )
+
+
+def _causes(error: Py4JJavaError) -> Iterator[tuple[str, str]]:
+    """The class of an error of Java's and what it says, then its causes, the innermost last."""
+    found: Any = error.java_exception
+    while found is not None:
+        yield found.getClass().getSimpleName(), found.getMessage() or ""
+        found = found.getCause()
+
+
+def _plain(text: str) -> str:
+    text = text.strip().split("\n\n", 1)[0].split(";\n", 1)[0].split("\n", 1)[0]
+    before, _, after = text.partition("SQLSTATE:")
+    before = _CONDITION.sub("", before, count=1)
+    place = after.strip().partition(" ")[2].lstrip("; ").strip("()").replace("pos ", "position ")
+    said = _ADVICE.sub("", before.strip())
+    if place:
+        said = f"{said.rstrip('.')} ({place})."
+    return said if len(said) <= MOST_SAID else f"{said[: MOST_SAID // 2]} … {said[3 - MOST_SAID // 2 :]}"

@@ -1,0 +1,116 @@
+"""What a configuration file changes, in lines for a person."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from streams.api.declared.applying import Change, Outcome
+from streams.api.declared.pruning import Lost
+from streams.api.declared.state import default_of, told
+from streams.models import Workspace
+
+SIGNS = {"made": "+", "changed": "~", "deleted": "-"}
+
+
+def lines(outcome: Outcome, workspace: Workspace) -> Iterator[str]:
+    """Each change with its fields before and after; then what the file does not declare and what stays."""
+    for change in outcome.changes:
+        yield f"{SIGNS[kind(change)]} {thing(change.path)}"
+        for line in [*fields(change, workspace), *going(change, outcome)]:
+            yield f"    {line}"
+    for path in outcome.left:
+        yield f"  {thing(path)} is not in the file and stays (--prune deletes it)"
+
+
+def summary(outcome: Outcome) -> str:
+    """How many of each kind."""
+    if not outcome.changes:
+        return "Nothing to change."
+    kinds = [kind(change) for change in outcome.changes]
+    counts = [f"{kinds.count(each)} {each}" for each in SIGNS if each in kinds]
+    size = sum(each.bytes for each in outcome.lost.values())
+    behind = sum(len(each.unread) for each in outcome.lost.values())
+    is_told = outcome.messages or outcome.reason
+    said = [*counts, *([_going(outcome.messages, outcome.reason)] if is_told else [])]
+    if size:
+        said.append(f"{size} bytes of them with deleted streams")
+    if behind:
+        said.append(f"{behind} of the deleted groups {'has' if behind == 1 else 'have'} unread messages")
+    return f"{', '.join(said)}."
+
+
+def as_json(outcome: Outcome, workspace: Workspace) -> dict[str, Any]:
+    """The same for a program."""
+    return {
+        "workspace": workspace.name,
+        "changes": [_change_as_json(change, outcome.lost.get(change.path)) for change in outcome.changes],
+        "left": [thing(path) for path in outcome.left],
+        "messages": outcome.messages,
+        "complete": outcome.reason is None,
+    }
+
+
+def _change_as_json(change: Change, lost: Lost | None) -> dict[str, Any]:
+    told_of: dict[str, Any] = {
+        "what": thing(change.path),
+        "change": kind(change),
+        "before": change.before and told(change.before),
+        "after": change.after and told(change.after),
+        "messages": change.messages + (lost.messages if lost else 0),
+        "complete": change.is_complete,
+        "reason": change.reason,
+    }
+    return told_of if lost is None else told_of | {"bytes": lost.bytes, "unread": dict(lost.unread)}
+
+
+def going(change: Change, outcome: Outcome) -> Iterator[str]:
+    """What goes for good with a change, in lines."""
+    if change.messages or not change.is_complete:
+        yield _going(change.messages, change.reason)
+    lost = outcome.lost.get(change.path)
+    if lost is None:
+        return
+    if lost.messages:
+        yield f"{_going(lost.messages, None)}, {lost.bytes} bytes"
+    for group, unread in lost.unread.items():
+        yield f"group {group} has not acknowledged {unread} message{'' if unread == 1 else 's'}"
+
+
+WHY = {
+    "counting": "not all could be looked at in time",
+    "too_many_keys": "a stream has more keys than are counted",
+}
+
+
+def _going(messages: int, reason: str | None) -> str:
+    told = "1 message goes" if messages == 1 else f"{messages} messages go"
+    return f"at least {told}: {WHY[reason]}" if reason else told
+
+
+def thing(path: tuple[str, ...]) -> str:
+    """``stream orders``, ``group billing of orders``, ``policy week``."""
+    return f"group {path[2]} of {path[1]}" if path[0] == "group" else f"{path[0]} {path[1]}"
+
+
+def kind(change: Change) -> str:
+    """``made``, ``changed`` or ``deleted``."""
+    return "made" if change.before is None else "deleted" if change.after is None else "changed"
+
+
+def fields(change: Change, workspace: Workspace) -> Iterator[str]:
+    """The settings that a change makes others, in lines; of what is made those that are not as by default."""
+    if change.after is None:
+        if change.path[0] == "stream":
+            yield "with everything in it"
+    elif change.before is None:
+        for name, value in told(change.after).items():
+            if value != default_of(change.path, name, workspace):
+                yield f"{name}: {_shown(value)}"
+    else:
+        before, after = told(change.before), told(change.after)
+        for name in after:
+            yield f"{name}: {_shown(before[name])} → {_shown(after[name])}"
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

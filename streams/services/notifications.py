@@ -1,0 +1,230 @@
+"""What alerts tell their receivers: made, sent by webhook or e-mail, tried again; and a test of it."""
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.core.mail import send_mail
+from django.db import transaction
+from django.utils import timezone
+
+from streams import webhooks
+from streams.access import SYSTEM, Actor
+from streams.errors import Refusal
+from streams.models import Alert, AlertRule, Notification
+from streams.services import digests
+from streams.services.events import event_record
+from streams.webhooks import WebhookRefused
+
+MOST_ATTEMPTS = 12
+FIRST_RETRY_S, LONGEST_RETRY_S = 10, 3600
+_testing = threading.BoundedSemaphore(4)
+"""Who tests waits for the receiver, which may take its time: so many in this process at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """How one receiver took a test: ``webhook`` or ``email``, and what went wrong in a sentence, or nothing."""
+
+    channel: str
+    error: str
+
+
+def rule_test(rule: AlertRule, *, actor: Actor) -> list[Tested]:
+    """Tell each receiver of a rule that this is a test: signed, checked and given ten seconds as what fires is, once.
+
+    A mute holds it back from nobody, as somebody asked for it.
+
+    Raises:
+        Refusal: ``validation_error`` where the rule tells nobody, ``rate_limited`` while others wait for theirs.
+    """
+    if not rule.channels:
+        sentence = "webhook_url: The rule tells nobody; give it a webhook or an e-mail address first."
+        raise Refusal("validation_error", sentence, fields=["webhook_url"])
+    if not _testing.acquire(blocking=False):
+        raise Refusal(
+            "rate_limited",
+            "Several tests wait for their receivers; try again in some seconds.",
+            headers={"Retry-After": "5"},
+        )
+    try:
+        tested = [Tested(channel, _tested(rule, channel)) for channel in rule.channels]
+    finally:
+        _testing.release()
+    how = [
+        f"The {each.channel} did not take it: {each.error}" if each.error else f"The {each.channel} took it."
+        for each in tested
+    ]
+    event_record(
+        rule.workspace,
+        kind="alert_rule.tested",
+        actor=actor,
+        after={"rule": rule.name, **{each.channel: each.error[:500] or "taken" for each in tested}},
+        summary=f"Alert rule {rule.name} was tested. {' '.join(how)}"[:500],
+    )
+    return tested
+
+
+def _tested(rule: AlertRule, channel: str) -> str:
+    """Why a receiver did not take a test, or nothing."""
+    sentence = f"This is a test of the rule {rule.name}: nothing has happened."
+    body = json.dumps(_told(rule, "test", stream=rule.stream, group=rule.group, sentence=sentence))
+    try:
+        _send(rule, channel, body, delivery=f"test-{uuid4()}")
+    except (WebhookRefused, OSError) as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+def notifications_readdress(rule: AlertRule, channel: str) -> None:
+    """What waits for a receiver that was changed goes to the new one at once, or to nobody."""
+    waiting = Notification.objects.filter(alert__rule=rule, channel=channel, due_at__isnull=False)
+    digests.take_apart(waiting)
+    if channel in rule.channels:
+        waiting.update(due_at=timezone.now(), attempts=0)
+    else:
+        waiting.delete()
+
+
+def notifications_deliver(*, most: int = 10) -> int:
+    """Try what is due, oldest first; what fails is tried again later, ever more seldom. Returns how many were tried.
+
+    What is due of a muted rule waits until it is heard again, and what is more than a rule tells at once until there is
+    room, to be told together.
+    """
+    now = timezone.now()
+    due = list(
+        Notification.objects.filter(due_at__lte=now, told_with=None)
+        .exclude(alert__rule__muted_until__gt=now)
+        .select_related("alert__rule__workspace")
+        .order_by("due_at", "pk")[:most]
+    )
+    tried, gone = 0, set[int]()
+    for notification in due:
+        if notification.pk in gone:
+            continue
+        until = digests.free_at(notification)
+        if until is not None:
+            digests.hold_back(notification, until=until)
+            continue
+        members = digests.together_with(notification)
+        gone.update(each.pk for each in members)
+        _tell(members)
+        tried += 1
+    return tried
+
+
+def _tell(members: Sequence[Notification]) -> None:
+    """Try once what goes in one message."""
+    first = members[0]
+    first.attempts += 1
+    first.tried_at = timezone.now()
+    try:
+        _send(first.alert.rule, first.channel, digests.body_of(members), delivery=str(first.pk))
+    except (WebhookRefused, OSError) as error:
+        _failed(members, str(error) or type(error).__name__)
+    else:
+        _tried(first, due_at=None, delivered_at=timezone.now())
+
+
+def _send(rule: AlertRule, channel: str, body: str, *, delivery: str) -> None:
+    if channel == "webhook":
+        webhooks.post(
+            rule.webhook_url,
+            body.encode(),
+            secret=rule.webhook_secret,
+            timestamp=int(timezone.now().timestamp()),
+            delivery=delivery,
+            allow_private=settings.ENV.webhook_private,
+        )
+        return
+    subject, text = digests.mail_of(json.loads(body))
+    send_mail(subject, text, None, [rule.email])
+
+
+def _failed(members: Sequence[Notification], why: str) -> None:
+    first = members[0]
+    wait_s = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2 ** (first.attempts - 1))
+    is_last = first.attempts >= MOST_ATTEMPTS
+    due_at = None if is_last else timezone.now() + timedelta(seconds=wait_s)
+    if _tried(first, due_at=due_at, error=why[:500]) and is_last:
+        for each in members:
+            alert = each.alert
+            event_record(
+                alert.rule.workspace,
+                kind="alert.not_told",
+                actor=SYSTEM,
+                stream=alert.stream,
+                group=alert.group,
+                after={"rule": alert.rule.name, "channel": each.channel, "error": why[:500]},
+                summary=f"Alert {alert.rule.name} could not be told by {each.channel}: {why[:200]}",
+            )
+
+
+def _tried(
+    notification: Notification,
+    *,
+    due_at: datetime | None,
+    delivered_at: datetime | None = None,
+    error: str = "",
+) -> bool:
+    """Keep how a try ended, of all that was told with it, too; whether it was kept.
+
+    It is not where its receiver was changed meanwhile, whose turn it is then.
+    """
+    how = {
+        "attempts": notification.attempts,
+        "tried_at": notification.tried_at,
+        "due_at": due_at,
+        "delivered_at": delivered_at,
+        "error": error,
+    }
+    with transaction.atomic():
+        unchanged = Notification.objects.filter(pk=notification.pk, due_at=notification.due_at)
+        if not unchanged.update(**how):
+            return False
+        Notification.objects.filter(told_with=notification, due_at__isnull=False).update(**how)
+    return True
+
+
+def notifications_make(alert: Alert, what: str) -> None:
+    """What each receiver of an alert's rule is to be told of it: that it ``fired``, or ``ended``."""
+    rule = alert.rule
+    told = _told(rule, what, stream=alert.stream, group=alert.group, sentence=alert.sentence) | {
+        "alert": alert.pk,
+        "value": alert.value,
+        "began_at": moment(alert.began_at),
+        "ended_at": None if alert.ended_at is None else moment(alert.ended_at),
+    }
+    Notification.objects.bulk_create(
+        Notification(alert=alert, channel=channel, body=json.dumps(told), due_at=timezone.now())
+        for channel in rule.channels
+    )
+
+
+def _told(rule: AlertRule, what: str, *, stream: str, group: str, sentence: str) -> dict[str, Any]:
+    """What a receiver is told, but for what an alert has: null in a test."""
+    return {
+        "what": what,
+        "alert": None,
+        "rule": rule.name,
+        "workspace": rule.workspace.name,
+        "stream": stream,
+        "group": group or None,
+        "watch": rule.watch,
+        "value": None,
+        "limit": rule.limit,
+        "sentence": sentence,
+        "began_at": None,
+        "ended_at": None,
+    }
+
+
+def moment(at: datetime) -> str:
+    """A time as receivers and events are told it."""
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,107 @@
+"""Telling the log of streams, so that the last thing it hears is what the database holds."""
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from streams import store
+from streams.log import config, stats, trim
+from streams.log.errors import StreamNotFound
+from streams.models import Stream
+from streams.models.stream import Retention, Storage
+from streams.services.memory import memory_begin
+
+SETTINGS = (
+    "storage",
+    "policy",
+    "ttl",
+    "max_messages",
+    "max_bytes",
+    "max_messages_per_key",
+    "retention",
+    "discard",
+    "max_message_bytes",
+    "dedup_window",
+    "archive",
+    "deny_delete",
+    "deny_purge",
+    "sealed",
+    "description",
+    "labels",
+    "keys",
+)
+PAGES_AT_ONCE = 150
+"""What a change to interest looks through before it is answered (4,500 messages); the worker goes on with the rest."""
+
+TOLD_AT_ONCE = 1000
+"""Streams that the database is asked of together after the log was told: as many as one call makes."""
+
+
+def settings_of(stream: Stream) -> dict[str, Any]:
+    """A stream's settings by name."""
+    return {field: getattr(stream, field) for field in SETTINGS}
+
+
+def streams_publish(streams: Sequence[Stream]) -> None:
+    """Tell the log of these streams and their settings; the worker then applies limits that became tighter.
+
+    A stream that somebody else changed or deleted while the log was told is told of again, so that the last thing
+    the log hears is what the database holds.
+    """
+    until_s = time.monotonic() + trim.AT_ONCE_S
+    for first in range(0, len(streams), TOLD_AT_ONCE):
+        told = list(streams[first : first + TOLD_AT_ONCE])
+        while told:
+            store.log().run(config.streams_publish([(registered(each), settings_of(each)) for each in told]))
+            for each in told:
+                with suppress(StreamNotFound):  # deleted meanwhile
+                    _settle(each, until_s=until_s)
+            store.log().run(stats.touch([each.stream_id for each in told]))
+            told = _changed_meanwhile(told)
+
+
+def _settle(stream: Stream, *, until_s: float) -> None:
+    """What the log has heard of a stream takes effect at once, as far as that goes quickly."""
+    if stream.storage == Storage.MEMORY:
+        memory_begin(stream, told=registered(stream), settings=settings_of(stream))
+    if stream.max_messages_per_key is not None:
+        store.log().run(trim.keep_newest_of_keys(stream.stream_id, until_s=until_s))
+    if stream.retention == Retention.INTEREST:
+        store.log().run(trim.release(stream.stream_id, pages=PAGES_AT_ONCE))
+
+
+def _changed_meanwhile(told: Sequence[Stream]) -> list[Stream]:
+    """Those of the streams whose settings are others by now; those that have gone are taken out of the log.
+
+    It is noted of those that nobody changed since that the log knows them as they are.
+    """
+    ids, as_of = [each.stream_id for each in told], max(each.updated_at for each in told)
+    Stream.objects.filter(stream_id__in=ids, updated_at__lte=as_of, is_told=False).update(is_told=True)
+    now = {
+        each.stream_id: each for each in Stream.objects.select_related("workspace").filter(stream_id__in=ids)
+    }
+    for each in told:
+        if each.stream_id not in now:
+            _remove(each.stream_id, workspace_id=each.workspace_id, name=each.name)
+    return [
+        now[each.stream_id]
+        for each in told
+        if each.stream_id in now and settings_of(now[each.stream_id]) != settings_of(each)
+    ]
+
+
+def _remove(stream_id: str, *, workspace_id: int, name: str) -> None:
+    store.log().run(config.stream_remove(stream_id, workspace_id=workspace_id, name=name))
+
+
+def registered(stream: Stream) -> config.Registered:
+    """The stream as the log's registry lists it."""
+    return config.Registered(
+        stream_id=stream.stream_id,
+        name=stream.name,
+        workspace=stream.workspace.name,
+        workspace_id=stream.workspace_id,
+        archive=stream.archive,
+        internal=stream.internal,
+    )

@@ -1,0 +1,95 @@
+"""What the parts of a proof found is kept and told together, whichever of them ran last."""
+
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from okmq.prove import report
+from okmq.prove.apart import Apart
+from okmq.prove.checking import COUNTS
+from okmq.prove.cuts import Cut, OfCuts
+from okmq.prove.faults import Struck
+from okmq.prove.found import ENOUGH_IN_FLIGHT, KEPT, Found, Proof, found_by, read, write
+from okmq.prove.history import Publish
+from okmq.prove.load import Load
+
+
+def of(told: str, *, in_flight: int = ENOUGH_IN_FLIGHT, lost: int = 0, note: str = "") -> Found:
+    struck = [Struck(name="CONFIG SET appendfsync no", began=1.0, back=2.5, note=note)]
+    return Found(
+        told=told,
+        where=f"{told} ended",
+        took_s=60.0,
+        calls={"ok": 10},
+        in_flight=in_flight,
+        counts={**dict.fromkeys(COUNTS, 0), "lost": lost},
+        struck=struck,
+        wrong=lost,
+        sentences=[f"{number} is lost" for number in range(lost)][:KEPT],
+    )
+
+
+def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
+    cut = Cut(at_bytes=1, left=2, of=3, faults=("a", "b"), start_s=0.5)
+    found = Found(told="a", where="b", took_s=0.1, struck=of("x").struck, cuts=[cut])
+    proof = Proof(parts={"kills": of("Kills."), "cuts": found})
+    write(tmp_path / "p.json", proof)
+    assert read(tmp_path / "p.json") == proof
+    assert read(tmp_path / "none.json") == Proof()
+
+
+def test_the_page_tells_all_parts_and_the_findings_of_each() -> None:
+    proof = Proof(parts={"kills": of("Kills.", lost=2), "clock": of("Clock.", note="after 1 s")})
+    page = report.page(proof)
+    assert "20 calls (20 ok, 0 fail, 0 info), 2,000 of them in flight during 2 faults" in page
+    assert "**2 findings.**" in page
+    assert "| Kills. | 10 | 1 | 0 | 1.0 | 2 | Kills. ended |" in page
+    assert "| Clock. | 10 | 1 | 0 | 1.0 | 0 | Clock. ended |" in page
+    assert "| 2 lost |" in page
+    assert "| after 1 s |" in page
+    assert "\n- 0 is lost\n- 1 is lost\n" in page
+    assert "Everything held." in report.page(Proof(parts={"kills": of("Kills.")}))
+
+
+def test_too_few_calls_in_flight_do_not_count() -> None:
+    few = Proof(parts={"kills": of("Kills.", in_flight=ENOUGH_IN_FLIGHT - 1)})
+    assert few.sentences() == ["only 999 operations were in flight during faults: the run does not count"]
+    assert Proof(parts={**few.parts, "clock": of("Clock.", in_flight=1)}).sentences() == []
+
+
+def test_what_takes_long_is_measured_by_the_messages_of_its_own_product() -> None:
+    slow = Apart(load=Load(1, token=""))
+    slow.struck = [Struck(name="SIGKILL of valkey", began=0.0, back=9.0, recovery_s=7.0)]
+    found = found_by([slow, Apart(load=Load(1, token=""))], told="", took_s=0.0)
+    assert found.sentences == [
+        "SIGKILL of valkey: back after 7.0 s at 1.0 processes a core, allowed are 5.0 s of a core"
+    ]
+
+
+def test_every_finding_is_counted_and_the_first_are_kept() -> None:
+    apart = OfCuts(load=Load(1, token=""))
+    apart.history.note(
+        Publish(
+            began=0, ended=1, outcome="ok", stream="s", ids=("a",), bodies=(0,), offsets=(1,), known=(False,)
+        )
+    )
+    apart.load.scene.late = 1
+    apart.load.scene.surprises["a 500"] += 3
+    apart.cuts = [Cut(at_bytes=n, left=0, of=0, faults=("torn",), start_s=0.0) for n in range(2 * KEPT)]
+    found = found_by([apart], told="", took_s=0.0, wrong=["it broke off"])
+    assert (found.calls, found.late, found.surprises) == ({"ok": 1}, 1, 3)
+    assert found.wrong == 1 + 1 + 1 + 2 * KEPT
+    assert found.sentences[:3] == [
+        "it broke off",
+        "unexpected answer: a 500 (3 times)",
+        "1 calls were not answered by their deadline",
+    ]
+    assert len(found.sentences) == KEPT
+
+
+def test_a_record_that_is_none_ends_it_before_anything_is_started(tmp_path: Path) -> None:
+    (tmp_path / "page.json").write_text('{"parts": {"kills": 1}}')
+    with pytest.raises(CommandError, match=r"page\.json is not what a proof has written"):
+        call_command("okmq_prove", "--only", "clock", "--report", str(tmp_path / "page.md"))
+    assert not (tmp_path / "page.md").exists()
