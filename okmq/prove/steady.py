@@ -36,6 +36,9 @@ WARM_UP = 1 / 6
 AT_PEAK = 1 / 60
 """Parts of the time."""
 
+ENOUGH = 100
+"""Publishes that tell the peak, however long they take."""
+
 MAY_GROW = 0.01
 """In an hour, of what it is."""
 
@@ -70,6 +73,7 @@ async def _steady(product: Instance, seconds: float) -> Apart:
     callers = _Callers(load.scene)
     async with callers.working():
         await asyncio.sleep(seconds * AT_PEAK)
+        await target.wait(lambda: len(callers.took_s) >= ENOUGH, what="the peak is known")
         peak = len(callers.took_s) / (monotonic() - began)
         callers.every_s = 2 * len(STREAMS) * PUBLISHERS / max(peak, 1.0)
         await asyncio.sleep(seconds * WARM_UP)

@@ -122,8 +122,8 @@ def _redeliver(
     yield from _check(stream_id, name, named, values, MOVED_SLICE)
     total = 0
     for part in _slices(values, MOVED_SLICE):
-        steady_ms = yield Steady()
-        args = [keys.wake(stream_id), steady_ms, delay, named, _holder(consumer), *part]
+        latest_ms = yield Steady(latest=True)
+        args = [keys.wake(stream_id), latest_ms, delay, named, _holder(consumer), *part]
         total += yield group_script("redeliver", stream_id, name, args)
     return total
 

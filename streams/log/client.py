@@ -52,7 +52,7 @@ CONNECT_TIMEOUT_S = 2.0
 ANSWER_TIMEOUT_S = 10.0
 
 
-def compared_ms(clock: SteadyClock) -> Op[int]:
+def compared_ms(clock: SteadyClock, asked: Steady) -> Op[int]:
     """The steady time in ms, once it was compared with the server's clock; a jump is noted."""
     for _ in range(FIRST_LOOKS + 1):
         asked_ms = clock.machine()
@@ -65,7 +65,7 @@ def compared_ms(clock: SteadyClock) -> Op[int]:
         if not jump_ms:
             break
         yield Script("clock_skew", [keys.SKEW], [skew_ms, skew_ms + jump_ms])
-    return clock.now_ms()
+    return clock.now_ms(latest=asked.latest)
 
 
 class Log:
@@ -124,8 +124,8 @@ class Log:
         if isinstance(command, Script):
             return self._script(command)
         if isinstance(command, Steady):
-            fresh = self.clock.fresh_ms()
-            return self.run(compared_ms(self.clock)) if fresh is None else fresh
+            fresh = self.clock.fresh_ms(latest=command.latest)
+            return self.run(compared_ms(self.clock, command)) if fresh is None else fresh
         if isinstance(command, Scripts):
             parts = routing.parts(command.calls)
             return routing.merged(parts, [self._scripts(part) for part in parts])
@@ -233,8 +233,8 @@ class AsyncLog:
         if isinstance(command, Script):
             return await self._script(command)
         if isinstance(command, Steady):
-            fresh = self.clock.fresh_ms()
-            return await self.run(compared_ms(self.clock)) if fresh is None else fresh
+            fresh = self.clock.fresh_ms(latest=command.latest)
+            return await self.run(compared_ms(self.clock, command)) if fresh is None else fresh
         if isinstance(command, Scripts):
             parts = routing.parts(command.calls)
             return routing.merged(parts, [await self._scripts(part) for part in parts])

@@ -21,6 +21,9 @@ STEP_MS = 250
 ADOPT_AFTER_MS = 30_000
 """After so long a process gives in to a clock that differs from its own: six times what a new worker needs."""
 
+DRIFT = 0.001
+"""By so much two clocks may part that nobody sets: several times what crystals do, twice what the kernel corrects."""
+
 ROUGH_MS = 5
 """Bounds further apart than this say too little: another process could be as far off the other way."""
 
@@ -56,11 +59,14 @@ class Bounds:
         return max(0.0, other.least - self.most, self.least - other.most)
 
     def within(self, other: Self) -> Self:
-        """What both say; of the other what is nearest, where they contradict one another."""
-        return replace(self, least=other.nearest(self.least), most=other.nearest(self.most))
+        """What both say; what the other says, where they contradict one another."""
+        if self.apart(other):
+            return other
+        return replace(self, least=max(self.least, other.least), most=min(self.most, other.most))
 
-    def nearest(self, value: float) -> float:
-        return min(max(value, self.least), self.most)
+    def after(self, ms: float) -> Self:
+        """What can be said so much later."""
+        return replace(self, least=self.least - ms * DRIFT, most=self.most + ms * DRIFT)
 
 
 class SteadyClock:
@@ -79,18 +85,27 @@ class SteadyClock:
         self._agreed_ms = -math.inf
         self._agreed = self._seen_set = 0
 
-    def fresh_ms(self) -> int | None:
-        """The steady time in ms, about unix time but for the jumps since; None when it is time to ``compare``."""
-        ahead, now_ms = self._ahead, self.machine()
-        if ahead is None or now_ms - self._looked_ms >= LOOK_EVERY_MS:
+    def fresh_ms(self, *, latest: bool = False) -> int | None:
+        """As ``now_ms``; None when it is time to ``compare``."""
+        now_ms = self.machine()
+        if self._ahead is None or now_ms - self._looked_ms >= LOOK_EVERY_MS:
             self._looked_ms = now_ms  # others who ask meanwhile need not look, too
             return None
-        return int(now_ms + ahead.middle)
+        return self.now_ms(latest=latest)
 
-    def now_ms(self) -> int:
-        """The steady time in ms, once it was compared."""
+    def now_ms(self, *, latest: bool = False) -> int:
+        """The steady time in ms, about unix time but for the jumps since, once it was compared.
+
+        No process knows it exactly. What is leased until the latest that it may be, and comes again by the earliest,
+        comes to nobody before its time, whichever processes are asked.
+
+        Args:
+            latest: what it is at most, not at least.
+        """
         assert self._ahead is not None
-        return int(self.machine() + self._ahead.middle)
+        now_ms = self.machine()
+        ahead = self._ahead.after(now_ms - self._agreed_ms)
+        return math.ceil(now_ms + ahead.most) if latest else math.floor(now_ms + ahead.least)
 
     @property
     def is_rough(self) -> bool:
@@ -111,7 +126,8 @@ class SteadyClock:
         """
         answered_ms = self._looked_ms = self.machine()
         # The server read its clock somewhere between the two moments: what lies within is no difference.
-        look, held = Bounds(server_ms - answered_ms, server_ms - asked_ms), self._ahead
+        look = Bounds(server_ms - answered_ms, server_ms - asked_ms).after(answered_ms - asked_ms)
+        held = self._ahead and self._ahead.after(answered_ms - self._agreed_ms)
         is_known = self._agreed >= KNOWN_AFTER and answered_ms - self._agreed_ms < ADOPT_AFTER_MS
         if held is None or held.apart(look) <= STEP_MS:
             self._follow(look if held is None else held.within(look), answered_ms, self._agreed + 1)

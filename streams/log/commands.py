@@ -38,7 +38,9 @@ class Scripts:
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """Asks for the store's steady clock (see ``clock``); the reply is ms."""
+    """Asks for the store's steady clock (see ``clock``); the reply is ms: what it is at least, or at most."""
+
+    latest: bool = False
 
 
 @dataclass(frozen=True, slots=True)

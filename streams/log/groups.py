@@ -171,6 +171,7 @@ def fetch(
     began_ms: int | None = None
     while True:
         steady_ms = yield Steady()
+        latest_ms = yield Steady(latest=True)
         began_ms = steady_ms if began_ms is None else began_ms
         args = [
             consumer,
@@ -180,6 +181,7 @@ def fetch(
             size,
             steady_ms,
             began_ms,
+            latest_ms,
         ]
         found, left, due_in_ms, again, now_in, has_filter, is_unswept, range_, read = yield group_script(
             "fetch", stream_id, name, args

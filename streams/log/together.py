@@ -34,9 +34,9 @@ def together(ops: Sequence[Op[T]]) -> Op[list[T | LogError]]:
         asked = dict(waiting)
         waiting.clear()
         replies: dict[int, Any] = {}
-        if any(isinstance(command, Steady) for command in asked.values()):
-            steady_ms = yield Steady()
-            replies |= {number: steady_ms for number, each in asked.items() if isinstance(each, Steady)}
+        for clock in {command for command in asked.values() if isinstance(command, Steady)}:
+            told = yield clock
+            replies |= {number: told for number, each in asked.items() if each == clock}
         calls = {
             number: [command] if isinstance(command, Script) else command.calls
             for number, command in asked.items()

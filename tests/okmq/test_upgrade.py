@@ -26,6 +26,10 @@ pytestmark = [pytest.mark.running, pytest.mark.timeout(600)]
 BEFORE = "3b51e521cf87c18b26af400ac5e0cec10e20af3c"
 """The version before; the newest that was released, whenever the way from it is changed."""
 
+CLOCKS_APART_S = 0.05
+"""Processes of the version before tell the time differently by some ms, and leases ended by that too early; to be
+removed with the version that has it."""
+
 NO_HISTORY = {"OKMQ_HISTORY": "off"}
 ENOUGH = 150
 """So many publishes are stored between two steps of an upgrade."""
@@ -137,6 +141,7 @@ def test_hosts_are_upgraded_one_after_the_other_while_the_others_go_on(before: P
             first.start()
             second.start()
             load = Load(first.port, second.port, token=TOKEN)
+            load.scene.history.ack_wait_s -= CLOCKS_APART_S
             asyncio.run(upgraded(load))
             nothing_was_lost(load)
             code, said, _ = manage(first_new, "okmq_fsck")

@@ -23,8 +23,9 @@
 -- ARGV[3] max_bytes: where an answer stops, after one message at least
 -- ARGV[4] generation: of a poll's first look, which takes nothing any more after a seek; empty at first
 -- ARGV[5] taken: bytes that earlier calls of the same fetch took
--- ARGV[6] steady: the store's steady clock in ms, which due times follow
+-- ARGV[6] steady: the store's steady clock in ms, what it is at least
 -- ARGV[7] due_by: what was due by then comes again; the steady clock when the fetch began, so that nothing comes twice in it
+-- ARGV[8] latest: what the steady clock is at most; what goes out now is held for its time from then on
 -- returns: {[entry, deliveries, lease] ...}, undelivered left behind, ms until something comes again or -1,
 --   1 to call again, 2 to do so after order_change and 3 after give_back_aside, generation, 1 when the group has a filter (what is left has other keys among it),
 --   1 when messages went that are among what is left, {first, last, sequence of the first} of new messages taken as a
@@ -36,7 +37,7 @@ local fetch = {log = log, gone = gone, pending = KEYS[5], due = KEYS[6], leases 
   turns = KEYS[10], parked = KEYS[11], ready = KEYS[12], expiry = KEYS[13], went = KEYS[14],
   last = KEYS[15], runs = KEYS[16], shelved = KEYS[18], parked_aside = KEYS[19], consumer = ARGV[1],
   limit = tonumber(ARGV[2]), max_bytes = tonumber(ARGV[3]), size = tonumber(ARGV[5]), steady = tonumber(ARGV[6]),
-  due_by = tonumber(ARGV[7]),
+  due_by = tonumber(ARGV[7]), latest = tonumber(ARGV[8]),
   out = {}, range = {}, entries = {}, in_order = {}, by_time = {}, held_by = {}, at_last = {}, due_again = {}}
 local opened_in = tonumber(ARGV[4])
 

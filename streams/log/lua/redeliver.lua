@@ -14,7 +14,7 @@
 -- KEYS[13] members
 -- KEYS[14] shelved
 -- ARGV[1] wake: channel
--- ARGV[2] steady: the store's steady clock in ms
+-- ARGV[2] latest: what the store's steady clock in ms is at most
 -- ARGV[3] delay_ms: until it comes again; empty restarts the clock of its delivery
 -- ARGV[4] mode: offsets or leases
 -- ARGV[5] holder: "=" and the consumer whose deliveries count; empty: whoever has them
@@ -26,7 +26,7 @@
 local meta, log, group_key, members = KEYS[1], KEYS[2], KEYS[5], KEYS[13]
 local keys = {gone = KEYS[3], expiry = KEYS[4], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], replayed = KEYS[9],
   turns = KEYS[10], ready = KEYS[11], runs = KEYS[12], shelved = KEYS[14]}
-local wake, steady, delay_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local wake, latest, delay_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
@@ -54,7 +54,7 @@ for n, lease in ipairs(leases) do
   local wait = delay_ms or group_wait_ms(group, tonumber(deliveries))
   members_tell(group, consumer, 0)
   -- At once is at once for everybody, also for a process whose clock is some milliseconds behind.
-  local at = wait > 0 and steady + wait or 0
+  local at = wait > 0 and latest + wait or 0
   by_time[2 * n - 1], by_time[2 * n] = string.format('%.0f', at), moved[n]
   group_look_again(group, at)
 end

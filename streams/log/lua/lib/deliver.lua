@@ -1,5 +1,5 @@
 -- What one fetch hands out, and the three sources it comes from. Needs the includes state, gone, floor, members, group, runs, order, out.
--- A fetch is a table: the keys by name, state, group, now, steady, limit, max_bytes, consumer; out and size grow.
+-- A fetch is a table: the keys by name, state, group, now, steady, latest, limit, max_bytes, consumer; out and size grow.
 
 local DELIVER_SCAN, DELIVER_LAST = 1000, 1000
 
@@ -44,7 +44,7 @@ local function deliver_one(fetch, entry, deliveries)
   -- A number that is handed to a command as one costs several times its text.
   local due = fetch.due_again[deliveries]
   if not due then
-    due = string.format('%.0f', fetch.steady + group_wait_ms(group, deliveries))
+    due = string.format('%.0f', fetch.latest + group_wait_ms(group, deliveries))
     fetch.due_again[deliveries] = due
     fetch.held_since = string.format(':%.0f:', fetch.now) .. fetch.consumer
   end
@@ -217,7 +217,7 @@ local function deliver_range(fetch)
     fetch.entries = redis.call('XRANGE', fetch.log, string.format('%.0f', first), string.format('%.0f', last))
   end
   if group.ack ~= 'none' then
-    local due = string.format('%.0f', fetch.steady + group_wait_ms(group, 1))
+    local due = string.format('%.0f', fetch.latest + group_wait_ms(group, 1))
     runs_add(fetch, group, first, last, group.sequence + 1, due, string.format('%.0f', fetch.now), fetch.consumer)
     members_tell(group, fetch.consumer, last - first + 1, fetch.now)
   end
