@@ -124,7 +124,8 @@ def visible_pages(log: Log, wanted: Range, *, strict: bool) -> Iterator[list[Ent
             ) from None
     except StreamNotFound:
         raise StreamDeletedError(
-            f"Stream {wanted.stream!r} was deleted while it was read; failOnDataLoss=false ends it quietly."
+            f"Stream {wanted.stream!r} was deleted while offsets {wanted.first} to {wanted.last} were read; "
+            "failOnDataLoss=false reads on without them."
         ) from None
 
 
@@ -133,15 +134,23 @@ def _refuse_loss(wanted: Range, start: int, at: read.Position, *, strict: bool) 
         refuse_or_report(wanted.stream, start, min(at.floor - 1, wanted.last), strict=strict)
 
 
-def refuse_or_report(stream: str, first: int, last: int, *, strict: bool) -> None:
+def refuse_or_report(
+    stream: str, first: int, last: int, *, strict: bool, why: str = "retention or a purge took them"
+) -> None:
     """Offsets that were asked for have gone: an error to those who may lose nothing, else a warning in the log.
 
     Raises:
         DataLossError: with ``strict``.
     """
-    gone = (
-        f"Stream {stream!r}: offsets {first} to {last} are no longer there (retention or a purge took them)"
-    )
+    refuse_or_warn(f"Stream {stream!r}: offsets {first} to {last} are no longer there ({why})", strict=strict)
+
+
+def refuse_or_warn(gone: str, *, strict: bool) -> None:
+    """The same, of a loss in words, without a full stop.
+
+    Raises:
+        DataLossError: with ``strict``.
+    """
     if strict:
         raise DataLossError(f"{gone}; failOnDataLoss=false reads on without them.")
     warnings.warning("%s; reading on without them.", gone)

@@ -32,6 +32,7 @@ from spark.positions import by_id, positions, streams_meant
 from spark.ranges import Range
 from spark.versions import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from spark.writing import OkmqStreamRowWriter, OkmqStreamWriter, OkmqWriter
+from streams.log import config
 from streams.log.client import Log, Op, T
 from streams.log.errors import StoreUnavailable
 from streams.log.keys import in_memory
@@ -96,8 +97,9 @@ class OkmqDataSource(DataSource):
         ``true`` (default): an offset that was asked for but lies below what the stream still holds (retention, purge)
         ends the read with an error; ``false`` reads on behind the gap, and a warning in Spark's log names it. What went
         from between others (deleted, expired, replaced by a newer one of its key) is no loss. A deleted stream ends a
-        batch in the same way; a streaming query just closes it. A stream in memory whose server does not answer
-        ends a batch with an error, or is left out of it; in a streaming query it waits where it was.
+        batch in the same way, and a streaming query, where something of it had not been read; one that was read to its
+        end is just closed. A stream in memory whose server does not answer ends a batch with an error, or is left
+        out of it; in a streaming query it waits where it was.
     ``pushFilters``
         batch only, from PySpark 4.1 on: ``true`` has comparisons of ``offset``, ``timestamp`` and ``key`` with
         constants done here: offsets and times bound what is read of the log, and of messages with other keys no
@@ -182,9 +184,6 @@ class OffsetRanges(InputPartition):
 class _Reading:
     """What both readers share: the options and how a task reads its ranges. Holds no connection: it is pickled."""
 
-    # Whether a stream that is deleted under a reader is an error to one that may lose nothing.
-    closes_quietly = False
-
     def __init__(self, options: Options, schema: pa.Schema) -> None:
         self.options = options
         self.arrow_schema = schema
@@ -223,8 +222,14 @@ class _Reading:
                         pushed=self.pushed,
                     )
                 except reading.StreamDeletedError:
-                    if strict and not self.closes_quietly:
+                    if strict:
                         raise
+                    reading.warnings.warning(
+                        "Stream %r was deleted while offsets %s to %s were read; reading on without them.",
+                        wanted.stream,
+                        wanted.first,
+                        wanted.last,
+                    )
 
     def pack(self, wanted: Sequence[Range]) -> list[InputPartition]:
         packed = ranges.pack(
@@ -268,11 +273,9 @@ class PushedReader(OkmqReader):
 class _StreamReader(_Reading, DataSourceStreamReader):
     """A streaming read of all streams meant; its offset maps stream id → last offset taken.
 
-    A stream that appears later starts at its earliest offset; one that is deleted leaves the map, and one in
-    memory that cannot be asked stays where it was.
+    A stream that appears later starts at its earliest offset; one that is deleted leaves the map, which is a loss
+    where it was not read to its end, and one in memory that cannot be asked stays where it was.
     """
-
-    closes_quietly = True
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return self.run(self._initial())
@@ -318,11 +321,12 @@ class _StreamReader(_Reading, DataSourceStreamReader):
         moved = [stream_id for stream_id, last in end.items() if last > start.get(stream_id, 0)]
         # Passing over one whose server does not answer would count as having read it.
         at = yield from positions(moved, strict=True)
-        found = []
+        found, closed = [], [stream_id for stream_id in start if stream_id not in end]
         for stream_id in moved:
             position, stream = at.get(stream_id), streams.get(stream_id)
             if position is None or stream is None:
-                continue  # deleted since: closed
+                closed.append(stream_id)  # deleted since
+                continue
             earliest = position.next_offset(archive=False)
             first = start.get(stream_id)
             if first is None:
@@ -330,7 +334,26 @@ class _StreamReader(_Reading, DataSourceStreamReader):
             elif earliest > first + 1 and not self.options.archive:
                 reading.refuse_or_report(stream.name, first + 1, earliest - 1, strict=self.is_strict)
             found.append(bounds.span(stream, first + 1, end[stream_id]))
+        if closed and not self.options.archive:
+            yield from self._refuse_unread({stream_id: start.get(stream_id, 0) for stream_id in closed})
         return found
+
+    def _refuse_unread(self, closed: Mapping[str, int]) -> Op[None]:
+        """Refuse or report what streams that are read no longer held beyond the last offset that was taken of each."""
+        ended = yield from config.ended()
+        there = by_id((yield from config.streams()))
+        for stream_id, taken in closed.items():
+            stream = ended.get(stream_id)
+            if stream is not None and stream.last > taken:
+                reading.refuse_or_report(
+                    stream.name, taken + 1, stream.last, strict=self.is_strict, why="it was deleted"
+                )
+            elif stream is None and stream_id not in there:
+                reading.refuse_or_warn(
+                    f"A stream (internal id {stream_id}) was deleted, and whether it had offsets from {taken + 1} on "
+                    "is not known any more",
+                    strict=self.is_strict,
+                )
 
 
 def not_back(known: Mapping[str, int], latest: Mapping[str, int]) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from streams.log import keys, meta, trim
-from streams.log.client import Op, Pipeline, Script, Scripts, small
+from streams.log.client import Op, Pipeline, Script, Scripts, Steady, small
 from streams.log.errors import LogError
 
 SETTINGS = (
@@ -31,6 +31,9 @@ PUBLISHED_AT_ONCE = 500
 """Streams in one round trip: nobody else waits for more than that."""
 REMOVED_AT_ONCE = 100
 
+MOST_ENDED = 10_000
+"""Of so many streams that were deleted, the newest, the last offset is kept."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
@@ -42,6 +45,14 @@ class Registered:
     workspace_id: int
     archive: bool
     internal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A stream that was deleted, and the last offset that it had given."""
+
+    name: str
+    last: int
 
 
 _registered = msgspec.json.Decoder(dict[str, Any]).decode
@@ -104,11 +115,12 @@ def streams_publish(streams: Sequence[tuple[Registered, Mapping[str, Any]]]) -> 
         yield ("PUBLISH", keys.CHANGED, "stream")
 
 
-def _all_of(calls: Sequence[Script]) -> Op[None]:
-    replies = yield Scripts(calls)
+def _all_of(calls: Sequence[Script]) -> Op[list[Any]]:
+    replies: list[Any] = yield Scripts(calls)
     for reply in replies:
         if isinstance(reply, LogError):
             raise reply
+    return replies
 
 
 def _publication(stream: Registered, settings: Mapping[str, Any]) -> Script:
@@ -148,8 +160,15 @@ def streams_remove(streams: Sequence[tuple[str, int, str]]) -> Op[None]:
         yield from _names_remove(part)
         ids = [stream_id for stream_id, _, _ in part]
         found = yield Pipeline([("SMEMBERS", keys.groups(stream_id)) for stream_id in ids])
-        yield from _all_of(
+        lasts = yield from _all_of(
             [_removal(stream_id, groups) for stream_id, groups in zip(ids, found, strict=True)]
+        )
+        yield from _ended_note(
+            [
+                f"{stream_id} {last} {name}"
+                for (stream_id, _, name), last in zip(part, lasts, strict=True)
+                if last >= 0
+            ]
         )
         lists = (keys.REGISTRY, keys.MEMORY_RESERVED, keys.MEMORY_HELD)
         yield Pipeline([("HDEL", key, *ids) for key in lists])
@@ -170,9 +189,25 @@ def _names_remove(streams: Sequence[tuple[str, int, str]]) -> Op[None]:
         yield ("PUBLISH", keys.CHANGED, "stream")
 
 
+def _ended_note(members: Sequence[str]) -> Op[None]:
+    if not members:
+        return
+    at_ms = yield Steady()
+    yield small("ZADD", keys.ENDED, *(part for member in members for part in (at_ms, member)))
+    yield ("ZREMRANGEBYRANK", keys.ENDED, 0, -MOST_ENDED - 1)
+
+
+def ended() -> Op[dict[str, Ended]]:
+    """Internal id → the streams that were deleted lately, however long ago, as far as that was noted."""
+    found = yield ("ZRANGE", keys.ENDED, 0, -1)
+    parts = (member.decode().split(" ", 2) for member in found)
+    return {stream_id: Ended(name=name, last=int(last)) for stream_id, last, name in parts}
+
+
 def _removal(stream_id: str, groups: Sequence[bytes]) -> Script:
+    others = [key for key in keys.all_of(stream_id) if key != keys.meta(stream_id)]
     of_groups = [key for group in groups for key in keys.all_of_group(stream_id, group.decode())]
-    return Script("remove", [*keys.all_of(stream_id), *of_groups], [keys.wake(stream_id)])
+    return Script("remove", [keys.meta(stream_id), *others, *of_groups], [keys.wake(stream_id)])
 
 
 def stream_settings(stream_id: str) -> Op[dict[str, Any] | None]:

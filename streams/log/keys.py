@@ -40,6 +40,9 @@ SAMPLED = "okmq:sampled"
 NOTES = "okmq:notes"
 """Stream: what the data plane did to messages on somebody's behalf, until the worker has made events of it."""
 
+ENDED = "okmq:ended"
+"""Sorted set: ``<internal id> <last offset> <name>`` of the streams that were deleted lately, by steady ms."""
+
 BEGUN = "okmq:begun"
 """Sorted set: what somebody is doing to messages and has no event of yet, by the steady ms of its last sign of life."""
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from spark import reading, schemas
+from spark.options import parse
 from spark.positions import archive_backlog, positions
 from spark.ranges import Range
 from spark.reading import DataLossError, StreamDeletedError, batches
-from spark.source import OffsetRanges, OkmqDataSource
+from spark.source import OffsetRanges, OkmqDataSource, OkmqStreamReader
 from streams.log import config, removals, trim, undo
 from streams.log.entries import NewMessage
 from tests.spark.published import Published
@@ -87,6 +88,22 @@ def test_what_newer_messages_of_a_key_pushed_out_is_seen_by_the_archive_only(pub
     wanted = whole(published, stream, last)
     assert offsets(published, wanted) == [1, 26, 27, 28, 29, 30, 31]
     assert offsets(published, wanted, archive=True) == list(range(1, 32))
+
+
+def test_a_streaming_read_of_a_stream_that_is_deleted_meanwhile_fails_or_says_so(
+    published: Published, caplog: pytest.LogCaptureFixture
+) -> None:
+    stream = published.stream("s")
+    published.numbered(stream, 20)
+    strict, lenient = (
+        OkmqStreamReader(parse(published.options(failOnDataLoss=word)), ARROW) for word in ("true", "false")
+    )
+    (part,) = strict.partitions({stream: 5}, {stream: 20})
+    published.remove("s")
+    with pytest.raises(StreamDeletedError, match="'s' was deleted while offsets 6 to 20 were read"):
+        list(strict.read(part))
+    assert list(lenient.read(part)) == []
+    assert "Stream 's' was deleted while offsets 6 to 20 were read; reading on" in caplog.text
 
 
 def test_a_stream_that_is_deleted_while_it_is_read_is_said_so(published: Published) -> None:

@@ -7,7 +7,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from streams.log import trim
+from streams.log import keys, trim
+from streams.log.client import one
 from tests.spark.published import Published, Row, rows
 from tests.waiting import until
 
@@ -105,6 +106,38 @@ def test_a_deleted_stream_is_closed_and_one_made_again_starts_anew(
     assert [len(batch) for batch in sink.batches.values()] == [10, 5]
     assert query.exception() is None
     assert [row for row in sink.rows if row[0] == again] == published.stored(again)
+
+
+@pytest.mark.parametrize("made_again", [False, True], ids=["deleted", "made_again"])
+def test_a_stream_that_was_deleted_before_it_was_read_to_its_end_ends_the_query(
+    spark: SparkSession, published: Published, sink: Sink, made_again: bool
+) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 5)
+    sink.drain(spark, published.options())
+    published.numbered(stream, 3, prefix="more")
+    published.remove("a")
+    again = [published.stream("a")] if made_again else []
+    for each in again:
+        published.numbered(each, 2)
+    with pytest.raises(StreamingQueryException, match=r"Stream 'a': offsets 6 to 8 .* \(it was deleted\)"):
+        sink.drain(spark, published.options())
+    assert len(sink.rows) == 5
+    sink.drain(spark, published.options(failOnDataLoss="false"))
+    assert [row for row in sink.rows if row[0] != stream] == published.stored(*again)
+    assert sink.drain(spark, published.options()).exception() is None, "it is told once"
+
+
+def test_a_stream_of_whose_end_nobody_knows_ends_the_query(
+    spark: SparkSession, published: Published, sink: Sink
+) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 5)
+    sink.drain(spark, published.options())
+    published.remove("a")
+    published.log.run(one(("DEL", keys.ENDED)))
+    with pytest.raises(StreamingQueryException, match=rf"{stream}.* had offsets from 6 on is not known"):
+        sink.drain(spark, published.options())
 
 
 def test_what_comes_after_the_start_of_a_run_waits_for_the_next(

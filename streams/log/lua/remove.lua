@@ -1,11 +1,13 @@
 -- Deletes a stream with everything in it and tells those who wait on it.
--- KEYS[1...] keys: every key of the stream
+-- KEYS[1] meta
+-- KEYS[2...] others: every other key of the stream
 -- ARGV[1] wake: channel
--- returns: number of keys that were there
+-- returns: the last offset that it gave, -1 where there was no such stream
 -- flags: allow-oom
-local wake = ARGV[1]
+-- include: state
+local meta, wake = KEYS[1], ARGV[1]
 
-local removed = 0
-for _, key in ipairs(KEYS) do removed = removed + redis.call('UNLINK', key) end
+local state = state_load(meta)
+for _, key in ipairs(KEYS) do redis.call('UNLINK', key) end
 redis.call('PUBLISH', wake, 'gone')
-return removed
+return state and state.last or -1

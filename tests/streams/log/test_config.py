@@ -1,3 +1,5 @@
+import pytest
+
 from streams.log import config, keys, stats
 from streams.log.client import Log
 from tests.streams.log.conftest import MakeStream
@@ -35,6 +37,24 @@ def test_a_deleted_stream_leaves_no_key(log: Log, make_stream: MakeStream, uniqu
     assert log.client.execute_command("KEYS", f"okmq:{{{stream}}}:*") == []
     assert log.run(config.stream_id_of(1, unique)) is None
     assert log.client.execute_command("HEXISTS", keys.REGISTRY, stream) == 0
+
+
+def test_the_last_offset_of_a_deleted_stream_is_kept_for_the_newest(
+    log: Log, make_stream: MakeStream, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams = [make_stream() for _ in range(3)]
+    for count, stream in enumerate(streams, start=1):
+        fill(log, stream, count)
+    gone = [(stream, 1, f"{unique} {n}") for n, stream in enumerate(streams)]
+    log.run(config.streams_remove(gone))
+    told = {stream: config.Ended(name=name, last=n) for n, (stream, _, name) in enumerate(gone, start=1)}
+    assert {stream: log.run(config.ended())[stream] for stream in streams} == told
+    log.run(config.streams_remove(gone))
+    assert {stream: log.run(config.ended())[stream] for stream in streams} == told, "twice is once"
+    monkeypatch.setattr(config, "MOST_ENDED", 1)
+    newest = make_stream()
+    log.run(config.stream_remove(newest, workspace_id=1, name=unique))
+    assert log.run(config.ended()) == {newest: config.Ended(name=unique, last=0)}
 
 
 def test_removing_an_old_stream_spares_the_new_one_of_the_name(
