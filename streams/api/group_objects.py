@@ -209,8 +209,8 @@ class Gone(serializers.Serializer):  # type: ignore[type-arg]
     to_offset = serializers.IntegerField(help_text="The last offset that has gone.")
     replay = serializers.DictField(
         allow_null=True,
-        help_text="What to send to /analytics/replays/ to have it published again from the history; null where the "
-        "history has nothing of it.",
+        help_text="What to send to /analytics/replays/ to have it published again from the history, and from what "
+        "waits in the stream to be copied to it; null where nothing of it is left.",
     )
     pushes_out = PushedOutObject(
         allow_null=True,

@@ -7,9 +7,9 @@ from django.conf import settings
 from django.db.models import Q, Sum
 
 from streams import store
-from streams.log import meta, read
+from streams.log import aside, meta, read
 from streams.log.errors import LogError
-from streams.models import Group, Rollup, RollupPosition, Stream
+from streams.models import Group, Rollup, Stream
 from streams.models.group import StartFrom
 from streams.models.history import Step
 from streams.selectors.messages import messages_from
@@ -23,7 +23,8 @@ class Gone:
     Attributes:
         to_offset: the last offset that has gone.
         from_offset, since: the position; one of them.
-        in_history: whether the history has something of the stream, so that a replay can publish it again.
+        in_history: whether the history has something of it, or waits for it, so that a replay can publish it again: it
+            reads what waits from the stream itself.
         pushes_out: what the stream's own limits would take for that replay, where it is as large as it can be and its
             messages are as large as the stream's are on average; None where nobody can tell, or there is no replay.
     """
@@ -41,20 +42,22 @@ def gone_behind(
     """What its stream no longer holds of what lies behind a group's new position; None where that is within it.
 
     A time counts as such when it is before the oldest message held, and where none is held, before the last one that
-    the history has counted.
+    came.
     """
     log, stream = store.log(), group.stream
-    floor = log.run(read.position(stream.stream_id)).floor
+    counters = log.run(meta.counters_of([stream.stream_id])).get(stream.stream_id, meta.NEW)
+    floor = counters.floor
     if floor <= 1:
         return None
     if position == StartFrom.OFFSET and offset is not None and offset < floor:
         first, since = max(1, offset), None
-    elif position == StartFrom.TIMESTAMP and timestamp is not None and _is_older(stream, floor, timestamp):
+    elif position == StartFrom.TIMESTAMP and timestamp is not None and _is_older(stream, counters, timestamp):
         first, since = None, timestamp
     else:
         return None
-    counters = log.run(meta.counters_of([stream.stream_id])).get(stream.stream_id, meta.NEW)
-    in_history = settings.ENV.history and counters.archived >= (first or 1)
+    in_history = settings.ENV.history and (
+        counters.archived >= (first or 1) or (stream.archive and _waits(stream, counters, first=first or 1))
+    )
     return Gone(
         to_offset=floor - 1,
         from_offset=first,
@@ -92,9 +95,24 @@ def _counted_before(stream: Stream, moment: datetime) -> int:
     return counted.aggregate(messages=Sum("messages"))["messages"] or 0
 
 
-def _is_older(stream: Stream, floor: int, timestamp: datetime) -> bool:
-    held = messages_from(stream, offset=floor, limit=1)
-    if held:
-        return timestamp.timestamp() * 1000 < held[0].timestamp_ms
-    counted = RollupPosition.objects.filter(stream_id=stream.stream_id).first()
-    return counted is not None and counted.fresh_to is not None and timestamp <= counted.fresh_to
+def _waits(stream: Stream, counters: meta.Counters, *, first: int) -> bool:
+    """Whether something that limits took, from an offset on and below the floor, stands there still for the history.
+
+    Of what stands there between two purges the first so many are looked at.
+    """
+    log, start = store.log(), max(first, counters.archived + 1)
+    taken = log.run(meta.taken_of({stream.stream_id: counters})).get(stream.stream_id, [])
+    for each in [*taken, range(counters.floor, counters.floor)]:
+        if start < each.start:
+            page = log.run(read.archive_range(stream.stream_id, start, each.start - 1, read.PAGE))
+            away = log.run(aside.set_aside(stream.stream_id, start, each.start - 1))
+            if not all(map(away, page)):
+                return True
+        start = max(start, each.stop)
+    return False
+
+
+def _is_older(stream: Stream, counters: meta.Counters, timestamp: datetime) -> bool:
+    held = messages_from(stream, offset=counters.floor, limit=1)
+    at_ms = timestamp.timestamp() * 1000
+    return at_ms < held[0].timestamp_ms if held else at_ms <= counters.last_ms

@@ -1,14 +1,15 @@
 """Consumer groups over HTTP: settings, positions, dead letters, and who may."""
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
 
 from streams import health, store
-from streams.log import config, groups, healths, open_polls, standing, trim
+from streams.log import config, groups, healths, open_polls, removals, standing, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.log.pending import Member
@@ -241,12 +242,11 @@ def test_a_seek_behind_what_the_stream_holds_names_the_replay(
     owner.post(path, {"name": "g", "filter_keys": ["k.*"]})
     forgotten(owner, keep=2)
     unmoved = {**position, "dry_run": True}
-    assert owner.post(f"{path}/g/seek", unmoved).json()["gone"] == {
-        "to_offset": 3,
-        "replay": None,
-        "pushes_out": None,
-    }
+    waiting = owner.post(f"{path}/g/seek", unmoved).json()["gone"]
     store.log().run(config.archived_set(stream_id(owner), 3))
+    assert owner.post(f"{path}/g/seek", unmoved).json()["gone"] == waiting, (
+        "the history reads what waits for it"
+    )
     range_ = {"source": "orders", "target": "orders", **start, "to_offset": 3, "key": "k.*", "start": False}
     told = owner.post(f"{path}/g/seek", position).json()
     pushes_out = {
@@ -261,6 +261,41 @@ def test_a_seek_behind_what_the_stream_holds_names_the_replay(
     assert fetch(owner) == [told["to"], 5] == [4, 5]
     answer = owner.post("analytics/replays/", told["gone"]["replay"])
     assert answer.status_code == 202, answer.content
+
+
+@pytest.mark.parametrize("archive", [True, False])
+@pytest.mark.parametrize("taken", ["purged", "set_aside"])
+def test_what_people_took_before_the_history_had_it_is_in_no_replay(
+    owner: Api, path: str, taken: str, archive: bool
+) -> None:
+    owner.post(path, {"name": "g"})
+    owner.patch("streams/orders", {"archive": archive})
+    take: dict[str, Any] = {
+        "purged": partial(trim.purge, keep=2),
+        "set_aside": partial(removals.purge, below=4, keep_ms=60_000, facts={}),
+    }
+    store.log().run(take[taken](stream_id(owner)))
+    told = owner.post(f"{path}/g/seek", {"position": "offset", "offset": 2}).json()
+    assert told["gone"] == {"to_offset": 3, "replay": None, "pushes_out": None}
+
+
+def test_what_limits_took_of_a_stream_without_history_is_in_no_replay(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g"})
+    owner.patch("streams/orders", {"archive": False})
+    forgotten(owner, keep=2)
+    told = owner.post(f"{path}/g/seek", {"position": "offset", "offset": 2}).json()
+    assert told["gone"]["replay"] is None
+
+
+def test_a_time_before_the_last_message_of_an_empty_stream_names_the_replay(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g"})
+    forgotten(owner, keep=1)
+    store.log().run(trim.delete(stream_id(owner), [5]))
+    told = owner.post(f"{path}/g/seek", {"position": "timestamp", "timestamp": "2001-01-01T00:00:00Z"}).json()
+    assert told["gone"]["replay"]["to_offset"] == told["gone"]["to_offset"] == 5
+    later = datetime.now(UTC) + timedelta(minutes=1)
+    after = owner.post(f"{path}/g/seek", {"position": "timestamp", "timestamp": later.isoformat()})
+    assert "gone" not in after.json()
 
 
 @pytest.mark.parametrize(
