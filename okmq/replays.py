@@ -25,7 +25,7 @@ from streams.errors import refusal_of
 from streams.log import append, config
 from streams.log.config import Registered
 from streams.log.entries import NewMessage
-from streams.log.errors import LogError, MessageTooLarge, StoreUnavailable
+from streams.log.errors import LogError, MessageTooLarge, StoreUnavailable, StreamFull
 from streams.models import Replay, ReplayState, Stream
 from streams.services import replays as service
 
@@ -186,20 +186,27 @@ class Replays:
             raise NotWanted
         for n, batch in enumerate(batches):
             due = time.monotonic() + len(batch) / (replay.rate or float("inf"))
-            stored, duplicates, last = self._append(replay, batch)
-            upcoming = ends[n + 1] if n + 1 < len(batches) else end
-            self._sent(
-                replay,
-                position=ends[n],
-                stored=stored + (before if n == 0 else 0),
-                duplicates=duplicates,
-                target_offset=last,
-                sending_to=upcoming,
-            )
+            placed, full = self._append(replay, batch)
+            if placed:
+                position = ends[n] if full is None else batch[len(placed) - 1].offset
+                upcoming = ends[min(n + 1, len(ends) - 1)] if full is None else position
+                known = sum(each.duplicate for each in placed)
+                self._sent(
+                    replay,
+                    position=position,
+                    stored=len(placed) - known + (before if n == 0 else 0),
+                    duplicates=known,
+                    target_offset=max((each.offset for each in placed if not each.duplicate), default=0),
+                    sending_to=upcoming,
+                )
+            if full is not None:
+                raise CannotReplay(refusal_of(full, stream=replay.target).message)
             self._wait(replay, due)
 
-    def _append(self, replay: Replay, batch: Sequence["Past"]) -> tuple[int, int, int]:
-        """Publish one batch; how many were stored, how many the target knew, and the highest offset given."""
+    def _append(
+        self, replay: Replay, batch: Sequence["Past"]
+    ) -> tuple[list[append.Appended], StreamFull | None]:
+        """Publish one batch, as far as the target has room, and why it refused the next one of it."""
         patterns = self._key_patterns(replay)
         for each in batch:
             if patterns and (each.key is None or not naming.matches_any(each.key, patterns)):
@@ -212,7 +219,7 @@ class Replays:
             for each in batch
         ]
         try:
-            placed = store.log().run(append.append(replay.target_id, messages))
+            return store.log().run(append.append_what_fits(replay.target_id, messages))
         except StoreUnavailable:
             raise
         except MessageTooLarge as error:
@@ -222,8 +229,6 @@ class Replays:
             ) from None
         except LogError as error:
             raise CannotReplay(refusal_of(error, stream=replay.target).message) from None
-        fresh = [each.offset for each in placed if not each.duplicate]
-        return len(fresh), len(placed) - len(fresh), max(fresh, default=0)
 
     def _sent(self, replay: Replay, **noted: int) -> None:
         if not service.replay_sent(replay, **noted) or self.stop.is_set():

@@ -10,7 +10,7 @@ import msgspec
 from streams.log import keys, memory
 from streams.log.client import Op, Script, Scripts
 from streams.log.entries import NewMessage
-from streams.log.errors import KeysApart, LogError, OffsetsUsedUp
+from streams.log.errors import KeysApart, LogError, OffsetsUsedUp, StreamFull
 
 BATCH_LIMIT = 1000
 """Most messages in one batch: a longer script would make everyone else wait."""
@@ -85,6 +85,29 @@ def append(
         else:
             break
     return _appended(offsets)
+
+
+def append_what_fits(
+    stream_id: str, messages: Sequence[NewMessage]
+) -> Op[tuple[list[Appended], StreamFull | None]]:
+    """Append messages in order, as many of them as a full stream has room for, and why it refused the next; None: all.
+
+    A batch is taken whole or not at all, so one that does not fit is sent in halves, again and again.
+
+    Raises:
+        As ``append`` does, but for ``StreamFull``; what was sent before stays.
+    """
+    placed: list[Appended] = []
+    most = len(messages)
+    while len(placed) < len(messages):
+        part = messages[len(placed) : len(placed) + most]
+        try:
+            placed += yield from append(stream_id, part)
+        except StreamFull as full:
+            if len(part) == 1:
+                return placed, full
+            most = len(part) // 2
+    return placed, None
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ from streams.access import SYSTEM, Caller
 from streams.log import append
 from streams.log.entries import NewMessage
 from streams.models import Event, Replay, ReplayState, Stream, Workspace
+from streams.selectors.pushed_out import pushed_out_by
 from streams.services import replays as service
 from tests.spark.published import Published, moment
 from tests.spark.working import due
@@ -221,11 +222,14 @@ def test_what_the_target_does_not_take_stops_it_with_a_sentence_and_it_goes_on_l
     replay = here.worked(here.asked("a", "b"))
     assert replay.state == ReplayState.FAILED
     assert "offset 1 has the key 'us.0', which b does not take" in replay.error
-    Stream.objects.filter(stream_id=target).update(keys=[])
+    Stream.objects.filter(stream_id=target).update(keys=[], max_messages=3, discard="new")
+    told = pushed_out_by(replay)
+    assert told is not None
     service.replay_start(here.caller, replay)
     replay = here.worked(replay)
-    assert (replay.state, here.messages(target)) == (ReplayState.FAILED, [])
+    assert (replay.state, here.messages(target)) == (ReplayState.FAILED, here.messages(source)[:3])
     assert "full" in replay.error
+    assert (replay.stored, told.refused, pushed_out_by(replay)) == (3, 2, told), "as it was said before"
     here.published.stream("b", max_messages=10, discard="new")
     service.replay_start(here.caller, replay)
     replay = here.worked(replay)

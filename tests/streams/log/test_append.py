@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from streams.log import errors, removals, stats, trim, undo
-from streams.log.append import BATCH_BYTES, Appended, Expectation, append, batches
+from streams.log.append import BATCH_BYTES, Appended, Expectation, append, append_what_fits, batches
 from streams.log.client import Log, Op
 from streams.log.entries import NewMessage
 from tests.streams.log.conftest import MakeStream
@@ -135,6 +135,19 @@ def test_duplicates_are_settled_before_expectations(log: Log, stream: str) -> No
     first = Expectation(last_offset=0)
     log.run(append(stream, [message(1)], expect=first))
     assert log.run(append(stream, [message(1)], expect=first)) == [Appended(1, True)]
+
+
+@pytest.mark.parametrize(("room", "known"), [(0, 0), (1, 0), (37, 0), (37, 5), (100, 0), (200, 3)])
+def test_a_full_stream_takes_the_first_so_many_where_what_fits_is_sent(
+    log: Log, make_stream: MakeStream, room: int, known: int
+) -> None:
+    stream = make_stream(max_messages=room + known, discard="new")
+    fill(log, stream, known)
+    placed, full = log.run(append_what_fits(stream, [message(n) for n in range(1, 101)]))
+    took = min(100, room + known)
+    assert placed == [Appended(n, n <= known) for n in range(1, took + 1)]
+    assert (full is None) == (took == 100)
+    assert offsets(log, stream) == list(range(1, took + 1))
 
 
 def test_discard_new_refuses_what_does_not_fit(log: Log, make_stream: MakeStream) -> None:
