@@ -12,6 +12,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from dashboard import formats
 from dashboard.stream_rows import StreamRow
+from streams import naming
 from streams.models import AlertRule, Run
 from streams.upkeep import processes
 
@@ -21,6 +22,7 @@ for _name, _format in formats.FORMATS.items():
     register.filter(_name, _format)
 register.filter("in_messages", formats.messages)
 register.filter("version", processes.version)
+register.filter("shortened", naming.shortened)
 
 
 @register.simple_tag

@@ -398,15 +398,19 @@ def test_the_fields_of_the_newest_day_and_what_became_of_them(
 
     page = viewer.get("/streams/orders/history/").content.decode()
     assert "Fields on" not in page
-    day(today - timedelta(days=2), total={"number": 10}, old={"string": 10})
-    day(today, **{"<b>": {"boolean": 10}, "total": {"string": 6, "number": 1}})
+    long = "w" * 50_000
+    day(today - timedelta(days=2), total={"number": 10}, old={"string": 10}, **{long: {"string": 10}})
+    day(today, **{"<b>": {"boolean": 10}, "total": {"string": 6, "number": 1}, f"{long}x": {"number": 10}})
     page = viewer.get("/streams/orders/history/").content.decode()
     assert f"Fields on {today:%Y-%m-%d} (UTC)" in page
+    assert long not in page
     told = re.findall(r"<bdi>([^<]*)</bdi></td><td>([^<]*)</td><td class=.num.>([^<]*)</td><td>([^<]*)", page)
     assert told == [
         ("&lt;b&gt;", "boolean", "0 %", "new"),
         ("total", "string, number", "30 %", "no value: 0%, now 30%; was number"),
+        (f"{long[:100]}…", "number", "0 %", "new"),
         ("old", "string", "100 %", "gone"),
+        (f"{long[:100]}…", "string", "100 %", "gone"),
     ]
 
 

@@ -222,6 +222,26 @@ def test_the_fields_of_days_and_how_they_changed(owner: Api, stream: Stream) -> 
     assert owner.get("streams/orders/history?step=hour").json()["drift"] == []
 
 
+def test_a_long_name_of_a_field_is_told_in_short(owner: Api, stream: Stream) -> None:
+    for days, name in enumerate(["n" * 50_000, "n" * 49_999 + "o"]):
+        Rollup.objects.create(
+            stream_id=stream.stream_id,
+            step="day",
+            start=START.replace(hour=0) + timedelta(days=days),
+            bytes=1,
+            messages=1,
+            looked_at=1,
+            bodies=1,
+            top_keys=[],
+            fields=[{"name": name, "present": 1, "types": {"number": 1}}],
+        )
+    answer = owner.get("streams/orders/history?step=day")
+    assert len(answer.content) < 10_000
+    found, short = answer.json(), "n" * 100 + "…"
+    assert [point["fields"][0]["name"] for point in found["points"]] == [short, short]
+    assert [(each["field"], each["change"]) for each in found["drift"]] == [(short, "gone"), (short, "new")]
+
+
 def test_a_part_is_whole_points(owner: Api, stream: Stream) -> None:
     add(stream)
     part = owner.get(
