@@ -37,6 +37,9 @@ WORKER_LEASE = "okmq:worker"
 SAMPLED = "okmq:sampled"
 """String: unix ms of the last round of samples that a worker finished."""
 
+SILENCES = "okmq:silences"
+"""Sorted set: ``<from> <until>``, unix ms of two rounds of samples with a silence between them, by the second."""
+
 NOTES = "okmq:notes"
 """Stream: what the data plane did to messages on somebody's behalf, until the worker has made events of it."""
 

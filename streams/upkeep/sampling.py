@@ -18,6 +18,7 @@ from streams.log.config import Registered
 from streams.log.entries import NewMessage
 from streams.log.errors import StoreFull, StoreUnavailable, StreamNotFound
 from streams.log.flow import Flow
+from streams.log.lease import SILENT_FROM_MS
 from streams.log.stats import Counted
 
 TOUCHED_AT_ONCE = 5_000
@@ -93,6 +94,8 @@ class Sampler:
         self._last: dict[str, tuple[int, Counted]] = {}
         self._moving: set[str] = set()
         self._refreshed = 0.0
+        self._round_ms: int | None = None
+        self._quiet_ms = TICK_MS
         self.acked: Mapping[str, float] = {}
         """Messages that the groups of a stream acknowledged a second, when they were looked at last."""
 
@@ -103,6 +106,7 @@ class Sampler:
             with_memory: whether to ask for the streams in memory; if not, they are asked for in a later call.
         """
         touched = set(await self._log.run(stats.take_touched(TOUCHED_AT_ONCE)))
+        self._begin_round(at_ms)
         wanted = touched | self._moving | self.acked.keys()
         if not wanted:
             return []
@@ -120,6 +124,11 @@ class Sampler:
         self._moving = {sample.stream_id for sample in samples if sample.is_moving}
         self._moving |= {each for each in known - states.keys() if keys.in_memory(each) or each not in there}
         return samples
+
+    def _begin_round(self, at_ms: int) -> None:
+        """What moves again did so within the last tick, or since the round before where that is long ago."""
+        passed_ms = TICK_MS if self._round_ms is None else at_ms - self._round_ms
+        self._round_ms, self._quiet_ms = at_ms, passed_ms if passed_ms > SILENT_FROM_MS else TICK_MS
 
     def forget(self, stream_ids: Iterable[str]) -> None:
         """Let streams begin anew: what was sampled before says nothing about their rates."""
@@ -141,8 +150,8 @@ class Sampler:
         stream = self._registered[stream_id]
         is_known = stream_id in self._last
         before_ms, before = self._last.get(stream_id) or (at_ms - TICK_MS, _before_first(state, at_ms=at_ms))
-        # A stream that was quiet is sampled again because it changed within the last tick, not since its last sample.
-        elapsed_ms = at_ms - before_ms if stream_id in self._moving else TICK_MS
+        # A stream that was quiet is sampled again because it changed since the last round, not since its last sample.
+        elapsed_ms = at_ms - before_ms if stream_id in self._moving else self._quiet_ms
         seconds = max(1, elapsed_ms) / 1000
         self._last[stream_id] = (at_ms, state)
         return Sample(

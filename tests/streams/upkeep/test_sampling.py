@@ -9,7 +9,7 @@ from tests.streams.log.messages import browse, fill
 from tests.streams.upkeep.conftest import MakeStream
 
 
-def ticks(url: str, stream: str, *steps: object) -> list[Sample | None]:
+def ticks(url: str, stream: str, *steps: object, every_ms: int = 1000) -> list[Sample | None]:
     """One sample of a stream a second, each after a step; None where the stream was not sampled."""
 
     async def run() -> list[Sample | None]:
@@ -21,7 +21,7 @@ def ticks(url: str, stream: str, *steps: object) -> list[Sample | None]:
         for n, step in enumerate(steps):
             if callable(step):
                 step()
-            samples = await sampler.sample(at_ms=1_000_000 + n * 1000)
+            samples = await sampler.sample(at_ms=1_000_000 + n * every_ms)
             found.append(next((sample for sample in samples if sample.stream_id == stream), None))
         await log.close()
         return found
@@ -46,6 +46,20 @@ def test_a_sample_says_how_a_stream_stands_and_how_fast_it_changes(
     assert (after.messages, after.bytes, after.lag, after.committed) == (10, 50, 6, 4)
     assert (after.rate_in, after.bytes_in, after.rate_out) == (10, 50, 4)
     assert after.appended_bytes == 50
+
+
+def test_what_came_to_a_quiet_stream_while_nobody_sampled_is_spread_over_that_time(
+    valkey: str, log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream()
+
+    def publish() -> None:
+        fill(log, stream, 600)
+        log.run(stats.touch([stream]))
+
+    steps = (lambda: log.run(stats.touch([stream])), publish)
+    rates = [sample and sample.rate_in for sample in ticks(valkey, stream, *steps, every_ms=300_000)]
+    assert rates == [0, 2]
 
 
 def test_a_sample_says_how_much_retention_has_removed_of_a_stream(
