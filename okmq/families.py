@@ -12,6 +12,7 @@ from streams.log.server import ServerState
 from streams.log.traffic import BOUNDS_S, SECOND_US, Durations, Kind
 from streams.selectors.groups import GroupView
 from streams.selectors.monitoring import MonitoredStream
+from streams.selectors.silences import Sampling
 from streams.upkeep.processes import ProcessStatus
 
 PROC = Path("/proc")
@@ -130,6 +131,14 @@ def process_families(processes: Iterable[ProcessStatus]) -> list[Family]:
             cpu.add(labels, used[0])
             memory.add(labels, used[1])
     return [up, restarts, memory, cpu]
+
+
+def worker_families(seen: Sampling) -> list[Family]:
+    """Whether anybody samples, enforces limits and looks at groups; nothing where nobody ever did."""
+    silent = Family("okmq_worker_silent_seconds", "gauge", "Since the worker took samples last.")
+    if seen.silent_s is not None:
+        silent.add("", seen.silent_s)
+    return [silent]
 
 
 def store_families(stores: Mapping[str, ServerState | None]) -> list[Family]:

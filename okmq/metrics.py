@@ -14,9 +14,10 @@ from okmq.families import (
     store_families,
     stream_families,
     traffic_families,
+    worker_families,
 )
 from okmq.openmetrics import CONTENT_TYPE, Family, text_of
-from streams import store
+from streams import selectors, store
 from streams.access import Actor, Caller
 from streams.api.authentication import TokenOrSession
 from streams.api.base import ApiView
@@ -78,7 +79,8 @@ def _of_everything(caller: Caller, *, has_memory: bool) -> list[Family]:
     if stores["durable"] is None:
         return known
     of_streams = _of_streams(caller, has_memory=has_memory)
-    return [*known, *traffic_families(store.log().run(traffic.total())), *of_streams]
+    traffic_now = traffic_families(store.log().run(traffic.total()))
+    return [*known, *worker_families(selectors.sampling()), *traffic_now, *of_streams]
 
 
 def _store(*, memory: bool) -> ServerState | None:

@@ -1,12 +1,13 @@
 """The chart of a group's lag, in messages and in seconds, and the table that says the same."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from dashboard import formats, timelines
 from dashboard.live.live_ranges import LiveRange
+from dashboard.live.silent import Silent, silent_in
 from streams import selectors
 from streams.health import EVERY_MS
 from streams.selectors import GroupView, LagPoint
@@ -44,6 +45,7 @@ class LagChart:
     step_s: int
     drawn: list[Drawn]
     turns: list[tuple[int, str]]
+    silent: Silent
 
     @property
     def seed(self) -> dict[str, Any]:
@@ -77,16 +79,27 @@ def lag_chart_of(view: GroupView, asked: LiveRange, *, now: datetime) -> LagChar
     points = selectors.lag_trail(view, by_minute=by_minute)
     if asked.is_live:
         points.append(LagPoint(view.state.now_ms / 1000, view.state.lag, view.lag_seconds))
-    drawn = drawn_of(points, since_s=asked.since.timestamp(), until_s=asked.until.timestamp(), step_s=step_s)
+    silent = silent_in(since_ms=asked.since_ms, until_ms=asked.until_ms)
+    drawn = drawn_of(
+        points,
+        since_s=asked.since.timestamp(),
+        until_s=asked.until.timestamp(),
+        step_s=step_s,
+        unsampled=silent.seconds,
+    )
     group = view.group
     turns = timelines.turns_of(
         group.stream, since_ms=asked.since_ms, until_ms=asked.until_ms, group=group.name
     )
-    return LagChart(asked, step_s, drawn, turns)
+    return LagChart(asked, step_s, drawn, turns, silent)
 
 
-def drawn_of(points: Sequence[LagPoint], *, since_s: float, until_s: float, step_s: int) -> list[Drawn]:
-    """The lines between two moments: a group that was at rest when it was seen last stayed so until the next look."""
+def drawn_of(
+    points: Sequence[LagPoint], *, since_s: float, until_s: float, step_s: int, unsampled: Collection[int]
+) -> list[Drawn]:
+    """The lines between two moments: a group that was at rest when it was seen last stayed so until the next look, but
+    for the seconds in which nobody sampled.
+    """
     drawn: list[Drawn] = []
     for place, point in enumerate(points):
         drawn.append(Drawn(point.at_s, point.lag, point.lag_seconds))
@@ -97,7 +110,10 @@ def drawn_of(points: Sequence[LagPoint], *, since_s: float, until_s: float, step
         if point.is_at_rest:
             begin_s = max(point.at_s, since_s - step_s)
             steps = int((next_s - begin_s) / step_s - 0.5)
-            drawn += [Drawn(begin_s + step * step_s, 0, 0.0) for step in range(1, steps + 1)]
+            between = (begin_s + step * step_s for step in range(1, steps + 1))
+            drawn += [
+                Drawn(at_s, None, None) if int(at_s) in unsampled else Drawn(at_s, 0, 0.0) for at_s in between
+            ]
         elif not is_last:
             drawn.append(Drawn(point.at_s + 1, None, None))
     return [each for each in drawn if since_s <= each.at_s <= until_s]

@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from statistics import fmean
 
 MEAN_S = 10
 TICK_S = 1.0
@@ -99,9 +100,23 @@ class Course:
         return self.mean(self.newest_s if is_going_on else now_s)
 
 
-def means(rates: Sequence[float], *, step_s: int = 1) -> list[float]:
+def means(rates: Sequence[float | None], *, step_s: int = 1) -> list[float | None]:
     """Of each of these rates of steps that follow each other, the mean of the ten seconds up to its end, or of itself
-    where it is longer.
+    where it is longer; as far as they are known (None is not), and None where none of them is.
     """
-    sums, steps = [0.0, *accumulate(rates)], max(1, MEAN_S // step_s)
-    return [round((sums[end] - sums[max(0, end - steps)]) / steps, DECIMALS) for end in range(1, len(sums))]
+    steps = max(1, MEAN_S // step_s)
+    sums = [0.0, *accumulate(rate or 0.0 for rate in rates)]
+    unknown = [0, *accumulate(rate is None for rate in rates)]
+    found: list[float | None] = []
+    for end in range(1, len(sums)):
+        begin = max(0, end - steps)
+        left = steps - (unknown[end] - unknown[begin])
+        is_known = unknown[end] - unknown[begin] < end - begin
+        found.append(round((sums[end] - sums[begin]) / left, DECIMALS) if is_known else None)
+    return found
+
+
+def mean_of(rates: Iterable[float | None]) -> float | None:
+    """The mean of what is known; None where nothing is."""
+    known = [rate for rate in rates if rate is not None]
+    return fmean(known) if known else None

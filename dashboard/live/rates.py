@@ -1,17 +1,18 @@
 """How fast streams move, from what the worker samples once a second: figures and lines are means of ten seconds.
 
-A second without a sample is a second in which nothing moved: the worker samples what changed.
+The worker samples what changed: a second without a sample is one in which nothing moved, unless nobody sampled in it.
 """
 
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
+from operator import attrgetter
 
 from dashboard import formats
 from dashboard.live.lately import SHARED_S, SPAN_S, samples
-from dashboard.live.means import CARRY_S, MEAN_S, Course, Moved, means
+from dashboard.live.means import CARRY_S, MEAN_S, Course, Moved, mean_of, means
+from dashboard.live.silent import silent_in
 from dashboard.shown import MINUTE_S
 from dashboard.stream_rows import UNKNOWN, Rates, StreamRow
 from streams import selectors
@@ -27,41 +28,40 @@ AT_REST = Moved(at_s=0.0, rate_in=0.0, bytes_in=0.0, rate_out=0.0)
 
 @dataclass(frozen=True, slots=True)
 class Minute:
-    """A minute of a workspace: its label, in the active zone, and its average rates."""
+    """A minute of a workspace: its label, in the active zone, and its average rates; None where nobody counted."""
 
     label: str
-    rate_in: float
-    rate_out: float
-    bytes_in: float
+    rate_in: float | None
+    rate_out: float | None
+    bytes_in: float | None
+
+
+Line = list[float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A workspace's rates over the last quarter of an hour, and the ten seconds before; times are unix seconds."""
+    """A workspace's rates in each second (unix) of the last quarter of an hour and of the ten before; None where nobody
+    counted.
+    """
 
-    times: list[float]
-    rate_in: list[float]
-    rate_out: list[float]
-    bytes_in: list[float]
+    times: list[int]
+    rate_in: Line
+    rate_out: Line
+    bytes_in: Line
 
     def within(self, since_s: float, until_s: float) -> "Series":
-        """The part between two moments (unix seconds), to which what was told last before them goes on."""
-        times = [since_s, *(each for each in self.times if since_s < each < until_s), until_s]
-        places = [max(0, bisect_right(self.times, each) - 1) for each in times]
-        return Series(times, *([line[place] for place in places] for line in self.lines.values()))
+        """The part between two moments (unix seconds)."""
+        return self._part(slice(bisect_left(self.times, int(since_s)), bisect_right(self.times, until_s)))
 
     @property
-    def mean_in(self) -> float:
-        """Messages a second over the last quarter of an hour, or since when it is known; each second counts once."""
-        if not self.times:
-            return 0.0
-        last = int(self.times[-1])
-        seconds = min(LIVE_CHART_S, last - int(self.times[0]) + 1)
-        points = list(zip(self.times, self.rate_in, strict=True))
-        return fmean(per_second(points, until_s=last, seconds=seconds))
+    def mean_in(self) -> float | None:
+        """As ``selectors.rate_lately`` of the quarter of an hour in which it ends."""
+        lately = self.rate_in[-LIVE_CHART_S:]
+        return selectors.rate_lately(sum(filter(None, lately)), unsampled_s=lately.count(None))
 
     @property
-    def lines(self) -> dict[str, list[float]]:
+    def lines(self) -> dict[str, Line]:
         """By the fields of ``live_events.OverviewSampled``."""
         return {
             "rate_in": self.rate_in,
@@ -72,34 +72,27 @@ class Series:
     @property
     def means(self) -> "Series":
         """What the figures said at each second of the last quarter of an hour."""
-        if not self.times:
-            return self
-        first, last = int(self.times[0]), int(self.times[-1])
-        seconds = last - first + 1
-        told = (
-            means(per_second(list(zip(self.times, line, strict=True)), until_s=last, seconds=seconds))
-            for line in (self.rate_in, self.rate_out, self.bytes_in)
+        return Series(self.times, *(means(line) for line in self.lines.values()))._part(
+            slice(-LIVE_CHART_S, None)
         )
-        times = [float(second) for second in range(first, last + 1)]
-        return Series(*(each[-LIVE_CHART_S:] for each in (times, *told)))
 
     @property
     def by_minute(self) -> list[Minute]:
         """The newest minute first, from the first that there is a sample of; each second counts once."""
-        if not self.times:
-            return []
-        minutes = []
-        last = int(self.times[-1])
-        told = [
-            per_second(list(zip(self.times, rates, strict=True)), until_s=last, seconds=LIVE_CHART_S)
-            for rates in (self.rate_in, self.rate_out, self.bytes_in)
+        lately = self._part(slice(-LIVE_CHART_S, None))
+        minutes: dict[int, list[int]] = {}
+        for place, second in enumerate(lately.times):
+            minutes.setdefault(second // MINUTE_S * MINUTE_S, []).append(place)
+        return [
+            Minute(
+                formats.clock(start * 1000)[11:16],
+                *(mean_of(line[places[0] : places[-1] + 1]) for line in lately.lines.values()),
+            )
+            for start, places in sorted(minutes.items(), reverse=True)
         ]
-        first = last - LIVE_CHART_S + 1
-        for start in range(last // 60 * 60, max(first, int(self.times[0]) - 60), -60):
-            inside = slice(max(0, start - first), start - first + 60)
-            label = formats.clock(int(start) * 1000)[11:16]
-            minutes.append(Minute(label, *(fmean(each[inside]) for each in told)))
-        return minutes
+
+    def _part(self, places: slice) -> "Series":
+        return Series(self.times[places], *(line[places] for line in self.lines.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,10 +120,14 @@ def _sampled_since_s() -> float:
     return created.timestamp() if created else 0.0
 
 
-def per_second(points: Sequence[tuple[float, float]], *, until_s: int, seconds: int) -> list[float]:
-    """One value a second up to ``until_s`` (included) from (unix seconds, rate); short gaps carry the last rate on."""
-    values = [0.0] * seconds
+def per_second(
+    points: Sequence[tuple[float, float]], *, until_s: int, seconds: int, unsampled: Collection[int]
+) -> list[float | None]:
+    """One value a second up to ``until_s`` (included) from (unix seconds, rate); short gaps carry the last rate on, and
+    None stands where nobody counted.
+    """
     first = until_s - seconds + 1
+    values = [None if first + place in unsampled else 0.0 for place in range(seconds)]
     for index, (at_s, rate) in enumerate(points):
         following = points[index + 1][0] if index + 1 < len(points) else until_s + 1
         begin = int(at_s)
@@ -142,57 +139,67 @@ def per_second(points: Sequence[tuple[float, float]], *, until_s: int, seconds: 
 
 
 def workspace_series(workspace: Workspace, *, now_s: float | None = None) -> Series:
-    """The sum over a workspace's streams; silence is drawn as nought, as far as somebody sampled."""
-    now_s = selectors.sampling().known_until_ms / 1000 if now_s is None else now_s
-    since_s = max(now_s - LIVE_CHART_S - MEAN_S, _sampled_since_s())
-    series = Series([], [], [], [])
-
-    def add(at_s: float, rate_in: float = 0.0, rate_out: float = 0.0, bytes_in: float = 0.0) -> None:
-        series.times.append(at_s)
-        series.rate_in.append(rate_in)
-        series.rate_out.append(rate_out)
-        series.bytes_in.append(bytes_in)
-
-    add(since_s)
-    for flow in selectors.flow_of(workspace):
-        at_s = flow.at_ms / 1000
-        if at_s < since_s:
-            continue
-        if at_s - series.times[-1] > CARRY_S:
-            add(series.times[-1] + 1)
-            add(at_s - 1)
-        add(at_s, flow.rate_in, flow.rate_out, flow.bytes_in)
-    if now_s - series.times[-1] > CARRY_S:
-        add(series.times[-1] + 1)
-        add(now_s)
-    return series
+    """The sum over a workspace's streams; rest is drawn as nought, as far as somebody sampled."""
+    until_s = int(selectors.sampling().known_until_ms / 1000 if now_s is None else now_s)
+    flows = [(flow.at_ms / 1000, flow) for flow in selectors.flow_of(workspace)]
+    if flows and 0 <= until_s - flows[-1][0] <= CARRY_S:
+        until_s = int(flows[-1][0])  # what came since then is not known yet
+    since_s = int(max(until_s - LIVE_CHART_S - MEAN_S + 1, _sampled_since_s()))
+    silent = silent_in(since_ms=since_s * 1000, until_ms=until_s * 1000)
+    lines = (
+        per_second(
+            [(at_s, rate_of(flow)) for at_s, flow in flows],
+            until_s=until_s,
+            seconds=max(0, until_s - since_s + 1),
+            unsampled=silent.seconds,
+        )
+        for rate_of in (attrgetter("rate_in"), attrgetter("rate_out"), attrgetter("bytes_in"))
+    )
+    return Series(list(range(since_s, until_s + 1)), *lines)
 
 
 def rows(streams: Sequence[Stream]) -> list[StreamRow]:
     """Streams as the pages show them, with the rates of the last minute."""
     now = time.time()
     seen = selectors.sampling()
+    silent = silent_in(since_ms=int((now - SPAN_S - MEAN_S) * 1000), until_ms=int(now * 1000))
     courses = samples.since((stream.stream_id for stream in streams), since_s=now - SPAN_S - MEAN_S)
     return [
         StreamRow(
-            view, _rates(courses.get(view.stream.stream_id), seen=seen) if view.is_reachable else UNKNOWN
+            view,
+            _rates(courses.get(view.stream.stream_id), seen=seen, unsampled=silent.seconds)
+            if view.is_reachable
+            else UNKNOWN,
         )
         for view in selectors.stream_views(streams)
     ]
 
 
-def _rates(course: Course | None, *, seen: Sampling) -> Rates:
+def _rates(course: Course | None, *, seen: Sampling, unsampled: Collection[int]) -> Rates:
+    now = _now(course, seen=seen)
+    told = Rates(rate_in=now.rate_in, bytes_in=now.bytes_in, rate_out=now.rate_out)
     if course is None:
-        return Rates() if seen.is_going_on else UNKNOWN
+        return told
     points = [(point.at_s, point.rate_in) for point in course]
     until_s = seen.known_until_ms // 1000
-    last_minute = means(per_second(points, until_s=until_s, seconds=SPAN_S + MEAN_S))[MEAN_S:]
+    seconds = per_second(points, until_s=until_s, seconds=SPAN_S + MEAN_S, unsampled=unsampled)
+    return replace(told, last_minute=_after_silence(means(seconds)[MEAN_S:]))
+
+
+def _now(course: Course | None, *, seen: Sampling) -> Moved | Rates:
     if not seen.is_going_on:
-        return replace(UNKNOWN, last_minute=last_minute)
-    mean = course.mean_now(seen.now_ms / 1000)
-    return Rates(
-        rate_in=mean.rate_in, bytes_in=mean.bytes_in, rate_out=mean.rate_out, last_minute=last_minute
-    )
+        return UNKNOWN
+    return AT_REST if course is None else course.mean_now(seen.now_ms / 1000)
+
+
+def _after_silence(line: Line) -> list[float]:
+    """What is known without a gap up to the end."""
+    known: list[float] = []
+    for rate in reversed(line):
+        if rate is None:
+            break
+        known.append(rate)
+    return known[::-1]
 
 
 def moving_of(workspace: Workspace) -> Moved:
@@ -206,7 +213,7 @@ def arriving(stream_ids: Collection[str]) -> dict[str, float]:
     """Messages that come in a minute at the rate of now, as ``StreamRow.arriving``, by the streams' internal ids."""
     seen = selectors.sampling()
     courses = samples.since(stream_ids, since_s=time.time() - SPAN_S - MEAN_S)
-    return {each: MINUTE_S * (_rates(courses.get(each), seen=seen).rate_in or 0.0) for each in stream_ids}
+    return {each: MINUTE_S * (_now(courses.get(each), seen=seen).rate_in or 0.0) for each in stream_ids}
 
 
 def totals(caller: Caller, *, counted: Sequence[Figures] | None = None) -> Totals:

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from statistics import fmean
 from typing import Any
 
 from dashboard import formats, timelines
 from dashboard.live.live_ranges import LiveRange
-from dashboard.live.means import MEAN_S, means
+from dashboard.live.means import MEAN_S, mean_of, means
+from dashboard.live.silent import Silent, silent_in
 from streams import selectors
 from streams.models import Stream
-from streams.selectors import Sample
+from streams.selectors import SampledStep
 
 STEPS_S = ((900, 1), (3600, 5))
 """A range of up to so many seconds has a point in so many; a longer one in thirty."""
@@ -21,12 +21,12 @@ LOOK_S = 0.15
 
 @dataclass(frozen=True, slots=True)
 class RateRow:
-    """The mean of a step of the table."""
+    """The mean of a step of the table; None where nobody counted."""
 
     label: str
-    rate_in: float
-    rate_out: float
-    bytes_in: float
+    rate_in: float | None
+    rate_out: float | None
+    bytes_in: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,10 @@ class RateChart:
 
     asked: LiveRange
     step_s: int
-    points: list[Sample]
-    lines: dict[str, list[float]]
+    points: list[SampledStep]
+    lines: dict[str, list[float | None]]
     turns: list[tuple[int, str]]
+    silent: Silent
     cut_ms: int | None = None
 
     @property
@@ -54,15 +55,15 @@ class RateChart:
     def rows(self) -> list[RateRow]:
         """The mean of each step, the newest first."""
         step_ms = self.asked.table_step_s * 1000
-        steps: dict[int, list[Sample]] = {}
+        steps: dict[int, list[SampledStep]] = {}
         for point in self.points:
             steps.setdefault(point.at_ms // step_ms * step_ms, []).append(point)
         return [
             RateRow(
                 formats.clock(start_ms)[11:16],
-                fmean(point.messages_in for point in inside),
-                fmean(point.messages_out for point in inside),
-                fmean(point.bytes_in for point in inside),
+                mean_of(point.messages_in for point in inside),
+                mean_of(point.messages_out for point in inside),
+                mean_of(point.bytes_in for point in inside),
             )
             for start_ms, inside in sorted(steps.items(), reverse=True)
         ]
@@ -71,10 +72,12 @@ class RateChart:
 def rate_chart_of(stream: Stream, asked: LiveRange, *, now: datetime) -> RateChart:
     """A stream's rates over a range, from the worker's samples of it."""
     step_s = next((step for most, step in STEPS_S if asked.seconds <= most), 30)
+    now_ms = int(now.timestamp() * 1000)
     first_ms = asked.since_ms - MEAN_S * 1000
     samples, cut_ms = selectors.newest_samples(stream, since_ms=first_ms, seconds=LOOK_S)
-    until_ms = min(int(now.timestamp() * 1000), selectors.sampling().known_until_ms)
-    read = selectors.by_step(samples, now_ms=until_ms, step_s=step_s)
+    silent = silent_in(since_ms=first_ms, until_ms=now_ms)
+    until_ms = min(now_ms, selectors.sampling().known_until_ms)
+    read = selectors.by_step(samples, now_ms=until_ms, step_s=step_s, unsampled=silent.seconds)
     rates = {
         "rate_in": [point.messages_in for point in read],
         "rate_out": [point.messages_out for point in read],
@@ -88,5 +91,6 @@ def rate_chart_of(stream: Stream, asked: LiveRange, *, now: datetime) -> RateCha
         [read[place] for place in shown],
         {field: [line[place] for place in shown] for field, line in told.items()},
         timelines.turns_of(stream, since_ms=asked.since_ms, until_ms=asked.until_ms),
+        silent,
         cut_ms,
     )

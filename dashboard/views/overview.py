@@ -15,6 +15,7 @@ from dashboard.groups.group_rows import DOTS
 from dashboard.lists.event_rows import folded
 from dashboard.live import rates
 from dashboard.live.live_ranges import ONLY_DEFAULT, live_range_of
+from dashboard.live.silent import silent_in
 from dashboard.stream_rows import FULL_FROM
 from dashboard.views.door import base_url, console_page, is_part
 from streams import selectors
@@ -60,7 +61,8 @@ def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
             "turns": turns,
             "minutes": shown.by_minute,
             "seed": asked.seed(lines.times, turns, step_s=1) | lines.lines | {"gap_s": GAP_S},
-            "usual": usual_in(caller, rate=series.mean_in),
+            "silent": silent_in(since_ms=asked.since_ms, until_ms=asked.until_ms),
+            "usual": usual_in(caller, series),
             "demo": selectors.demo_of(caller.workspace),
             "base_url": base_url(request),
         }
@@ -69,15 +71,17 @@ def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
     return answer
 
 
-def usual_in(caller: Caller, *, rate: float) -> selectors.UsualNow | None:
-    """What usually comes in at this hour beside what does now; None where a stream is not archived: nobody counts what
-    is usual in it, and it is in the rate.
+def usual_in(caller: Caller, series: rates.Series) -> selectors.UsualNow | None:
+    """What usually comes in at this hour beside what does now; None where nobody samples now, and where a stream is not
+    archived: nobody counts what is usual in it, and it is in the rate.
     """
+    if not selectors.sampling().is_going_on:
+        return None
     held = Stream.objects.filter(workspace=caller.workspace, internal=False)
     streams = list(held.values_list("stream_id", "archive")[:MOST_STREAMS])
     if len(streams) == MOST_STREAMS or not all(archive for _, archive in streams):
         return None
-    return selectors.usual_now([each for each, _ in streams], rate=rate, at=timezone.now())
+    return selectors.usual_now([each for each, _ in streams], rate=series.mean_in, at=timezone.now())
 
 
 def _attention(caller: Caller) -> dict[str, Any]:

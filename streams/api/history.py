@@ -118,24 +118,28 @@ HistoryObject._declared_fields["from"] = Moment(allow_null=True)
 
 
 class MetricsPoint(serializers.Serializer):  # type: ignore[type-arg]
-    """How the stream stood at the end of a step, and the rates in it."""
+    """How the stream stood at the end of a step, and the rates in it; all null where nobody counted, since the worker
+    took no samples in the whole step.
+    """
 
     time = serializers.SerializerMethodField(help_text="Where the step begins.")
-    offset = serializers.IntegerField()
-    messages = serializers.IntegerField()
-    bytes = serializers.IntegerField()
-    lag = serializers.IntegerField()
-    bytes_in = serializers.FloatField(help_text="Bytes a second.")
+    offset = serializers.IntegerField(allow_null=True)
+    messages = serializers.IntegerField(allow_null=True)
+    bytes = serializers.IntegerField(allow_null=True)
+    lag = serializers.IntegerField(allow_null=True)
+    bytes_in = serializers.FloatField(allow_null=True, help_text="Bytes a second.")
 
-    def get_time(self, sample: selectors.Sample) -> str:
+    def get_time(self, sample: selectors.SampledStep) -> str:
         return timestamp(sample.at_ms)
 
 
 MetricsPoint._declared_fields["in"] = serializers.FloatField(
-    source="messages_in", help_text="Messages a second."
+    source="messages_in", allow_null=True, help_text="Messages a second."
 )
 MetricsPoint._declared_fields["out"] = serializers.FloatField(
-    source="messages_out", help_text="Messages that readers committed or groups acknowledged, a second."
+    source="messages_out",
+    allow_null=True,
+    help_text="Messages that readers committed or groups acknowledged, a second.",
 )
 
 
@@ -144,7 +148,9 @@ class UsualObject(serializers.Serializer):  # type: ignore[type-arg]
     messages a second.
     """
 
-    rate = serializers.FloatField(help_text="Mean of the last 15 minutes, whatever range was asked for.")
+    rate = serializers.FloatField(
+        help_text="Mean of the last 15 minutes, as far as somebody counted, whatever range was asked for."
+    )
     low = serializers.FloatField()
     high = serializers.FloatField()
     weeks = serializers.IntegerField(help_text="How many weeks it is known from, three at least.")
@@ -156,7 +162,11 @@ class MetricsObject(serializers.Serializer):  # type: ignore[type-arg]
 
     step = serializers.IntegerField(help_text="Seconds a point.")
     points = MetricsPoint(many=True)
-    usual = UsualObject(allow_null=True, help_text="Null where the history knows fewer than three weeks.")
+    usual = UsualObject(
+        allow_null=True,
+        help_text="Null where the history knows fewer than three weeks, "
+        "and while less than half of the last 15 minutes was counted.",
+    )
 
 
 class HistoryView(ApiView):

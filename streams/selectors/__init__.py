@@ -10,7 +10,7 @@ from streams.selectors.alerts import (
     rules_of,
 )
 from streams.selectors.back_tests import back_test
-from streams.selectors.baselines import UsualNow, usual_now
+from streams.selectors.baselines import UsualNow, rate_lately, usual_now
 from streams.selectors.erasures import erasures_latest
 from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove, first_fault
 from streams.selectors.events import (
@@ -86,19 +86,18 @@ from streams.selectors.retention import purge_preview, retention_preview
 from streams.selectors.retention_effects import Effect, effect_of, effects_of
 from streams.selectors.samples import (
     METRICS_STREAM,
-    SILENT_MS,
     Sample,
+    SampledStep,
     SamplesRead,
-    Sampling,
     by_step,
     flow_of,
     metrics_points,
     newest_samples,
     recent_samples,
     samples_read_on,
-    sampling,
 )
 from streams.selectors.saved_filters import filters_saved
+from streams.selectors.silences import SILENT_MS, Sampling, sampling, silences_between, unsampled_seconds
 from streams.selectors.standing import (
     GroupPast,
     GroupStep,
@@ -157,8 +156,10 @@ __all__ = [
     "PushedOut",
     "RemovalView",
     "Sample",
+    "SampledStep",
     "SamplesRead",
     "Sampling",
+    "Silence",
     "StreamName",
     "StreamView",
     "UsualNow",
@@ -230,6 +231,7 @@ __all__ = [
     "pushed_out_by",
     "queries_latest",
     "queries_saved",
+    "rate_lately",
     "reachable_views",
     "recent_samples",
     "removals_of",
@@ -243,6 +245,7 @@ __all__ = [
     "runs_page",
     "samples_read_on",
     "sampling",
+    "silences_between",
     "standing_position",
     "stream_figures",
     "stream_known",
@@ -256,6 +259,7 @@ __all__ = [
     "streams_page",
     "sums_of",
     "tokens_page",
+    "unsampled_seconds",
     "usual_now",
     "workspace_named",
     "workspace_turns",

@@ -73,11 +73,21 @@ def usual(stream_ids: Collection[str], *, at: datetime) -> Band | None:
     return Band(low / HOUR_S, high / HOUR_S, len(known))
 
 
-def usual_now(stream_ids: Collection[str], *, rate: float, at: datetime) -> UsualNow | None:
+def rate_lately(came: float, *, unsampled_s: int) -> float | None:
+    """Messages a second of the last quarter of an hour, of the seconds in which somebody counted; None where these are
+    fewer than half of it: minutes vary more than what is usual in an hour.
+    """
+    counted_s = LATELY.total_seconds() - unsampled_s
+    return came / counted_s if counted_s >= LATELY.total_seconds() / 2 else None
+
+
+def usual_now(stream_ids: Collection[str], *, rate: float | None, at: datetime) -> UsualNow | None:
     """A rate of the last quarter of an hour beside what is usual in it of streams together; None where nobody knows.
 
     What lies in the hour before is judged by the band of that hour.
     """
+    if rate is None:
+        return None
     begun = at - at.replace(minute=0, second=0, microsecond=0)
     share = min(1.0, begun / LATELY)
     now = usual(stream_ids, at=at)

@@ -13,7 +13,7 @@ from streams.log import healths
 from streams.log.client import Op
 from streams.log.commands import Steady
 from streams.models import Group, Stream
-from streams.selectors.samples import sampling
+from streams.selectors.silences import sampling
 from streams.selectors.streams import streams_of
 
 WORST_FIRST: tuple[Status, ...] = (

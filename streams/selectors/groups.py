@@ -18,7 +18,7 @@ from streams.log.pending import InFlight, Wanted
 from streams.log.standing import GroupState
 from streams.log.together import together
 from streams.models import Group, Stream
-from streams.selectors.samples import Sampling, sampling
+from streams.selectors.silences import Sampling, sampling
 from streams.selectors.times import moment
 
 AT_ONCE = 100

@@ -1,29 +1,27 @@
 """What the worker sampled, for the live charts."""
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
 from streams import store
-from streams.log import entries, flow, lease, read
+from streams.log import entries, flow, read
 from streams.log.client import Op
 from streams.log.entries import Message
 from streams.log.flow import Flow
 from streams.models import Stream, Workspace
-from streams.selectors.baselines import LATELY
+from streams.selectors.baselines import LATELY, rate_lately
 from streams.selectors.messages import messages_before, messages_from
+from streams.selectors.silences import sampling, silences_between, unsampled_seconds
 
 METRICS_STREAM = "_metrics"
 """The internal stream that the worker appends a sample of all streams to, every second."""
 
 RECORDS_ABOUT = 5
 """The worker makes a record a second, more where thousands of streams move."""
-
-
-SILENT_MS = 6_000
-"""The worker samples every second, and is a second or two late where it is busy; by now its lease has ended."""
 
 BACK_AT_ONCE = 300
 """Records in one round trip of a look back: five minutes of them, some megabytes where hundreds of streams move."""
@@ -48,36 +46,20 @@ class Sample:
     appended: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """When the worker finished a round of samples last (unix ms); None where it never did."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledStep:
+    """How a stream stood at the end of a step that began at a moment (unix ms), and the mean rates in it; None where
+    nobody counted in all of it.
+    """
 
-    at_ms: int | None
-    now_ms: int
-
-    @property
-    def silent_ms(self) -> int | None:
-        """How long that is ago."""
-        return None if self.at_ms is None else max(0, self.now_ms - self.at_ms)
-
-    @property
-    def silent_s(self) -> float | None:
-        return None if self.silent_ms is None else self.silent_ms / 1000
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether there were samples, and are none now."""
-        return self.at_ms is not None and not self.is_going_on
-
-    @property
-    def is_going_on(self) -> bool:
-        """Whether what no sample tells of is known to be at rest."""
-        return self.silent_ms is not None and self.silent_ms <= SILENT_MS
-
-    @property
-    def known_until_ms(self) -> int:
-        """Up to here (unix ms) what no sample tells of was at rest."""
-        return self.at_ms if self.at_ms is not None and self.is_stale else self.now_ms
+    at_ms: int
+    offset: int | None = None
+    messages: int | None = None
+    bytes: int | None = None
+    lag: int | None = None
+    messages_in: float | None = None
+    bytes_in: float | None = None
+    messages_out: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +93,6 @@ class _SampledSecond(msgspec.Struct):
 
 _decode_second = msgspec.json.Decoder(_SampledSecond).decode
 _decode_sampled = msgspec.json.Decoder(_SampledStream).decode
-
-
-def sampling() -> Sampling:
-    """Whether anybody samples now."""
-    return Sampling(store.log().run(lease.sampled_ms()), int(time.time() * 1000))
 
 
 def recent_samples(stream: Stream, since_ms: int) -> list[Sample]:
@@ -220,42 +197,56 @@ def _samples_in(page: Iterable[Message], stream: Stream) -> list[Sample]:
     return samples
 
 
-def metrics_points(stream: Stream, *, since_ms: int, now_ms: int, step_s: int) -> tuple[list[Sample], float]:
-    """One sample a step, from the first that is known until now: how the stream stood at its end, mean rates in it.
+def metrics_points(
+    stream: Stream, *, since_ms: int, now_ms: int, step_s: int
+) -> tuple[list[SampledStep], float | None]:
+    """One step after another, from the first sample that is known until now.
 
     A step in which nothing moved has no sample of its own: the stream stood as before, at rest. Where nobody samples
     any more, the last step is that of the last samples.
 
     Returns:
-        The steps, and the messages a second that came in over the last quarter of an hour (``since_ms`` is no later).
+        The steps, and what ``rate_lately`` says of the last quarter of an hour (``since_ms`` is no later).
     """
     samples = recent_samples(stream, since_ms)
+    lately_ms = now_ms - int(LATELY.total_seconds() * 1000)
+    silent = silences_between(since_ms=since_ms, until_ms=now_ms)
     until_ms = min(now_ms, sampling().known_until_ms)
-    lately_s = LATELY.total_seconds()
-    came = sum(sample.messages_in for sample in samples if sample.at_ms > now_ms - lately_s * 1000)
-    return by_step(samples, now_ms=until_ms, step_s=step_s), came / lately_s
+    unsampled = unsampled_seconds(silent, since_ms=since_ms, until_ms=now_ms)
+    came = sum(sample.messages_in for sample in samples if sample.at_ms > lately_ms)
+    rate = rate_lately(came, unsampled_s=sum(second > lately_ms / 1000 for second in unsampled))
+    return by_step(samples, now_ms=until_ms, step_s=step_s, unsampled=unsampled), rate
 
 
-def by_step(samples: Iterable[Sample], *, now_ms: int, step_s: int) -> list[Sample]:
-    """Samples, oldest first, as ``metrics_points`` has them."""
+def by_step(
+    samples: Iterable[Sample], *, now_ms: int, step_s: int, unsampled: Collection[int]
+) -> list[SampledStep]:
+    """Samples, oldest first, as ``metrics_points`` has them; ``unsampled`` are seconds in which nobody counted."""
     step_ms = step_s * 1000
     steps: dict[int, list[Sample]] = {}
     for sample in samples:
         steps.setdefault(sample.at_ms // step_ms, []).append(sample)
-    points: list[Sample] = []
+    silent_s = Counter(second // step_s for second in unsampled)
+    points: list[SampledStep] = []
+    last: Sample | None = None
     for number in range(min(steps, default=0), now_ms // step_ms + 1) if steps else ():
         inside = steps.get(number, [])
-        last = inside[-1] if inside else points[-1]
-        in_messages = sum(sample.messages_in for sample in inside) / step_s
-        in_bytes = sum(sample.bytes_in for sample in inside) / step_s
-        out_messages = sum(sample.messages_out for sample in inside) / step_s
+        last = inside[-1] if inside else last
+        counted_s = step_s - silent_s[number]
+        if last is None or (not inside and counted_s <= 0):
+            points.append(SampledStep(at_ms=number * step_ms))
+            continue
+        seconds = max(1, counted_s)
         points.append(
-            replace(
-                last,
+            SampledStep(
                 at_ms=number * step_ms,
-                messages_in=round(in_messages, 3),
-                bytes_in=round(in_bytes, 3),
-                messages_out=round(out_messages, 3),
+                offset=last.offset,
+                messages=last.messages,
+                bytes=last.bytes,
+                lag=last.lag,
+                messages_in=round(sum(sample.messages_in for sample in inside) / seconds, 3),
+                bytes_in=round(sum(sample.bytes_in for sample in inside) / seconds, 3),
+                messages_out=round(sum(sample.messages_out for sample in inside) / seconds, 3),
             )
         )
     return points

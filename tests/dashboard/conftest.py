@@ -32,7 +32,13 @@ def sampled() -> Iterator[None]:
     """A worker that samples, as far as pages can tell, for the next minute."""
     sampled_ago(ms=-60_000)
     yield
-    store.log().client.delete(keys.SAMPLED)
+    store.log().client.delete(keys.SAMPLED, keys.SILENCES)
+
+
+def silence(*, since_s: float, until_s: float) -> None:
+    """Nobody sampled between these moments (unix seconds)."""
+    since_ms, until_ms = int(since_s * 1000), int(until_s * 1000)
+    store.log().client.zadd(keys.SILENCES, {f"{since_ms} {until_ms}": until_ms})
 
 
 def sampled_ago(*, ms: int) -> None:

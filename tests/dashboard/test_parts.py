@@ -124,7 +124,9 @@ def test_a_stream_that_refuses_when_full_is_told_before_it_does(messages: int, l
 
 def test_rates_fill_every_second_and_carry_over_a_late_tick() -> None:
     points = [(10.9, 5.0), (12.1, 7.0), (20.0, 1.0)]
-    assert per_second(points, until_s=20, seconds=11) == [5.0, 5.0, 7.0, 0, 0, 0, 0, 0, 0, 0, 1.0]
+    assert per_second(points, until_s=20, seconds=11, unsampled=()) == [5, 5, 7, 0, 0, 0, 0, 0, 0, 0, 1]
+    found = per_second(points, until_s=20, seconds=11, unsampled=range(13, 18))
+    assert found == [5, 5, 7, None, None, None, None, None, 0, 0, 1], "at rest, as far as somebody counted"
 
 
 def test_a_sparkline_is_drawn_as_the_browser_draws_it() -> None:

@@ -276,6 +276,8 @@ def test_while_the_worker_hangs_nothing_passes_for_fresh(
         expect(each.locator("[data-live-word]")).to_have_text("Live")
     expect(tailing.locator("[data-tail-word]")).to_have_text("Live")  # the three have come
     until(lambda: httpx.get(ready).json()["status"] == "ok", within_s=20)
+    points = api.get(f"/streams/{stream}/metrics").json()["points"]
+    assert None in {point["in"] for point in points}, "nobody counted while it hung"
 
 
 def test_a_browser_without_a_socket_polls(

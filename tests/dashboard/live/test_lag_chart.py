@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
@@ -24,10 +25,20 @@ PAGE = "/streams/orders/groups/billing/"
 Line = list[tuple[float, int | None]]
 
 
-def line(*points: tuple[float, int], since: float = 0, until: float, step: int = 10) -> Line:
+def line(
+    *points: tuple[float, int],
+    since: float = 0,
+    until: float,
+    step: int = 10,
+    unsampled: Collection[int] = (),
+) -> Line:
     """The lag that is drawn of these looks."""
     found = drawn_of(
-        [LagPoint(at_s, lag, float(lag)) for at_s, lag in points], since_s=since, until_s=until, step_s=step
+        [LagPoint(at_s, lag, float(lag)) for at_s, lag in points],
+        since_s=since,
+        until_s=until,
+        step_s=step,
+        unsampled=unsampled,
     )
     return [(each.at_s, each.lag) for each in found]
 
@@ -38,6 +49,11 @@ def test_looks_that_follow_each_other_are_the_line() -> None:
 
 def test_a_group_that_was_at_rest_stayed_so_until_it_was_looked_at_again() -> None:
     assert line((0, 0), (40, 6), until=45) == [(0, 0), (10, 0), (20, 0), (30, 0), (40, 6)]
+
+
+def test_a_group_was_at_rest_only_as_far_as_somebody_sampled() -> None:
+    found = line((0, 0), (50, 6), until=55, unsampled=range(15, 36))
+    assert found == [(0, 0), (10, 0), (20, None), (30, None), (40, 0), (50, 6)]
 
 
 def test_what_came_to_rest_before_the_range_is_at_rest_in_it() -> None:

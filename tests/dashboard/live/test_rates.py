@@ -9,14 +9,14 @@ from django.test import Client
 
 from dashboard.live import rates
 from dashboard.live.lately import Lately
-from dashboard.live.means import Course, Moved
+from dashboard.live.means import Course, Moved, means
 from streams import selectors, store
 from streams.log import flow
 from streams.log.flow import Flow
 from streams.models import Stream, Workspace
 from streams.selectors import METRICS_STREAM
 from streams.services.streams import internal_stream
-from tests.dashboard.conftest import MakeStream, sampled_ago
+from tests.dashboard.conftest import MakeStream, sampled_ago, silence
 from tests.dashboard.moving import sampled
 
 
@@ -149,6 +149,67 @@ def test_what_nobody_samples_is_not_known(metrics: Stream, make_stream: MakeStre
     assert events[-1]["event"]["kind"] != "overview_sampled", "a page would take it for a beat"
     page = owner.get("/").content.decode()
     assert re.search(r"data-live-age>2\d s<", page), "also without a script"
+
+
+def test_while_nobody_sampled_a_workspace_has_no_rate(
+    metrics: Stream, workspace: Workspace, make_stream: MakeStream, owner: Client
+) -> None:
+    make_stream("orders")
+    now = int(time.time())
+    Stream.objects.filter(pk=metrics.pk).update(created_at="2020-01-01T00:00Z")
+    for ago_s in (*range(660, 600, -1), *range(300, 0, -1)):
+        store.log().run(flow.note({workspace.pk: Flow((now - ago_s) * 1000, 8, 80, 0)}))
+    silence(since_s=now - 601, until_s=now - 300)
+    series = rates.workspace_series(workspace, now_s=now - 1)
+    sampled_at = dict(zip(series.times, series.rate_in, strict=True))
+    assert [sampled_at[now - ago_s] for ago_s in (700, 650, 600, 301, 300)] == [0, 8, None, None, 8]
+    drawn = dict(zip(series.means.times, series.means.rate_in, strict=True))
+    assert [drawn[now - ago_s] for ago_s in (605, 580, 301, 300)] == [8, None, None, 8]
+    assert series.mean_in == pytest.approx(8 * 360 / 600)
+    assert None in [minute.rate_in for minute in series.by_minute]
+    page = owner.get("/").content.decode()
+    assert "nobody counted</td>" in page
+    told = re.search(r"nobody counted ([\d:]{8}) – ([\d:]{8})", page)
+    assert told is not None
+    assert page.count("null") >= 200, "a gap of the lines"
+
+
+def test_a_rate_that_is_known_of_less_than_half_of_the_time_is_not_judged(
+    metrics: Stream, workspace: Workspace
+) -> None:
+    now = int(time.time())
+    Stream.objects.filter(pk=metrics.pk).update(created_at="2020-01-01T00:00Z")
+    silence(since_s=now - 500, until_s=now - 10)
+    assert rates.workspace_series(workspace, now_s=now).mean_in is None
+
+
+def test_a_worker_that_was_started_again_within_seconds_leaves_no_gap_and_no_dip(
+    metrics: Stream, workspace: Workspace, make_stream: MakeStream
+) -> None:
+    orders, now = make_stream("orders"), int(time.time())
+    Stream.objects.filter(pk=metrics.pk).update(created_at="2020-01-01T00:00Z")
+    for ago_s in (*range(60, 20, -1), *range(13, -1, -1)):
+        sampled(metrics, at_s=now - ago_s, moved={orders: 8})
+        store.log().run(flow.note({workspace.pk: Flow((now - ago_s) * 1000, 8, 80, 0)}))
+    silence(since_s=now - 21, until_s=now - 13)
+    assert set(rates.workspace_series(workspace, now_s=now).means.rate_in[-40:]) == {8}
+    assert set(rates.rows([orders])[0].rates.last_minute[-40:]) == {8}
+
+
+def test_a_sparkline_begins_after_a_silence(metrics: Stream, make_stream: MakeStream) -> None:
+    orders, now = make_stream("orders"), int(time.time())
+    for ago_s in (*range(60, 50, -1), *range(15, -1, -1)):
+        sampled(metrics, at_s=now - ago_s, moved={orders: 8})
+    silence(since_s=now - 51, until_s=now - 15)
+    last_minute = rates.rows([orders])[0].rates.last_minute
+    assert 14 <= len(last_minute) <= 18
+    assert set(last_minute[:14]) == {8}
+
+
+def test_a_mean_is_of_what_is_known() -> None:
+    assert means([4.0] * 10 + [None] * 11 + [6.0])[9:] == [4.0] * 10 + [None, None, 6.0]
+    assert means([10.0, 0.0, None]) == [1.0, 1.0, 1.111], "before the first it was at rest"
+    assert means([3.0, None, 5.0], step_s=30) == [3.0, None, 5.0]
 
 
 def test_a_mean_counts_a_sample_for_as_long_as_it_took() -> None:

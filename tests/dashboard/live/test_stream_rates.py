@@ -14,7 +14,7 @@ from streams.log.entries import NewMessage
 from streams.models import Stream
 from streams.selectors import METRICS_STREAM
 from streams.services.streams import internal_stream
-from tests.dashboard.conftest import MakeStream
+from tests.dashboard.conftest import MakeStream, silence
 
 PAGE = "/streams/orders/rates/"
 FIGURES = {"name": "orders", "offset": 9, "messages": 9, "bytes": 90, "lag": 0, "committed": 9}
@@ -74,6 +74,23 @@ def test_the_table_says_the_mean_of_each_minute(viewer: Client, orders: Stream, 
     sampled(metrics, *((at_ms + 1000 * second, moved(orders, 60)) for second in range(30)))
     page = viewer.get(PAGE).content.decode()
     assert re.search(r"<td>\d\d:\d\d</td><td class=\"num\">30\.0/s</td><td class=\"num\">15\.0/s</td>", page)
+
+
+def test_while_nobody_sampled_the_lines_have_a_gap_and_the_table_says_so(
+    viewer: Client, orders: Stream, metrics: Stream
+) -> None:
+    at_ms = int(time.time() * 1000) // 60_000 * 60_000 - 600_000
+    for first_ms in (at_ms, at_ms + 360_000):
+        sampled(metrics, *((first_ms + 1000 * second, moved(orders, 60)) for second in range(60)))
+    silence(since_s=at_ms / 1000 + 59, until_s=at_ms / 1000 + 360)
+    page = viewer.get(PAGE).content.decode()
+    seed = seed_on(page)
+    drawn = dict(zip(seed["times"], seed["rate_in"], strict=True))
+    found = [drawn[at_ms / 1000 + second] for second in (59, 68, 69, 359, 360, 369)]
+    assert found == [60, 60, None, None, 60, 60]
+    assert page.count("nobody counted</td>") == 5
+    for asked in ("1h", "6h"):
+        assert None in seed_on(viewer.get(f"{PAGE}?range={asked}").content.decode())["rate_in"]
 
 
 def test_a_stream_at_rest_has_an_empty_chart_and_says_so(

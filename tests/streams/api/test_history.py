@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from streams import store
 from streams.access import SYSTEM
+from streams.log import keys
 from streams.log.append import append
 from streams.log.counts import Counts, grown
 from streams.log.entries import NewMessage
@@ -331,6 +333,49 @@ def test_live_samples_by_steps_rest_included(owner: Api, stream: Stream, metrics
     }.items() <= first.items()
     assert (second["offset"], second["in"]) == (10, 0.0)
     assert 4 <= len(answer["points"]) <= 7
+
+
+@pytest.fixture
+def silent_lately(database: None) -> Iterator[int]:
+    """The worker took no samples from 600 to 300 seconds ago and samples now; the unix ms of now, by the minute."""
+    now_ms, log = int(time.time() * 1000), store.log().client
+    log.zadd(keys.SILENCES, {f"{now_ms - 600_000} {now_ms - 300_000}": now_ms - 300_000})
+    log.set(keys.SAMPLED, now_ms + 60_000)
+    yield now_ms
+    log.delete(keys.SILENCES, keys.SAMPLED)
+
+
+def test_a_step_in_which_nobody_counted_has_no_figures(
+    owner: Api, stream: Stream, metrics: Stream, silent_lately: int
+) -> None:
+    figures = {"name": "orders", "offset": 9, "messages": 8, "bytes": 80, "lag": 7, "in": 10, "bytes_in": 100}
+    for ago_s in (700, 300):
+        sample(metrics, silent_lately - ago_s * 1000, **{stream.stream_id: figures})
+    for asked, least in (("15m", 299), ("1h", 58), ("6h", 8)):
+        points = owner.get(f"streams/orders/metrics?range={asked}").json()["points"]
+        silent = [point for point in points if point["in"] is None]
+        assert least <= len(silent) <= 300
+        assert {value for point in silent for name, value in point.items() if name != "time"} == {None}
+        told = {point["in"] for point in points} - {None, 0}
+        assert told, "what was counted is told"
+        assert sorted(points, key=lambda point: point["time"]) == points
+
+
+def test_a_rate_is_judged_by_what_was_counted(
+    owner: Api, stream: Stream, metrics: Stream, silent_lately: int
+) -> None:
+    hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    for ago in (timedelta(weeks=weeks, hours=hours) for weeks in (1, 2, 3) for hours in (-1, 0, 1)):
+        Rollup.objects.create(
+            stream_id=stream.stream_id, step="hour", start=hour - ago, messages=36_000, bytes=1
+        )
+    figures = {"name": "orders", "offset": 9, "messages": 8, "bytes": 80, "lag": 7, "bytes_in": 1}
+    sample(metrics, silent_lately - 30_000, **{stream.stream_id: {**figures, "in": 6_000}})
+    usual = owner.get("streams/orders/metrics").json()["usual"]
+    assert usual["rate"] == pytest.approx(10, rel=0.01)
+    assert not usual["is_unusual"]
+    store.log().client.set(keys.SAMPLED, silent_lately - 290_000)
+    assert owner.get("streams/orders/metrics").json()["usual"] is None, "nobody has counted since, either"
 
 
 def test_a_rate_stands_beside_what_is_usual_at_this_hour(owner: Api, stream: Stream, metrics: Stream) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from okmq.openmetrics import Family, labels_of, text_of
 from okmq.traffic import Traffic
 from streams import store
-from streams.log import config, groups, traffic
+from streams.log import config, groups, keys, traffic
 from streams.log.append import append
 from streams.log.client import AsyncLog, Log
 from streams.log.entries import NewMessage
@@ -172,7 +173,22 @@ def test_who_rules_all_sees_all_and_the_service(ruler: Api, owner: Api) -> None:
     assert samples(found, "okmq_store_memory_bytes", store="durable")[0] > 0
 
 
-@pytest.mark.parametrize("name", ["okmq_store_up", "okmq_http_request_seconds", "okmq_process_up"])
+def test_how_long_the_worker_has_been_silent_is_told(ruler: Api) -> None:
+    held = store.log().client
+    held.delete(keys.SAMPLED)
+    assert "okmq_worker_silent_seconds" not in {
+        sample.name for family in scraped(ruler).values() for sample in family.samples
+    }
+    held.set(keys.SAMPLED, int(time.time() * 1000) - 90_000)
+    (silent_s,) = samples(scraped(ruler), "okmq_worker_silent_seconds")
+    held.delete(keys.SAMPLED)
+    assert 90 <= silent_s < 120
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["okmq_store_up", "okmq_http_request_seconds", "okmq_process_up", "okmq_worker_silent_seconds"],
+)
 def test_an_admin_of_another_workspace_sees_nothing_of_the_service(owner: Api, name: str) -> None:
     assert name not in scraped(owner)
 
