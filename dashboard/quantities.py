@@ -15,6 +15,7 @@ _SIZES = {
 _QUANTITY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,6})?)\s*([a-z]*)")
 # SQLite keeps 64-bit signed integers.
 LARGEST = 2**63 - 1
+ON = ("1", "on", "true")
 
 
 def parse_duration(text: str) -> int:
@@ -93,6 +94,11 @@ def _whole(value: float, unit: str) -> int:
     if not 1 <= value <= LARGEST:
         raise ValueError(f"At least 1 {unit}." if value < 1 else "That is too much.")
     return int(value)
+
+
+def is_on(text: Any) -> bool:
+    """A switch from a query string: what a form of the console sends, and what people write for it."""
+    return str(text or "").lower() in ON
 
 
 def number_of(text: Any, *, default: int, low: int, high: int) -> int:

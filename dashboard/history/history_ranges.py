@@ -159,7 +159,7 @@ def asked_for(
     """The range (``span`` is one of one's own) and step, in whole steps up to now at most; what is unknown or would be
     too many bars is the default.
     """
-    compare = query.get("compare") == "1"
+    compare = quantities.is_on(query.get("compare"))
     since: datetime | None
     if span:
         since, until = span

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 
 from dashboard.groups.group_rows import GroupRow
-from dashboard.quantities import number_of
+from dashboard.quantities import is_on, number_of
 from streams import expressions, selectors
 from streams.models import Group
 from streams.selectors import JudgedGroup
@@ -88,7 +88,7 @@ def group_query_of(given: QueryDict) -> GroupQuery:
     sort = given.get("sort", "name")
     return GroupQuery(
         name=given.get("group", "").strip()[:200],
-        regex=given.get("regex") == "1",
+        regex=is_on(given.get("regex")),
         status=status if (status := given.get("status", "")) in WORST_FIRST else "",
         sort=sort if sort.removeprefix("-") in SORTS else "name",
         number=number_of(given.get("page"), default=1, low=1, high=100_000),

@@ -12,7 +12,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from dashboard.live import rates
-from dashboard.quantities import number_of
+from dashboard.quantities import is_on, number_of
 from dashboard.stream_rows import StreamRow
 from streams import expressions, selectors
 from streams.access import Caller
@@ -103,13 +103,13 @@ def query_of(given: QueryDict) -> ListQuery:
     """The query in an address; what cannot be read is passed over."""
     sort = given.get("sort", "name")
     size = number_of(given.get("size"), default=PAGE_SIZE, low=0, high=1000)
-    regex = given.get("regex") == "1"
+    regex = is_on(given.get("regex"))
     labels = [label_of(text) for text in given.getlist("label")[:MOST_LABELS]]
     return ListQuery(
         name=given.get("name", "").strip()[: LONGEST + 1 if regex else 50],
         regex=regex,
         labels=tuple(label for label in labels if label is not None),
-        internal=given.get("internal") == "1",
+        internal=is_on(given.get("internal")),
         sort=sort if sort.removeprefix("-") in SORTS else "name",
         number=number_of(given.get("page"), default=1, low=1, high=100_000),
         size=size if size in PAGE_SIZES else PAGE_SIZE,

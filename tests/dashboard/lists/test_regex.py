@@ -2,6 +2,7 @@
 
 from html import unescape
 
+import pytest
 from django.test import Client
 
 from streams.access import SYSTEM
@@ -55,7 +56,25 @@ def test_an_expression_that_cannot_be_read_is_said_in_place_of_rows(
         answer = viewer.get(f"{address}regex=1")
         assert answer.status_code == 200
         assert answer.context["page"].rows == []
-        assert "This is no regular expression: missing )" in unescape(answer.content.decode())
+        page = unescape(answer.content.decode())
+        assert page.count("This is no regular expression: missing )") == 1
+        assert "No name matches" not in page
+        assert "matches</h2>" not in page, "nobody looked"
+
+
+@pytest.mark.parametrize("said", ["1", "on", "true", "True"])
+def test_an_address_says_as_a_form_does_that_it_is_an_expression(
+    viewer: Client, make_stream: MakeStream, said: str
+) -> None:
+    group_create(make_stream("orders"), name="billing", settings={}, actor=SYSTEM)
+    assert streams(viewer, f"name=^o&regex={said}") == ["orders"]
+    assert groups(viewer, f"/groups/?group=^b&regex={said}") == ["billing"]
+
+
+@pytest.mark.parametrize("said", ["", "0", "off", "false"])
+def test_a_switch_that_is_off_is_off(viewer: Client, make_stream: MakeStream, said: str) -> None:
+    make_stream("orders")
+    assert streams(viewer, f"name=^o&regex={said}") == []
 
 
 def test_streams_of_others_are_not_matched(stranger: Client, make_stream: MakeStream) -> None:
