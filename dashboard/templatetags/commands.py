@@ -236,18 +236,19 @@ def deed_command(base_url: str, deed: str, rows: Sequence[StreamRow], form: Bulk
 
 @register.simple_tag
 def purge_command(base_url: str, name: str, form: PurgeForm, effect: PurgeEffect | None = None) -> str:
-    """What a form purges, for a while where it can be; the stream, looked at, while the form is wrong."""
+    """What a form would purge, and it purged, for a while where it can be; the stream while the form is wrong."""
     if not effect:
         return call(f"{base_url}/api/v1/streams/{name}")
     wanted = form.cleaned_data["wanted"]
-    path = asked(
-        f"{base_url}/api/v1/streams/{name}/messages",
+    path = f"{base_url}/api/v1/streams/{name}"
+    purge = (
         ("offset", effect.below if form.cleaned_data["what"] in (OFFSET, TIME) else None),
         ("keep", wanted if form.cleaned_data["what"] == NEWEST else None),
         ("key", effect.key),
         _undo(),
     )
-    return call(path, method="-X DELETE ")
+    preview = call(asked(f"{path}/purge/preview", *purge), method="-X POST ")
+    return f"{preview}\n\n{call(asked(f'{path}/messages', *purge), method='-X DELETE ')}"
 
 
 @register.simple_tag

@@ -18,6 +18,7 @@ LARGEST_INTEGER = 2**53 - 1
 LONGEST_LABEL_NAME = 63
 LONGEST_LABEL_VALUE = 255
 MOST_LABELS = 64
+PATTERN_SCHEMA = {"type": "string", "maxLength": naming.LONGEST_KEY, "pattern": f"^{naming.PATTERN}$"}
 MOST_PATTERNS = 100
 MOST_UNKNOWN = 20
 """Unknown fields of one object that are named."""
@@ -149,13 +150,19 @@ def _is_number(text: str) -> bool:
     return True
 
 
-@extend_schema_field(
-    {
-        "type": "array",
-        "items": {"type": "string", "maxLength": naming.LONGEST_KEY, "pattern": f"^{naming.PATTERN}$"},
-        "maxItems": MOST_PATTERNS,
-    }
-)
+@extend_schema_field(PATTERN_SCHEMA)
+class KeyPattern(Text):
+    """A key, or a pattern of keys."""
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        fault = naming.pattern_fault(text)
+        if fault:
+            raise serializers.ValidationError(fault)
+        return text
+
+
+@extend_schema_field({"type": "array", "items": PATTERN_SCHEMA, "maxItems": MOST_PATTERNS})
 class KeyPatterns(serializers.Field):  # type: ignore[type-arg]
     """The key patterns that a stream accepts; none is any key."""
 

@@ -303,7 +303,7 @@ PATHS: Mapping[str, Schema] = {
             ),
             success={"200": answer(ref("Deleted"))},
             refusals=("operation_denied", "removal_over", *TOO_LARGE),
-            description="Offsets go on, the committed offset stays.",
+            description="Offsets go on, the committed offset stays. `purge/preview` says first what would go.",
         ),
     },
     f"{STREAM}/messages/{{offset}}": {

@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from streams import expressions, naming
-from streams.api.fields import Moment, OneOf, Strict, Text, WholeNumber
+from streams.api.fields import Moment, OneOf, Strict, Switch, Text, WholeNumber
 from streams.errors import Refusal
 
 MOST_LABELS_ASKED = 20
@@ -23,6 +23,13 @@ class AskedNumber(WholeNumber):
     def to_internal_value(self, data: Any) -> int:
         is_digits = isinstance(data, str) and re.fullmatch(r"[0-9]{1,16}", data) is not None
         return super().to_internal_value(int(data) if is_digits else data)
+
+
+class AskedSwitch(Switch):
+    """``true`` or ``false``, as a word."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        return super().to_internal_value({"true": True, "false": False}.get(data, data))
 
 
 class AskedMoment(Moment):

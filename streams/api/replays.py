@@ -11,7 +11,7 @@ from streams import naming, selectors
 from streams.access import replay_for
 from streams.api.base import ApiView
 from streams.api.errors import invalid
-from streams.api.fields import Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
+from streams.api.fields import KeyPattern, Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
 from streams.api.operation import Operation
 from streams.api.pushed_out import PushedOutObject
 from streams.api.sql import number_of
@@ -20,17 +20,6 @@ from streams.services import replays as service
 
 PATH = "/api/v1/analytics/replays"
 IDS = {"keep": True, "new": False}
-
-
-class KeyPattern(Text):
-    """A key, or a pattern of keys."""
-
-    def to_internal_value(self, data: Any) -> str:
-        text = super().to_internal_value(data)
-        fault = naming.pattern_fault(text)
-        if fault:
-            raise serializers.ValidationError(fault)
-        return text
 
 
 class ReplayAsked(Strict):

@@ -13,6 +13,7 @@ from streams.api.fields import Moment, Strict
 from streams.api.operation import Operation
 from streams.api.queries import AskedNumber
 from streams.api.stream_objects import RetentionLimits
+from streams.log.preview import Preview
 from streams.services.plans import within_plan
 
 REASONS = ["counting", "too_many_keys"]
@@ -42,8 +43,8 @@ class GroupUnread(serializers.Serializer[Any]):
     )
 
 
-class RetentionPreview(serializers.Serializer[Any]):
-    """What would go if the limits were saved."""
+class EffectTold(serializers.Serializer[Any]):
+    """What would go."""
 
     messages = serializers.IntegerField(help_text="Messages that would go.")
     bytes = serializers.IntegerField(help_text="Bytes of their bodies.")
@@ -63,6 +64,10 @@ class RetentionPreview(serializers.Serializer[Any]):
         help_text="Why it is not complete: null where it is; `counting` will be over; `too_many_keys` stays so "
         "(over two million).",
     )
+
+
+class RetentionPreview(EffectTold):
+    """What would go if the limits were saved."""
 
 
 class LimitReached(serializers.Serializer[Any]):
@@ -125,7 +130,7 @@ class RetentionForecastView(ApiView):
         changes = within_plan(stream.workspace, self.sent(LimitsAsked), new=False)
         found = selectors.retention_outlook(stream, changes)
         future = found.forecast
-        told = {
+        foreseen = {
             "messages_per_second": round(found.rate_in, 3),
             "bytes_per_second": round(found.bytes_in, 3),
             "over": found.over_s,
@@ -145,7 +150,7 @@ class RetentionForecastView(ApiView):
                 for group, fall in sorted(found.falls.items())
             ],
         }
-        return Response(RetentionForecast(told).data)
+        return Response(RetentionForecast(foreseen).data)
 
 
 class RetentionPreviewView(ApiView):
@@ -170,15 +175,19 @@ class RetentionPreviewView(ApiView):
         stream = stream_for(self.caller, name, may="observe")
         changes = within_plan(stream.workspace, self.sent(LimitsAsked), new=False)
         found = selectors.retention_preview(stream, changes, within_s=self.asked.get("wait") or None)
-        told = {
-            "messages": found.messages,
-            "bytes": found.bytes,
-            "first_offset": found.first_offset,
-            "oldest_timestamp": None if found.oldest_ms is None else selectors.moment(found.oldest_ms),
-            "groups": [{"group": group, "unread": unread} for group, unread in sorted(found.unread.items())],
-            "as_of": found.as_of,
-            "complete": found.is_complete,
-            "counted": round(found.counted, 3),
-            "reason": found.reason,
-        }
-        return Response(RetentionPreview(told).data)
+        return Response(RetentionPreview(told(found)).data)
+
+
+def told(found: Preview) -> dict[str, Any]:
+    """What ``EffectTold`` takes."""
+    return {
+        "messages": found.messages,
+        "bytes": found.bytes,
+        "first_offset": found.first_offset,
+        "oldest_timestamp": None if found.oldest_ms is None else selectors.moment(found.oldest_ms),
+        "groups": [{"group": group, "unread": unread} for group, unread in sorted(found.unread.items())],
+        "as_of": found.as_of,
+        "complete": found.is_complete,
+        "counted": round(found.counted, 3),
+        "reason": found.reason,
+    }

@@ -23,6 +23,7 @@ from streams.api.groups import (
 from streams.api.history import HistoryView, MetricsView
 from streams.api.openapi import SchemaView, docs
 from streams.api.policies import PoliciesView, PolicyApplyView, PolicyPreviewView, PolicyView
+from streams.api.purges import PurgePreviewView
 from streams.api.removals import RemovalsView, RemovalUndoView, RemovalView
 from streams.api.replays import ReplayPauseView, ReplayStartView, ReplaysView, ReplayView
 from streams.api.retention import RetentionForecastView, RetentionPreviewView
@@ -61,6 +62,7 @@ urlpatterns = [
     ),
     at("streams/<name>/retention/preview", RetentionPreviewView.as_view(), "retention-preview"),
     at("streams/<name>/retention/forecast", RetentionForecastView.as_view(), "retention-forecast"),
+    at("streams/<name>/purge/preview", PurgePreviewView.as_view(), "purge-preview"),
     at("streams/<name>/removals", RemovalsView.as_view(), "removals"),
     at("streams/<name>/removals/<number>", RemovalView.as_view(), "removal"),
     at("streams/<name>/removals/<number>/undo", RemovalUndoView.as_view(), "removal-undo"),

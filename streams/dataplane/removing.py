@@ -9,7 +9,7 @@ from functools import partial
 
 import msgspec
 
-from streams import bearer
+from streams import bearer, purges
 from streams.dataplane.context import Context
 from streams.dataplane.directory import Known
 from streams.dataplane.request import Request, invalid, key_pattern, whole_number
@@ -76,11 +76,7 @@ async def purge(context: Context, request: Request, name: str) -> Response:
     below = whole_number("offset", given["offset"], low=0) if "offset" in given else None
     keep = whole_number("keep", given["keep"], low=0) if "keep" in given else None
     pattern = key_pattern("key", given["key"]) if "key" in given else None
-    if below is not None and keep is not None:
-        raise Refusal(
-            "validation_error", "Send offset or keep, not both.", fields=["offset", "keep"], err_code=10003
-        )
-
+    purges.demand_one(offset=below, keep=keep)
     await _check_empty(request)
 
     purging = Purge(context, request, given=given, keep_ms=keep_ms, below=below, keep=keep)
@@ -196,23 +192,21 @@ def _in_part(error: LogError, removed: Removed) -> LogError:
 
 
 def _keep_ms(context: Context, grant: TokenGrant, given: Mapping[str, str]) -> int:
-    """For how long what is removed is to be kept; 0 removes it for good, which is what the guide promises.
+    """For how long what is removed is to be kept; 0 removes it for good.
 
     Raises:
-        Refusal: ``validation_error``; ``forbidden`` where it would be for good and the token lacks the scope for that.
+        Refusal: as ``purges.kept_s``, and ``validation_error`` for another word.
     """
     asked = given.get("undo")
     if asked not in (None, "true", "false"):
         raise invalid("undo", "Expected true or false.")
-    may_for_good = bearer.scopes_cover(grant.scopes, context.purge_for_good)
-    if asked == "true" and not context.undo_s:
-        raise invalid("undo", "Nothing can be undone here: OKMQ_UNDO is 0.")
-    if asked == "true" or (asked is None and not may_for_good and context.undo_s):
-        return context.undo_s * 1000
-    if not may_for_good:
-        scope = context.purge_for_good
-        raise Refusal("forbidden", f"To remove messages for good needs the scope {scope!r}.", scope=scope)
-    return 0
+    seconds = purges.kept_s(
+        None if asked is None else asked == "true",
+        undo_s=context.undo_s,
+        for_good=context.purge_for_good,
+        may_for_good=bearer.scopes_cover(grant.scopes, context.purge_for_good),
+    )
+    return seconds * 1000
 
 
 def _for_good(operation: Op[Removed]) -> Op[tuple[Removed, int | None]]:

@@ -27,12 +27,23 @@ class Reader:
     is_new: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a purge by key takes: what matches one of the patterns, below an offset (None: any), but for the newest."""
+
+    patterns: Sequence[str]
+    below: int | None
+    keep: int = 0
+
+
 @dataclass(slots=True)
 class Found:
-    """What goes of the messages that were looked at, and the lowest offset that stays, 0 where none does."""
+    """What goes of the messages that were looked at, from which offset to which, and the lowest that stays; 0: none."""
 
     messages: int = 0
     size_bytes: int = 0
+    first: int = 0
+    last: int = 0
     lowest: int = 0
 
 
@@ -44,7 +55,7 @@ class Count:
         floor, next_floor: of now, and as the other limits would have it.
         per_key: the limit a key, or None.
         by_interest: whether what every group is done with goes.
-        taken: key patterns and the offset below which what they match goes, None for all; None where no key does it.
+        taken: what a purge by key takes; None where there is none.
     """
 
     def __init__(
@@ -56,16 +67,23 @@ class Count:
         next_floor: int,
         per_key: int | None,
         by_interest: bool,
-        taken: tuple[Sequence[str], int | None] | None = None,
+        taken: Taken | None = None,
     ) -> None:
         self._census, self._readers = census, readers
         self._floor = max(floor, census.lowest)
         self._next = max(next_floor, census.lowest)
         self._by_interest = by_interest
         self._limits: Column | None = None if per_key is None else census.turns_that_go(per_key)
-        patterns, below = taken or ((), None)
-        self._taken: Column | None = census.wanted(patterns) if patterns else None
-        self._taken_below = census.last + 1 if below is None else below
+        self._taken: Column | None = None
+        self._taken_below = 0
+        if taken is not None:
+            self._taken = census.wanted(taken.patterns)
+            if taken.below is not None:
+                self._taken_below = taken.below
+            elif taken.keep:
+                self._taken_below = self._newest_from(taken.keep, self._taken)
+            else:
+                self._taken_below = census.last + 1
         self._wanted: dict[str, Column] = {
             each.name: census.wanted(each.patterns) for each in readers if each.patterns
         }
@@ -83,6 +101,17 @@ class Count:
             for first, upto in _passes(self._next, stop):
                 self._pass(first, upto)
         return self._found
+
+    def _newest_from(self, keep: int, wanted: "Column") -> int:
+        """The offset of the last but ``keep`` whose key is wanted; the first one where there are fewer."""
+        for first, stop in reversed([*_passes(self._next, self._census.last + 1)]):
+            matching = self._census.column("gone", first, stop) == 0
+            matching &= _of(wanted, self._census.column("keys", first, stop))
+            found = _number(matching)
+            if found >= keep:
+                return first + int(matching.nonzero()[0][-keep])
+            keep -= found
+        return self._next
 
     def _ahead(self, reader: Reader, first: int, stop: int) -> int:
         here = self._census.column("gone", first, stop) == 0
@@ -107,6 +136,8 @@ class Count:
             goes = done if self._limits is None else goes | done
         count = _number(goes)
         if count:
+            found.first = found.first or first + int(goes.argmax())
+            found.last = stop - 1 - int(goes[::-1].argmax())
             found.messages += count
             found.size_bytes += int((census.column("sizes", first, stop) * goes).sum(dtype="u8"))
             for reader, is_open in zip(self._readers, open_of, strict=True):

@@ -15,7 +15,7 @@ import msgspec
 
 from streams.log import entries, keys, meta, runs, trim
 from streams.log.client import Op, Pipeline, Script
-from streams.log.counting import Count, Found, Reader
+from streams.log.counting import Count, Found, Reader, Taken
 from streams.log.errors import GroupNotFound
 from streams.log.group_scripts import group_script
 from streams.log.looking import Held, Looked, look
@@ -42,7 +42,7 @@ class Purge(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         below: an offset; None is all.
         keep: how many of the newest stay, where there is no offset.
-        keys: patterns, of which one matches each that goes; then ``keep`` is not used. None: it goes whatever its key.
+        keys: patterns, of which one matches each that goes, and each that stays of the newest. None: whatever its key.
     """
 
     below: int | None = None
@@ -58,6 +58,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
         first_offset, oldest_ms: of what would remain; the next offset and None where nothing would.
         unread: group → messages that it has not acknowledged among those that would go.
         as_of: the last offset when this was counted.
+        goes_from, goes_to: of a purge the first and the last offset that would go; 0 where none would.
         is_complete: whether everything was counted; where it was not, more may go than is said.
         counted: which part of the messages that have to be looked at was, 0 to 1.
         has_many_keys: whether it stays so: there are more keys than are counted.
@@ -69,6 +70,8 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     oldest_ms: int | None
     unread: dict[str, int]
     as_of: int
+    goes_from: int = 0
+    goes_to: int = 0
     is_complete: bool
     counted: float = 1.0
     has_many_keys: bool = False
@@ -93,6 +96,7 @@ class _Floors(msgspec.Struct, frozen=True, array_like=True):
     removals: int
     returns: int
     keyed: int
+    goes_to: int = 0
 
     def is_of(self, counters: meta.Counters) -> bool:
         """Whether it tells of the same moment."""
@@ -130,7 +134,9 @@ def preview(
     until_s, held = time.monotonic() + within_s, held or Held()
     floors = msgspec.convert((yield asked), _Floors)
     per_key: int | None = limits.get("max_messages_per_key") if floors.keyed else None
-    taken = purge if purge and purge.keys and floors.keyed else None
+    taken = None
+    if purge and purge.keys and floors.keyed:
+        taken = Taken(purge.keys, purge.below, purge.keep)
     for left in reversed(range(SETTLES)):
         readers, look_from = yield from _readers(stream_id, groups, floors, begins)
         by_interest = limits.get("retention") == "interest" and bool(readers)
@@ -160,7 +166,7 @@ def preview(
             next_floor=floors.next_floor,
             per_key=per_key,
             by_interest=by_interest,
-            taken=(taken.keys, taken.below) if taken else None,
+            taken=taken,
         ).run()
         if not looked.is_complete or (per_key is None and not by_interest and not taken):
             return _told(floors, readers, found, looked=looked)
@@ -203,6 +209,8 @@ def _told(
         oldest_ms=oldest_ms or None,
         unread={reader.name: reader.unread for reader in readers},
         as_of=floors.last,
+        goes_from=floors.floor if floors.goes_to >= floors.floor else found.first,
+        goes_to=floors.goes_to if floors.goes_to >= floors.floor else found.last,
         is_complete=looked is None or looked.is_complete,
         counted=1.0 if looked is None or looked.is_complete else looked.part,
         has_many_keys=looked is not None and looked.census.is_full,

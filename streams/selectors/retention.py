@@ -46,9 +46,10 @@ def retention_preview(
     return msgspec.structs.replace(told, unread={**unread, rewound.name: loses})
 
 
-def purge_preview(stream: Stream, purge: Purge) -> Preview:
-    """What would go by this purge now, with the groups of the database."""
+def purge_preview(stream: Stream, purge: Purge, *, within_s: float | None = None) -> Preview:
+    """What would go by this purge now, with the groups of the database; ``within_s`` as of ``retention_preview``."""
     rows = list(stream.groups.all())
     groups = {group.name: group.filter_keys for group in rows}
     begins = {group.name: group.begins_after for group in rows if not group.is_told}
-    return ask(store.log(), stream.stream_id, {}, groups, begins=begins, purge=purge, within_s=WITHIN_S)
+    within_s = WITHIN_S if within_s is None else within_s
+    return ask(store.log(), stream.stream_id, {}, groups, begins=begins, purge=purge, within_s=within_s)

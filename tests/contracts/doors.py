@@ -36,6 +36,7 @@ RIGHTS = {
     "streams/{name}/groups/{group}/dead-letters/replay": "POST manage",
     "streams/{name}/retention/preview": "POST observe",
     "streams/{name}/retention/forecast": "POST observe",
+    "streams/{name}/purge/preview": "POST manage",
     "streams/{name}/removals": "GET read",
     "streams/{name}/removals/{number}": "DELETE admin",
     "streams/{name}/removals/{number}/undo": "POST manage",

@@ -5,7 +5,8 @@
 -- ARGV[1] mode: below (everything below an offset), keep (all but the newest)
 -- ARGV[2] value: the offset, or how many to keep
 -- returns: messages and bytes that would go, the floor of now, the floor then, time of the message there or 0, last,
---   how many ever went from between others and came back there, 0 where no message ever had a key
+--   how many ever went from between others and came back there, 0 where no message ever had a key, the last offset that
+--   would go, below the floor of now where none would
 -- errors: OKMQ_NO_STREAM
 -- flags: no-writes
 -- include: state, gone, floor
@@ -20,4 +21,4 @@ local target = mode == 'below' and value or floor_keeping(gone, state, value)
 local messages, bytes = raise_floor(log, gone, state, target)
 local entry = redis.call('XRANGE', log, state.floor, state.floor)[1]
 return {messages, bytes, floor, state.floor, entry and entry_ms(entry) or 0, state.last,
-  state.removals, state.returns, state.keyed}
+  state.removals, state.returns, state.keyed, gone_trim(gone, floor, state.floor) - 1}

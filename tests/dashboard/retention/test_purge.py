@@ -68,7 +68,9 @@ def test_what_is_chosen_goes_as_it_was_shown_and_comes_back_as_it_was(
         assert "No message goes." in text
         return
     assert f"This removes {gone} messages ({2 * gone} B), read or not." in text
-    assert f"curl -X DELETE 'http://testserver/api/v1/streams/orders/messages?{call}'" in unescape(text)
+    preview, purge = (f"orders/{path}?{call}" for path in ("purge/preview", "messages"))
+    assert f"curl -X POST 'http://testserver/api/v1/streams/{preview}'" in unescape(text)
+    assert f"curl -X DELETE 'http://testserver/api/v1/streams/{purge}'" in unescape(text)
     more(stream, 11, 12)
     assert purged(owner, shown, asked).status_code == 302
     assert left(stream) == [*stays, 11, 12], "nothing goes that came later"

@@ -324,31 +324,38 @@ def kept(last: int, limits: dict[str, Any]) -> set[int]:
 def test_what_a_purge_would_take_is_what_it_takes(log: Log) -> None:
     """Of streams drawn at random: everything, below an offset, all but the newest, of some keys."""
     chance = random.Random(7)
-    streams = [drawn(log, chance) for _ in range(60)]
+    streams = [drawn(log, chance) for _ in range(100)]
     until(lambda: streams[-1].age_s > 1.5)  # what was published for a second is over
     taken: Counter[str] = Counter()
     for each in streams:
         filled_up(log, chance, each)
         below = chance.choice([None, chance.randint(0, 50)])
         patterns = chance.choice([(), (), ("a.*",), ("b",)])
-        purge = Purge(below=below, keep=0 if patterns else chance.randint(0, 20), keys=patterns)
+        purge = Purge(below=below, keep=chance.randint(0, 20 if not patterns else 5), keys=patterns)
         told = log.run(preview(each.stream, {}, each.wants, purge=purge))
         key_of = {found.offset: found.key for found in browse(log, each.stream)}
         before = log.run(stats.inspect(each.stream))
         if patterns:
             wanted = wanted_by(patterns)
             assert wanted is not None
-            log.run(trim.purge_found(each.stream, log.run(trim.matching(each.stream, wanted, below=below))))
+            keep = None if below is not None else purge.keep
+            found = log.run(trim.matching(each.stream, wanted, below=below, keep=keep))
+            log.run(trim.purge_found(each.stream, found))
         else:
             log.run(trim.purge(each.stream, below=below, keep=purge.keep))
         after, left = log.run(stats.inspect(each.stream)), browse(log, each.stream)
         went = key_of.keys() - {found.offset for found in left}
         assert (told.messages, told.bytes) == (len(went), before.bytes - after.bytes), purge
+        assert (told.goes_from, told.goes_to) == (min(went, default=0), max(went, default=0)), purge
         assert told.first_offset == (left[0].offset if left else each.count + 1), purge
         assert told.oldest_ms == (left[0].timestamp_ms if left else None)
         assert told.unread == {
             name: sum(each.has_unread(name, offset, key_of[offset]) for offset in went) for name in each.wants
         }, purge
         assert (told.as_of, told.is_complete) == (each.count, True)
-        taken[patterns[0] if patterns else "below" if below is not None else "keep"] += bool(went)
-    assert min(taken[name] for name in ("a.*", "b", "below", "keep")) > 2
+        limit = "below" if below is not None else "keep"
+        taken[" ".join([*patterns, limit])] += bool(went)
+    assert (
+        min(taken[" ".join([*each, limit])] for each in ((), ("a.*",), ("b",)) for limit in ("below", "keep"))
+        > 2
+    )
