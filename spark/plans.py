@@ -15,6 +15,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from spark.nesting import MOST_VALUES, refuse_endless, too_nested, values_in
 from spark.sentences import sentence
 from spark.session import activate
 from spark.walk import QueryRefused, Walk, elements, kind_of
@@ -31,9 +32,6 @@ OF_NOW = frozenset(_OF_NOW.split())
 
 _FIXED_MOMENT = re.compile(r"""\w+\s*r?['"]\s*[-+0-9]""", re.IGNORECASE)
 """A date or time as it is written where it says no ``now``, ``today``, ``tomorrow`` or ``yesterday``."""
-
-MOST_VALUES = 5_000
-"""One column may be made of so many; planning for more takes minutes."""
 
 NOT_THE_SAME = (
     "A condition has to choose the same messages each time; rand(), now(), 'today' and the like do not."
@@ -76,6 +74,7 @@ def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checke
     for name in sorted(walk.named - walk.defined):
         if name not in walk.tables:
             raise QueryRefused(f"There is no table {name!r}; there are {', '.join(sorted(tables))}.")
+    refuse_endless(plan, session._jvm)
     return Checked(plan, walk.named & walk.tables)
 
 
@@ -99,6 +98,7 @@ def condition(session: SparkSession, text: str) -> Column:
     if not all(map(_is_fixed, walk.moments)):
         raise QueryRefused(NOT_THE_SAME)
     jvm: Any = session._jvm
+    refuse_endless(expression, jvm)
     return Column(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
 
 
@@ -140,32 +140,13 @@ def analyzed(session: SparkSession, checked: Checked) -> DataFrame:
         raise QueryRefused("The query has no column.")
     known: dict[int, int] = {}
     for node in _nodes(plan, frozenset(checked.tables)):
-        if any(_values_in(each.dataType(), known, jvm) > MOST_VALUES for each in elements(node.output())):
-            raise QueryRefused(f"A column is nested into more than {MOST_VALUES:,} fields.")
+        if any(values_in(each.dataType(), known, jvm) > MOST_VALUES for each in elements(node.output())):
+            raise too_nested()
         leaf = kind_of(node)
         if node.children().isEmpty() and leaf not in LEAVES:
             raise QueryRefused(f"{leaf} is not one of the tables that can be asked.")
     _refuse_what_tells_of_the_machine(plan, _current(session))
     return frame
-
-
-def _values_in(kind: Any, known: dict[int, int], jvm: Any) -> int:
-    """How many values of plain types one of this type is made of.
-
-    A column that is put twice into the next one, and so on, has a type of a few objects, each of which is looked at
-    once, and so many values that Spark would plan for hours or run out of memory.
-    """
-    name = kind.typeName()
-    if name not in {"struct", "array", "map"}:
-        return 1
-    place = jvm.java.lang.System.identityHashCode(kind)
-    if place not in known:
-        if name == "struct":
-            inside = [each.dataType() for each in kind.fields()]
-        else:
-            inside = [kind.elementType()] if name == "array" else [kind.keyType(), kind.valueType()]
-        known[place] = sum(_values_in(each, known, jvm) for each in inside)
-    return known[place]
 
 
 def _parser(session: SparkSession) -> Any:

@@ -15,7 +15,7 @@ from spark import functions
 MOST_NODES = 5_000
 """Nodes of a parsed plan: its walk is a few calls into the JVM each."""
 
-_CATALYST = "org.apache.spark.sql.catalyst."
+CATALYST = "org.apache.spark.sql.catalyst."
 
 _PLANS = """
 Project Filter Aggregate Join JoinHint Sort GlobalLimit LocalLimit Offset Distinct Union Intersect Except
@@ -96,13 +96,13 @@ class Walk:
         if self.nodes > MOST_NODES:
             raise QueryRefused("The query is too large.")
         name = str(found.getClass().getName())
-        if name.startswith(_CATALYST) and not name.startswith(VALUES):
+        if name.startswith(CATALYST) and not name.startswith(VALUES):
             self._catalyst(found, name.rpartition(".")[2])
         elif name.startswith("scala.collection.") and not name.startswith(VALUES):
             for each in elements(found):
                 self.node(each)
         elif name.startswith(("scala.Some", "scala.Tuple")):
-            for each in _parts(found):
+            for each in parts_of(found):
                 self.node(each)
         elif not name.startswith(VALUES) and name != "scala.None$":
             raise _not_reading(name.rpartition(".")[2])
@@ -142,7 +142,7 @@ class Walk:
                 parts = _texts(found)
                 if any(part.lower() == "_metadata" for part in parts):
                     raise QueryRefused("There is no column '_metadata'.")
-        for each in _parts(found):
+        for each in parts_of(found):
             self.node(each)
 
     def _call(self, found: Any) -> None:
@@ -251,7 +251,7 @@ def elements(found: Any) -> Iterator[Any]:
         yield elements.next()
 
 
-def _parts(found: Any) -> Iterator[Any]:
+def parts_of(found: Any) -> Iterator[Any]:
     parts = found.productIterator()
     while parts.hasNext():
         yield parts.next()
@@ -260,7 +260,7 @@ def _parts(found: Any) -> Iterator[Any]:
 def _texts(found: Any) -> list[str]:
     """The strings that a node holds directly or in a list."""
     texts = []
-    for part in _parts(found):
+    for part in parts_of(found):
         name = "" if isinstance(part, (str, int, bool)) or part is None else str(part.getClass().getName())
         if isinstance(part, str):
             texts.append(part)

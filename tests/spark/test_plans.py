@@ -174,7 +174,10 @@ def naming(code: dict[str, str]) -> str:
     return json.dumps({"type": "struct", "fields": [field]})
 
 
-@pytest.mark.parametrize("wanted", ["a", "a.again.n", "count(*)", "1"])
+@pytest.mark.parametrize(
+    "wanted",
+    ["a", "a.again.n", "count(*)", "1", "hash(a)", "xxhash64(a, 1)", "md5(to_json(a))", "try_to_binary(a)"],
+)
 def test_a_column_that_is_put_into_the_next_again_and_again_is_refused(
     asking: SparkSession, wanted: str
 ) -> None:
@@ -183,6 +186,61 @@ def test_a_column_that_is_put_into_the_next_again_and_again_is_refused(
         inner = f"SELECT struct(a, 1 AS n, a AS again) AS a FROM ({inner})"
     with pytest.raises(QueryRefused, match="more than 5,000 fields"):
         asked(asking, f"SELECT {wanted} FROM ({inner})")
+
+
+def doubled(first: str, again: str, *, times: int = 40) -> str:
+    """An expression put into another one again and again; ``{}`` is where."""
+    for _ in range(times):
+        first = again.format(first)
+    return first
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT hash({lambdas}) FROM messages",
+        "SELECT hash(b40) FROM (SELECT offset AS b0, {aliases} FROM messages)",
+        "WITH b0 AS (SELECT offset AS b FROM messages), {tables} SELECT hash(b) FROM b40",
+        "SELECT hash(s.c) FROM {renamed}",
+        "SELECT hash(*) FROM {stars}",
+        "SELECT (SELECT hash(a) FROM {inner}) FROM messages",
+        "SELECT hash(v) FROM messages, LATERAL (SELECT a AS v FROM {inner})",
+        "SELECT hash(map_from_arrays(array({lambdas}), array({lambdas}))) FROM messages",
+        "SELECT hash(from_json(body, '{wide}')) FROM messages",
+    ],
+)
+def test_what_is_put_into_the_next_again_and_again_by_any_name_is_refused(
+    asking: SparkSession, sql: str
+) -> None:
+    written = sql.format(
+        lambdas=doubled("array(offset)", "transform({}, x -> struct(x, x AS y))"),
+        aliases=", ".join(f"struct(b{n}, b{n} AS again) AS b{n + 1}" for n in range(40)),
+        tables=", ".join(f"b{n + 1} AS (SELECT struct(b, b AS c) AS b FROM b{n})" for n in range(40)),
+        renamed=doubled("VALUES (1) AS s (c)", "(SELECT struct(s.c, s.c AS d) FROM {}) AS s (c)"),
+        stars=doubled("messages", "(SELECT struct(*) AS a, struct(*) AS b FROM {})"),
+        inner=doubled("(SELECT 1 AS a)", "(SELECT struct(a, a AS b) AS a FROM {})"),
+        wide=doubled("a INT", "a STRUCT<{}, b INT>", times=4) + "".join(f", c{n} INT" for n in range(60_000)),
+    )
+    with pytest.raises(QueryRefused, match="more than 5,000 fields"):
+        asked(asking, written)
+
+
+def test_a_condition_that_puts_a_value_into_the_next_again_and_again_is_refused(asking: SparkSession) -> None:
+    lambdas = doubled("array(offset)", "transform({}, x -> struct(x, x AS y))")
+    with pytest.raises(QueryRefused, match="more than 5,000 fields"):
+        elsewhere(lambda: plans.condition(asking, f"hash({lambdas}) = 1"))
+
+
+def test_values_that_are_put_together_some_times_may_be_asked(asking: SparkSession) -> None:
+    wide = ", ".join(f"struct(stream, key, offset + {n} AS n) AS s{n}" for n in range(100))
+    inner = f"SELECT hash(s1, s2), s3, to_json(struct(*)) AS whole FROM (SELECT *, {wide} FROM messages)"
+    asked(
+        asking, f"SELECT count(DISTINCT whole), collect_list(struct(s3, s3 AS t)) FROM ({inner}) GROUP BY s3"
+    )
+    chain = "SELECT offset AS n FROM messages"
+    for _ in range(30):
+        chain = f"SELECT CASE WHEN n > 3 THEN n + n * n ELSE coalesce(n, n + 1) END AS n FROM ({chain})"
+    asked(asking, f"SELECT sum(n), hash(n, n) FROM ({chain}) GROUP BY n")
 
 
 @pytest.mark.parametrize("code", [OF_THE_JVM, OF_PYTHON], ids=["jvm", "python"])
