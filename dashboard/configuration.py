@@ -158,7 +158,7 @@ def preview_of(outcome: Outcome, workspace: Workspace, *, then: Shown) -> Config
     is_asked = (
         outcome.reason is not None
         or shown.most >= LARGE_MESSAGES
-        or any(change.after is None and change.path[0] != "policy" for change in outcome.changes)
+        or any(change.after is None and change.path[0] in ("stream", "group") for change in outcome.changes)
         or _takes_of_production(outcome, workspace)
     )
     return ConfigurationPreview(

@@ -86,6 +86,8 @@ def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
                 else:
                     changed = rule_change(found, changes=form.settings(), actor=caller.actor)
                     messages.success(request, _("Rule %(name)s was saved.") % {"name": changed.name})
+                    if not found.webhook_secret:
+                        _tell_secret(request, changed)
                     return redirect("dashboard:alerts")
             except Refusal as refusal:
                 _show(refusal, form)
@@ -165,10 +167,15 @@ def _tried(caller: Caller, form: NewRuleForm) -> Any:
 
 def _made(request: HttpRequest, rule: AlertRule) -> HttpResponse:
     messages.success(request, _("Rule %(name)s was made.") % {"name": rule.name})
+    _tell_secret(request, rule)
+    return redirect("dashboard:alerts")
+
+
+def _tell_secret(request: HttpRequest, rule: AlertRule) -> None:
+    """Say what a first webhook is signed with."""
     if rule.webhook_secret:
         said = _("What it sends is signed with %(secret)s: copy it now, it is shown this once.")
         messages.warning(request, said % {"secret": rule.webhook_secret})
-    return redirect("dashboard:alerts")
 
 
 def _show(refusal: Refusal, form: NewRuleForm) -> None:

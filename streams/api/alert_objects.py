@@ -137,6 +137,12 @@ class RuleMade(RuleObject):
     webhook_secret = serializers.CharField(source="rule.webhook_secret", help_text="Empty without a webhook.")
 
 
+class RuleChanged(RuleMade):
+    """A rule, and where the change gave it its first webhook what that is signed with; shown this once."""
+
+    may_lack = frozenset({"webhook_secret"})
+
+
 class AlertObject(serializers.Serializer):  # type: ignore[type-arg]
     """One time that a rule fired."""
 

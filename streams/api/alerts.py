@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from streams.access import rule_for
 from streams.api.alert_objects import (
     AlertObject,
+    RuleChanged,
     RuleChanges,
     RuleMade,
     RuleObject,
@@ -100,7 +101,7 @@ class AlertRuleView(ApiView):
             summary="Change, mute or disable an alert rule",
             scope="manage",
             body=RuleChanges,
-            answer=RuleObject,
+            answer=RuleChanged,
             refusals=("alert_rule_not_found",),
             description="What fires by it ends and is judged anew, unless only the receivers or the mute changed.",
             examples={"mute": {"muted_until": "2126-11-22T06:00:00Z", "mute_reason": "moving the warehouse"}},
@@ -120,7 +121,9 @@ class AlertRuleView(ApiView):
     def patch(self, request: Request, name: str) -> Response:
         rule = rule_for(self.caller, name, may="manage")
         changed = rule_change(rule, changes=self.sent(RuleChanges), actor=self.caller.actor)
-        return Response(RuleObject(rule_view(changed)).data)
+        is_signed_now = changed.webhook_secret != rule.webhook_secret
+        answer = RuleChanged if is_signed_now else RuleObject
+        return Response(answer(rule_view(changed)).data)
 
     def delete(self, request: Request, name: str) -> Response:
         rule_delete(rule_for(self.caller, name, may="manage"), actor=self.caller.actor)

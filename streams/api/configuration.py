@@ -31,7 +31,7 @@ class ConfigurationWanted(Strict):
 
 
 class ConfigurationObject(serializers.Serializer):  # type: ignore[type-arg]
-    """A workspace's streams, groups and policies."""
+    """A workspace's streams, groups, policies and alert rules."""
 
     workspace = serializers.CharField()
     file = serializers.CharField(help_text="YAML; what is as by default is left out.")
@@ -77,7 +77,7 @@ class ConfigurationView(ApiView):
     operations: ClassVar = {
         "GET": Operation(
             id="configuration_get",
-            summary="The streams, groups and policies of the workspace as a file",
+            summary="The streams, groups, policies and alert rules of the workspace as a file",
             scope="read",
             answer=ConfigurationObject,
         ),

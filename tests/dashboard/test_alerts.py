@@ -142,8 +142,12 @@ def test_what_makes_no_rule_is_said_at_its_field(owner: Client, changes: dict[st
     assert not AlertRule.objects.exists()
 
 
-def test_the_secret_of_a_webhook_is_shown_once(owner: Client) -> None:
-    owner.post("/alerts/", FORM | {"webhook_url": "https://example.org/hook"})
+@pytest.mark.parametrize("later", [False, True])
+def test_the_secret_of_a_webhook_is_shown_once(owner: Client, later: bool) -> None:
+    if later:
+        owner.post("/alerts/", FORM)
+    address = "/alerts/lags/" if later else "/alerts/"
+    owner.post(address, FORM | {"webhook_url": "https://example.org/hook"})
     secret = AlertRule.objects.get().webhook_secret
     assert secret in owner.get("/alerts/").content.decode()
     for path in ("/alerts/", "/alerts/lags/"):

@@ -12,7 +12,10 @@ from streams.api.declared import wording
 class Command(BaseCommand):
     """Exit code 0 when the workspace is as the file says, 2 when nothing was changed."""
 
-    help = "Make streams, groups and policies as a file says: all of it or nothing. A second time changes nothing."
+    help = (
+        "Make streams, groups, policies and alert rules as a file says: all of it or nothing. "
+        "A second time changes nothing."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", help="a YAML file, or - for standard input")

@@ -10,7 +10,10 @@ from streams.models import DEFAULT_WORKSPACE
 
 
 class Command(BaseCommand):
-    help = "Write streams, groups and policies of a workspace as YAML that okmq_apply makes the same again."
+    help = (
+        "Write streams, groups, policies and alert rules of a workspace as YAML, "
+        "of which okmq_apply makes the same again."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", default=DEFAULT_WORKSPACE)

@@ -1,1 +1,1 @@
-"""Configuration as a file: streams, groups and policies of a workspace, written out, compared, made so."""
+"""Configuration as a file: streams, groups, policies and alert rules of a workspace, written out, compared, made so."""

@@ -13,11 +13,11 @@ from streams.access import Actor
 from streams.api.declared.checking import Declared, StreamDeclared
 from streams.api.declared.pruning import Lost, losses_of
 from streams.api.declared.reading import Faulty, Path
-from streams.api.declared.state import State, default_of, model_default, state_of
+from streams.api.declared.state import OF_RULES, State, default_of, model_default, state_of
 from streams.errors import Refusal
-from streams.models import POLICY_LIMITS, Event, Group, Policy, Stream, Workspace
+from streams.models import POLICY_LIMITS, AlertRule, Event, Group, Policy, Stream, Workspace
 from streams.models.stream import Retention
-from streams.services import groups, policies, streams, streams_told
+from streams.services import alerts, groups, policies, streams, streams_told
 from streams.services.events import events_append
 
 
@@ -50,7 +50,7 @@ class Outcome:
     Attributes:
         left: objects that the file does not declare and that stay, because they were not to be pruned.
         lost: what goes with streams and groups that are deleted, by path.
-        ids: of the streams and groups that were there before, by path: another one of the name has another.
+        ids: of the streams, groups and alert rules that were there before, by path: another of the name has another.
         is_done: whether it was done; false where everything was taken back.
     """
 
@@ -110,6 +110,7 @@ def apply(
         making.streams()
         making.tell(by_interest=False)
         making.groups()
+        making.alert_rules()
         undeclared = [path for path in before if making.is_undeclared(path)]
         lost = losses_of(undeclared, workspace) if prune else {}
         if prune:
@@ -243,6 +244,20 @@ class _Making:
                 )
         groups.group_change(held, changes=wanted, actor=self._actor)
 
+    def alert_rules(self) -> None:
+        held = {each.name: each for each in AlertRule.objects.filter(workspace=self._workspace)}
+        for name, settings in (self._declared.alert_rules or {}).items():
+            with self._refused_at(("alert_rules", name)):
+                if name not in held:
+                    alerts.rule_create(self._workspace, name=name, settings=settings, actor=self._actor)
+                    continue
+                wanted = self._whole(("alert rule", name), OF_RULES, settings)
+                changes = {
+                    field: value for field, value in wanted.items() if getattr(held[name], field) != value
+                }
+                if changes:
+                    alerts.rule_change(held[name], changes=changes, actor=self._actor)
+
     def is_undeclared(self, path: tuple[str, ...]) -> bool:
         """Whether the file speaks of such things and not of this one."""
         policies_, streams_ = self._declared.policies, self._declared.streams
@@ -251,21 +266,24 @@ class _Making:
                 return policies_ is not None and name not in policies_
             case ("stream", name):
                 return streams_ is not None and name not in streams_
+            case ("alert rule", name):
+                return self._declared.alert_rules is not None and name not in self._declared.alert_rules
             case (_, stream, name):
                 return streams_ is not None and stream in streams_ and name not in streams_[stream].groups
         return False
 
     def delete(self, paths: list[tuple[str, ...]]) -> None:
-        """Delete what is not declared: groups, then streams, then the policies that they used."""
-        delete: dict[str, Callable[[tuple[str, ...]], None]] = {
-            "group": self._delete_group,
-            "stream": self._delete_stream,
-            "policy": self._delete_policy,
+        """Delete what is not declared: groups, then streams, then the policies that they used; and alert rules."""
+        delete: dict[str, tuple[str, Callable[[tuple[str, ...]], None]]] = {
+            "group": ("streams", self._delete_group),
+            "stream": ("streams", self._delete_stream),
+            "policy": ("policies", self._delete_policy),
+            "alert rule": ("alert_rules", self._delete_rule),
         }
-        for kind, act in delete.items():
+        for kind, (section, act) in delete.items():
             for path in paths:
                 if path[0] == kind:
-                    with self._refused_at(("policies",) if kind == "policy" else ("streams",)):
+                    with self._refused_at((section,)):
                         act(path)
 
     def _delete_group(self, path: tuple[str, ...]) -> None:
@@ -279,6 +297,10 @@ class _Making:
 
     def _delete_policy(self, path: tuple[str, ...]) -> None:
         policies.policy_delete(Policy.objects.get(workspace=self._workspace, name=path[1]), actor=self._actor)
+
+    def _delete_rule(self, path: tuple[str, ...]) -> None:
+        rule = AlertRule.objects.select_related("workspace").get(workspace=self._workspace, name=path[1])
+        alerts.rule_delete(rule, actor=self._actor)
 
     def _whole(
         self, path: tuple[str, ...], names: tuple[str, ...], given: Mapping[str, Any]
@@ -302,6 +324,8 @@ class _Making:
 def _ids(rows: Mapping[str, Stream], workspace: Workspace) -> dict[tuple[str, ...], str | int]:
     groups_ = Group.objects.filter(stream__workspace=workspace).values_list("stream__name", "name", "pk")
     ids: dict[tuple[str, ...], str | int] = {("group", stream, name): pk for stream, name, pk in groups_}
+    rules = AlertRule.objects.filter(workspace=workspace).values_list("name", "pk")
+    ids |= {("alert rule", name): pk for name, pk in rules}
     return ids | {("stream", name): row.stream_id for name, row in rows.items()}
 
 
@@ -336,7 +360,8 @@ def _asked(
     """
     of_streams: dict[str, list[Change]] = {}
     for change in changes:
-        if change.path[0] != "policy" and change.path[1] in rows and ("stream", change.path[1]) in after:
+        is_of_stream = change.path[0] in ("stream", "group")
+        if is_of_stream and change.path[1] in rows and ("stream", change.path[1]) in after:
             of_streams.setdefault(change.path[1], []).append(change)
     for name, those in of_streams.items():
         own = next((change.after for change in those if change.path[0] == "stream"), None) or {}
@@ -352,6 +377,6 @@ def _moves_interest(change: Change) -> bool:
     return change.before is None or change.after is None or "filter_keys" in change.after
 
 
-def _order(path: tuple[str, ...]) -> tuple[bool, tuple[str, ...]]:
-    """Policies first, then each stream with its groups."""
-    return path[0] != "policy", path[1:]
+def _order(path: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    """Policies first, then each stream with its groups, then alert rules."""
+    return {"policy": 0, "alert rule": 2}.get(path[0], 1), path[1:]

@@ -2,18 +2,32 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from rest_framework import serializers
 
 from streams.api import group_objects, stream_objects
+from streams.api.alert_objects import RuleWanted
 from streams.api.declared.reading import Document, Fault, Faulty, Path, read
 from streams.api.errors import validation_refusal
 from streams.api.fields import Strict
 from streams.api.policies import PolicyWanted
 
 VERSION = 1
-TOP = ("okmq", "workspace", "policies", "streams")
+MUTED = "A mute is of a moment: set it in the console or over the API."
+TOP = ("okmq", "workspace", "policies", "streams", "alert_rules")
+
+
+class RuleDeclared(RuleWanted):
+    """An alert rule: what it watches, and what it says by e-mail."""
+
+    not_taken: ClassVar[Mapping[str, str]] = {
+        "webhook_url": "Its address may hold a secret: set it in the console or over the API.",
+        "muted_until": MUTED,
+        "mute_reason": MUTED,
+    }
+
+    webhook_url = muted_until = mute_reason = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +43,14 @@ class Declared:
     """What a file says.
 
     Attributes:
-        policies, streams: by name; None where the file does not speak of them.
+        policies, streams, alert_rules: by name; None where the file does not speak of them.
     """
 
     document: Document
     workspace: str | None = None
     policies: dict[str, dict[str, Any]] | None = None
     streams: dict[str, StreamDeclared] | None = None
+    alert_rules: dict[str, dict[str, Any]] | None = None
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -68,6 +83,12 @@ def check(document: Document) -> Declared:
     if "streams" in content:
         each = _section(found, ("streams",), content["streams"])
         found.streams = {name: _stream(found, ("streams", name), fields) for name, fields in each.items()}
+    if "alert_rules" in content:
+        each = _section(found, ("alert_rules",), content["alert_rules"])
+        found.alert_rules = {
+            name: _checked(found, ("alert_rules", name), RuleDeclared, fields)
+            for name, fields in each.items()
+        }
     if found.faults:
         raise Faulty(found.faults)
     return found

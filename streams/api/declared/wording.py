@@ -9,6 +9,7 @@ from streams.api.declared.pruning import Lost
 from streams.api.declared.state import default_of, told
 from streams.models import Workspace
 
+WITH = {"stream": "with everything in it", "alert rule": "with its alerts"}
 SIGNS = {"made": "+", "changed": "~", "deleted": "-"}
 
 
@@ -88,7 +89,7 @@ def _going(messages: int, reason: str | None) -> str:
 
 
 def thing(path: tuple[str, ...]) -> str:
-    """``stream orders``, ``group billing of orders``, ``policy week``."""
+    """``stream orders``, ``group billing of orders``, ``policy week``, ``alert rule late``."""
     return f"group {path[2]} of {path[1]}" if path[0] == "group" else f"{path[0]} {path[1]}"
 
 
@@ -100,8 +101,8 @@ def kind(change: Change) -> str:
 def fields(change: Change, workspace: Workspace) -> Iterator[str]:
     """The settings that a change makes others, in lines; of what is made those that are not as by default."""
     if change.after is None:
-        if change.path[0] == "stream":
-            yield "with everything in it"
+        if change.path[0] in WITH:
+            yield WITH[change.path[0]]
     elif change.before is None:
         for name, value in told(change.after).items():
             if value != default_of(change.path, name, workspace):

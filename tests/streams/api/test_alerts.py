@@ -60,6 +60,15 @@ def firing() -> list[tuple[str, str, str]]:
     return [(each.rule.name, each.stream, each.group) for each in Alert.objects.filter(ended_at=None)]
 
 
+def test_a_first_webhook_that_a_change_brings_tells_its_secret_once(owner: Api) -> None:
+    owner.post("alerts/rules/", RULE)
+    assert "webhook_secret" not in owner.patch("alerts/rules/lags", {"limit": 5}).json()
+    changed = owner.patch("alerts/rules/lags", {"webhook_url": "https://example.org/hook"}).json()
+    assert changed["webhook_secret"] == AlertRule.objects.get(workspace=owner.workspace).webhook_secret
+    for change in ({"webhook_url": "https://example.org/other"}, {"limit": 6}):
+        assert "webhook_secret" not in owner.patch("alerts/rules/lags", change).json()
+
+
 def test_a_rule_is_made_seen_changed_and_deleted(owner: Api) -> None:
     made = owner.post("alerts/rules/", RULE | {"webhook_url": "https://example.org/hook"})
     assert made.status_code == 201
