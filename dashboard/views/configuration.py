@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from dashboard.configuration import ConfigurationForm, ConfigurationPreview, preview_of
 from dashboard.confirmations import ConfirmForm
-from dashboard.views.door import base_url, console_page, shown_then
+from dashboard.views.door import base_url, console_page, is_part, shown_then
 from streams.access import Caller
 from streams.api.declared.applying import Outcome, apply
 from streams.api.declared.checking import check_for
@@ -21,7 +21,7 @@ from streams.api.declared.state import exported
 @require_http_methods(["GET", "POST"])
 @console_page
 def configuration(request: HttpRequest, caller: Caller) -> HttpResponse:
-    """A form for a file; what it changes is shown first, and made when it was seen."""
+    """A form for a file; what it changes is shown first, and made when it was seen; htmx asks for that again."""
     caller.demand("read" if request.method == "GET" else "admin")
     if request.method == "GET":
         return _page(request, caller, ConfigurationForm())
@@ -78,7 +78,13 @@ def download(request: HttpRequest, caller: Caller) -> HttpResponse:
 def _page(
     request: HttpRequest, caller: Caller, form: ConfigurationForm, *, status: int = 200, **found: Any
 ) -> HttpResponse:
-    """The page; ``found`` is empty, or has ``faults``, or ``preview``, ``confirm`` and whether it ``moved``."""
+    """The page; ``found`` is empty, or has ``faults``, or ``preview``, ``confirm`` and whether it ``moved``. The part
+    that asks by itself is told nothing while somebody writes what cannot be read.
+    """
+    if is_part(request):
+        if "preview" not in found:
+            return HttpResponse(status=204)
+        return render(request, "dashboard/parts/configuration_now.html", found)
     context = {
         "section": "configuration",
         "caller": caller,

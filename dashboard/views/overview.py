@@ -39,10 +39,14 @@ MOST_STREAMS = 500
 @console_page
 def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Totals, rates, processes, concerns, newest events; with no stream yet, how to begin. htmx asks for what has no
-    socket of its own: groups, concerns and events.
+    socket of its own: groups, concerns, events and what is usual.
     """
     if is_part(request):
-        answer = render(request, "dashboard/parts/attention.html", _attention(caller) | {"again": True})
+        context = _attention(caller) | {"again": True}
+        if "usual" in request.GET:
+            usual = usual_in(caller, rates.workspace_series(caller.workspace))
+            context |= {"says_usual": True, "usual": usual}
+        answer = render(request, "dashboard/parts/attention.html", context)
     else:
         series = rates.workspace_series(caller.workspace)
         asked = live_range_of(request.GET, now=timezone.now(), ranges=ONLY_DEFAULT)

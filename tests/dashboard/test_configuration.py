@@ -134,6 +134,29 @@ def test_a_stream_that_moves_lends_its_pace_to_no_other(owner: Client, make_stre
     assert not Stream.objects.filter(name="clicks").exists()
 
 
+def test_while_streams_move_what_goes_is_asked_for_again(owner: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders", bodies=[b"1"] * 10)
+    assert "hx-post" not in shown(looked_at(owner, TIGHTER))
+    metrics, now = internal_stream(METRICS_STREAM, archive=False), time.time()
+    for ago_s in (3.0, 2.0, 1.0):
+        sampled(metrics, at_s=now - ago_s, moved={stream: 50.0})
+    seen = looked_at(owner, TIGHTER)
+    (asks,) = re.findall(
+        r'<div hx-post="([^"]+)" hx-trigger="okmq:quarter-minute from:document"', shown(seen)
+    )
+    assert asks == PAGE
+    publish(stream, 5)
+    part = {"HX-Request": "true"}
+    again = owner.post(PAGE, {"text": TIGHTER, "do": "look", **sent_back(seen)}, headers=part)
+    assert "11 messages go" in shown(again)
+    assert "<html" not in shown(again)
+    assert 'name="seen_messages" value="11"' in shown(again)
+    assert count("orders") == 15
+    for text in ("", "okmq: 1\nstreams: {orders: {ttl: soo"):
+        answer = owner.post(PAGE, {"text": text, "do": "look"}, headers=part)
+        assert (answer.status_code, answer.content) == (204, b""), "what is shown stays while somebody writes"
+
+
 def test_no_more_goes_than_was_shown(owner: Client, make_stream: MakeStream) -> None:
     stream = make_stream("orders", bodies=[b"1"] * 10)
     seen = looked_at(owner, TIGHTER)

@@ -19,7 +19,7 @@ from streams.selectors import METRICS_STREAM
 from streams.services.events import event_record
 from streams.services.groups import group_create
 from streams.services.streams import internal_stream
-from tests.dashboard.conftest import MakeStream
+from tests.dashboard.conftest import MakeStream, sampled_ago
 from tests.dashboard.verdicts import judged
 
 STATUSES: dict[str, Status] = {"billing": "ok", "search": "ok", "newsletter": "stopped", "mirror": "slow"}
@@ -143,5 +143,14 @@ def test_what_is_usual_at_this_hour_stands_beside_the_live_chart(
     page = viewer.get("/").content.decode()
     assert 'data-low="8.500000" data-high="11.500000"' in page
     assert "unusual now: 0/s, usually 8.50/s to 11.5/s" in page
+    (asks,) = re.findall(r'<div hx-get="(/\?usual=1)"', page)
+    part = viewer.get(asks, headers={"HX-Request": "true"}).content.decode()
+    assert re.search(r'<span id="usual" hx-swap-oob="true"[^>]*>.*unusual now: 0/s, usually', part)
+    sampled_ago(ms=60_000)
+    assert "usually" not in viewer.get("/").content.decode(), "nobody counts what comes in now"
+    sampled_ago(ms=-60_000)
     Stream.objects.filter(pk=make_stream("apart").pk).update(archive=False)
     assert "usually" not in viewer.get("/").content.decode(), "the rate is also of what nobody counts"
+    part = viewer.get(asks, headers={"HX-Request": "true"}).content.decode()
+    assert '<span id="usual" hx-swap-oob="true" hidden></span>' in part
+    assert 'id="usual"' not in viewer.get("/", headers={"HX-Request": "true"}).content.decode()

@@ -61,6 +61,19 @@ def test_a_drag_over_a_chart_chooses_the_range(page: Page, counted: str) -> None
     expect(page.get_by_text("127 in this range")).to_be_visible()
 
 
+def test_charts_side_by_side_are_level_however_long_their_heads(page: Page, counted: str) -> None:
+    page.set_viewport_size({"width": 1100, "height": 800})
+    page.goto("/")
+    tops = "() => [...document.querySelectorAll('.columns .chart')].map((each) => each.getBoundingClientRect().top)"
+    first, second = page.evaluate(tops)
+    assert first == second
+    page.locator("#usual").evaluate(
+        "(usual) => { usual.hidden = false; usual.textContent = 'usually '.repeat(20); }"
+    )
+    wrapped, beside = page.evaluate(tops)
+    assert wrapped == beside > first
+
+
 def test_a_chart_that_is_not_drawn_anew_yet_widens_no_narrower_page(page: Page, counted: str) -> None:
     """A frame passes between a window that is made narrower (a phone that is turned) and its charts drawn anew."""
     page.goto(f"/streams/{counted}/history/?range=1h")

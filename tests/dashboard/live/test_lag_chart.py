@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.html import strip_tags
 
+from dashboard import formats
 from dashboard.live.lag_chart import drawn_of
 from streams import store
 from streams.access import SYSTEM
@@ -106,6 +107,14 @@ def test_the_page_draws_the_looks_and_how_it_stands_now(viewer: Client, billing:
     assert seed["window_s"] == 900
     assert seed["span"] is None
     assert seed["times"] == sorted(seed["times"])
+
+
+def test_steps_of_the_age_are_told_apart_however_small(viewer: Client, billing: Group) -> None:
+    page = viewer.get(PAGE).content.decode()
+    (said_as,) = re.findall(r'data-series="lag_seconds" data-format="(\w+)"', page)
+    say = getattr(formats, said_as)
+    for steps in ((0, 0.01, 0.02, 0.03), (0, 0.5, 1, 1.5), (0, 10, 20, 30), (0, 60, 120)):
+        assert len({say(each) for each in steps}) == len(steps)
 
 
 def test_the_table_says_the_highest_of_each_step(viewer: Client, billing: Group) -> None:
