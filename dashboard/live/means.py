@@ -7,7 +7,7 @@ the rate of one second of a steady stream may be double that of the next.
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, groupby
 from statistics import fmean
 
 MEAN_S = 10
@@ -102,17 +102,21 @@ class Course:
 
 def means(rates: Sequence[float | None], *, step_s: int = 1) -> list[float | None]:
     """Of each of these rates of steps that follow each other, the mean of the ten seconds up to its end, or of itself
-    where it is longer; as far as they are known (None is not), and None where none of them is.
+    where it is longer, as far as they are known (None is not); None where as long and longer nothing is.
     """
     steps = max(1, MEAN_S // step_s)
     sums = [0.0, *accumulate(rate or 0.0 for rate in rates)]
     unknown = [0, *accumulate(rate is None for rate in rates)]
     found: list[float | None] = []
-    for end in range(1, len(sums)):
-        begin = max(0, end - steps)
-        left = steps - (unknown[end] - unknown[begin])
-        is_known = unknown[end] - unknown[begin] < end - begin
-        found.append(round((sums[end] - sums[begin]) / left, DECIMALS) if is_known else None)
+    for is_unknown, run in groupby(rates, key=lambda rate: rate is None):
+        length = len(list(run))
+        if is_unknown and (length >= steps or not found):
+            found += [None] * length
+            continue
+        for end in range(len(found) + 1, len(found) + length + 1):
+            begin = max(0, end - steps)
+            left = steps - (unknown[end] - unknown[begin])
+            found.append(round((sums[end] - sums[begin]) / left, DECIMALS))
     return found
 
 

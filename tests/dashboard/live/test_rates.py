@@ -164,7 +164,7 @@ def test_while_nobody_sampled_a_workspace_has_no_rate(
     sampled_at = dict(zip(series.times, series.rate_in, strict=True))
     assert [sampled_at[now - ago_s] for ago_s in (700, 650, 600, 301, 300)] == [0, 8, None, None, 8]
     drawn = dict(zip(series.means.times, series.means.rate_in, strict=True))
-    assert [drawn[now - ago_s] for ago_s in (605, 580, 301, 300)] == [8, None, None, 8]
+    assert [drawn[now - ago_s] for ago_s in (601, 600, 301, 300)] == [8, None, None, 8]
     assert series.mean_in == pytest.approx(8 * 360 / 600)
     assert None in [minute.rate_in for minute in series.by_minute]
     page = owner.get("/").content.decode()
@@ -207,8 +207,10 @@ def test_a_sparkline_begins_after_a_silence(metrics: Stream, make_stream: MakeSt
 
 
 def test_a_mean_is_of_what_is_known() -> None:
-    assert means([4.0] * 10 + [None] * 11 + [6.0])[9:] == [4.0] * 10 + [None, None, 6.0]
+    assert means([4.0] * 10 + [None] * 10 + [6.0])[9:] == [4.0, *[None] * 10, 6.0]
+    assert means([4.0] * 10 + [None] * 9 + [6.0])[9:] == [*[4.0] * 10, 6.0], "too short for a gap"
     assert means([10.0, 0.0, None]) == [1.0, 1.0, 1.111], "before the first it was at rest"
+    assert means([None, 9.0]) == [None, 1.0]
     assert means([3.0, None, 5.0], step_s=30) == [3.0, None, 5.0]
 
 
