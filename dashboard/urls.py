@@ -78,6 +78,7 @@ urlpatterns = [
     path("groups/", groups.groups, name="groups"),
     path("groups/_export/", groups.export, name="groups_export"),
     path("tail/", stream_tail.tails, name="tails"),
+    path("tail/_more/", stream_tail.tails_more, name="tails_more"),
     path("filters/save/", saved_filters.save, name="filter_save"),
     path("filters/<int:filter_id>/delete/", saved_filters.delete, name="filter_delete"),
     path("streams/", streams.streams, name="streams"),

@@ -1,6 +1,6 @@
 """Following what arrives, in one stream or in several: which are chosen, and what has come since somebody looked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from django import forms
@@ -73,8 +73,14 @@ class Chosen:
     unknown: list[str]
 
 
-def chosen(caller: Caller, names: Sequence[str], patterns: Sequence[str]) -> Chosen:
-    """The streams of these names and of these patterns, in which ``*`` is any text; the first of them by name."""
+def chosen(
+    caller: Caller, names: Sequence[str], patterns: Sequence[str], *, known: Collection[str] = ()
+) -> Chosen:
+    """The streams of these names and of these patterns, in which ``*`` is any text; the first of them by name.
+
+    Args:
+        known: names that are followed already; those that there is room for beside them are found.
+    """
     plain = {*names, *(pattern for pattern in patterns if "*" not in pattern)}
     wild = [pattern for pattern in patterns if "*" in pattern]
     there = selectors.streams_of(caller)
@@ -83,8 +89,9 @@ def chosen(caller: Caller, names: Sequence[str], patterns: Sequence[str]) -> Cho
     if wild:
         all_names = there.values_list("name", flat=True)
         found |= {name for name in all_names if bearer.streams_cover(wild, name)}
-    followed = sorted(found)[:MOST_STREAMS]
-    return Chosen(list(there.filter(name__in=followed)), len(found) - len(followed), unknown)
+    fresh = sorted(found - set(known))
+    followed = fresh[: max(0, MOST_STREAMS - len(known))]
+    return Chosen(list(there.filter(name__in=followed)), len(fresh) - len(followed), unknown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,12 @@
 here for the rows.
 """
 
+import time
 from collections.abc import Mapping
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from dashboard.browse.readings import asked, remember
@@ -55,8 +57,10 @@ def tails(request: HttpRequest, caller: Caller) -> HttpResponse:
         streams = there.filter(name__in=moved)[:MOST_STREAMS]
         after = {each: _offset(request.GET.get(AFTER + each.name)) for each in streams}
         return _rows(request, form, after, named=True)
-    ticked = request.GET.getlist("stream")[: 2 * MOST_STREAMS]
+    ticked = _ticked(request)
     found = chosen(caller, ticked, form.cleaned_data["streams"] if valid else [])
+    asked_for = request.GET.copy()
+    asked_for["since"] = str(int(time.time() * 1000))
     offered = list(there.values_list("name", flat=True)[:OFFERED])
     context = {
         "section": "streams",
@@ -70,8 +74,39 @@ def tails(request: HttpRequest, caller: Caller) -> HttpResponse:
         "offered": sorted({*offered, *(each.name for each in found.streams if each.name in ticked)}),
         "several": True,
         "most": MOST_STREAMS,
+        "more_url": f"{reverse('dashboard:tails_more')}?{asked_for.urlencode()}",
+        "all_streams": there.count(),
     }
     return render(request, "dashboard/tail.html", context, status=200 if valid else 422)
+
+
+@require_GET
+@console_page
+def tails_more(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """For htmx, the streams that were made ``since`` a page began to follow those of its address, beside the ``known``
+    ones that it has; a page that had none begins anew.
+    """
+    caller.demand("read")
+    form = TailForm(asked(request))
+    if not form.is_valid():
+        return HttpResponse(status=204)
+    known = request.GET.getlist("known")[:MOST_STREAMS]
+    found = chosen(caller, _ticked(request), form.cleaned_data["streams"], known=known)
+    if not found.streams and str(found.more) == request.GET.get("more", "0"):
+        return HttpResponse(status=204)
+    if not known:
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    since_ms = _offset(request.GET.get("since"))
+    taken = [
+        (row, 0 if row.stream.created_at.timestamp() * 1000 >= since_ms else row.offset)
+        for row in rates.rows(found.streams)
+    ]
+    context = {"taken": taken, "chosen": found, "most": MOST_STREAMS, "now_ms": int(time.time() * 1000)}
+    return render(request, "dashboard/parts/tail_more.html", context)
+
+
+def _ticked(request: HttpRequest) -> list[str]:
+    return request.GET.getlist("stream")[: 2 * MOST_STREAMS]
 
 
 def _rows(request: HttpRequest, form: TailForm, after: Mapping[Stream, int], *, named: bool) -> HttpResponse:

@@ -68,6 +68,7 @@ ROWS = {
     "filter_save": Row(post="read"),
     "filter_delete": Row(post="read", at={"filter_id": 1}),
     "tails": Row(get="read", query="?streams=orders"),
+    "tails_more": Row(get="read", query="?streams=orders"),
     "streams": Row(get="observe"),
     "stream_columns": Row(post="observe"),
     "streams_export": Row(get="observe"),

@@ -214,6 +214,7 @@ NO_PAGES = {
         "events_export",
         "sql_csv",
         "streams_export",
+        "tails_more",
         "configuration_download",
         "groups_export",
         "message_raw",

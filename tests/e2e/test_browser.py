@@ -146,6 +146,23 @@ def test_several_streams_are_followed_in_one_tail(page: Page, api: httpx.Client,
     expect(page.locator(ROWS)).to_have_count(0)
 
 
+def test_a_tail_by_pattern_takes_in_streams_that_are_made_later(
+    page: Page, api: httpx.Client, unique: str
+) -> None:
+    page.goto(f"/tail/?streams={unique}-*")
+    expect(page.get_by_role("heading", name="No stream is followed")).to_be_visible()
+    api.post("/streams/", json={"name": f"{unique}-a"}).raise_for_status()
+    expect(page.locator("[data-tail-word]")).to_have_text("Waiting for messages")
+    api.post("/streams/", json={"name": f"{unique}-b"}).raise_for_status()
+    publish(api, f"{unique}-b", 1, 2)
+    expect(page.locator("#taken-in")).to_contain_text(f"{unique}-b")
+    expect(page.locator("[data-rows] tr[data-offset]")).to_have_count(2)
+    publish(api, f"{unique}-b", 3, start=3)
+    publish(api, f"{unique}-a", 4)
+    expect(page.locator("[data-rows] tr[data-offset]")).to_have_count(4)
+    expect(page.locator(".followed .chip")).to_have_count(2)
+
+
 def test_a_tail_keeps_as_many_rows_as_are_chosen(page: Page, api: httpx.Client, stream: str) -> None:
     page.goto(f"/streams/{stream}/tail/?ring=50")
     expect(page.locator("[data-live-word]")).to_have_text("Live")

@@ -22,8 +22,10 @@ export function startTail(root) {
   const names = [pause.textContent, pause.dataset.resume];
   const followed = new Map(); // by topic
   const rows = () => body.querySelectorAll("[data-offset]"); // without what is open below one, or said between two
-  for (const { dataset } of tail.querySelectorAll("[data-after]")) {
-    followed.set(dataset.live, { as: dataset.as, id: dataset.stream, after: +dataset.after, newest: +dataset.after });
+  function takeIn() {
+    for (const { dataset } of tail.querySelectorAll("[data-after]")) {
+      if (!followed.has(dataset.live)) followed.set(dataset.live, { as: dataset.as, id: dataset.stream, after: +dataset.after, newest: +dataset.after });
+    }
   }
   let state = "live";
   let asking = false;
@@ -85,6 +87,8 @@ export function startTail(root) {
     say();
     ask();
   });
+  takeIn();
+  root.addEventListener("htmx:afterSettle", takeIn);
   root.addEventListener("okmq:word", say);
   pause.addEventListener("click", () => turn(state === "live" ? "paused" : "live"));
   stop.addEventListener("click", () => turn("stopped"));

@@ -1,6 +1,9 @@
 """Following several streams at once: which, what has come in each, and for whom."""
 
 import re
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
 
 from django.test import Client
 
@@ -121,3 +124,81 @@ def test_streams_that_are_ticked_in_the_list_are_followed(viewer: Client, make_s
     make_stream("orders")
     assert 'formaction="/tail/"' in viewer.get("/streams/").content.decode()
     assert followed(viewer.get("/tail/?stream=orders")) == ["orders"]
+
+
+def more_of(page: object) -> tuple[str, dict[str, list[str]]]:
+    """The address that a page asks for streams that are made meanwhile, with the fields that go with it."""
+    shown = page.content.decode()  # type: ignore[attr-defined]
+    (address,) = re.findall(r'hx-get="(/tail/_more/[^"]*)"', shown)
+    fields = {
+        name: re.findall(rf'<input type="hidden" name="{name}" value="([^"]*)">', shown)
+        for name in ("known", "more")
+    }
+    return unescape(address), fields
+
+
+def again(client: Client, address: str, fields: dict[str, list[str]]) -> Any:
+    return client.get(f"{address}&{urlencode(fields, doseq=True)}", headers=PART)
+
+
+def test_a_stream_that_is_made_later_is_taken_in_with_all_its_messages(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    make_stream("orders-eu", bodies=[b"1"])
+    address, fields = more_of(viewer.get("/tail/?streams=orders-*,fresh&ring=50"))
+    assert again(viewer, address, fields).status_code == 204
+    for name in ("orders-us", "fresh", "clicks"):
+        make_stream(name, bodies=[b"1", b"2"])
+    shown = again(viewer, address, fields).content.decode()
+    assert re.findall(r'data-after="(\d+)" data-as="([^"]+)"', shown) == [
+        ("0", "after:fresh"),
+        ("0", "after:orders-us"),
+    ]
+    said = re.sub(r"<[^>]+>", "", shown)
+    assert re.search(r"Followed, too, since [-\d]+ [:.\d]+ UTC: fresh, orders-us\.", said)
+    assert "There is no stream" not in shown
+    fields["known"] += ["fresh", "orders-us"]
+    assert again(viewer, address, fields).status_code == 204
+
+
+def test_no_more_are_taken_in_than_a_page_follows(viewer: Client, make_stream: MakeStream) -> None:
+    for number in range(MOST_STREAMS - 1):
+        make_stream(f"many-{number:02}")
+    address, fields = more_of(viewer.get("/tail/?streams=many-*"))
+    for name in ("many-a", "many-b", "many-c"):
+        make_stream(name)
+    shown = again(viewer, address, fields).content.decode()
+    assert re.findall(r'data-as="after:([^"]+)"', shown) == ["many-a"]
+    assert "2 streams more were chosen" in shown
+    full = {"known": [*fields["known"], "many-a"], "more": ["2"]}
+    assert again(viewer, address, full).status_code == 204, "that is said already"
+    make_stream("many-d")
+    shown = again(viewer, address, full).content.decode()
+    assert "data-as" not in shown
+    assert "3 streams more were chosen" in shown
+
+
+def test_a_stream_that_there_is_room_for_later_begins_where_it_is(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    make_stream("old-a", bodies=[b"1"])
+    make_stream("old-b", bodies=[b"1", b"2"])
+    address, _ = more_of(viewer.get("/tail/?streams=old-*"))
+    shown = again(viewer, address, {"known": ["old-a"]}).content.decode()
+    assert re.findall(r'data-after="(\d+)" data-as="([^"]+)"', shown) == [("2", "after:old-b")]
+
+
+def test_a_page_that_follows_none_yet_begins_anew_when_one_is_made(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    address, fields = more_of(viewer.get("/tail/?streams=orders-*"))
+    assert again(viewer, address, fields).status_code == 204
+    make_stream("orders-eu")
+    assert again(viewer, address, fields)["HX-Refresh"] == "true"
+    assert "tail/_more/" not in viewer.get("/tail/").content.decode(), "nothing was asked for"
+
+
+def test_streams_of_another_workspace_are_not_taken_in(stranger: Client, make_stream: MakeStream) -> None:
+    address, fields = more_of(stranger.get("/tail/?streams=*"))
+    make_stream("orders")
+    assert again(stranger, address, fields).status_code == 204
