@@ -22,6 +22,10 @@ POLL_S = 0.5
 STUCK_S = 600.0
 """How long Spark may do nothing of a step; queries that run beside it may take every processor for half as long."""
 
+PLANNED_WITHIN_S = 60.0
+"""Nobody waits for the end of a step that is not wanted any more, and a session that has just begun, on a busy machine,
+plans for long; a constant that ends never is computed there, too."""
+
 _steps = itertools.count(1)
 
 log = logging.getLogger(__name__)
@@ -41,7 +45,8 @@ def watched(
 ) -> Iterator[None]:
     """One step that the calling thread has Spark take for a replay.
 
-    A step that was told to end and goes on, as a regular expression does, is ended with Spark.
+    A step that was told to end and goes on, as a regular expression does, is ended with Spark: soon where a task of it
+    does not end, and after ``PLANNED_WITHIN_S`` where Spark still plans it.
 
     Args:
         stuck_s: seconds in which no task of the step need be done.
@@ -86,11 +91,14 @@ class _Watch:
         try:
             self.why = self._reason_to_end()
             if self.why is not None:
+                planned_by = time.monotonic()
+                if isinstance(self.why, NotWanted):
+                    planned_by += PLANNED_WITHIN_S
                 self.spark.see_the_end(
                     self.session,
                     group=self.group,
                     what=f"Replay {self.replay.pk}",
-                    is_at_work=lambda: not self.is_over.is_set(),
+                    is_at_work=lambda: not self.is_over.is_set() and time.monotonic() >= planned_by,
                     is_over=self.is_over.is_set,
                     stop=self.stop,
                 )

@@ -16,6 +16,7 @@ entry says where they belong, and from there on the batch is only ever completed
 at any moment leaves either nothing, or something that ``settle`` completes (docs/adr/0003).
 """
 
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,9 +29,18 @@ from pyspark.sql import functions as sf
 
 from spark.files import Files
 from spark.schemas import HISTORY, PARTITION_COLUMNS
+from spark.sentences import said_by
 
-MOVED_ON = ("HistoryMovedOn", "FILE_NOT_EXIST", "PATH_NOT_FOUND", "FAILED_READ_FILE.NO_HINT")
-"""What Spark's errors say where a reader's files were rewritten, or the log went on into the history, under it."""
+_MOVED_ON = re.compile(
+    r"\[(FAILED_READ_FILE\.FILE_NOT_EXIST|FAILED_READ_FILE\.NO_HINT|PATH_NOT_FOUND)\]"
+    r"|(An exception was thrown from the Python worker|\[PYTHON_\w+\]).*^([\w.]+\.)?HistoryMovedOn: "
+    r"|Job aborted .*(\[FAILED_READ_FILE\.(FILE_NOT_EXIST|NO_HINT)\]|^([\w.]+\.)?HistoryMovedOn: )",
+    re.DOTALL | re.MULTILINE,
+)
+"""How Spark's errors begin where a reader's files were rewritten, or the log went on into the history, under it.
+
+Further on an error may tell a value, and a value may say anything.
+"""
 
 ATTEMPTS = 4
 """How often something is read when the history moves on under it."""
@@ -334,14 +344,13 @@ class History:
 
 def moved_on(error: BaseException) -> bool:
     """Whether a read failed only because the history moved on under it: begun again it finds where things are now."""
-    said = str(error)
-    return isinstance(error, HistoryMovedOn) or any(sign in said for sign in MOVED_ON)
+    return isinstance(error, HistoryMovedOn) or any(_MOVED_ON.match(said) for said in said_by(error))
 
 
 def unread(error: BaseException, files: Callable[[], Iterable[HistoryFile]]) -> HistoryFile | None:
     """The file of these at which a read failed, as it is not there or damaged; None where it failed otherwise."""
     said = str(error)
-    if not any(sign in said for sign in (*MOVED_ON, "FAILED_READ_FILE")):
+    if not moved_on(error) and "FAILED_READ_FILE" not in said:
         return None
     return next((file for file in files() if file.path in said), None)
 

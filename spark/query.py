@@ -145,9 +145,11 @@ def _reason(
             f"The history lacks offsets {lost.first} to {lost.last} of a stream: its file {lost.path} is not there, "
             "or is damaged."
         )
-    if isinstance(error, HistoryMovedOn) or moved_on(error):
+    if moved_on(error):
         return "The history moved on each time this was tried; ask again."
-    return sentences.sentence(error) if isinstance(error, PySparkException) else sentences.reason(error)
+    if isinstance(error, PySparkException):
+        return sentences.sentence(error)
+    return sentences.reason(error)
 
 
 def _collected(frame: DataFrame, *, limit: int) -> Answer:

@@ -59,6 +59,16 @@ def reason(error: Py4JJavaError) -> str | None:
     return named[-1] if named else None
 
 
+def said_by(error: BaseException) -> Iterator[str]:
+    """What an error of Spark's says, and those that caused it: each begins with Spark's name of what is wrong."""
+    yield str(error)
+    if isinstance(error, Py4JJavaError):
+        try:
+            yield from (text for _, text in _causes(error))
+        except (Py4JError, OSError):
+            return  # the JVM has just gone
+
+
 def _of_a_record(text: str, innermost: str) -> str:
     """That a text is no JSON or CSV; the text itself, where Spark tells it, shows which one."""
     why = _PLACE.sub("", _plain(innermost)).rstrip(".")

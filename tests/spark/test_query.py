@@ -232,6 +232,19 @@ def test_a_query_under_which_a_file_goes_while_it_is_looked_up_or_read_is_begun_
     assert ask.known.looks == 2
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "PATH_NOT_FOUND",
+        "[FAILED_READ_FILE.NO_HINT]",
+        "a\nspark.history.HistoryMovedOn: b",
+        "Job aborted [X]",
+    ],
+)
+def test_a_value_that_says_what_spark_says_of_lost_files_is_told_as_a_value(ask: Asker, value: str) -> None:
+    assert "The value '" in said_of(ask, f"SELECT CAST('{value}' AS INT)")
+
+
 def test_beside_a_history_that_begins_anew_a_query_sees_what_the_streams_hold(
     ask: Asker, published: Published, tmp_path: Path
 ) -> None:

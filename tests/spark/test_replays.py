@@ -3,19 +3,24 @@
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
 from django.db import DatabaseError
 from pyspark.sql import SparkSession
 
+from okmq import shared_spark
 from okmq.analytics import Analytics
+from okmq.replay_watch import NotWanted, watched
 from okmq.replays import Replays
 from spark import replay as reading
+from spark import watching
 from streams import store
 from streams.access import SYSTEM, Caller
 from streams.log import append
@@ -310,6 +315,30 @@ def test_a_count_that_is_cancelled_ends_at_once(here: Here, slow: Replay, spark:
     slow.refresh_from_db()
     assert slow.state == ReplayState.CANCELLED
     assert here.analytics.spark.lives
+
+
+def test_a_pause_while_spark_plans_takes_nothing_from_others(
+    here: Here, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_spark, "ENDING_S", 0.1)
+    here.published.numbered(here.stream("a"), 3)
+    here.stream("b")
+    replay = here.asked("a", "b")
+    service.replay_cancel(replay, actor=SYSTEM)
+    told = Queue[float]()
+    monkeypatch.setattr(watching, "cancel", lambda group: told.put(time.monotonic()))
+
+    def plan() -> None:
+        """For ten times as long as a task has that was told to end; then Spark ends what it had begun."""
+        first = told.get(timeout=60)
+        until(lambda: told.get(timeout=60) > first + 1)
+        raise RuntimeError
+
+    watch = watched(here.analytics.spark, spark, replay, stop=threading.Event(), stuck_s=60.0)
+    with pytest.raises(NotWanted), watch:
+        plan()
+    assert here.analytics.spark.lives
+    assert spark.range(3).count() == 3
 
 
 def test_a_stream_that_went_meanwhile_ends_it(here: Here) -> None:
