@@ -139,6 +139,11 @@ class MemberObject(serializers.Serializer):  # type: ignore[type-arg]
 
     name = serializers.CharField()
     ack_pending = serializers.IntegerField()
+    ack_rate = serializers.FloatField(
+        allow_null=True,
+        help_text="Messages a second that it acknowledged, over the last ten seconds; null where it was none for a "
+        "minute.",
+    )
     last_active = Moment(allow_null=True, help_text="Its last fetch or answer.")
     state = serializers.ChoiceField(
         choices=list(get_args(MemberState)),

@@ -220,6 +220,11 @@ def members(stream_id: str, group: str) -> str:
     return f"okmq:{{{stream_id}}}:members:{group}"
 
 
+def acks(stream_id: str, group: str) -> str:
+    """Hash, expires: consumer → how many messages it acknowledged lately (see ``lua/lib/members.lua``)."""
+    return f"okmq:{{{stream_id}}}:acks:{group}"
+
+
 def dead(stream_id: str, group: str) -> str:
     """Sorted set: dead letters (MessagePack, with their bodies) by offset."""
     return f"okmq:{{{stream_id}}}:dead:{group}"
@@ -285,6 +290,7 @@ OF_GROUP: Mapping[str, Callable[[str, str], str]] = {
         shelved,
         runs,
         members,
+        acks,
         dead,
         replayed,
         turns,

@@ -16,6 +16,9 @@ ANY_TIME_MS = 2**53 - 1
 AGAIN_LOOKED_AT = 10 * SLICE
 
 IDLE_LISTED = 1000
+SPAN_MS, RATED_SPANS = 10_000, 6
+"""Acknowledgements are counted by such spans (``lua/lib/members.lua``), and who had none in so many has no rate."""
+
 QUIET_MS = 60_000
 """Who has nothing in flight and neither fetched nor answered for so long is forgotten."""
 
@@ -139,10 +142,17 @@ def again(stream_id: str, name: str, *, most: int = AGAIN_LOOKED_AT) -> Op[Again
 
 
 class Member(NamedTuple):
-    """Who works for a group: how many messages it has in flight, and the unix ms of its last fetch or answer."""
+    """Who works for a group.
+
+    Attributes:
+        messages: in flight.
+        active_ms: unix ms of its last fetch or answer.
+        ack_rate: messages a second that it acknowledged, over ten seconds; None where there was none for a minute.
+    """
 
     messages: int
     active_ms: int
+    ack_rate: float | None = None
 
 
 def members(stream_id: str, name: str) -> Op[dict[str, Member]]:
@@ -156,8 +166,9 @@ def members(stream_id: str, name: str) -> Op[dict[str, Member]]:
     found: dict[str, Member] = {}
     cursor = 0
     while True:
-        cursor, told = yield group_script("group_members", stream_id, name, [cursor, SLICE, QUIET_MS])
-        found |= {consumer.decode(): Member(messages, active_ms) for consumer, messages, active_ms in told}
+        cursor, told, now_ms = yield group_script("group_members", stream_id, name, [cursor, SLICE, QUIET_MS])
+        for consumer, messages, active_ms, acked in told:
+            found[consumer.decode()] = Member(messages, active_ms, ack_rate(acked.decode(), now_ms=now_ms))
         if not cursor:
             break
     idle = sorted(
@@ -166,6 +177,24 @@ def members(stream_id: str, name: str) -> Op[dict[str, Member]]:
     for over in idle[: max(0, len(idle) - IDLE_LISTED)]:
         del found[over]
     return found
+
+
+def ack_rate(acked: str, *, now_ms: int) -> float | None:
+    """Messages a second over the last ten seconds: what came in the span of now, and of the one before as much as those
+    ten seconds reach into it.
+
+    Args:
+        acked: as the script keeps it, ``<span>:<in it>:<in the one before>``; empty where nothing is kept.
+    """
+    if not acked:
+        return None
+    at, inside, before = map(int, acked.split(":"))
+    span, into_ms = divmod(now_ms, SPAN_MS)
+    if span - at >= RATED_SPANS:
+        return None
+    if span > at:
+        inside, before = 0, inside if span == at + 1 else 0
+    return (inside + before * (1 - into_ms / SPAN_MS)) * 1000 / SPAN_MS
 
 
 def held(stream_id: str, name: str, *, after_ms: int) -> Op[int]:

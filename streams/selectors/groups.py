@@ -36,10 +36,11 @@ has some, and has neither fetched nor answered for longer than its delivery last
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A consumer that works for a group."""
+    """A consumer that works for a group; ``ack_rate`` as of ``pending.Member``."""
 
     name: str
     ack_pending: int
+    ack_rate: float | None
     last_active: datetime | None
     state: MemberState
 
@@ -164,6 +165,7 @@ def _view(group: Group, polls: Mapping[tuple[str, str], int], seen: Sampling) ->
             Member(
                 name,
                 held.messages,
+                held.ack_rate,
                 moment(held.active_ms),
                 member_state(held, now_ms=state.now_ms, longest_s=max(group.ack_wait, *group.backoff, 0)),
             )

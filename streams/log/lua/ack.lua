@@ -13,6 +13,7 @@
 -- KEYS[12] runs
 -- KEYS[13] members
 -- KEYS[14] shelved
+-- KEYS[15] acks
 -- ARGV[1] wake: channel, told when members may take more again
 -- ARGV[2] steady: the store's steady clock in ms
 -- ARGV[3] mode: offsets, neighbours, up_to or leases
@@ -22,7 +23,7 @@
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP OKMQ_LEASE_LOST
 -- flags: allow-oom
 -- include: state, gone, floor, members, group, runs, order, out, answers, latency
-local meta, log, group_key, members = KEYS[1], KEYS[2], KEYS[5], KEYS[13]
+local meta, log, group_key, members, acks = KEYS[1], KEYS[2], KEYS[5], KEYS[13], KEYS[15]
 local keys = {gone = KEYS[3], expiry = KEYS[4], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], replayed = KEYS[9],
   turns = KEYS[10], ready = KEYS[11], runs = KEYS[12], shelved = KEYS[14]}
 local wake, steady = ARGV[1], ARGV[2]
@@ -51,10 +52,10 @@ end
 -- What was found covers the rest.
 if highest == 0 or not answer.covers then more = rest end
 
-came = came + out_forget(keys, group, offsets)
+came = came + out_forget(keys, group, offsets, true)
 settled = taken + settled + #offsets
 if settled > 0 then
-  group.answered_ms = state_now(state)
+  group.answered_ms, group.acks = state_now(state), acks
   group.acked, group.acked_ms = group.acked + settled, tonumber(steady)
   latency_count(log, group_key, state, group.settled or {}, offsets)
 end

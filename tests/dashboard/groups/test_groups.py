@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.utils.html import strip_tags
 
+from dashboard.formats import UNKNOWN
 from dashboard.groups.group_rows import skips_more
 from streams import selectors, store
 from streams.access import SYSTEM
@@ -447,11 +448,15 @@ def test_members_are_told_with_their_state_and_what_they_have_out_more_than_once
     log.run(groups.fetch(stream_id, "billing", limit=1, consumer="c-3"))
     log.run(groups.ack(stream_id, "billing", "offsets", [5]))
     page = owner.get(PAGE).content.decode()
-    assert [row[:4] for row in cells_of_members(page)] == [
+    rows = cells_of_members(page)
+    assert [row[:4] for row in rows] == [
         ["c-1", "active", "2", "0"],
         ["c-2", "active", "2", "2"],
         ["c-3", "idle", "0", "0"],
     ]
+    *unknown, rate = (row.pop(4) for row in rows)
+    assert unknown == [UNKNOWN, UNKNOWN], "who acknowledged none has no rate, not one of 0"
+    assert 0 < float(rate.removesuffix("/s")) <= 0.1
     assert "?consumer=c-2&amp;deliveries=2" in page
     part = owner.get(PAGE, headers={"HX-Request": "true"}).content.decode()
-    assert cells_of_members(part) == cells_of_members(page)
+    assert [[*row[:4], *row[5:]] for row in cells_of_members(part)] == rows

@@ -451,10 +451,11 @@ def test_members_with_messages_in_flight_are_told(owner: Api, path: str) -> None
     (member,) = owner.get(f"{path}/g").json()["consumers"]
     assert (member["name"], member["ack_pending"]) == ("worker-1", 2)
     assert member["last_active"].endswith("Z")
-    assert member["state"] == "active"
+    assert (member["state"], member["ack_rate"]) == ("active", None)
     store.log().run(groups.ack(stream_id(owner), "g", "offsets", [1, 2]))
     (member,) = owner.get(f"{path}/g").json()["consumers"]
     assert (member["ack_pending"], member["state"]) == (0, "idle")
+    assert 0 < member["ack_rate"] <= 0.2
 
 
 @pytest.mark.parametrize(

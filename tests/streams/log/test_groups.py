@@ -226,7 +226,7 @@ def test_max_ack_pending_holds_over_all_members(log: Log, stream: str, make_grou
     assert offsets(fetch(log, stream, consumer="b")) == []
     log.run(groups.ack(stream, "g", "offsets", [2]))
     assert offsets(fetch(log, stream, consumer="b")) == [4]
-    assert {name: count for name, (count, _) in log.run(pending.members(stream, "g")).items()} == {
+    assert {name: held.messages for name, held in log.run(pending.members(stream, "g")).items()} == {
         "a": 2,
         "b": 1,
     }
@@ -805,6 +805,92 @@ def test_who_fetches_in_vain_or_answers_is_active_and_who_does_neither_is_forgot
     log.run(groups.ack(stream, "g", "offsets", [1]))
     assert log.run(pending.members(stream, "g")) == {}
     assert not log.client.execute_command("EXISTS", keys.members(stream, "g"))
+
+
+def rates(log: Log, stream: str) -> dict[str, float | None]:
+    return {name: member.ack_rate for name, member in log.run(pending.members(stream, "g")).items()}
+
+
+@pytest.mark.parametrize("how", ["offsets", "apart", "leases", "up_to", "all"])
+def test_how_fast_each_member_acknowledges_is_told_of_what_it_acknowledged(
+    log: Log, stream: str, make_group: MakeGroup, how: str
+) -> None:
+    """Not of what it gave back, ended or lost, and of nothing that another one had."""
+    make_group(ack="all" if how == "all" else "explicit", max_ack_pending=1000)
+    fill(log, stream, 400)
+    taken = {name: fetch(log, stream, 100, consumer=name).deliveries for name in ("a", "b", "c", "d")}
+    assert set(rates(log, stream).values()) == {None}
+    leases = [each.lease for each in taken["a"]]
+    answer = {
+        "offsets": groups.ack(stream, "g", "offsets", range(1, 101)),
+        "apart": groups.ack(stream, "g", "offsets", [*range(1, 101, 2), *range(2, 101, 2)]),
+        "leases": groups.ack(stream, "g", "leases", leases),
+        "up_to": groups.ack(stream, "g", "up_to", [100]),
+        "all": groups.ack(stream, "g", "offsets", [100]),
+    }[how]
+    if how == "apart":
+        log.run(groups.working(stream, "g", "offsets", range(1, 101)))
+    assert log.run(answer) == 100
+    log.run(trim.delete(stream, range(101, 111)))
+    log.run(groups.nack(stream, "g", "offsets", range(101, 151)))
+    if how != "all":
+        log.run(groups.ack(stream, "g", "offsets", range(101, 111)))
+    log.run(groups.term(stream, "g", "offsets", range(201, 301), reason="bad"))
+    told = rates(log, stream)
+    assert told.pop("a") == pytest.approx(10, rel=0.5), "a hundred in ten seconds"
+    assert told == {"b": None, "c": None, "d": None}
+
+
+@pytest.mark.parametrize(
+    ("acked", "into_s", "told"),
+    [
+        ("", 0, None),
+        ("170:30:50", 0, 8.0),
+        ("170:30:50", 5, 5.5),
+        ("170:30:50", 10, 3.0),
+        ("170:30:50", 15, 1.5),
+        ("170:30:50", 20, 0.0),
+        ("170:30:50", 59, 0.0),
+        ("170:30:50", 60, None),
+        ("170:30:50", 600, None),
+    ],
+)
+def test_a_rate_is_of_the_last_ten_seconds_and_of_nobody_who_answered_none_for_a_minute(
+    acked: str, into_s: int, told: float | None
+) -> None:
+    assert pending.ack_rate(acked, now_ms=1_700_000 + into_s * 1000) == told
+
+
+@pytest.mark.parametrize("ago", [1, 2, 9])
+def test_what_was_acknowledged_in_the_span_before_is_kept_and_nothing_older(
+    log: Log, stream: str, make_group: MakeGroup, ago: int
+) -> None:
+    make_group()
+    fill(log, stream, 2)
+    fetch(log, stream, consumer="a")
+    key = keys.acks(stream, "g")
+    for offset in (1, 2):
+        log.run(groups.ack(stream, "g", "offsets", [offset]))
+        at, inside, before = map(int, log.client.execute_command("HGET", key, "a").split(b":"))
+        if offset == 1:
+            assert (inside, before) == (1, 0)
+            since = at - ago
+            log.client.execute_command("HSET", key, "a", f"{since}:70:5")
+    assert (inside, before) == (1, 70 if at == since + 1 else 0)
+    assert 0 < log.client.execute_command("TTL", key) <= 60
+
+
+@pytest.mark.long
+def test_of_names_that_are_made_up_a_bounded_number_is_counted(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group()
+    fill(log, stream, 2)
+    fetch(log, stream, 1, consumer="a")
+    many = [word for n in range(5000) for word in (f"made up {n}", "1:1:1")]
+    log.client.execute_command("HSET", keys.acks(stream, "g"), *many)
+    log.run(groups.ack(stream, "g", "offsets", [1]))
+    assert log.client.execute_command("HKEYS", keys.acks(stream, "g")) == [b"a"]
 
 
 @pytest.mark.long

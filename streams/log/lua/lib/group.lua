@@ -35,7 +35,7 @@ local function group_save(key, group)
     group.look_removals, group.look_floor, group.retired_ms, group.runs, group.in_runs, group.tallied, group.returning})
   if packed ~= group.packed then redis.call('HSET', key, 'counters', packed) end
   group.packed = packed
-  if group.told and group.tallied then members_write(group.members, group.told, group.answered_ms) end
+  if group.told and group.tallied then members_write(group.members, group.told, group.answered_ms, group.acks) end
   group.told = nil
 end
 

@@ -20,12 +20,12 @@ local function out_went(keys, state, offsets)
   return went
 end
 
--- Takes these offsets out of flight; returns how many keys' turns came with it.
-local function out_forget(keys, group, offsets)
+-- Takes these offsets out of flight; returns how many keys' turns came with it. are_acked: since they were acknowledged.
+local function out_forget(keys, group, offsets, are_acked)
   local came, has_shelved = 0, #offsets > 0 and redis.call('EXISTS', keys.shelved) == 1
   for first = 1, #offsets, 1000 do
     local slice = {unpack(offsets, first, math.min(first + 999, #offsets))}
-    members_leave(keys, group, slice)
+    members_leave(keys, group, slice, are_acked)
     redis.call('ZREM', keys.pending, unpack(slice))
     redis.call('ZREM', keys.due, unpack(slice))
     redis.call('HDEL', keys.leases, unpack(slice))

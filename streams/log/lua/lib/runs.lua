@@ -158,7 +158,7 @@ local function runs_settle(keys, state, group, from, upto, most, holder)
       -- It stays as it is.
     elseif runs_are_there(keys, state, first, last) then
       runs_cut(keys, group, run, first, last)
-      members_tell(group, run.consumer, first - last - 1)
+      members_tell(group, run.consumer, first - last - 1, nil, last - first + 1)
       count, settled[#settled + 1] = count + last - first + 1, {first, last}
     else
       runs_open(keys, group, run, first, last)
