@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
+from dashboard import formats
 from dashboard.browse.readings import asked, remember
 from dashboard.browse.tails import MOST_STREAMS, TailForm, arrived, chosen
 from dashboard.live import rates
@@ -101,7 +102,12 @@ def tails_more(request: HttpRequest, caller: Caller) -> HttpResponse:
         (row, 0 if row.stream.created_at.timestamp() * 1000 >= since_ms else row.offset)
         for row in rates.rows(found.streams)
     ]
-    context = {"taken": taken, "chosen": found, "most": MOST_STREAMS, "now_ms": int(time.time() * 1000)}
+    context = {
+        "taken": taken,
+        "chosen": found,
+        "most": MOST_STREAMS,
+        "at": formats.clock(int(time.time() * 1000))[11:19],
+    }
     return render(request, "dashboard/parts/tail_more.html", context)
 
 
