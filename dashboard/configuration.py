@@ -12,7 +12,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from dashboard.confirmations import LARGE_MESSAGES, is_production
+from dashboard.confirmations import LARGE_MESSAGES, is_production, names_production
 from dashboard.forms import BootstrapMixin
 from dashboard.live import rates
 from dashboard.shown import Shown
@@ -167,7 +167,11 @@ def preview_of(outcome: Outcome, workspace: Workspace, *, then: Shown) -> Config
 
 
 def _takes_of_production(outcome: Outcome, workspace: Workspace) -> bool:
-    names = {change.path[1] for change in outcome.changes if change.messages}
+    """Whether messages go of a stream that is labelled so, or was until this file."""
+    taking = [change for change in outcome.changes if change.messages]
+    if any(names_production((change.before or {}).get("labels", {})) for change in taking):
+        return True
+    names = {change.path[1] for change in taking}
     return any(map(is_production, Stream.objects.filter(workspace=workspace, name__in=names)))
 
 

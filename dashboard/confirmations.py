@@ -1,6 +1,6 @@
 """How much a person is asked before something goes for good: more, the more it would hurt."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -17,8 +17,13 @@ LARGE_MESSAGES = 1000
 
 def is_production(stream: Stream) -> bool:
     """Whether a stream is labelled ``env=production``: what is done to it asks for its name."""
+    return names_production(stream.labels)
+
+
+def names_production(labels: Mapping[str, str]) -> bool:
+    """Whether labels have ``env=production`` among them."""
     label, value = PRODUCTION
-    return bool(stream.labels.get(label) == value)
+    return labels.get(label) == value
 
 
 def phrase_for(streams: Sequence[Stream], *, is_large: bool = False) -> str:

@@ -156,10 +156,12 @@ class Count:
             return None
         is_open: Column = keys == -1
         is_open[max(0, reader.delivered + 1 - first) :] = True
+        wanted = _of(self._wanted[reader.name], keys) if reader.patterns else None
+        if wanted is not None:
+            is_open &= wanted
         for offset in out:
-            is_open[offset - first] = True
-        if reader.patterns:
-            is_open &= _of(self._wanted[reader.name], keys)
+            # A filter that came while it was out: only interest lets go of it for that.
+            is_open[offset - first] = wanted is None or not self._by_interest or wanted[offset - first]
         return is_open
 
 

@@ -109,6 +109,8 @@ def purged_as_told(client: httpx.Client, chance: random.Random, name: str) -> tu
         got = client.post(f"{path}/groups/{group}/fetch", json=fetch).raise_for_status().json()
         done = [each["offset"] for each in got if chance.random() < 0.4]
         client.post(f"{path}/groups/{group}/ack", json={"offsets": done}).raise_for_status()
+    if chance.random() < 0.5:
+        client.patch(f"{path}/groups/all", json={"filter_keys": ["k.2"]}).raise_for_status()
     asked: dict[str, Any] = chance.choice(
         [{}, {"offset": chance.randint(0, 45)}, {"keep": chance.randint(0, 12)}]
     )
