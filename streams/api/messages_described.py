@@ -125,6 +125,11 @@ COMPONENTS: Mapping[str, Schema] = {
             "deleted": whole("How many messages."),
             "removal": whole("Its number, where it can be undone and something went."),
             "ended": whole("The removal that became final before its time for it: a stream keeps a hundred."),
+            "finals": {
+                "type": "array",
+                "items": whole("Its number."),
+                "description": "The removals that a purge for good made final, whole or below it.",
+            },
         },
         "required": ["deleted"],
     },

@@ -44,6 +44,10 @@ class PurgePreview(EffectTold):
         allow_null=True, help_text="The first offset that would go; null where none would."
     )
     goes_to = serializers.IntegerField(allow_null=True, help_text="The last one.")
+    finals = serializers.ListField(
+        child=serializers.IntegerField(),
+        help_text="The removals that could be undone no more, whole or below it, where it is for good.",
+    )
     until = Moment(
         allow_null=True,
         help_text="Until when it could be undone, were it done now with this token; null where it is for good.",
@@ -81,6 +85,7 @@ class PurgePreviewView(ApiView):
         more: dict[str, Any] = {
             "goes_from": found.goes_from or None,
             "goes_to": found.goes_to or None,
+            "finals": [] if kept_s else selectors.finals_of(stream, kept_from=found.kept_from),
             "until": timezone.now() + timedelta(seconds=kept_s) if kept_s else None,
         }
         return Response(PurgePreview(told(found) | more).data)

@@ -178,7 +178,7 @@ class Purge:
                 stream_id, found, keep_ms=self.keep_ms, facts=facts, number=self.number
             )
         if found is None:
-            return _for_good(trim.purge(stream_id, below=below, keep=keep))
+            return _for_good(removals.purge_for_good(stream_id, below=below, keep=keep))
         return _for_good(trim.purge_found(stream_id, found))
 
 

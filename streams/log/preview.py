@@ -59,6 +59,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
         unread: group → messages that it has not acknowledged among those that would go.
         as_of: the last offset when this was counted.
         goes_from, goes_to: of a purge the first and the last offset that would go; 0 where none would.
+        kept_from: from which offset on something that is set aside could come back after a purge for good.
         is_complete: whether everything was counted; where it was not, more may go than is said.
         counted: which part of the messages that have to be looked at was, 0 to 1.
         has_many_keys: whether it stays so: there are more keys than are counted.
@@ -72,6 +73,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     as_of: int
     goes_from: int = 0
     goes_to: int = 0
+    kept_from: int = 0
     is_complete: bool
     counted: float = 1.0
     has_many_keys: bool = False
@@ -97,6 +99,7 @@ class _Floors(msgspec.Struct, frozen=True, array_like=True):
     returns: int
     keyed: int
     goes_to: int = 0
+    kept_from: int = 0
 
     def is_of(self, counters: meta.Counters) -> bool:
         """Whether it tells of the same moment."""
@@ -211,6 +214,7 @@ def _told(
         as_of=floors.last,
         goes_from=floors.floor if floors.goes_to >= floors.floor else found.first,
         goes_to=floors.goes_to if floors.goes_to >= floors.floor else found.last,
+        kept_from=floors.kept_from,
         is_complete=looked is None or looked.is_complete,
         counted=1.0 if looked is None or looked.is_complete else looked.part,
         has_many_keys=looked is not None and looked.census.is_full,

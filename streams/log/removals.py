@@ -5,7 +5,7 @@ Nothing of it is in any answer or count.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streams.log import keys, read, spent, trim
@@ -70,6 +70,18 @@ def purge(
         )
         if done:
             return Removed(messages, size, ended), number or None
+
+
+def purge_for_good(stream_id: str, *, below: int | None = None, keep: int | None = None) -> Op[Removed]:
+    """``trim.purge``, with the removals of before that it makes final. Errors as there."""
+    before = yield from removals(stream_id)
+    removed = yield from trim.purge(stream_id, below=below, keep=keep)
+    if not before:
+        return removed
+    left = {each.number: each.first for each in (yield from removals(stream_id))}
+    return replace(
+        removed, finals=tuple(each.number for each in before if left.get(each.number) != each.first)
+    )
 
 
 def delete(
@@ -185,10 +197,16 @@ def _last_aside(stream_id: str, number: int) -> tuple[object, ...]:
     return ("ZREVRANGEBYSCORE", keys.aside(stream_id), number, number, "LIMIT", 0, 1)
 
 
-def told(number: int | None, removed: Removed) -> dict[str, int]:
-    """What is said of it: as which ``removal`` it can be undone, and which other one ``ended`` before its time."""
-    said = {} if number is None else {"removal": number}
-    return said | {"ended": removed.ended} if removed.ended else said
+def told(number: int | None, removed: Removed) -> dict[str, Any]:
+    """What is said of it: as which ``removal`` it can be undone, which other one ``ended`` before its time for it, and
+    which ones it made final with what it took (``finals``).
+    """
+    said: dict[str, Any] = {} if number is None else {"removal": number}
+    if removed.ended:
+        said["ended"] = removed.ended
+    if removed.finals:
+        said["finals"] = list(removed.finals)
+    return said
 
 
 def groups_of(stream_id: str) -> Op[list[str]]:

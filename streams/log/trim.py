@@ -32,14 +32,21 @@ class Removed:
 
     Attributes:
         ended: the removal that became final before its time, so that this one can be undone; 0: none did.
+        finals: the removals that became final, whole or below it, by what went for good.
     """
 
     messages: int
     bytes: int
     ended: int = 0
+    finals: tuple[int, ...] = ()
 
     def __add__(self, more: "Removed") -> "Removed":
-        return Removed(self.messages + more.messages, self.bytes + more.bytes, self.ended or more.ended)
+        return Removed(
+            self.messages + more.messages,
+            self.bytes + more.bytes,
+            self.ended or more.ended,
+            self.finals + more.finals,
+        )
 
 
 def purge(stream_id: str, *, below: int | None = None, keep: int | None = None) -> Op[Removed]:

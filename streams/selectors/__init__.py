@@ -80,7 +80,7 @@ from streams.selectors.policies import policies_page, policy_view
 from streams.selectors.profiles import DayProfile, history_drift, profile_latest
 from streams.selectors.pushed_out import PushedOut, pushed_out_by
 from streams.selectors.queries import queries_latest, queries_saved
-from streams.selectors.removals import RemovalView, removals_of
+from streams.selectors.removals import RemovalView, finals_of, removals_of
 from streams.selectors.replays import replays_latest
 from streams.selectors.retention import purge_preview, retention_preview
 from streams.selectors.retention_effects import Effect, effect_of, effects_of
@@ -185,6 +185,7 @@ __all__ = [
     "events_page",
     "events_prove",
     "filters_saved",
+    "finals_of",
     "firing_by_workspace",
     "firing_in",
     "first_fault",

@@ -36,13 +36,22 @@ class RemovalView:
 
 def removals_of(stream: Stream) -> list[RemovalView]:
     """What can be undone of a stream, oldest first."""
-    try:
-        found = store.log().run(removals.removals(stream.stream_id))
-    except LogError as error:
-        raise refusal_of(error, stream=stream.name) from None
+    found = _held(stream)
     token_ids = {each.facts["token_id"] for each in found if "token_id" in each.facts}
     names = dict(Token.objects.filter(pk__in=token_ids).values_list("pk", "name"))
     return [_view(each, names) for each in found]
+
+
+def finals_of(stream: Stream, *, kept_from: int) -> list[int]:
+    """The removals of a stream of which nothing below an offset could be undone any more, oldest first."""
+    return [each.number for each in _held(stream) if each.first < kept_from]
+
+
+def _held(stream: Stream) -> list[Aside]:
+    try:
+        return store.log().run(removals.removals(stream.stream_id))
+    except LogError as error:
+        raise refusal_of(error, stream=stream.name) from None
 
 
 def _view(aside: Aside, names: dict[int, str]) -> RemovalView:

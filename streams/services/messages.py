@@ -19,7 +19,7 @@ from streams.log.trim import Removed
 from streams.models import Stream
 from streams.services.events import event_record
 from streams.services.on_record import on_record
-from streams.services.summaries import counted, was
+from streams.services.summaries import counted, finals_said, was
 
 
 def message_delete(stream: Stream, *, offset: int, actor: Actor) -> None:
@@ -91,7 +91,8 @@ def stream_purge(stream: Stream, *, actor: Actor, below: int | None = None, key:
                 | {"messages": removed.messages, "bytes": removed.bytes}
                 | removals.told(number, removed)
                 | ({**unsure(cut_off.why)} if cut_off else {}),
-                summary=f"{counted(removed.messages)} of {stream.name} {was(removed.messages)} purged.",
+                summary=f"{counted(removed.messages)} of {stream.name} {was(removed.messages)} purged."
+                + finals_said(removals.told(number, removed)),
             )
             if cut_off is not None:
                 raise refusal_of(cut_off, stream=stream.name)
@@ -108,7 +109,7 @@ def _purging(
     if not key:
         if keep_ms:
             return (yield from removals.purge(stream_id, keep_ms=keep_ms, facts=facts, below=below))
-        return (yield from trim.purge(stream_id, below=below)), None
+        return (yield from removals.purge_for_good(stream_id, below=below)), None
     wanted = lag.wanted_by([key])
     assert wanted is not None
     found = yield from trim.matching(stream_id, wanted, below=below)

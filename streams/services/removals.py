@@ -15,7 +15,7 @@ from streams.log.stats import State
 from streams.models import Event, EventHead, RemovalCount, Retention, Stream, Token, Workspace
 from streams.services.events import event_of, events_append, head_locked
 from streams.services.history import missed_by_history
-from streams.services.summaries import UNSURE, counted, not_known, was
+from streams.services.summaries import UNSURE, counted, finals_said, not_known, was
 
 PERIOD = timedelta(hours=1)
 """Retention makes at most one event of what it removed in so long, and one of what of that the history did not get."""
@@ -96,7 +96,7 @@ def _event(some: Sequence[Note], *, actor: str, workspace: Workspace | None) -> 
                 for note in some:
                     after |= note.after
                 after |= {"messages": messages, "bytes": sum(note.bytes for note in some)}
-            summary = _done(first, messages, "purged", unsure)
+            summary = _done(first, messages, "purged", unsure) + finals_said(after)
         case "message.deleted":
             summary = _done(first, after["count"], "deleted", unsure)
         case "group.terminated":

@@ -1,6 +1,7 @@
 """The words that summaries of events share: whole plain sentences, names as they are."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from streams.models import Group
 
@@ -55,3 +56,12 @@ def not_known(kind: str, stream: str, group: str = "") -> str:
 def went(state: str) -> str:
     """``was requested``, ``was paused``, but ``has failed``: of something that is done beside."""
     return f"{'has' if state in {'succeeded', 'failed'} else 'was'} {state}"
+
+
+def finals_said(after: Mapping[str, Any]) -> str:
+    """The sentence on ``finals`` of what ``removals.told`` says; nothing where there are none."""
+    numbers = after.get("finals", [])
+    if not numbers:
+        return ""
+    which = f"removal {numbers[0]}" if len(numbers) == 1 else f"removals {', '.join(map(str, numbers))}"
+    return f" What of {which} it reached cannot be undone any more."

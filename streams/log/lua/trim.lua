@@ -36,9 +36,7 @@ local messages, bytes = raise_floor(log, gone, state, target)
 if by_hand then
   state_by_hand(state, messages, bytes)
   taken_add(meta, state, first, gone_trim(gone, first, state.floor))
-  -- What is set aside below goes for good, too; not where no more were there than are to be kept.
-  local reaches = mode == 'below' or tonumber(value) == 0 or held > tonumber(value)
-  if reaches and state.kept > 0 then state.kept = math.max(state.kept, math.min(target, state.floor)) end
+  floor_end_aside(state, mode, tonumber(value), held, target)
 end
 state_save(meta, state)
 return {messages, bytes}

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from streams import moments, store
-from streams.log import groups
+from streams.log import groups, removals
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Stream
@@ -49,6 +49,7 @@ def test_it_says_what_would_go_and_of_which_group(owner: Api, stream: Stream) ->
         "reason": None,
         "goes_from": 1,
         "goes_to": 4,
+        "finals": [],
         "until": None,
     }
     assert owner.get("streams/orders").json()["messages"] == 10
@@ -74,6 +75,21 @@ def test_it_takes_what_a_purge_takes(
 ) -> None:
     told = owner.post(f"{PATH}{query}").json()
     assert (told["messages"], told["goes_from"], told["goes_to"]) == goes
+
+
+def test_it_says_what_could_be_undone_no_more(owner: Api, stream: Stream) -> None:
+    for below in (4, 8):
+        store.log().run(
+            removals.purge(stream.stream_id, below=below, keep_ms=3_600_000, facts={"kind": "stream.purged"})
+        )
+    for query, finals in (
+        ("?offset=6", [1, 2]),
+        ("?offset=4", [1]),
+        ("?keep=3", []),
+        ("?offset=6&undo=true", []),
+    ):
+        assert owner.post(f"{PATH}{query}").json()["finals"] == finals, query
+    assert len(owner.get("streams/orders/removals/").json()) == 2
 
 
 @pytest.mark.running

@@ -153,7 +153,7 @@ def test_a_purge_for_a_while_says_its_number_and_one_for_good_does_not(
         "deleted": 1,
         "removal": 2,
     }
-    assert client.delete(stream.messages).json() == {"deleted": 2}
+    assert client.delete(stream.messages).json() == {"deleted": 2, "finals": [1, 2]}
 
 
 @pytest.mark.parametrize("undo", ["true", "false"])
@@ -193,6 +193,20 @@ def purged_beside(
         while not purging.done():
             beside()
         return purging.result()
+
+
+def test_a_purge_for_good_says_what_can_be_undone_no_more(
+    client: httpx.Client, log: Log, stream: Stream
+) -> None:
+    fill(client, stream, 10)
+    for below in (4, 8):
+        client.delete(stream.messages, params={"offset": below, "undo": "true"}).raise_for_status()
+    told = client.delete(stream.messages, params={"offset": 6, "undo": "false"}).json()
+    assert told == {"deleted": 0, "finals": [1, 2]}
+    (left,) = log.run(removals.removals(stream.stream_id))
+    assert (left.number, left.first) == (2, 6)
+    *_, (_, note) = log.run(notes.take())
+    assert note.after["finals"] == [1, 2]
 
 
 def test_an_undo_ends_a_purge_that_is_going_on(client: httpx.Client, log: Log, stream: Stream) -> None:

@@ -327,11 +327,14 @@ def test_what_a_purge_would_take_is_what_it_takes(log: Log) -> None:
     streams = [drawn(log, chance) for _ in range(100)]
     until(lambda: streams[-1].age_s > 1.5)  # what was published for a second is over
     taken: Counter[str] = Counter()
+    ended = 0
     for each in streams:
         filled_up(log, chance, each)
         below = chance.choice([None, chance.randint(0, 50)])
         patterns = chance.choice([(), (), ("a.*",), ("b",)])
         purge = Purge(below=below, keep=chance.randint(0, 20 if not patterns else 5), keys=patterns)
+        for first in sorted(chance.sample(range(1, 30), chance.randint(0, 2))):
+            log.run(removals.purge(each.stream, below=first, keep_ms=3_600_000, facts={}))
         told = log.run(preview(each.stream, {}, each.wants, purge=purge))
         key_of = {found.offset: found.key for found in browse(log, each.stream)}
         before = log.run(stats.inspect(each.stream))
@@ -342,7 +345,12 @@ def test_what_a_purge_would_take_is_what_it_takes(log: Log) -> None:
             found = log.run(trim.matching(each.stream, wanted, below=below, keep=keep))
             log.run(trim.purge_found(each.stream, found))
         else:
-            log.run(trim.purge(each.stream, below=below, keep=purge.keep))
+            aside = log.run(removals.removals(each.stream))
+            purged = log.run(removals.purge_for_good(each.stream, below=below, keep=purge.keep))
+            finals = tuple(held.number for held in aside if held.first < told.kept_from)
+            assert purged.finals == finals, purge
+            assert all(held.first >= told.kept_from for held in log.run(removals.removals(each.stream)))
+            ended += len(finals)
         after, left = log.run(stats.inspect(each.stream)), browse(log, each.stream)
         went = key_of.keys() - {found.offset for found in left}
         assert (told.messages, told.bytes) == (len(went), before.bytes - after.bytes), purge
@@ -359,3 +367,4 @@ def test_what_a_purge_would_take_is_what_it_takes(log: Log) -> None:
         min(taken[" ".join([*each, limit])] for each in ((), ("a.*",), ("b",)) for limit in ("below", "keep"))
         > 2
     )
+    assert ended > 10

@@ -438,3 +438,15 @@ def test_a_purge_by_key_that_is_ended_in_the_middle_tells_what_went_by_then_and_
         (100 - 2 * removals.DELETE_SLICE, {"key": "a"}, 2),
     ]
     assert state(stream)[stream.stream_id].messages == 100
+
+
+@pytest.mark.parametrize(
+    ("finals", "said"),
+    [([], ""), ([1], " What of removal 1 it reached"), ([1, 2], " What of removals 1, 2 it reached")],
+)
+def test_an_event_of_a_purge_says_what_it_made_final(stream: Stream, finals: list[int], said: str) -> None:
+    notes_record([("1-1", note(stream, messages=3, bytes=15, after={"finals": finals} if finals else {}))])
+    summary = Event.objects.get(kind="stream.purged").summary
+    assert summary == f"3 messages of {stream.name} were purged." + (
+        said and f"{said} cannot be undone any more."
+    )

@@ -63,6 +63,12 @@ local function raise_floor(log, gone, state, offset)
   return messages, bytes
 end
 
+-- With what goes by hand for good all that is set aside below goes, too; not where no more were there than are to be kept.
+local function floor_end_aside(state, mode, value, held, target)
+  local reaches = mode == 'below' or value == 0 or held > value
+  if reaches and state.kept > 0 then state.kept = math.max(state.kept, math.min(target, state.floor)) end
+end
+
 -- Below it nothing comes back.
 local function floor_or_kept(state) return state.kept > 0 and math.min(state.kept, state.floor) or state.floor end
 
