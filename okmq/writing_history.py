@@ -115,6 +115,7 @@ class HistoryLane(Lane):
             done = erase(
                 self._session(),
                 self.spark.settings(),
+                name=erasure.name,
                 stream_ids=self._deleted(erasure) if erasure.of_deleted else {erasure.stream_id},
                 offset=erasure.offset,
                 key=erasure.key or None,

@@ -82,6 +82,14 @@ class HistoryFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """What an erasure took out of the history: how many messages, and the last offset that this had before."""
+
+    messages: int = 0
+    through: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """One batch of the archive.
 
@@ -94,6 +102,7 @@ class Batch:
         written_ms: when it was read from the streams.
         removed: files of earlier batches that no longer count. Such a batch is a rewrite: it moves no offsets, and
             Spark knows nothing of it.
+        erased: what a rewrite took out, by the name of the erasure that asked for it.
     """
 
     number: int
@@ -105,6 +114,7 @@ class Batch:
     staging: str
     written_ms: int
     removed: list[str] = field(default_factory=list)
+    erased: dict[str, Erased] = field(default_factory=dict)
 
     @property
     def is_rewrite(self) -> bool:
@@ -169,18 +179,34 @@ class History:
             return before
         return self._add(rows, query=query, batch_id=batch_id, start=dict(start), end=dict(end), removed=[])
 
-    def rewrite(self, files: Sequence[HistoryFile], rows: DataFrame, *, messages: int) -> Batch:
+    def rewrite(
+        self,
+        files: Sequence[HistoryFile],
+        rows: DataFrame,
+        *,
+        messages: int,
+        erased: Mapping[str, Erased] | None = None,
+    ) -> Batch:
         """Put rows in the place of files, all at once.
 
         Args:
             messages: how many rows there have to be.
+            erased: erasures and what they took; it stands in the entry, and so counts exactly if the rewrite does.
 
         Raises:
             RuntimeError: there were more or fewer; everything is as it was.
         """
         self.settle()
-        removed = [file.path for file in files]
-        return self._add(rows, query="", batch_id=0, start={}, end={}, removed=removed, messages=messages)
+        return self._add(
+            rows,
+            query="",
+            batch_id=0,
+            start={},
+            end={},
+            removed=[file.path for file in files],
+            erased=erased,
+            messages=messages,
+        )
 
     def _add(
         self,
@@ -191,6 +217,7 @@ class History:
         start: dict[str, int],
         end: dict[str, int],
         removed: list[str],
+        erased: Mapping[str, Erased] | None = None,
         messages: int | None = None,
     ) -> Batch:
         last = self.last()
@@ -208,6 +235,7 @@ class History:
             staging=staging,
             written_ms=written_ms,
             removed=removed,
+            erased=dict(erased or {}),
         )
         if messages is not None and batch.messages != messages:
             raise RuntimeError(f"{batch.messages} messages were written where {messages} were expected.")

@@ -12,7 +12,7 @@ from itertools import groupby
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
-from spark.history import History, HistoryFile
+from spark.history import Erased, History, HistoryFile, current_files
 from spark.jobs.settings import JobSettings, main_session
 
 SMALL_BYTES = 32 * 1024 * 1024
@@ -34,15 +34,6 @@ class Compacted:
     into: int = 0
     messages: int = 0
     left: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Erased:
-    """Messages that are gone from the history, the files that they were in, and how far it reached."""
-
-    messages: int = 0
-    files: int = 0
-    through: int = 0
 
 
 def compact(
@@ -133,34 +124,46 @@ def erase(
     session: SparkSession,
     settings: JobSettings,
     *,
+    name: str,
     stream_ids: Collection[str],
     offset: int | None = None,
     key: str | None = None,
 ) -> Erased:
     """Take the message at an offset, all messages of a key, or with neither all, out of the history of some streams.
 
-    The files that held them are written anew without them and then removed. Cut off at any moment, it is done again.
+    The files that held them are written anew without them and then removed. Cut off at any moment, it is done again;
+    what it has taken out by then is in what it returns.
+
+    Args:
+        name: what it is known by, now and when it is done again.
     """
     history = History(session, settings.history_url)
     history.settle()
     history.forget_unfinished()
-    files = [file for file in history.current_files() if file.stream_id in stream_ids]
-    through = max((file.last for file in files), default=0)
+    batches = list(history.newest_first())
+    before = [batch.erased[name] for batch in batches if name in batch.erased]
+    files = [file for file in current_files(batches) if file.stream_id in stream_ids]
+    through = max([*(each.through for each in before), *(file.last for file in files)], default=0)
     unwanted = sf.lit(True)
     if offset is not None:
         files = [file for file in files if file.first <= offset <= file.last]
         unwanted = sf.col("offset").eqNullSafe(offset)
     elif key is not None:
         unwanted = sf.col("key").eqNullSafe(key)
-    messages = rewritten = 0
+    messages = sum(each.messages for each in before)
     for part in _parts(files):
         holding = _holding(history, part, unwanted)
         if holding:
             hit = [file for file in part if file.path in holding]
-            left = sum(file.messages for file in hit) - sum(holding.values())
-            history.rewrite(hit, history.read(hit).where(~unwanted), messages=left)
-            messages, rewritten = messages + sum(holding.values()), rewritten + len(hit)
-    return Erased(messages=messages, files=rewritten, through=through)
+            found = sum(holding.values())
+            history.rewrite(
+                hit,
+                history.read(hit).where(~unwanted),
+                messages=sum(file.messages for file in hit) - found,
+                erased={name: Erased(messages=found, through=through)},
+            )
+            messages += found
+    return Erased(messages=messages, through=through)
 
 
 def streams_deleted(

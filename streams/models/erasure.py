@@ -45,6 +45,11 @@ class Erasure(models.Model):
         return f"erasure {self.pk} in {self.stream or self.deleted_workspace}: {self.state}"
 
     @property
+    def name(self) -> str:
+        """What the history knows it by: its number alone may be that of another, where the database is a new one."""
+        return f"{self.pk} of {self.created_at.isoformat()}"
+
+    @property
     def of_deleted(self) -> bool:
         """Whether it is about streams that were deleted."""
         return not self.stream_id

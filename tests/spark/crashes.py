@@ -10,6 +10,7 @@ import pytest
 from spark.files import Files
 from spark.history import HEAD, PENDING, History
 from spark.jobs.archive import _ArchiveRun
+from streams.models import Erasure
 
 
 class Crash(Exception):
@@ -63,6 +64,9 @@ NOT_REMOVED = CrashPoint(
 HALF_REMOVED = CrashPoint("half-removed", Files, "delete", lambda path: path.endswith("2-0.parquet"))
 NOT_PUBLISHED = CrashPoint(
     "counting-but-spark-does-not-know", _ArchiveRun, "_publish", lambda batch: batch.number == 2
+)
+NOT_NOTED = CrashPoint(
+    "erased-and-not-noted", Erasure, "save", lambda *, update_fields: "messages" in update_fields
 )
 
 WITHIN_A_BATCH = [NOT_WRITTEN, NOT_PENDING, HALF_IN_PLACE, NOT_COUNTING, OLD_HEAD]

@@ -47,6 +47,7 @@ from streams.services import history as service
 from streams.services import queries
 from streams.services.removals import removals_record
 from streams.upkeep import retention
+from tests.spark.crashes import NOT_NOTED, Crash
 from tests.spark.published import Published
 from tests.spark.working import due, work
 from tests.waiting import until
@@ -308,9 +309,14 @@ def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_a
     assert (queued.state, queued.counts) == ("succeeded", {"messages": 60, "files": 2, "into": 1})
     assert asked() == list(range(1, 61))
     erasure = erasure_of(published, stream, key="k.1")
+    with NOT_NOTED.armed(), pytest.raises(Crash):
+        analytics.lanes[0].step()
+    analytics.lanes[0].begin_again()
     work(analytics)
     erasure.refresh_from_db()
     assert (erasure.state, erasure.messages, erasure.through, erasure.key) == ("succeeded", 20, 60, "")
+    told = Event.objects.filter(kind="history.erasure_done", after__erasure=erasure.pk, after__messages=20)
+    assert told.count() == 1
     assert asked() == [n for n in range(1, 61) if n % 3 != 1]
     for messages in (0, 40):  # what is there is not meant, until it is deleted
         erasure = erasure_of(published, "")

@@ -118,7 +118,7 @@ def test_the_folder_may_be_called_as_patterns_of_files_are_written(
     assert archived(spark, settings) == published.stored(stream)
     published.numbered(stream, 5, prefix="more")
     archive(spark, settings)
-    done = erase(spark, settings, stream_ids={stream}, offset=7, key=None)
+    done = erase(spark, settings, name="1", stream_ids={stream}, offset=7)
     assert done.messages == 1
     assert archived(spark, settings) == [row for row in published.stored(stream) if row[1] != 7]
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from spark import query, schemas
-from spark.history import History, HistoryFile, begun_again
+from spark.history import Erased, History, HistoryFile, begun_again
 from spark.jobs import rewrite
 from spark.jobs import rollup as rollup_job
 from spark.jobs.rollup import rollup
@@ -28,6 +28,11 @@ DAYS = [datetime(2026, 1, 1, 23, 59, 59, 999000, UTC), datetime(2026, 1, 2, tzin
 BATCHES, PER_BATCH = 3, 8
 
 Place = tuple[str, int]
+
+
+ONE_OF_MORE = CrashPoint(
+    "one-rewrite-of-more", History, "_write_aside", lambda *_, number, **__: number == BATCHES + 3
+)
 
 
 def held(stream_id: str, first: int, last: int) -> list[tuple[Any, ...]]:
@@ -176,19 +181,22 @@ def test_a_process_that_is_killed_leaves_everything(
     assert len(History(spark, settings.history_url).current_files()) == 4
 
 
+def erase(spark: SparkSession, settings: JobSettings, *streams: str, name: str, **what: Any) -> Erased:
+    return rewrite.erase(spark, settings, name=name, stream_ids=set(streams), **what)
+
+
 @pytest.mark.spark
 def test_a_message_and_a_key_are_erased_from_every_file(spark: SparkSession, settings: JobSettings) -> None:
     mine, other = STREAMS
-    one = rewrite.erase(spark, settings, stream_ids={mine}, offset=7)
-    assert one == rewrite.Erased(messages=1, files=1, through=24)
-    assert rewrite.erase(spark, settings, stream_ids={mine}, offset=7).messages == 0
+    assert erase(spark, settings, mine, name="1", offset=7) == Erased(messages=1, through=24)
+    assert erase(spark, settings, mine, name="2", offset=7).messages == 0
     wanted = {n for n in range(1, 25) if n % 3 == 2 and n % 4}
-    assert rewrite.erase(spark, settings, stream_ids={mine}, key="k.2").messages == len(wanted)
+    assert erase(spark, settings, mine, name="3", key="k.2").messages == len(wanted)
     left = [place for place in all_places() if place[0] == other or place[1] not in wanted | {7}]
     assert counting(spark, settings) == on_disk(spark, settings) == left
-    assert rewrite.erase(spark, settings, stream_ids={mine}, key="k").messages == 0
+    assert erase(spark, settings, mine, name="4", key="k").messages == 0
     for n in range(1, 9):
-        rewrite.erase(spark, settings, stream_ids={other}, offset=n)
+        erase(spark, settings, other, name=f"of {n}", offset=n)
     assert (
         counting(spark, settings) == on_disk(spark, settings) == [p for p in left if p[0] == mine or p[1] > 8]
     )
@@ -208,23 +216,26 @@ def test_everything_is_erased_of_deleted_streams_of_a_name(
     assert deleted(1, "s", other) == {mine}
     assert deleted(1, "s") == deleted(1, None) == {mine, other}
     assert deleted(1, "s", *STREAMS) == deleted(2, "s") == deleted(1, "t") == set()
-    assert rewrite.erase(spark, settings, stream_ids={mine}) == rewrite.Erased(
-        messages=24, files=4, through=24
-    )
+    assert erase(spark, settings, mine, name="1") == Erased(messages=24, through=24)
     assert counting(spark, settings) == on_disk(spark, settings) == [p for p in all_places() if p[0] == other]
     assert deleted(1, "s", other) == set()
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("point", [*WITHIN_A_BATCH, NOT_REMOVED, HALF_REMOVED], ids=str)
-def test_an_erasure_that_was_cut_off_is_whole_once_it_is_done_again(
-    spark: SparkSession, settings: JobSettings, point: CrashPoint
+@pytest.mark.parametrize("point", [*WITHIN_A_BATCH, NOT_REMOVED, HALF_REMOVED, ONE_OF_MORE], ids=str)
+def test_an_erasure_that_was_cut_off_is_whole_and_tells_all_of_it_once_it_is_done_again(
+    spark: SparkSession, settings: JobSettings, monkeypatch: pytest.MonkeyPatch, point: CrashPoint
 ) -> None:
-    with point.armed(), pytest.raises(Crash):
-        rewrite.erase(spark, settings, stream_ids={STREAMS[0]}, key="k.2")
-    rewrite.erase(spark, settings, stream_ids={STREAMS[0]}, key="k.2")
+    monkeypatch.setattr(rewrite, "ROUND_FILES", 3)
+    mine = STREAMS[0]
     erased = {n for n in range(1, 25) if n % 3 == 2 and n % 4}
-    left = [place for place in all_places() if place[0] != STREAMS[0] or place[1] not in erased]
+    erase(spark, settings, mine, name="0", offset=24)
+    with point.armed(), pytest.raises(Crash):
+        erase(spark, settings, mine, name="1", key="k.2")
+    again = [erase(spark, settings, mine, name="1", key="k.2") for _ in range(2)]
+    assert again == [Erased(messages=len(erased), through=max(erased))] * 2
+    assert erase(spark, settings, mine, name="2", key="k.2").messages == 0
+    left = [place for place in all_places() if place[0] != mine or place[1] not in {*erased, 24}]
     assert counting(spark, settings) == on_disk(spark, settings) == left
     assert not Path(settings.history_url, "_staging").exists()
 
