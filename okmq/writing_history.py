@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from okmq.causes import readable
@@ -44,11 +45,11 @@ class HistoryLane(Lane):
     def step(self) -> bool:
         if super().step():
             return True
-        erasure = erasures_service.erasure_take()
-        if erasure is None:
+        erasures = erasures_service.erasures_take()
+        if not erasures:
             return False
         with self.spark.in_use():
-            self._erase(erasure)
+            self._erase(erasures)
         return True
 
     def begin_again(self) -> None:
@@ -99,29 +100,30 @@ class HistoryLane(Lane):
             service.run_request(jobs=[Job.COMPACT], requested_by=run.requested_by)
         return counts(done)
 
-    def _erase(self, erasure: Erasure) -> None:
-        """Do one erasure and note how it ended; what is cut off is done again.
+    def _erase(self, erasures: Sequence[Erasure]) -> None:
+        """Do erasures in the same streams and note how they ended; what is cut off is done again.
 
         What a limit has hidden and waits for the history nobody can delete from its stream. So it is copied first:
         then it is in the files that are written anew.
         """
         from spark.jobs.archive import archive
-        from spark.jobs.rewrite import erase
+        from spark.jobs.rewrite import Unwanted, erase
 
+        first = erasures[0]
         started = time.monotonic()
         try:
-            if not erasure.of_deleted and archive_has_work(self.spark.env.data_dir):
+            if not first.of_deleted and archive_has_work(self.spark.env.data_dir):
                 archive(self._session(), self.spark.settings())
             done = erase(
                 self._session(),
                 self.spark.settings(),
-                name=erasure.name,
-                stream_ids=self._deleted(erasure) if erasure.of_deleted else {erasure.stream_id},
-                offset=erasure.offset,
-                key=erasure.key or None,
+                stream_ids=self._deleted(first) if first.of_deleted else {first.stream_id},
+                unwanted=[
+                    Unwanted(name=each.name, offset=each.offset, key=each.key or None) for each in erasures
+                ],
             )
         except MasterAway as error:
-            log.warning("Erasure %s waits: %s", erasure.pk, error)
+            log.warning("Erasure %s waits: %s", first.pk, error)
             erasures_service.erasures_interrupted()
             self.stop.wait(RETRY_S)
             return
@@ -131,19 +133,26 @@ class HistoryLane(Lane):
             if self.spark.was_broken_off(since=started):
                 erasures_service.erasures_interrupted()
                 return
-            if self.spark.died_under(f"Erasure {erasure.pk}", since=started):
+            if self.spark.died_under(f"Erasure {first.pk}", since=started):
                 erasures_service.erasures_interrupted()
                 return
-            self._failures[erasure.pk] += 1
-            if self._failures[erasure.pk] < MOST_TRIES:
-                log.warning("Erasure %s is done again: %s", erasure.pk, readable(error))
-                erasures_service.erasures_interrupted()
-                return
-            log.exception("Erasure %s failed.", erasure.pk)
-            erasures_service.erasure_failed(erasure, error=readable(error))
+            for each in erasures:
+                self._failed(each, error)
+            erasures_service.erasures_interrupted()
             self.spark.end_if_dead()
             return
-        erasures_service.erasure_done(erasure, messages=done.messages, through=done.through)
+        for each in erasures:
+            took = done[each.name]
+            erasures_service.erasure_done(each, messages=took.messages, through=took.through)
+
+    def _failed(self, erasure: Erasure, error: Exception) -> None:
+        """Note that an erasure has failed, where that was its last try."""
+        self._failures[erasure.pk] += 1
+        if self._failures[erasure.pk] < MOST_TRIES:
+            log.warning("Erasure %s is done again: %s", erasure.pk, readable(error))
+            return
+        log.error("Erasure %s failed.", erasure.pk, exc_info=error)
+        erasures_service.erasure_failed(erasure, error=readable(error))
 
     def _deleted(self, erasure: Erasure) -> set[str]:
         """The ids of the deleted streams that an erasure means."""

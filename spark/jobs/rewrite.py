@@ -5,14 +5,15 @@
 puts small files together; an erasure is asked for over the API.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
-from spark.history import Erased, History, HistoryFile, current_files
+from spark.history import Batch, Erased, History, HistoryFile, current_files
 from spark.jobs.settings import JobSettings, main_session
 
 SMALL_BYTES = 32 * 1024 * 1024
@@ -34,6 +35,29 @@ class Compacted:
     into: int = 0
     messages: int = 0
     left: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unwanted:
+    """What an erasure means: the message at an offset, all messages of a key, or with neither all.
+
+    Attributes:
+        name: what the erasure is known by, now and when it is done again.
+    """
+
+    name: str
+    offset: int | None = None
+    key: str | None = None
+
+    @property
+    def condition(self) -> Column:
+        """Whether it means a message."""
+        if self.offset is not None:
+            return sf.col("offset").eqNullSafe(self.offset)
+        return sf.lit(True) if self.key is None else sf.col("key").eqNullSafe(self.key)
+
+    def may_be_in(self, file: HistoryFile) -> bool:
+        return self.offset is None or file.first <= self.offset <= file.last
 
 
 def compact(
@@ -124,46 +148,46 @@ def erase(
     session: SparkSession,
     settings: JobSettings,
     *,
-    name: str,
     stream_ids: Collection[str],
-    offset: int | None = None,
-    key: str | None = None,
-) -> Erased:
-    """Take the message at an offset, all messages of a key, or with neither all, out of the history of some streams.
+    unwanted: Sequence[Unwanted],
+) -> dict[str, Erased]:
+    """Take what erasures mean out of the history of some streams; what each took, by its name.
 
-    The files that held them are written anew without them and then removed. Cut off at any moment, it is done again;
-    what it has taken out by then is in what it returns.
-
-    Args:
-        name: what it is known by, now and when it is done again.
+    The files that held it are written anew without it and then removed, once for all of these erasures; a message that
+    several mean was taken by the first of them. Cut off at any moment, it is done again; what an erasure has taken out
+    by then is in what is told of it.
     """
     history = History(session, settings.history_url)
     history.settle()
     history.forget_unfinished()
     batches = list(history.newest_first())
-    before = [batch.erased[name] for batch in batches if name in batch.erased]
     files = [file for file in current_files(batches) if file.stream_id in stream_ids]
-    through = max([*(each.through for each in before), *(file.last for file in files)], default=0)
-    unwanted = sf.lit(True)
-    if offset is not None:
-        files = [file for file in files if file.first <= offset <= file.last]
-        unwanted = sf.col("offset").eqNullSafe(offset)
-    elif key is not None:
-        unwanted = sf.col("key").eqNullSafe(key)
-    messages = sum(each.messages for each in before)
-    for part in _parts(files):
-        holding = _holding(history, part, unwanted)
+    last = max((file.last for file in files), default=0)
+    erased = {each.name: _erased_before(batches, each.name, last=last) for each in unwanted}
+    whose = sf.coalesce(*[sf.when(each.condition, sf.lit(each.name)) for each in unwanted])
+    for part in _parts([file for file in files if any(each.may_be_in(file) for each in unwanted)]):
+        holding = _holding(history, part, whose)
         if holding:
             hit = [file for file in part if file.path in holding]
-            found = sum(holding.values())
+            taken = sum(holding.values(), Counter[str]())
             history.rewrite(
                 hit,
-                history.read(hit).where(~unwanted),
-                messages=sum(file.messages for file in hit) - found,
-                erased={name: Erased(messages=found, through=through)},
+                history.read(hit).where(whose.isNull()),
+                messages=sum(file.messages for file in hit) - taken.total(),
+                erased={name: replace(erased[name], messages=messages) for name, messages in taken.items()},
             )
-            messages += found
-    return Erased(messages=messages, through=through)
+            for name, messages in taken.items():
+                erased[name] = replace(erased[name], messages=erased[name].messages + messages)
+    return erased
+
+
+def _erased_before(batches: Iterable[Batch], name: str, *, last: int) -> Erased:
+    """What an erasure took before it was cut off, in a history that now ends at an offset."""
+    before = [batch.erased[name] for batch in batches if name in batch.erased]
+    return Erased(
+        messages=sum(each.messages for each in before),
+        through=max([last, *(each.through for each in before)]),
+    )
 
 
 def streams_deleted(
@@ -196,14 +220,22 @@ def _parts(files: Sequence[HistoryFile]) -> Iterator[list[HistoryFile]]:
             yield group[at : at + ROUND_FILES]
 
 
-def _holding(history: History, files: Sequence[HistoryFile], wanted: Column) -> dict[str, int]:
-    """Path → how many of the wanted messages a file holds, of those that hold any."""
+def _holding(history: History, files: Sequence[HistoryFile], whose: Column) -> dict[str, Counter[str]]:
+    """Path → how many messages of whom a file holds, of those that hold any."""
     path_of = {file.path.rpartition("/")[2]: file.path for file in files}
-    name = sf.col("_metadata.file_name").alias("name")
-    found = (
-        history.read(files).where(wanted).groupBy(name).agg(sf.count(sf.lit(1)).alias("messages")).collect()
+    file_name = sf.col("_metadata.file_name").alias("file_name")
+    counted = (
+        history.read(files)
+        .select(file_name, whose.alias("whose"))
+        .where(sf.col("whose").isNotNull())
+        .groupBy("file_name", "whose")
+        .agg(sf.count(sf.lit(1)).alias("messages"))
+        .collect()
     )
-    return {path_of[row["name"]]: row.messages for row in found}
+    found: dict[str, Counter[str]] = {}
+    for row in counted:
+        found.setdefault(path_of[row.file_name], Counter())[row.whose] = row.messages
+    return found
 
 
 def main() -> None:

@@ -50,6 +50,13 @@ class Erasure(models.Model):
         return f"{self.pk} of {self.created_at.isoformat()}"
 
     @property
+    def whose(self) -> tuple[str, ...] | tuple[int, str, str]:
+        """What tells the streams that are meant."""
+        return (
+            (self.workspace_id, self.deleted_workspace, self.stream) if self.of_deleted else (self.stream_id,)
+        )
+
+    @property
     def of_deleted(self) -> bool:
         """Whether it is about streams that were deleted."""
         return not self.stream_id

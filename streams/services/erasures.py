@@ -106,17 +106,18 @@ def erasures_keep(workspace: Workspace) -> None:
         waiting.update(workspace=ruling, deleted_workspace=workspace.name)
 
 
-def erasure_take() -> Erasure | None:
-    """The oldest erasure that waits, now running."""
+def erasures_take() -> list[Erasure]:
+    """The oldest erasure that waits and all others in the same streams, now running: they are done as one."""
     waiting = Erasure.objects.filter(state=RunState.QUEUED).order_by("id")
     if not waiting.exists():  # the look is cheap, the lock is not
-        return None
+        return []
     with transaction.atomic():
-        erasure = waiting.select_for_update().first()
-        if erasure is not None:
+        held = list(waiting.select_for_update())
+        taken = [each for each in held if each.whose == held[0].whose]
+        for erasure in taken:
             erasure.state = RunState.RUNNING
             erasure.save(update_fields=["state"])
-        return erasure
+        return taken
 
 
 def erasures_interrupted() -> int:

@@ -309,6 +309,7 @@ def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_a
     assert (queued.state, queued.counts) == ("succeeded", {"messages": 60, "files": 2, "into": 1})
     assert asked() == list(range(1, 61))
     erasure = erasure_of(published, stream, key="k.1")
+    of_one = erasure_of(published, stream, offset=2)
     with NOT_NOTED.armed(), pytest.raises(Crash):
         analytics.lanes[0].step()
     analytics.lanes[0].begin_again()
@@ -317,8 +318,13 @@ def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_a
     assert (erasure.state, erasure.messages, erasure.through, erasure.key) == ("succeeded", 20, 60, "")
     told = Event.objects.filter(kind="history.erasure_done", after__erasure=erasure.pk, after__messages=20)
     assert told.count() == 1
-    assert asked() == [n for n in range(1, 61) if n % 3 != 1]
-    for messages in (0, 40):  # what is there is not meant, until it is deleted
+    of_one.refresh_from_db()
+    assert (of_one.state, of_one.messages, of_one.through) == ("succeeded", 1, 60)
+    assert asked() == [n for n in range(3, 61) if n % 3 != 1]
+    assert sum(batch.is_rewrite for batch in known.batches) == 2, (
+        "of the compaction, and one for both erasures"
+    )
+    for messages in (0, 39):  # what is there is not meant, until it is deleted
         erasure = erasure_of(published, "")
         work(analytics)
         erasure.refresh_from_db()

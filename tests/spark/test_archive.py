@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from spark.history import History
 from spark.jobs import archive as job
 from spark.jobs.archive import ArchiveProgress, archive
-from spark.jobs.rewrite import erase
+from spark.jobs.rewrite import Unwanted, erase
 from spark.jobs.rollup import rollup
 from spark.jobs.settings import JobSettings
 from spark.positions import archive_backlog
@@ -118,8 +118,8 @@ def test_the_folder_may_be_called_as_patterns_of_files_are_written(
     assert archived(spark, settings) == published.stored(stream)
     published.numbered(stream, 5, prefix="more")
     archive(spark, settings)
-    done = erase(spark, settings, name="1", stream_ids={stream}, offset=7)
-    assert done.messages == 1
+    done = erase(spark, settings, stream_ids={stream}, unwanted=[Unwanted(name="1", offset=7)])
+    assert done["1"].messages == 1
     assert archived(spark, settings) == [row for row in published.stored(stream) if row[1] != 7]
 
 

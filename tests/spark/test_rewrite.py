@@ -182,7 +182,8 @@ def test_a_process_that_is_killed_leaves_everything(
 
 
 def erase(spark: SparkSession, settings: JobSettings, *streams: str, name: str, **what: Any) -> Erased:
-    return rewrite.erase(spark, settings, name=name, stream_ids=set(streams), **what)
+    unwanted = rewrite.Unwanted(name=name, **what)
+    return rewrite.erase(spark, settings, stream_ids=set(streams), unwanted=[unwanted])[name]
 
 
 @pytest.mark.spark
@@ -200,6 +201,31 @@ def test_a_message_and_a_key_are_erased_from_every_file(spark: SparkSession, set
     assert (
         counting(spark, settings) == on_disk(spark, settings) == [p for p in left if p[0] == mine or p[1] > 8]
     )
+
+
+@pytest.mark.spark
+def test_several_erasures_are_one_rewrite_and_each_message_was_taken_by_one_of_them(
+    spark: SparkSession, settings: JobSettings
+) -> None:
+    mine = STREAMS[0]
+    asked = [
+        rewrite.Unwanted(name="offset", offset=2),
+        rewrite.Unwanted(name="key", key="k.2"),
+        rewrite.Unwanted(name="again", key="k.2"),
+        rewrite.Unwanted(name="last", offset=24),
+        rewrite.Unwanted(name="nothing", key="k"),
+    ]
+    of_key = {n for n in range(1, 25) if n % 3 == 2 and n % 4}
+    took = {"offset": 1, "key": len(of_key) - 1, "again": 0, "last": 1, "nothing": 0}
+    done = rewrite.erase(spark, settings, stream_ids={mine}, unwanted=asked)
+    assert done == {name: Erased(messages=messages, through=24) for name, messages in took.items()}
+    again = rewrite.erase(spark, settings, stream_ids={mine}, unwanted=asked)
+    assert {name: each.messages for name, each in again.items()} == took
+    left = [place for place in all_places() if place[0] != mine or place[1] not in {*of_key, 24}]
+    assert counting(spark, settings) == on_disk(spark, settings) == left
+    last = History(spark, settings.history_url).last()
+    assert last is not None
+    assert last.number == BATCHES + 1
 
 
 @pytest.mark.spark

@@ -38,10 +38,9 @@ def test_a_key_is_known_only_until_it_is_erased(owner: Api) -> None:
         digest,
         None,
     )
-    taken = service.erasure_take()
-    assert taken is not None
+    (taken,) = service.erasures_take()
     assert taken.key == "customers.8817"
-    assert service.erasure_take() is None
+    assert service.erasures_take() == []
     service.erasure_done(taken, messages=3, through=900)
     done = owner.get(f"{PATH}/{shown['id']}").json()
     assert (done["state"], done["messages"], done["through"], done["error"]) == ("succeeded", 3, 900, None)
@@ -57,13 +56,26 @@ def test_a_key_is_known_only_until_it_is_erased(owner: Api) -> None:
 
 def test_one_that_a_dead_process_left_is_done_again_and_a_failure_says_why(owner: Api) -> None:
     owner.post(PATH, {"stream": "a", "offset": 7})
-    assert service.erasure_take() is not None
+    assert len(service.erasures_take()) == 1
     assert service.erasures_interrupted() == 1
-    again = service.erasure_take()
-    assert again is not None
+    (again,) = service.erasures_take()
     service.erasure_failed(again, error="The disk is full.")
     (shown,) = owner.get(PATH).json()
     assert (shown["state"], shown["error"], shown["offset"]) == ("failed", "The disk is full.", 7)
+
+
+def test_those_in_the_same_streams_are_done_as_one_in_the_order_of_the_oldest(owner: Api) -> None:
+    asked = [
+        {"stream": "a", "key": "k"},
+        {"stream": "b", "key": "k"},
+        {"stream": "a", "deleted": True},
+        {"stream": "a", "offset": 7},
+        {"stream": "b", "deleted": True},
+        {"stream": "a", "deleted": True, "key": "k"},
+    ]
+    ids = [owner.post(PATH, each).json()["id"] for each in asked]
+    taken = [[ids.index(each.pk) for each in service.erasures_take()] for _ in range(5)]
+    assert taken == [[0, 3], [1], [2, 5], [4], []]
 
 
 def test_it_ends_with_the_reason_where_nothing_will_work_on_it(owner: Api) -> None:
@@ -175,8 +187,7 @@ def test_one_that_runs_while_its_workspace_is_deleted_ends_all_the_same(owner: A
     Workspace.objects.get_or_create(name="default")
     gone = workspace_create(name=f"gone-{end}", actor=SYSTEM)
     caller(gone, scopes=["admin"]).post(PATH, {"stream": "old", "deleted": True})
-    running = service.erasure_take()
-    assert running is not None
+    (running,) = service.erasures_take()
     workspace_delete(gone, actor=SYSTEM)
     if end == "done":
         service.erasure_done(running, messages=3, through=9)
