@@ -23,6 +23,7 @@ from streams.services.windows import DueWindow
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from spark.history import HistoryFile
     from spark.jobs.figures import Figures
     from spark.jobs.profiles import Profile
 
@@ -65,7 +66,8 @@ class Rollups:
         from spark.jobs.rollup import rollup
 
         found = begun_again(
-            lambda: rollup(session(), self.spark.settings(), counted=counted, archived=archived)
+            lambda: rollup(session(), self.spark.settings(), counted=counted, archived=archived),
+            files=lambda: self._files(session()),
         )
         if self.stop.is_set():
             return {}
@@ -122,7 +124,7 @@ class Rollups:
 
     def _look(self, due: list[DueWindow], session: "SparkSession") -> int:
         """Look at windows and store what was found; returns how many."""
-        from spark.history import History, begun_again, current_files
+        from spark.history import History, begun_again
         from spark.jobs.figures import Window, look
         from spark.jobs.profiles import profiles
 
@@ -139,13 +141,11 @@ class Rollups:
             for each in due
         ]
 
-        def seen() -> "tuple[list[Figures], dict[int, Profile]]":
-            files = current_files(self.spark.batches().refresh(history))
-            return look(session, history, files, windows=windows), profiles(
-                session, history, files, windows=windows
-            )
+        def files() -> "list[HistoryFile]":
+            return self._files(session)
 
-        found, of_days = begun_again(seen)
+        found = begun_again(lambda: look(session, history, files(), windows=windows), files=files)
+        of_days = begun_again(lambda: profiles(session, history, files(), windows=windows), files=files)
         if self.stop.is_set():
             return 0
         return windows_service.windows_store(
@@ -155,6 +155,13 @@ class Rollups:
             ),
             since=began,
         )
+
+    def _files(self, session: "SparkSession") -> "list[HistoryFile]":
+        """Those of the history that count."""
+        from spark.history import History, current_files
+
+        history = History(session, self.spark.settings().history_url)
+        return current_files(self.spark.batches().refresh(history))
 
 
 def _to_store(

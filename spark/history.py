@@ -30,6 +30,7 @@ from pyspark.sql import functions as sf
 from spark.files import Files
 from spark.schemas import HISTORY, PARTITION_COLUMNS
 from spark.sentences import said_by
+from spark.turns import TURNS
 
 _MOVED_ON = re.compile(
     r"\[(FAILED_READ_FILE\.FILE_NOT_EXIST|FAILED_READ_FILE\.NO_HINT|PATH_NOT_FOUND)\]"
@@ -54,6 +55,10 @@ HEAD = "_log/HEAD"
 
 class HistoryMovedOn(RuntimeError):
     """Something of what a reader was about to read was rewritten, or went from the log into the history, under it."""
+
+
+class HistoryUnread(RuntimeError):
+    """Files of the history could not be read; the message is a sentence for a person."""
 
 
 class HistoryUnreadable(RuntimeError):
@@ -239,6 +244,8 @@ class History:
         )
         if messages is not None and batch.messages != messages:
             raise RuntimeError(f"{batch.messages} messages were written where {messages} were expected.")
+        if batch.is_rewrite:
+            TURNS.wait()
         self.files.write(PENDING, msgspec.json.encode(batch).decode())
         self.settle()
         return batch
@@ -383,15 +390,45 @@ def unread(error: BaseException, files: Callable[[], Iterable[HistoryFile]]) -> 
     return next((file for file in files() if file.path in said), None)
 
 
-def begun_again(read: Callable[[], Found]) -> Found:
-    """What a reader finds who looks up the files that count; it is begun again where the history moves on under it."""
-    for _ in range(ATTEMPTS - 1):
-        try:
-            return read()
-        except Exception as error:
-            if not moved_on(error):
-                raise
-    return read()
+def begun_again(read: Callable[[], Found], *, files: Callable[[], Iterable[HistoryFile]]) -> Found:
+    """What a reader finds who looks up the files that count; it is begun again where the history moves on under it.
+
+    The next rewrite waits for one that was begun again.
+
+    Args:
+        files: gives those that count, to name one that cannot be read.
+
+    Raises:
+        HistoryUnread: the history moved on each time, or a file is not there or damaged.
+    """
+    try:
+        return _begun_again(read)
+    except Exception as error:
+        lost = unread(error, files)
+        if lost is not None:
+            raise HistoryUnread(
+                f"The history lacks offsets {lost.first} to {lost.last} of a stream: "
+                f"its file {lost.path} is not there, or is damaged."
+            ) from error
+        if moved_on(error):
+            raise HistoryUnread("The history was rewritten each time this was read; try again.") from error
+        raise
+
+
+def _begun_again(read: Callable[[], Found]) -> Found:
+    try:
+        return read()
+    except Exception as error:
+        if not moved_on(error):
+            raise
+    with TURNS.of_reader():
+        for _ in range(ATTEMPTS - 2):
+            try:
+                return read()
+            except Exception as error:
+                if not moved_on(error):
+                    raise
+        return read()
 
 
 def _entry(number: int) -> str:

@@ -13,13 +13,12 @@ from pyspark.sql import functions as sf
 
 from spark import plans, sentences, tables
 from spark.history import (
-    ATTEMPTS,
     History,
-    HistoryMovedOn,
+    HistoryFile,
+    HistoryUnread,
     HistoryUnreadable,
+    begun_again,
     current_files,
-    moved_on,
-    unread,
 )
 from spark.jobs.settings import JobSettings
 from spark.tables import KnownBatches, Seen
@@ -118,38 +117,26 @@ def ask(
     rows_in_heap = max(1, SORT_BYTES // max(1, tables.widest_body(settings, seen.streams)))
     own.conf.set("spark.sql.execution.topKSortFallbackThreshold", rows_in_heap)
     own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 1000)
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            tables.offer(own, settings, checked.tables, seen=seen, known=known)
-            with course.in_spark():
-                return _collected(plans.analyzed(own, checked), limit=limit)
-        except HistoryUnreadable as error:
-            raise QueryFailed(str(error)) from error
-        except (PySparkException, Py4JJavaError, HistoryMovedOn) as error:
-            if moved_on(error) and attempt < ATTEMPTS:
-                continue
-            said = _reason(error, History(own, settings.history_url), known)
-            if said is None:
-                raise
-            raise QueryFailed(said) from error
-    raise AssertionError("unreachable")
 
+    def answer() -> Answer:
+        tables.offer(own, settings, checked.tables, seen=seen, known=known)
+        with course.in_spark():
+            return _collected(plans.analyzed(own, checked), limit=limit)
 
-def _reason(
-    error: PySparkException | Py4JJavaError | HistoryMovedOn, history: History, known: KnownBatches
-) -> str | None:
-    """Why a query could not be carried out, as a sentence; None where nothing of the error is for a person."""
-    lost = unread(error, lambda: current_files(known.refresh(history)))
-    if lost is not None:
-        return (
-            f"The history lacks offsets {lost.first} to {lost.last} of a stream: its file {lost.path} is not there, "
-            "or is damaged."
-        )
-    if moved_on(error):
-        return "The history moved on each time this was tried; ask again."
-    if isinstance(error, PySparkException):
-        return sentences.sentence(error)
-    return sentences.reason(error)
+    def files() -> list[HistoryFile]:
+        return current_files(known.refresh(History(own, settings.history_url)))
+
+    try:
+        return begun_again(answer, files=files)
+    except (HistoryUnreadable, HistoryUnread) as error:
+        raise QueryFailed(str(error)) from error
+    except PySparkException as error:
+        raise QueryFailed(sentences.sentence(error)) from error
+    except Py4JJavaError as error:
+        said = sentences.reason(error)
+        if said is None:
+            raise
+        raise QueryFailed(said) from error
 
 
 def _collected(frame: DataFrame, *, limit: int) -> Answer:

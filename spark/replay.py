@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from spark import plans, ranges, reading, tables
-from spark.history import begun_again
+from spark.history import History, HistoryFile, begun_again, current_files
 from spark.jobs.settings import JobSettings
 from spark.positions import positions
 from spark.session import activate
@@ -122,7 +122,10 @@ class PastRange:
 
     def _tried(self, over: Callable[[DataFrame], DataFrame], first: int | None, last: int | None) -> pa.Table:
         """What a function of the frame of wanted messages gives; begun again where the history moves on."""
-        return begun_again(lambda: over(self._frame(first, last)).toArrow())
+        return begun_again(lambda: over(self._frame(first, last)).toArrow(), files=self._files)
+
+    def _files(self) -> list[HistoryFile]:
+        return current_files(self.known.refresh(History(self.session, self.settings.history_url)))
 
     def _frame(self, first: int | None, last: int | None) -> DataFrame:
         wanted = self.wanted

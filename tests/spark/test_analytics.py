@@ -149,6 +149,23 @@ def test_a_failed_run_says_why_and_the_next_one_does_its_work(
     assert totals("day")[0] == 10
 
 
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_run_that_finds_a_file_gone_names_it_and_no_folder_of_the_machine(
+    analytics: Analytics, published: Published, tmp_path: Path
+) -> None:
+    published.numbered(published.stream("a"), 10)
+    for job in ("archive", "rollup"):
+        (run,) = service.run_request(jobs=[job], requested_by="somebody")
+        work(analytics)
+        for file in tmp_path.glob("history/workspace*/**/*.parquet"):
+            file.unlink()
+    run.refresh_from_db()
+    assert run.state == "failed"
+    assert run.error.startswith("The history lacks offsets 1 to 10 of a stream: its file workspace_id=")
+    assert str(tmp_path) not in run.error
+
+
 def test_a_run_that_a_crash_cut_off_is_marked_and_done_again(
     analytics: Analytics, published: Published
 ) -> None:

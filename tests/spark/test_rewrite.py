@@ -1,6 +1,7 @@
 """Small files are put together and messages erased: all at once, wherever it is cut off, whoever reads meanwhile."""
 
 import shutil
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +11,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from spark import query, schemas
-from spark.history import Erased, History, HistoryFile, begun_again
+from spark.history import (
+    ATTEMPTS,
+    Erased,
+    History,
+    HistoryFile,
+    HistoryMovedOn,
+    HistoryUnread,
+    begun_again,
+)
 from spark.jobs import rewrite
 from spark.jobs import rollup as rollup_job
 from spark.jobs.rollup import rollup
@@ -331,8 +340,41 @@ def test_a_rollup_that_reads_meanwhile_is_begun_again(
         return found
 
     monkeypatch.setattr(rollup_job, "_new_files", rewritten_meanwhile)
-    found = begun_again(lambda: rollup(spark, settings, counted={}, archived={STREAMS[0]: 24}))
+    found = begun_again(lambda: rollup(spark, settings, counted={}, archived={STREAMS[0]: 24}), files=list)
     assert (found.messages, next(calls)) == (24, 2)
+
+
+@pytest.mark.spark
+def test_the_next_rewrite_waits_for_a_reader_that_the_last_one_overtook(
+    spark: SparkSession, settings: JobSettings
+) -> None:
+    history, rewrites = History(spark, settings.history_url), list[Future[Erased]]()
+
+    def read() -> int:
+        files, n = history.current_files(), len(rewrites) + 1
+        rewrites.append(beside.submit(erase, spark, settings, STREAMS[0], name=f"{n}", offset=n))
+        if n == 1:
+            assert rewrites[0].result().messages == 1
+        staging = Path(settings.history_url, "_staging")
+        until(lambda: n == 1 or any(staging.glob("*/0.parquet")), within_s=200, what="its files are written")
+        return history.read(files).count()
+
+    with ThreadPoolExecutor(1) as beside:
+        assert begun_again(read, files=list) == len(all_places()) - 1
+    assert [each.result().messages for each in rewrites] == [1, 1]
+
+
+def test_a_reader_that_was_overtaken_each_time_says_so() -> None:
+    tries = iter(range(10))
+
+    def read() -> None:
+        raise HistoryMovedOn(f"/a/folder, {next(tries)}")
+
+    with pytest.raises(
+        HistoryUnread, match=r"^The history was rewritten each time this was read; try again\.$"
+    ):
+        begun_again(read, files=list)
+    assert next(tries) == ATTEMPTS
 
 
 def file_of(stream_id: str, n: int, size: int) -> HistoryFile:
