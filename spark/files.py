@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
@@ -22,8 +23,9 @@ class Files:
         context = session.sparkContext
         self._jvm: Any = context._jvm
         self.root = root.rstrip("/")
-        configuration = context._jsc.hadoopConfiguration()
-        self._system: Any = self._path("").getFileSystem(configuration)
+        self._gateway: Any = context._gateway
+        self._configuration: Any = context._jsc.hadoopConfiguration()
+        self._system: Any = self._path("").getFileSystem(self._configuration)
 
     def url(self, path: str) -> str:
         """The whole path, as Spark's writers take it."""
@@ -62,12 +64,46 @@ class Files:
     def write(self, path: str, text: str) -> None:
         """Write a file whole: a reader sees the old one, or none, or all of the new one."""
         fresh = f"{path}.fresh"
-        stream = self._system.create(self._path(fresh), True)
+        self._put(self._system, fresh, text)
+        self.rename(fresh, path)
+
+    def replace(self, path: str, text: str) -> None:
+        """Write a file that is read all the time: a reader sees the old one or the new one, where that can be had.
+
+        On a local file system it has no checksum: that is a file of its own, and two are not replaced at once.
+        """
+        fresh = f"{path}.fresh"
+        if is_instance_of(self._gateway, self._system, "org.apache.hadoop.fs.ChecksumFileSystem"):
+            plain = self._system.getRawFileSystem()
+            self._put(plain, fresh, text)
+            plain.delete(self._system.getChecksumFile(self._path(path)), False)
+            if not plain.rename(self._path(fresh), self._path(path)):
+                raise OSError(f"{self.url(fresh)} could not be moved to {self.url(path)}")
+            return
+        self._put(self._system, fresh, text)
+        if not self._overwrite(fresh, path):
+            self.rename(fresh, path)
+
+    def _put(self, system: Any, path: str, text: str) -> None:
+        stream = system.create(self._path(path), True)
         try:
             stream.write(bytearray(text.encode()))
         finally:
             stream.close()
-        self.rename(fresh, path)
+
+    def _overwrite(self, source: str, target: str) -> bool:
+        """Move a file into the place of another in one step; False where the file system knows none."""
+        hadoop = self._jvm.org.apache.hadoop.fs
+        options = self._gateway.new_array(hadoop.Options.Rename, 1)
+        options[0] = hadoop.Options.Rename.OVERWRITE
+        try:
+            context = hadoop.FileContext.getFileContext(self._system.getUri(), self._configuration)
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() == "UnsupportedFileSystemException":
+                return False
+            raise
+        context.rename(self._path(source), self._path(target), options)
+        return True
 
     def rename(self, source: str, target: str) -> None:
         """Move a file; what stood at the target is replaced.

@@ -162,7 +162,7 @@ class History:
             if self.files.exists(staged):
                 self.files.rename(staged, file.path)
         self.files.rename(PENDING, _entry(batch.number))
-        self.files.write(HEAD, str(batch.number))
+        self.files.replace(HEAD, str(batch.number))
         self.files.delete(STAGING)
         self._remove(batch.removed)
 

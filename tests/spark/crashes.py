@@ -54,7 +54,7 @@ HALF_IN_PLACE = CrashPoint(
     lambda _, target: "stream_id=" in target and target.endswith("-1.parquet"),
 )
 NOT_COUNTING = CrashPoint("in-place-not-counting", Files, "rename", lambda source, _: source == PENDING)
-OLD_HEAD = CrashPoint("counting-with-an-old-head", Files, "write", lambda path, _: path == HEAD)
+OLD_HEAD = CrashPoint("counting-with-an-old-head", Files, "replace", lambda path, _: path == HEAD)
 NOT_REMOVED = CrashPoint(
     "counting-and-nothing-removed",
     Files,
