@@ -237,6 +237,8 @@ def _text(found: Any) -> str | None:
 
 
 def _not_reading(kind: str) -> QueryRefused:
+    if kind == "UnresolvedHint":
+        return QueryRefused("A hint (/*+ … */) is not possible here; leave it out.")
     what = kind.rstrip("$").rpartition("$")[2].removeprefix("Unresolved")
     return QueryRefused(f"Only one reading query (SELECT) is possible; {what} is not.")
 

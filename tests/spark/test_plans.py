@@ -149,7 +149,7 @@ def test_reading_is_possible(asking: SparkSession, sql: str) -> None:
         ("SELECT from_json(j => '{}', schema => 'a INT')", "in SQL's words"),
         ("SELECT IDENTIFIER('from_json')('{}', 'a INT')", "Identifier"),
         ("SELECT TRANSFORM (body) USING 'cat' FROM messages", "ScriptTransformation"),
-        ("SELECT /*+ REPARTITION(100000) */ * FROM messages", "Hint"),
+        ("SELECT /*+ REPARTITION(100000) */ * FROM messages", r"A hint \(/\*\+ … \*/\) is not"),
         ("WITH RECURSIVE a AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM a) SELECT * FROM a", "RECURSIVE"),
         ("SELECT :parameter", "Parameter"),
         ("SELECT * EXCEPT (a) FROM (SELECT 1 AS a)", "no column"),
