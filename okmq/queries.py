@@ -160,7 +160,7 @@ class Queries:
     def _ask(self, query: Query, asked: _Asked) -> None:
         """Let Spark answer; runs in a thread of its own, whose jobs can be cancelled."""
         from spark import query as asking
-        from spark.query import QueryFailed, QueryStopped
+        from spark.query import QueryFailed, QueryLost, QueryStopped
         from spark.walk import QueryRefused
 
         began = time.monotonic()
@@ -185,7 +185,7 @@ class Queries:
             asked.state, asked.error = QueryState.REFUSED, str(error)
         except QueryFailed as error:
             asked.error = self._without_places(str(error))
-        except MasterAway as error:
+        except (MasterAway, QueryLost) as error:
             asked.state, asked.error = QueryState.LOST, str(error)
         except (DatabaseError, LogError) as error:
             log.warning("Query %s could not be answered: %s", query.pk, error)
@@ -200,14 +200,14 @@ class Queries:
                 asked.state = QueryState.LOST
                 master = self.env.spark_master
                 asked.error = str(MasterAway(master)) if masters.is_away(master) else STRANDED
-            elif self.spark.lives:
-                log.exception("Query %s failed.", query.pk)
-                asked.error = "Spark could not carry it out; its log says why."
-            else:
+            elif self.spark.has_died(since=began) or not self.spark.lives:
                 asked.state = QueryState.LOST
                 asked.error = (
                     "Spark ended while this ran, perhaps for want of memory; ask again, or for less."
                 )
+            else:
+                log.exception("Query %s failed.", query.pk)
+                asked.error = "Spark could not carry it out; its log says why."
         finally:
             connections.close_all()
 

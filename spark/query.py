@@ -39,6 +39,10 @@ class QueryFailed(RuntimeError):
     """A query was understood but could not be carried out; the message is a sentence for a person."""
 
 
+class QueryLost(RuntimeError):
+    """Something of Spark's ended under a query, which may be asked again; the message is a sentence for a person."""
+
+
 class QueryStopped(Exception):
     """Nobody waits for the answer any more."""
 
@@ -107,6 +111,7 @@ def ask(
         QueryStopped: whoever watches said that it is over.
         QueryRefused: it does not only read, or is not understood.
         QueryFailed: Spark could not carry it out, and says why.
+        QueryLost: a Python process of Spark was ended.
         Py4JJavaError: something else went wrong in the JVM, such as a job that was cancelled.
         LogError: a store does not answer.
     """
@@ -130,10 +135,10 @@ def ask(
         return begun_again(answer, files=files)
     except (HistoryUnreadable, HistoryUnread) as error:
         raise QueryFailed(str(error)) from error
-    except PySparkException as error:
-        raise QueryFailed(sentences.sentence(error)) from error
-    except Py4JJavaError as error:
-        said = sentences.reason(error)
+    except (PySparkException, Py4JJavaError) as error:
+        if sentences.lost_a_worker(error):
+            raise QueryLost(sentences.NO_WORKER) from error
+        said = sentences.sentence(error) if isinstance(error, PySparkException) else sentences.reason(error)
         if said is None:
             raise
         raise QueryFailed(said) from error

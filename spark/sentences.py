@@ -15,6 +15,11 @@ MOST_SAID = 1_000
 
 NO_EXECUTOR = "Spark's executors ended while this ran, perhaps for want of memory; ask for less."
 
+NO_WORKER = "A Python process of Spark was ended while this ran, perhaps for want of memory; ask again."
+
+_WORKER_ENDED = "Python worker exited unexpectedly"
+"""How Spark's error begins where that was so; further on one may tell a value."""
+
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] +")
 """Spark's name of what is wrong, before what it says of it."""
 
@@ -67,6 +72,11 @@ def said_by(error: BaseException) -> Iterator[str]:
             yield from (text for _, text in _causes(error))
         except (Py4JError, OSError):
             return  # the JVM has just gone
+
+
+def lost_a_worker(error: BaseException) -> bool:
+    """Whether Spark failed because a Python process of its own was ended, which says nothing of what was asked."""
+    return any(said.startswith(_WORKER_ENDED) for said in said_by(error))
 
 
 def _of_a_record(text: str, innermost: str) -> str:

@@ -1,19 +1,24 @@
 """Queries beside runs in the analytics process: answered, refused, cancelled and cut off, each with a sentence."""
 
 import json
+import os
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from okmq.analytics import Analytics
 from okmq.queries import Queries, group_of
+from spark import query as query_of_spark
 from spark import watching
+from spark.sentences import NO_WORKER
 from streams import store
 from streams.models import Query, QueryState, Rollup, Run, StandingRollup, Workspace
 from streams.services import history as service_of_runs
@@ -60,6 +65,26 @@ def answered(analytics: Analytics, query: Query) -> Query:
     assert analytics.queries.answer_next()
     query.refresh_from_db()
     return query
+
+
+def killed(_: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What ends the process that is to do it, as the system does where memory is short."""
+
+    def end(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        os.kill(os.getpid(), signal.SIGKILL)
+        yield from batches
+
+    return end
+
+
+def test_a_query_under_which_a_python_process_of_spark_is_killed_is_lost_and_may_be_asked_again(
+    analytics: Analytics, here: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(query_of_spark, "within", killed)
+        lost = answered(analytics, put(here, "SELECT 1"))
+    assert (lost.state, lost.error) == (QueryState.LOST, NO_WORKER)
+    assert answered(analytics, put(here, "SELECT 1")).state == QueryState.SUCCEEDED
 
 
 def test_a_query_is_answered_from_history_and_live_tail_of_its_own_workspace(
