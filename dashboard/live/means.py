@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from statistics import fmean
 
+from streams.log.lease import SILENT_FROM_MS
+
 MEAN_S = 10
 TICK_S = 1.0
-CARRY_S = 3.0
-"""Ticks are a second apart and a little late: up to here a rate is taken to go on, beyond it was nought."""
+CARRY_S = SILENT_FROM_MS / 1000
+"""Up to here a rate is taken to go on; beyond it was nought, or nobody counted."""
 
 WIDTH = 4
 DECIMALS = 3
