@@ -12,25 +12,9 @@ from streams.models import Stream
 from streams.models.stream import Retention, Storage
 from streams.services.memory import memory_begin
 
-SETTINGS = (
-    "storage",
-    "policy",
-    "ttl",
-    "max_messages",
-    "max_bytes",
-    "max_messages_per_key",
-    "retention",
-    "discard",
-    "max_message_bytes",
-    "dedup_window",
-    "archive",
-    "deny_delete",
-    "deny_purge",
-    "sealed",
-    "description",
-    "labels",
-    "keys",
-)
+SETTINGS = ("storage", "policy", *config.SETTINGS, "description", "labels", "keys")
+"""What a person sets of a stream: what the log acts on, and what only the rest does."""
+
 PAGES_AT_ONCE = 150
 """What a change to interest looks through before it is answered (4,500 messages); the worker goes on with the rest."""
 
