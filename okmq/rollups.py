@@ -23,7 +23,7 @@ from streams.services.windows import DueWindow
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark.history import HistoryFile
+    from spark.batches import HistoryFile
     from spark.jobs.figures import Figures
     from spark.jobs.profiles import Profile
 
@@ -62,8 +62,8 @@ class Rollups:
         archived, counted = store.log().run(archived_offsets()), counted_offsets()
         if not behind(counted, archived):
             return {"messages": 0, "bytes": 0, "points": 0}
-        from spark.history import begun_again
         from spark.jobs.rollup import rollup
+        from spark.rereading import begun_again
 
         found = begun_again(
             lambda: rollup(session(), self.spark.settings(), counted=counted, archived=archived),
@@ -124,9 +124,10 @@ class Rollups:
 
     def _look(self, due: list[DueWindow], session: "SparkSession") -> int:
         """Look at windows and store what was found; returns how many."""
-        from spark.history import History, begun_again
+        from spark.history import History
         from spark.jobs.figures import Window, look
         from spark.jobs.profiles import profiles
+        from spark.rereading import begun_again
 
         began = timezone.now()
         history = History(session, self.spark.settings().history_url)
@@ -158,7 +159,8 @@ class Rollups:
 
     def _files(self, session: "SparkSession") -> "list[HistoryFile]":
         """Those of the history that count."""
-        from spark.history import History, current_files
+        from spark.batches import current_files
+        from spark.history import History
 
         history = History(session, self.spark.settings().history_url)
         return current_files(self.spark.batches().refresh(history))

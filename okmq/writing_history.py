@@ -73,7 +73,8 @@ class HistoryLane(Lane):
 
     def _compact_soon_where_needed(self, session: Session) -> None:
         """Queue a compaction where a stream has many small files of one day."""
-        from spark.history import History, current_files
+        from spark.batches import current_files
+        from spark.history import History
         from spark.jobs.rewrite import small_files
 
         history = History(session(), self.spark.settings().history_url)

@@ -16,49 +16,24 @@ entry says where they belong, and from there on the batch is only ever completed
 at any moment leaves either nothing, or something that ``settle`` completes (docs/adr/0003).
 """
 
-import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from spark.batches import Batch, Erased, HistoryFile, current_files
 from spark.files import Files
+from spark.rereading import HistoryMovedOn
 from spark.schemas import HISTORY, PARTITION_COLUMNS
-from spark.sentences import said_by
 from spark.turns import TURNS
-
-_MOVED_ON = re.compile(
-    r"\[(FAILED_READ_FILE\.FILE_NOT_EXIST|FAILED_READ_FILE\.NO_HINT|PATH_NOT_FOUND)\]"
-    r"|(An exception was thrown from the Python worker|\[PYTHON_\w+\]).*^([\w.]+\.)?HistoryMovedOn: "
-    r"|Job aborted .*(\[FAILED_READ_FILE\.(FILE_NOT_EXIST|NO_HINT)\]|^([\w.]+\.)?HistoryMovedOn: )",
-    re.DOTALL | re.MULTILINE,
-)
-"""How Spark's errors begin where a reader's files were rewritten, or the log went on into the history, under it.
-
-Further on an error may tell a value, and a value may say anything.
-"""
-
-ATTEMPTS = 4
-"""How often something is read when the history moves on under it."""
-
-Found = TypeVar("Found")
 
 STAGING = "_staging"
 PENDING = "_log/pending.json"
 HEAD = "_log/HEAD"
-
-
-class HistoryMovedOn(RuntimeError):
-    """Something of what a reader was about to read was rewritten, or went from the log into the history, under it."""
-
-
-class HistoryUnread(RuntimeError):
-    """Files of the history could not be read; the message is a sentence for a person."""
 
 
 class HistoryUnreadable(RuntimeError):
@@ -69,76 +44,6 @@ class HistoryUnreadable(RuntimeError):
             f"The history cannot be read: {why}. Put back what is missing there (a disk, a right, a backup of its "
             "folder); nothing is archived, counted or erased until then."
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryFile:
-    """One Parquet file. ``first`` and ``last`` are offsets, times unix ms; ``path`` is relative to the history."""
-
-    path: str
-    workspace_id: int
-    stream_id: str
-    messages: int
-    bytes: int
-    first: int
-    last: int
-    first_ms: int
-    last_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Erased:
-    """What an erasure took out of the history: how many messages, and the last offset that this had before."""
-
-    messages: int = 0
-    through: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """One batch of the archive.
-
-    Attributes:
-        number: 1, 2, … in the order of the log.
-        query, batch_id: Spark's identity of the micro-batch; the same again is the same batch.
-        start, end: stream id → last offset before and with this batch, of the streams that moved.
-        files: what it added; none where all of its offsets were empty.
-        staging: the folder that the files were first written to.
-        written_ms: when it was read from the streams.
-        removed: files of earlier batches that no longer count. Such a batch is a rewrite: it moves no offsets, and
-            Spark knows nothing of it.
-        erased: what a rewrite took out, by the name of the erasure that asked for it.
-    """
-
-    number: int
-    query: str
-    batch_id: int
-    start: dict[str, int]
-    end: dict[str, int]
-    files: list[HistoryFile]
-    staging: str
-    written_ms: int
-    removed: list[str] = field(default_factory=list)
-    erased: dict[str, Erased] = field(default_factory=dict)
-
-    @property
-    def is_rewrite(self) -> bool:
-        return bool(self.removed)
-
-    @property
-    def messages(self) -> int:
-        return sum(file.messages for file in self.files)
-
-    @property
-    def bytes(self) -> int:
-        return sum(file.bytes for file in self.files)
-
-
-def current_files(batches: Iterable[Batch]) -> list[HistoryFile]:
-    """The files that count, of all batches, in the order of the batches given."""
-    known = list(batches)
-    removed = {path for batch in known for path in batch.removed}
-    return [file for batch in known for file in batch.files if file.path not in removed]
 
 
 class History:
@@ -375,60 +280,6 @@ class History:
                 )
             )
         return files
-
-
-def moved_on(error: BaseException) -> bool:
-    """Whether a read failed only because the history moved on under it: begun again it finds where things are now."""
-    return isinstance(error, HistoryMovedOn) or any(_MOVED_ON.match(said) for said in said_by(error))
-
-
-def unread(error: BaseException, files: Callable[[], Iterable[HistoryFile]]) -> HistoryFile | None:
-    """The file of these at which a read failed, as it is not there or damaged; None where it failed otherwise."""
-    said = str(error)
-    if not moved_on(error) and "FAILED_READ_FILE" not in said:
-        return None
-    return next((file for file in files() if file.path in said), None)
-
-
-def begun_again(read: Callable[[], Found], *, files: Callable[[], Iterable[HistoryFile]]) -> Found:
-    """What a reader finds who looks up the files that count; it is begun again where the history moves on under it.
-
-    The next rewrite waits for one that was begun again.
-
-    Args:
-        files: gives those that count, to name one that cannot be read.
-
-    Raises:
-        HistoryUnread: the history moved on each time, or a file is not there or damaged.
-    """
-    try:
-        return _begun_again(read)
-    except Exception as error:
-        lost = unread(error, files)
-        if lost is not None:
-            raise HistoryUnread(
-                f"The history lacks offsets {lost.first} to {lost.last} of a stream: "
-                f"its file {lost.path} is not there, or is damaged."
-            ) from error
-        if moved_on(error):
-            raise HistoryUnread("The history was rewritten each time this was read; try again.") from error
-        raise
-
-
-def _begun_again(read: Callable[[], Found]) -> Found:
-    try:
-        return read()
-    except Exception as error:
-        if not moved_on(error):
-            raise
-    with TURNS.of_reader():
-        for _ in range(ATTEMPTS - 2):
-            try:
-                return read()
-            except Exception as error:
-                if not moved_on(error):
-                    raise
-        return read()
 
 
 def _entry(number: int) -> str:

@@ -12,15 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from spark import plans, sentences, tables
-from spark.history import (
-    History,
-    HistoryFile,
-    HistoryUnread,
-    HistoryUnreadable,
-    begun_again,
-    current_files,
-)
+from spark.batches import HistoryFile, current_files
+from spark.history import History, HistoryUnreadable
 from spark.jobs.settings import JobSettings
+from spark.rereading import HistoryUnread, begun_again
 from spark.tables import KnownBatches, Seen
 
 ANSWER_BYTES = 16 * 1024 * 1024

@@ -9,9 +9,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from spark import plans, ranges, reading, tables
-from spark.history import History, HistoryFile, begun_again, current_files
+from spark.batches import HistoryFile, current_files
+from spark.history import History
 from spark.jobs.settings import JobSettings
 from spark.positions import positions
+from spark.rereading import begun_again
 from spark.session import activate
 from spark.tables import Bounds, KnownBatches
 from streams import naming

@@ -13,7 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from spark.history import Batch, History, HistoryFile, current_files
+from spark.batches import Batch, HistoryFile, current_files
+from spark.history import History
 from spark.jobs.settings import JobSettings
 from spark.positions import Position, positions
 from spark.tail import TailRange, live_tail

@@ -16,9 +16,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from spark import ranges, reading, schemas
-from spark.history import HistoryMovedOn
 from spark.positions import positions
 from spark.ranges import Range
+from spark.rereading import HistoryMovedOn
 from streams.log import entries
 from streams.log.client import Log
 from streams.log.entries import Entry

@@ -13,8 +13,9 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark.batches import Batch
 from spark.files import Files
-from spark.history import Batch, History
+from spark.history import History
 from spark.jobs.settings import JobSettings, main_session
 from spark.positions import archive_backlog, archived_offsets
 from streams.log import config, stats

@@ -7,7 +7,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.history import History, HistoryFile
+from spark.batches import HistoryFile
+from spark.history import History
 from spark.transforms import figures as transforms
 
 LENGTHS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from spark.history import History, HistoryFile
+from spark.batches import HistoryFile
+from spark.history import History
 from spark.jobs.figures import Window, reaching_into, window_frame
 from spark.transforms import profiles as transforms
 

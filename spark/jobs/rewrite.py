@@ -13,7 +13,8 @@ from itertools import groupby
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
-from spark.history import Batch, Erased, History, HistoryFile, current_files
+from spark.batches import Batch, Erased, HistoryFile, current_files
+from spark.history import History
 from spark.jobs.settings import JobSettings, main_session
 
 SMALL_BYTES = 32 * 1024 * 1024

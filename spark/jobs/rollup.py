@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from spark.history import Batch, History, HistoryFile
+from spark.batches import Batch, HistoryFile
+from spark.history import History
 from spark.jobs.settings import JobSettings, main_session
 from spark.positions import archived_offsets
 from spark.transforms.rollups import not_yet_counted, per_minute, per_step

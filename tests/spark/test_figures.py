@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.history import History, HistoryFile
+from spark.batches import HistoryFile
+from spark.history import History
 from spark.jobs.figures import Figures, look
 from spark.transforms.figures import TOP_KEYS
 from tests.spark.by_hand import looked_at_by_hand, windows_of

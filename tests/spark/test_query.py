@@ -18,7 +18,8 @@ from pyspark.sql import SparkSession
 
 from okmq import flights
 from spark import query
-from spark.history import History, HistoryFile, HistoryUnreadable
+from spark.batches import HistoryFile
+from spark.history import History, HistoryUnreadable
 from spark.jobs import archive as job
 from spark.jobs.settings import JobSettings
 from spark.positions import positions
@@ -237,7 +238,7 @@ def test_a_query_under_which_a_file_goes_while_it_is_looked_up_or_read_is_begun_
     [
         "PATH_NOT_FOUND",
         "[FAILED_READ_FILE.NO_HINT]",
-        "a\nspark.history.HistoryMovedOn: b",
+        "a\nspark.rereading.HistoryMovedOn: b",
         "Job aborted [X]",
     ],
 )

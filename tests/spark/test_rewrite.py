@@ -11,20 +11,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from spark import query, schemas
-from spark.history import (
-    ATTEMPTS,
-    Erased,
-    History,
-    HistoryFile,
-    HistoryMovedOn,
-    HistoryUnread,
-    begun_again,
-)
+from spark.batches import Erased, HistoryFile
+from spark.history import History
 from spark.jobs import rewrite
 from spark.jobs import rollup as rollup_job
 from spark.jobs.rollup import rollup
 from spark.jobs.settings import JobSettings
 from spark.query import ask
+from spark.rereading import ATTEMPTS, HistoryMovedOn, HistoryUnread, begun_again
 from spark.tables import KnownBatches, Seen
 from streams.log import config
 from tests.spark.crashes import HALF_REMOVED, NOT_REMOVED, WITHIN_A_BATCH, Crash, CrashPoint

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from spark.history import Batch
+from spark.batches import Batch
 from spark.tables import KnownBatches
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from spark import reading, schemas
-from spark.history import HistoryMovedOn
+from spark.rereading import HistoryMovedOn
 from spark.tail import TailRange, TailReader
 from streams.log import config, removals, trim, undo
 from tests.spark.published import Published

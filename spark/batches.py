@@ -1,0 +1,74 @@
+"""What an entry of the history's log says: a batch, its files, and what an erasure took."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryFile:
+    """One Parquet file. ``first`` and ``last`` are offsets, times unix ms; ``path`` is relative to the history."""
+
+    path: str
+    workspace_id: int
+    stream_id: str
+    messages: int
+    bytes: int
+    first: int
+    last: int
+    first_ms: int
+    last_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """What an erasure took out of the history: how many messages, and the last offset that this had before."""
+
+    messages: int = 0
+    through: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One batch of the archive.
+
+    Attributes:
+        number: 1, 2, … in the order of the log.
+        query, batch_id: Spark's identity of the micro-batch; the same again is the same batch.
+        start, end: stream id → last offset before and with this batch, of the streams that moved.
+        files: what it added; none where all of its offsets were empty.
+        staging: the folder that the files were first written to.
+        written_ms: when it was read from the streams.
+        removed: files of earlier batches that no longer count. Such a batch is a rewrite: it moves no offsets, and
+            Spark knows nothing of it.
+        erased: what a rewrite took out, by the name of the erasure that asked for it.
+    """
+
+    number: int
+    query: str
+    batch_id: int
+    start: dict[str, int]
+    end: dict[str, int]
+    files: list[HistoryFile]
+    staging: str
+    written_ms: int
+    removed: list[str] = field(default_factory=list)
+    erased: dict[str, Erased] = field(default_factory=dict)
+
+    @property
+    def is_rewrite(self) -> bool:
+        return bool(self.removed)
+
+    @property
+    def messages(self) -> int:
+        return sum(file.messages for file in self.files)
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
+
+
+def current_files(batches: Iterable[Batch]) -> list[HistoryFile]:
+    """The files that count, of all batches, in the order of the batches given."""
+    known = list(batches)
+    removed = {path for batch in known for path in batch.removed}
+    return [file for batch in known for file in batch.files if file.path not in removed]
