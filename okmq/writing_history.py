@@ -7,12 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from django.db import DatabaseError
+
 from okmq.causes import readable
 from okmq.lanes import RETRY_S, Lane, Session
 from okmq.masters import MasterAway
 from okmq.shared_spark import SharedSpark
 from spark.positions import CHECKPOINT, archive_backlog, archived_offsets
 from streams import store
+from streams.log.errors import LogError
 from streams.models import Erasure, Run, Stream
 from streams.models.history import Job
 from streams.services import erasures as erasures_service
@@ -20,6 +23,8 @@ from streams.services import history as service
 
 MOST_TRIES = 3
 """Nothing asks for an erasure again by schedule, as for runs: it has failed only where this did not help."""
+
+SPARK_DIED = "Spark ended by itself each time this was done, or was not given an executor."
 
 log = logging.getLogger(__name__)
 
@@ -128,17 +133,15 @@ class HistoryLane(Lane):
             erasures_service.erasures_interrupted()
             self.stop.wait(RETRY_S)
             return
+        except (DatabaseError, LogError):
+            raise
         except Exception as error:
             if self.stop.is_set():
                 return
-            if self.spark.was_broken_off(since=started):
-                erasures_service.erasures_interrupted()
-                return
-            if self.spark.died_under(f"Erasure {first.pk}", since=started):
-                erasures_service.erasures_interrupted()
-                return
-            for each in erasures:
-                self._failed(each, error)
+            if not self.spark.was_broken_off(since=started):
+                why = SPARK_DIED if self.spark.has_died(since=started) else readable(error)
+                for each in erasures:
+                    self._failed(each, error, why=why)
             erasures_service.erasures_interrupted()
             self.spark.end_if_dead()
             return
@@ -146,14 +149,14 @@ class HistoryLane(Lane):
             took = done[each.name]
             erasures_service.erasure_done(each, messages=took.messages, through=took.through)
 
-    def _failed(self, erasure: Erasure, error: Exception) -> None:
+    def _failed(self, erasure: Erasure, error: Exception, *, why: str) -> None:
         """Note that an erasure has failed, where that was its last try."""
         self._failures[erasure.pk] += 1
         if self._failures[erasure.pk] < MOST_TRIES:
-            log.warning("Erasure %s is done again: %s", erasure.pk, readable(error))
+            log.warning("Erasure %s is done again: %s", erasure.pk, why)
             return
         log.error("Erasure %s failed.", erasure.pk, exc_info=error)
-        erasures_service.erasure_failed(erasure, error=readable(error))
+        erasures_service.erasure_failed(erasure, error=why)
 
     def _deleted(self, erasure: Erasure) -> set[str]:
         """The ids of the deleted streams that an erasure means."""

@@ -31,6 +31,7 @@ from streams import selectors, store
 from streams.log import config, keys, stats, trim
 from streams.log.client import AsyncLog
 from streams.log.entries import NewMessage
+from streams.log.errors import StoreUnavailable
 from streams.models import (
     Erasure,
     Event,
@@ -349,12 +350,34 @@ def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_a
         Stream.objects.filter(pk=there.pk).delete()
     assert asked() == []
     Files(spark, settings.history_url).write("_log/HEAD", "nothing")
+    for died_at, why in ((float("-inf"), "nothing"), (float("inf"), "Spark ended by itself each time")):
+        analytics.spark._died_at = died_at
+        erasure = erasure_of(published, stream, offset=3)
+        work(analytics)
+        erasure.refresh_from_db()
+        assert (erasure.state, erasure.messages) == ("failed", None)
+        assert why in erasure.error
+        assert caplog.text.count(f"Erasure {erasure.pk} is done again") == MOST_TRIES - 1
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_an_erasure_waits_for_a_store_that_is_away(
+    analytics: Analytics, published: Published, settings: Any, tmp_path: Path
+) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 20)
     erasure = erasure_of(published, stream, offset=3)
+    for url, refused in ((f"unix://{tmp_path}/nobody.sock", MOST_TRIES), (published.url, 0)):
+        settings.ENV = replace(settings.ENV, redis_url=url)
+        store.log.cache_clear()
+        for _ in range(refused):
+            with pytest.raises(StoreUnavailable):
+                analytics.lanes[0].step()
+            analytics.lanes[0].begin_again()
     work(analytics)
     erasure.refresh_from_db()
-    assert (erasure.state, erasure.messages) == ("failed", None)
-    assert "nothing" in erasure.error
-    assert caplog.text.count(f"Erasure {erasure.pk} is done again") == MOST_TRIES - 1
+    assert (erasure.state, erasure.messages, erasure.through) == ("succeeded", 1, 20)
 
 
 @pytest.mark.spark
