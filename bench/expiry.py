@@ -3,7 +3,7 @@
 import time
 from threading import Event, Thread
 
-from bench.measure import BODY, Figure
+from bench.measure import BODY, Figure, p99_ms
 from bench.product import Product
 from bench.store_load import length
 from streams.log.append import append
@@ -121,13 +121,13 @@ class _Published:
                 at_most=normal_ms + LONGER_MS,
             ),
             Figure(
-                name=f"{what}: a publish in as long a time after it, p99", reached=_p99_ms(after_s), unit="ms"
+                name=f"{what}: a publish in as long a time after it, p99", reached=p99_ms(after_s), unit="ms"
             ),
             Figure(
                 name=f"{what}: a publish meanwhile, p99",
-                reached=_p99_ms(during_s),
+                reached=p99_ms(during_s),
                 unit="ms",
-                at_most=_p99_ms(after_s) + LONGER_MS,
+                at_most=p99_ms(after_s) + LONGER_MS,
             ),
         ]
 
@@ -137,10 +137,6 @@ class _Published:
             body = {"id": str(time.monotonic_ns()), "body": 1}
             self._ours.ask("POST", f"/streams/{self._stream}/messages", body)
             self._waited_s.append(time.perf_counter() - began)
-
-
-def _p99_ms(ascending_s: list[float]) -> float:
-    return ascending_s[len(ascending_s) * 99 // 100] * 1e3
 
 
 def _fill(url: str, stream_id: str) -> None:

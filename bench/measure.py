@@ -113,8 +113,8 @@ class Stopwatch:
                 other.end()
 
     def measured(self, messages: int, *, latencies_s: Sequence[float] = ()) -> Measured:
-        """So many messages in the time that was counted; ``latencies_s`` of the requests, ascending."""
-        p99_s = latencies_s[len(latencies_s) * 99 // 100] if latencies_s else None
+        """So many messages in the time that was counted; ``latencies_s`` of the requests."""
+        p99_s = p99_ms(latencies_s) / 1e3 if latencies_s else None
         return Measured(messages, self.elapsed_s, self.cpu_s, self._server.used_s, self._store.used_s, p99_s)
 
 
@@ -151,3 +151,9 @@ def ratio(rounds: Iterable[dict[str, Measured]], promise: Promise) -> float | No
         if promise.of in measured and promise.to in measured
     ]
     return statistics.median(found) if found else None
+
+
+def p99_ms(took_s: Iterable[float]) -> float:
+    """How long the slowest of a hundred took, in milliseconds."""
+    ascending_s = sorted(took_s)
+    return ascending_s[len(ascending_s) * 99 // 100] * 1e3
