@@ -14,12 +14,12 @@ from channels.routing import URLRouter
 from django.conf import settings
 from django.urls import re_path
 
-from okmq import serving
-from okmq.accesslog import AccessLog
 from okmq.env import Env
-from okmq.gate import Gate, SocketGate
-from okmq.origins import SameOrigin
-from okmq.traffic import Traffic
+from okmq.supervision import serving
+from okmq.web.accesslog import AccessLog
+from okmq.web.gate import Gate, SocketGate
+from okmq.web.origins import SameOrigin
+from okmq.web.traffic import Traffic
 from streams.dataplane.app import DataPlane
 from streams.dataplane.request import Receive, Scope, Send
 from streams.exchange import Exchange

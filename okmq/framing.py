@@ -13,8 +13,8 @@ from websockets.http11 import Request
 from websockets.server import ServerProtocol
 
 from okmq.asgi import data_plane, record
-from okmq.gate import socket_route
-from okmq.writes import JoinedWrites
+from okmq.web.gate import socket_route
+from okmq.web.writes import JoinedWrites
 from streams.dataplane.request import MALFORMED
 from streams.errors import Refusal
 from streams.exchange import REQUEST_ID, UNKNOWN, begin, header

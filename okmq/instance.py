@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Event
 
 from okmq import env as environment
-from okmq import rights
+from okmq.supervision import rights
 from streams.upkeep import processes
 
 READY_WITHIN_S = 60.0
@@ -40,7 +40,7 @@ class Instance:
 
     @property
     def keeper_url(self) -> str:
-        """Where its store is for whom everything is allowed (``okmq.rights``)."""
+        """Where its store is for whom everything is allowed (``okmq.supervision.rights``)."""
         return rights.keeper_url(self.redis_url, self.data_dir / "valkey")
 
     def status(self, name: str) -> processes.ProcessStatus:

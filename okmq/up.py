@@ -17,12 +17,12 @@ from functools import partial
 from pathlib import Path
 
 from okmq import env as environment
-from okmq import java, proctable, resp, rights, serving
-from okmq.children import Plan, adopt_grandchildren, last_lines
-from okmq.claims import end_leftovers, take_folder, take_port
-from okmq.room import Room
-from okmq.supervisor import StartError, Stopping, Supervisor, say
-from okmq.valkey import ValkeyError, ValkeyServer
+from okmq.supervision import java, proctable, resp, rights, serving
+from okmq.supervision.children import Plan, adopt_grandchildren, last_lines
+from okmq.supervision.claims import end_leftovers, take_folder, take_port
+from okmq.supervision.room import Room
+from okmq.supervision.supervisor import StartError, Stopping, Supervisor, say
+from okmq.supervision.valkey import ValkeyError, ValkeyServer
 
 MANAGE = str(environment.PROJECT / "manage.py")
 GRACE_S = 5

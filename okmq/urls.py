@@ -3,7 +3,7 @@
 from django.urls import include, path, re_path
 from django.views.decorators.csrf import csrf_exempt
 
-from okmq.metrics import MetricsView
+from okmq.web.metrics import MetricsView
 from streams.api.errors import not_found
 from streams.api.urls import at, service_urls
 

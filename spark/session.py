@@ -31,7 +31,7 @@ ENDING_DEAF_TASKS = {
     "spark.task.reaper.threadDump": "false",
 }
 """A task that was told to end and does not, as in a regular expression, would keep its core of a cluster for good: its
-executor is ended, and the worker starts another. On this machine ``okmq.shared_spark`` ends Spark."""
+executor is ended, and the worker starts another. On this machine ``okmq.analytics.shared_spark`` ends Spark."""
 
 _folders: list[Path] = []
 """What this process's JVM fills with temporary files."""

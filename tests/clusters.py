@@ -9,9 +9,9 @@ from pathlib import Path
 
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
-from okmq import resp
-from okmq.children import Child, Plan
-from okmq.valkey import binary
+from okmq.supervision import resp
+from okmq.supervision.children import Child, Plan
+from okmq.supervision.valkey import binary
 from streams.log import keys
 from streams.log.client import Log
 from streams.log.commands import one

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import httpx
 
-from okmq import env, proctable, rights
-from okmq.children import last_lines
+from okmq import env
+from okmq.supervision import proctable, rights
+from okmq.supervision.children import last_lines
 from streams.upkeep import processes
 from tests.waiting import until
 

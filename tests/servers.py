@@ -10,9 +10,9 @@ from types import MappingProxyType
 
 import pytest
 
-from okmq import resp
-from okmq.children import Child, Plan
-from okmq.valkey import ValkeyServer
+from okmq.supervision import resp
+from okmq.supervision.children import Child, Plan
+from okmq.supervision.valkey import ValkeyServer
 from streams.log.client import Log
 from streams.log.commands import one
 from tests.waiting import until

@@ -14,13 +14,13 @@ from pathlib import Path
 from threading import Event
 from time import monotonic
 
-from okmq import resp
 from okmq.instance import Broken, child, instance
 from okmq.prove.apart import Apart, Say
 from okmq.prove.faults import killed, killed_while_rewriting
 from okmq.prove.history import History, Publish, Seen
 from okmq.prove.kills import strike_all
-from okmq.valkey import ValkeyServer
+from okmq.supervision import resp
+from okmq.supervision.valkey import ValkeyServer
 from streams.log import append, config, entries, fsck, fsck_groups, keys
 from streams.log.client import Log
 from streams.log.commands import Op

@@ -10,7 +10,6 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
-from okmq import rights
 from okmq.instance import Instance, busy, instance
 from okmq.prove.apart import Apart
 from okmq.prove.callers import Publisher
@@ -19,6 +18,7 @@ from okmq.prove.faults import Struck, Target
 from okmq.prove.flushes import PowerSwitch
 from okmq.prove.history import Publish
 from okmq.prove.load import Load
+from okmq.supervision import rights
 from streams.log.client import Log
 from streams.log.commands import one
 from streams.log.errors import LogError

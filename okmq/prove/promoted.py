@@ -10,7 +10,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from okmq import rights
 from okmq.instance import Instance, busy, free_port, instance
 from okmq.prove.apart import Apart
 from okmq.prove.callers import AGAIN_AFTER_S, Caller, receipts_of
@@ -18,6 +17,7 @@ from okmq.prove.cuts import running_store
 from okmq.prove.faults import NotBack, Struck
 from okmq.prove.load import Load
 from okmq.prove.lossy import Line
+from okmq.supervision import rights
 from streams.log.client import Log
 from streams.log.commands import one
 

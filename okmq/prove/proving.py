@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 
-from okmq import java
 from okmq.instance import Broken
 from okmq.prove import faults
 from okmq.prove.apart import Apart, Say
@@ -26,6 +25,7 @@ from okmq.prove.promoted import on_a_promoted_replica
 from okmq.prove.slow_disk import on_a_slow_disk
 from okmq.prove.spark_kills import under_kills_of_spark
 from okmq.prove.steady import at_half_of_the_peak
+from okmq.supervision import java
 
 FOR_FAULTS, FOR_CUTS, FOR_PARTS = 0.45, 0.2, 0.85
 """So much of the time the first two parts may take; until the last one, other parts begin."""

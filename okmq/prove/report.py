@@ -76,7 +76,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         sentence="An id is stored once, however often it is sent",
-        test="tests/demo/test_demo.py::"
+        test="tests/okmq/demo/test_demo.py::"
         "test_the_whole_year_survives_kills_of_the_web_process_and_of_the_store",
         figure=_count("doubled"),
     ),
@@ -153,12 +153,12 @@ PROMISES: tuple[Promise, ...] = (
         sentence="A process that is killed is whole again within 5 seconds per million messages (the pause before a "
         "new start, 0.2 to 5 seconds when it dies again and again, comes on top; on a machine that others keep busy as "
         "much longer)",
-        test="tests/okmq/test_up.py::test_what_is_killed_comes_back_and_the_file_says_so",
+        test="tests/okmq/supervision/test_up.py::test_what_is_killed_comes_back_and_the_file_says_so",
         figure=_recovery,
     ),
     Promise(
         sentence="The others go on while a web process or the worker is down",
-        test="tests/okmq/test_up.py::test_several_web_processes_share_the_port",
+        test="tests/okmq/supervision/test_up.py::test_several_web_processes_share_the_port",
         figure=lambda proof: (
             f"at most {max((found.silence_s for found in proof.parts.values()), default=0.0):.1f} s "
             "without a stored publish"
@@ -179,7 +179,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         sentence="A backup that is taken under load and restored elsewhere is an exact prefix of every stream, with "
         "its groups",
-        test="tests/okmq/test_backup.py::test_a_backup_under_load_is_an_exact_prefix_elsewhere",
+        test="tests/okmq/operation/test_backup.py::test_a_backup_under_load_is_an_exact_prefix_elsewhere",
     ),
     Promise(
         sentence="What the version before held is there after an upgrade, and hosts of both work side by side",

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-from okmq import proctable
 from okmq.instance import Instance, busy, instance
 from okmq.prove.apart import Apart, Say
 from okmq.prove.archive_steps import STEPS, UnderWay
@@ -19,6 +18,7 @@ from okmq.prove.archived import Written, judged
 from okmq.prove.callers import AGAIN_AFTER_S
 from okmq.prove.faults import NotBack, Struck
 from okmq.prove.load import Load
+from okmq.supervision import proctable
 from streams.log import config
 from streams.log.client import Log
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from okmq.demo_feed import DemoFeed
+from okmq.demo.feed import DemoFeed
 from streams import selectors
 from streams.models import DemoRun, Event, Stream, Workspace
 from streams.services.demos import A_SECOND, demos_feed

@@ -15,7 +15,7 @@ from okmq.prove.checking import check
 from okmq.prove.history import Publish
 from okmq.prove.load import Load
 from tests.guide import guided
-from tests.okmq.test_backup import manage
+from tests.okmq.operation.test_backup import manage
 from tests.postgres import postgres_folder
 from tests.product import TOKEN, Product
 from tests.servers import store

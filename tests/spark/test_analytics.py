@@ -16,12 +16,12 @@ from django.db.models import Sum
 from django.utils import timezone
 from pyspark.sql import SparkSession
 
-from okmq import rollups
-from okmq.analytics import Analytics, jobs_with_work
-from okmq.causes import readable
-from okmq.lanes import Session
-from okmq.shared_spark import SharedSpark
-from okmq.writing_history import MOST_TRIES
+from okmq.analytics import rollups
+from okmq.analytics.causes import readable
+from okmq.analytics.lanes import Session
+from okmq.analytics.process import Analytics, jobs_with_work
+from okmq.analytics.shared_spark import SharedSpark
+from okmq.analytics.writing_history import MOST_TRIES
 from spark import schemas, tables
 from spark.files import Files
 from spark.history import History

@@ -122,8 +122,9 @@ def test_a_task_that_hears_nothing_gives_its_core_back_and_a_lost_executor_is_to
 
 STRANDED = """
 import os, sys, threading, time
-from okmq import env, shared_spark
-from okmq.masters import MasterAway
+from okmq import env
+from okmq.analytics import shared_spark
+from okmq.supervision.masters import MasterAway
 from tests.waiting import until
 
 shared_spark.STRANDED_S = 15.0

@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from okmq.analytics import Analytics, jobs_with_work
+from okmq.analytics.process import Analytics, jobs_with_work
 from spark.history import History
 from spark.jobs.archive import archive
 from spark.jobs.settings import JobSettings

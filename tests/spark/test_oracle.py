@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from okmq import flights
+from okmq.demo import flights
 from spark import query, schemas
 from spark.history import History
 from spark.jobs.figures import look

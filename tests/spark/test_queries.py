@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from okmq.analytics import Analytics
-from okmq.queries import Queries, group_of
+from okmq.analytics.process import Analytics
+from okmq.analytics.queries import Queries, group_of
 from spark import query as query_of_spark
 from spark import watching
 from spark.sentences import NO_WORKER

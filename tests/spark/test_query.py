@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from okmq import flights
+from okmq.demo import flights
 from spark import query
 from spark.batches import HistoryFile
 from spark.history import History, HistoryUnreadable

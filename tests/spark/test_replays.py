@@ -15,10 +15,10 @@ import pytest
 from django.db import DatabaseError
 from pyspark.sql import SparkSession
 
-from okmq import shared_spark
-from okmq.analytics import Analytics
-from okmq.replay_watch import NotWanted, watched
-from okmq.replays import Replays
+from okmq.analytics import shared_spark
+from okmq.analytics.process import Analytics
+from okmq.analytics.replay_watch import NotWanted, watched
+from okmq.analytics.replays import Replays
 from spark import replay as reading
 from spark import watching
 from streams import store
@@ -169,7 +169,7 @@ def test_a_range_is_bounded_by_offset_time_and_key(here: Here) -> None:
 def test_a_crash_around_a_publication_neither_doubles_nor_loses_though_ids_are_forgotten(
     here: Here, monkeypatch: pytest.MonkeyPatch, is_stored: bool
 ) -> None:
-    monkeypatch.setattr("okmq.replays.BATCH", 10)
+    monkeypatch.setattr("okmq.analytics.replays.BATCH", 10)
     source, target = here.stream("a"), here.stream("b", dedup_window=1)
     probe = here.stream("probe", dedup_window=1)
     here.published.numbered(source, 35)
@@ -184,7 +184,7 @@ def test_a_crash_around_a_publication_neither_doubles_nor_loses_though_ids_are_f
             raise DatabaseError("the power went")
         return placed
 
-    monkeypatch.setattr("okmq.replays.append.append", crashing)
+    monkeypatch.setattr("okmq.analytics.replays.append.append", crashing)
     with pytest.raises(DatabaseError):
         here.worked(replay)
     here.published.publish(target, [NewMessage(id="somebody else's", body=b"1")])

@@ -16,8 +16,8 @@ SCRIPT = """
 import json, os, signal, threading, time
 from pathlib import Path
 from okmq import env
-from okmq.causes import readable
-from okmq.shared_spark import SharedSpark
+from okmq.analytics.causes import readable
+from okmq.analytics.shared_spark import SharedSpark
 from pyspark import SparkContext
 from spark import watching
 from spark.session import has_nobody

@@ -1,6 +1,6 @@
 """The analytics process without its threads."""
 
-from okmq.analytics import Analytics
+from okmq.analytics.process import Analytics
 
 
 def work(analytics: Analytics) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from okmq import analytics
+from okmq.analytics import process
 
 
 class Command(BaseCommand):
@@ -17,7 +17,7 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
-        code = analytics.run(settings.ENV)
+        code = process.run(settings.ENV)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)  # a thread that waits for a JVM that has gone must not hold up the end

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from okmq.backup import BackupError, backup
+from okmq.operation.backup import BackupError, backup
 from streams.log.errors import LogError
 from streams.models import Run
 from streams.models.history import RunState

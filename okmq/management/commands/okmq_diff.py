@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from okmq.declaring import file_applied
+from okmq.operation.declaring import file_applied
 from streams.api.declared import wording
 
 DIFFERENT = 1

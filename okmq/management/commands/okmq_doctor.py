@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from okmq.doctor import examined
+from okmq.operation.doctor import examined
 
 ADVICE, GRAVE = 1, 2
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from okmq.declaring import workspace_of
+from okmq.operation.declaring import workspace_of
 from streams.api.declared.state import exported
 from streams.models import DEFAULT_WORKSPACE
 

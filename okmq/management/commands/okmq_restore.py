@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from okmq.backup import BackupError, check, restore
+from okmq.operation.backup import BackupError, check, restore
 
 
 class Command(BaseCommand):

@@ -10,8 +10,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from okmq import kept_token
 from okmq.env import Env
+from okmq.supervision import kept_token
 from streams.log.errors import LogError
 from streams.services.installation import (
     Prepared,

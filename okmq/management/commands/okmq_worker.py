@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from dashboard.live import live_feed, live_groups
-from okmq.demo_feed import DemoFeed
+from okmq.demo.feed import DemoFeed
 from streams.models import Stream
 from streams.services.installation import METRICS_STREAM
 from streams.upkeep.worker import Worker

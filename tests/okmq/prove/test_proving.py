@@ -9,7 +9,7 @@ from time import monotonic
 
 import pytest
 
-from okmq import env, proctable
+from okmq import env
 from okmq.prove import report
 from okmq.prove.checking import COUNTS
 from okmq.prove.faults import Struck, Target
@@ -17,6 +17,7 @@ from okmq.prove.found import found_by
 from okmq.prove.full import memory_used_up
 from okmq.prove.kills import under_faults
 from okmq.prove.proving import FULL, PARTS, QUICK, Plan, parts, prove
+from okmq.supervision import proctable
 from streams.log import keys
 from tests.waiting import until
 

@@ -15,8 +15,8 @@ from django.test import Client
 from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from okmq.openmetrics import Family, labels_of, text_of
-from okmq.traffic import Traffic
+from okmq.web.openmetrics import Family, labels_of, text_of
+from okmq.web.traffic import Traffic
 from streams import store
 from streams.log import config, groups, keys, traffic
 from streams.log.append import append

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from redis.crc import key_slot
 
-from okmq import resp, rights
+from okmq.supervision import resp, rights
 from streams.dataplane.durability import Durability
 from streams.log import commit, config, fsck_groups, keys, lineage, listeners, memory, scripts, server, stats
 from streams.log.append import Appended, append

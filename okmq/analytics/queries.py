@@ -1,0 +1,327 @@
+"""Answers the queries that web processes put into the database, beside the runs of the same process.
+
+Each query has a thread that asks Spark and one that watches it: whether it is still wanted, how far it is, whether its
+time is over. Queries and runs are pools of one fair scheduler, so that neither waits for the other's end.
+"""
+
+import logging
+import threading
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from django.db import DatabaseError, close_old_connections, connections
+
+from okmq.analytics.shared_spark import SharedSpark
+from okmq.env import Env
+from okmq.supervision import masters
+from okmq.supervision.masters import MasterAway
+from streams import bearer, store
+from streams.log import config
+from streams.log.counts import OF_STREAMS
+from streams.log.errors import LogError
+from streams.models import Query, QueryState, Rollup
+from streams.selectors import METRICS_STREAM, GroupStep, groups_counted, streams_counted
+from streams.services import queries as service
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark.query import Answer, Course
+    from spark.tables import Seen
+
+AT_ONCE = 2
+POLL_S = 0.25
+RETRY_S = 5.0
+
+TIME_LIMIT_S = 300.0
+"""How long a query may take, the start of Spark not counted."""
+
+MOST_GROUP_STEPS = 200_000
+"""Hours and days of groups that are handed to Spark; each is computed from what was seen in it."""
+
+MOST_ROLLUPS = 1_000_000
+"""Points that are handed to Spark; they come from the SQL database, through this process's memory."""
+
+POOL = "queries"
+STRANDED = "The cluster gave Spark no executor; ask again, and look whether it has workers."
+
+log = logging.getLogger(__name__)
+# Whatever is wrong with somebody's SQL is answered, and nothing for the log.
+logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What became of a query in the thread that asked Spark."""
+
+    course: "Course"
+    session: "SparkSession | None" = None
+    answer: "Answer | None" = None
+    state: QueryState = QueryState.FAILED
+    error: str = ""
+
+
+class Queries:
+    """Takes queries from the database and answers them.
+
+    Args:
+        stop: ends ``serve``; what is under way is marked at the next start.
+        time_limit_s: seconds that Spark may take for one.
+    """
+
+    def __init__(
+        self, env: Env, *, spark: SharedSpark, stop: threading.Event, time_limit_s: float = TIME_LIMIT_S
+    ) -> None:
+        self.env = env
+        self.spark = spark
+        self.stop = stop
+        self.time_limit_s = time_limit_s
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Serve in threads of their own."""
+        for n in range(AT_ONCE):
+            self._threads.append(threading.Thread(target=self.serve, name=f"queries-{n}", daemon=True))
+            self._threads[-1].start()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the threads, after they were told to stop."""
+        for thread in self._threads:
+            thread.join(timeout_s)
+
+    def serve(self) -> None:
+        """Answer until told to stop; a database or a store that does not answer is waited for."""
+        while not self.stop.is_set():
+            try:
+                close_old_connections()
+                if not self.answer_next():
+                    self.stop.wait(POLL_S)
+            except (DatabaseError, LogError) as error:
+                if not self.stop.is_set():
+                    log.warning("Queries wait: %s", error)
+                self.stop.wait(RETRY_S)
+            except Exception:  # a thread that ended would leave all that come after it waiting
+                log.exception("A query could not be answered.")
+        connections.close_all()
+
+    def answer_next(self) -> bool:
+        """Answer the query that waits longest; whether there was one."""
+        query = service.query_take()
+        if query is None:
+            return False
+        try:
+            with self.spark.in_use():
+                self._answer(query)
+        except Exception:
+            service.query_end(query, QueryState.LOST, error="Something went wrong; ask again.")
+            raise
+        return True
+
+    def _answer(self, query: Query) -> None:
+        from spark.query import Course
+
+        asked = _Asked(Course())
+        asking = threading.Thread(target=self._ask, args=(query, asked), daemon=True)
+        asking.start()
+        is_wanted, is_late = self._watch(query, asking, asked)
+        if self.stop.is_set():
+            return  # the next start says so
+        if not is_wanted:
+            service.query_end(query, QueryState.CANCELLED)
+        elif is_late:
+            service.query_end(
+                query, QueryState.FAILED, error=f"It took longer than {self.time_limit_s:g} seconds."
+            )
+        elif asked.answer is not None:
+            service.query_answer(
+                query, columns=asked.answer.columns, rows=asked.answer.rows, truncated=asked.answer.truncated
+            )
+        else:
+            service.query_end(query, asked.state, error=asked.error)
+        if not is_wanted or is_late:
+            self._see_the_end(query, asking, asked)
+
+    def _watch(self, query: Query, asking: threading.Thread, asked: _Asked) -> tuple[bool, bool]:
+        """Wait for the answer as long as there is a use in it; whether it is wanted, and whether it is late."""
+        began: float | None = None
+        is_wanted, is_late = True, False
+        while is_wanted and not is_late and asking.is_alive() and not self.stop.is_set():
+            asking.join(POLL_S)
+            self.spark.touch()
+            if began is None and asked.session is not None:
+                began = time.monotonic()
+                service.query_runs(query)
+            is_wanted = service.query_progress(query, self._progress(query) if began is not None else 0.0)
+            is_late = began is not None and time.monotonic() - began > self.time_limit_s
+        return is_wanted, is_late
+
+    def _ask(self, query: Query, asked: _Asked) -> None:
+        """Let Spark answer; runs in a thread of its own, whose jobs can be cancelled."""
+        from spark import query as asking
+        from spark.query import QueryFailed, QueryLost, QueryStopped
+        from spark.walk import QueryRefused
+
+        began = time.monotonic()
+        try:
+            session = self.spark.session()
+            asked.session = session
+            context = session.sparkContext
+            context.setJobGroup(group_of(query), f"query {query.pk}", interruptOnCancel=True)
+            context.setLocalProperty("spark.scheduler.pool", POOL)
+            asked.answer = asking.ask(
+                session,
+                self.spark.settings(),
+                query.sql,
+                seen=self._seen(query),
+                known=self.spark.batches(),
+                limit=query.limit,
+                course=asked.course,
+            )
+        except QueryStopped:
+            pass
+        except QueryRefused as error:
+            asked.state, asked.error = QueryState.REFUSED, str(error)
+        except QueryFailed as error:
+            asked.error = self._without_places(str(error))
+        except (MasterAway, QueryLost) as error:
+            asked.state, asked.error = QueryState.LOST, str(error)
+        except (DatabaseError, LogError) as error:
+            log.warning("Query %s could not be answered: %s", query.pk, error)
+            asked.state, asked.error = QueryState.LOST, "A store does not answer; ask again."
+        except Exception:
+            if asked.course.is_over:
+                return
+            if self.spark.was_broken_off(since=began):
+                asked.state = QueryState.LOST
+                asked.error = "Spark was ended, because another query did not stop; ask again."
+            elif self.spark.was_stranded(since=began):
+                asked.state = QueryState.LOST
+                master = self.env.spark_master
+                asked.error = str(MasterAway(master)) if masters.is_away(master) else STRANDED
+            elif self.spark.has_died(since=began) or not self.spark.lives:
+                asked.state = QueryState.LOST
+                asked.error = (
+                    "Spark ended while this ran, perhaps for want of memory; ask again, or for less."
+                )
+            else:
+                log.exception("Query %s failed.", query.pk)
+                asked.error = "Spark could not carry it out; its log says why."
+        finally:
+            connections.close_all()
+
+    def _seen(self, query: Query) -> "Seen":
+        from spark.tables import Seen
+
+        registered = store.log().run(config.streams())
+        streams = [
+            each
+            for each in registered
+            if each.workspace_id == query.workspace_id
+            and not each.internal
+            and bearer.streams_cover(query.streams, each.name)
+        ]
+        ids = [each.stream_id for each in streams]
+        return Seen(
+            streams=streams,
+            metrics_stream=next(
+                (each for each in registered if each.internal and each.name == METRICS_STREAM), None
+            ),
+            rollups=lambda: rollups_of(ids),
+            groups=lambda: groups_of(ids),
+        )
+
+    def _progress(self, query: Query) -> float:
+        """The part of the tasks, as far as Spark has planned them, that are done."""
+        from spark import watching
+
+        return watching.progress(group_of(query))
+
+    def _see_the_end(self, query: Query, asking: threading.Thread, asked: _Asked) -> None:
+        """Have Spark stop, or end it."""
+        course, session = asked.course, asked.session
+        course.is_over = True
+        if session is not None:
+            self.spark.see_the_end(
+                session,
+                group=group_of(query),
+                what=f"Query {query.pk}",
+                is_at_work=lambda: course.is_in_spark,
+                is_over=lambda: not asking.is_alive(),
+                stop=self.stop,
+            )
+
+    def _without_places(self, sentence: str) -> str:
+        """A sentence of Spark's without the folders of this machine."""
+        for place in (self.env.history_url, str(self.env.data_dir)):
+            sentence = sentence.replace(place, "…")
+        return sentence
+
+
+def group_of(query: Query) -> str:
+    """The name under which Spark's jobs of a query are known."""
+    return f"query-{query.pk}"
+
+
+def rollups_of(stream_ids: list[str]) -> pa.Table:
+    """What was counted of streams: ``stream_id, step, start`` and the numbers of ``spark.tables.COLUMNS``.
+
+    Raises:
+        QueryFailed: there is more of it than fits.
+    """
+    from spark.query import QueryFailed
+    from spark.tables import COLUMNS
+
+    numbers = [name for name, kind in COLUMNS["rollups"] if kind == "bigint"]
+    columns = ("stream_id", "step", "start", *numbers)
+    published = columns[: -len(OF_STREAMS)]
+    counted = streams_counted(stream_ids, most=MOST_ROLLUPS + 1)
+    found = Rollup.objects.filter(stream_id__in=stream_ids).values_list(*published)[: MOST_ROLLUPS + 1]
+    rows = [(*row, *map(counted.pop(row[:3], {}).get, OF_STREAMS)) for row in found]
+    # Of a step in which nothing was published, what else was counted in it.
+    nothing = (0, 0, *[None] * (len(published) - 5))
+    rows += [
+        (*of, *nothing, *map(each.get, OF_STREAMS)) for of, each in counted.items() if any(each.values())
+    ]
+    if len(rows) > MOST_ROLLUPS:
+        raise QueryFailed(f"The rollups have more than {MOST_ROLLUPS} points; ask messages instead.")
+    kinds = (pa.string(), pa.string(), pa.timestamp("us", tz="UTC"), *[pa.int64() for _ in numbers])
+    by_column = zip(*rows, strict=True) if rows else ((),) * len(columns)
+    arrays = [pa.array(values, kind) for values, kind in zip(by_column, kinds, strict=True)]
+    return pa.Table.from_arrays(arrays, names=list(columns))
+
+
+def groups_of(stream_ids: list[str]) -> pa.Table:
+    """How the groups of streams stood: ``stream_id`` and the columns of ``spark.tables.COLUMNS``.
+
+    Raises:
+        QueryFailed: there is more of it than fits.
+    """
+    from spark.query import QueryFailed
+    from spark.tables import COLUMNS
+
+    found = groups_counted(stream_ids, most=MOST_GROUP_STEPS + 1)
+    if len(found) > MOST_GROUP_STEPS:
+        raise QueryFailed(
+            f"The groups have more than {MOST_GROUP_STEPS} hours and days; ask metrics instead."
+        )
+    kinds = {
+        "string": pa.string(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+    }
+    fields = [pa.field("stream_id", pa.string())]
+    fields += [pa.field(name, kinds[kind]) for name, kind in COLUMNS["groups"] if name != "stream"]
+    rows = [_group_row(*each) for each in found]
+    return pa.Table.from_pylist(rows, schema=pa.schema(fields))
+
+
+def _group_row(stream_id: str, group: str, step: str, stood: GroupStep) -> dict[str, Any]:
+    row: dict[str, Any] = {"stream_id": stream_id, "group": group, "step": step}
+    for name, value in asdict(stood).items():
+        row |= (
+            {f"{name}_{of}": each for of, each in value.items()} if isinstance(value, dict) else {name: value}
+        )
+    return row

@@ -1,0 +1,298 @@
+"""Publishes ranges of the past again, beside the runs and queries of the same process.
+
+A replay has a thread while it counts or publishes. What is done stands in the database after each batch, and before
+each batch what is about to be done; so after a crash only the ids of one batch have to be looked for in the target, and
+each message is published once (docs/history.md).
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from django.db import DatabaseError, close_old_connections, connections
+
+from okmq.analytics.causes import readable
+from okmq.analytics.replay_watch import STUCK_S, CannotReplay, NotWanted, watched
+from okmq.analytics.shared_spark import SharedSpark
+from okmq.env import Env
+from okmq.supervision.masters import MasterAway
+from streams import naming, store
+from streams.errors import refusal_of
+from streams.log import append, config
+from streams.log.config import Registered
+from streams.log.entries import NewMessage
+from streams.log.errors import LogError, MessageTooLarge, StoreUnavailable, StreamFull
+from streams.models import Replay, ReplayState, Stream
+from streams.services import replays as service
+
+if TYPE_CHECKING:
+    from spark.replay import Past, PastRange
+
+AT_ONCE = 4
+POLL_S = 0.5
+RETRY_S = 5.0
+
+BATCH = append.BATCH_LIMIT
+"""Messages that are published with one call."""
+
+SHARES = 4
+"""With a rate, batches are at most what it allows in a second over this."""
+
+POOL = "queries"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+log = logging.getLogger(__name__)
+
+
+class Replays:
+    """Works on the replays in the database, up to ``AT_ONCE`` at a time.
+
+    Args:
+        stop: ends ``serve``; what is under way goes on at the next start.
+        stuck_s: seconds after which it cannot go on where Spark does nothing of it.
+    """
+
+    def __init__(
+        self, env: Env, *, spark: SharedSpark, stop: threading.Event, stuck_s: float = STUCK_S
+    ) -> None:
+        self.env = env
+        self.spark = spark
+        self.stop = stop
+        self.stuck_s = stuck_s
+        self._threads: dict[int, threading.Thread] = {}
+
+    def start(self) -> None:
+        """Serve in a thread of its own."""
+        threading.Thread(target=self.serve, name="replays", daemon=True).start()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the threads, after they were told to stop."""
+        deadline = time.monotonic() + timeout_s
+        for thread in list(self._threads.values()):
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def serve(self) -> None:
+        """Give work to threads until told to stop; a database that does not answer is waited for."""
+        while not self.stop.is_set():
+            try:
+                close_old_connections()
+                self.hand_out()
+            except DatabaseError as error:
+                log.warning("Replays wait: %s", error)
+                self.stop.wait(RETRY_S)
+            self.stop.wait(POLL_S)
+        connections.close_all()
+
+    def hand_out(self) -> None:
+        """Begin threads for what has none, as many as there may be."""
+        self._threads = {pk: thread for pk, thread in self._threads.items() if thread.is_alive()}
+        room = AT_ONCE - len(self._threads)
+        for replay in service.replays_working(but=self._threads)[:room]:
+            thread = threading.Thread(target=self._serve_one, args=(replay,), daemon=True)
+            self._threads[replay.pk] = thread
+            thread.start()
+
+    def _serve_one(self, replay: Replay) -> None:
+        try:
+            self.work(replay)
+        except (DatabaseError, StoreUnavailable, MasterAway) as error:
+            if not self.stop.is_set():
+                log.warning("Replay %s waits: %s", replay.pk, error)
+            self.stop.wait(RETRY_S)  # it is still to be worked on, and taken up again
+        finally:
+            connections.close_all()
+
+    def work(self, replay: Replay) -> None:
+        """Count, or publish, until it is done, cannot go on, or is not wanted any more.
+
+        Raises:
+            DatabaseError, StoreUnavailable, MasterAway: it is to be taken up again later.
+        """
+        started = time.monotonic()
+        try:
+            if replay.state == ReplayState.COUNTING:
+                self._count(replay)
+                replay.refresh_from_db()
+            if replay.state == ReplayState.RUNNING:
+                self._publish(replay)
+        except NotWanted:
+            return
+        except (DatabaseError, StoreUnavailable, MasterAway):
+            raise
+        except CannotReplay as error:
+            service.replay_failed(replay, error=str(error))
+        except Exception as error:
+            if self.stop.is_set() or self.spark.was_broken_off(since=started):
+                return  # it is taken up again
+            if self.spark.died_under(f"Replay {replay.pk}", since=started):
+                return
+            log.exception("Replay %s failed.", replay.pk)
+            service.replay_failed(replay, error=_told(error))
+            self.spark.end_if_dead()
+
+    def _count(self, replay: Replay) -> None:
+        with self.spark.in_use():
+            past = self._range(replay)
+            with self._watched(replay, past):
+                counted = past.count()
+        service.replay_counted(
+            replay, messages=counted.messages, size=counted.bytes, first=counted.first, last=counted.last
+        )
+
+    def _publish(self, replay: Replay) -> None:
+        target = self._stream(replay.target_id, replay.target)
+        service.replay_begins(replay, target_offset=self._last_offset(target))
+        if replay.position < replay.last:
+            with self.spark.in_use():
+                past = self._range(replay)
+                self._settle(replay, target, past)
+                while replay.position < replay.last:
+                    with self._watched(replay, past):
+                        chunk = past.read(replay.position + 1, replay.last)
+                    self._publish_chunk(replay, chunk.messages, end=chunk.end)
+        service.replay_done(replay)
+
+    def _settle(self, replay: Replay, target: Registered, past: "PastRange") -> None:
+        """Finish the batch that a crash left half-way: what of it the target has is not published again."""
+        from spark.replay import ids_after
+
+        if replay.sending_to <= replay.position:
+            return
+        with self._watched(replay, past):
+            chunk = past.read(replay.position + 1, replay.sending_to)
+        ids = {_id(replay, each) for each in chunk.messages}
+        there = ids_after(store.log(), target, after=replay.target_offset, wanted=ids)
+        left = [each for each in chunk.messages if _id(replay, each) not in there]
+        self._publish_chunk(replay, left, end=chunk.end, before=len(chunk.messages) - len(left))
+
+    def _publish_chunk(
+        self, replay: Replay, messages: Sequence["Past"], *, end: int, before: int = 0
+    ) -> None:
+        """Publish messages in offset order, batch by batch; then everything up to ``end`` is done.
+
+        Args:
+            before: how many of the same offsets were published earlier and are not counted yet.
+        """
+        batches = list(append.batches(messages, most=_most(replay.rate)))
+        ends = [*[batch[-1].offset for batch in batches[:-1]], end]
+        if not batches:
+            self._sent(replay, position=end, stored=before, duplicates=0, target_offset=0, sending_to=end)
+            return
+        if not service.replay_sending(replay, to=ends[0]):
+            raise NotWanted
+        for n, batch in enumerate(batches):
+            due = time.monotonic() + len(batch) / (replay.rate or float("inf"))
+            placed, full = self._append(replay, batch)
+            if placed:
+                position = ends[n] if full is None else batch[len(placed) - 1].offset
+                upcoming = ends[min(n + 1, len(ends) - 1)] if full is None else position
+                known = sum(each.duplicate for each in placed)
+                self._sent(
+                    replay,
+                    position=position,
+                    stored=len(placed) - known + (before if n == 0 else 0),
+                    duplicates=known,
+                    target_offset=max((each.offset for each in placed if not each.duplicate), default=0),
+                    sending_to=upcoming,
+                )
+            if full is not None:
+                raise CannotReplay(refusal_of(full, stream=replay.target).message)
+            self._wait(replay, due)
+
+    def _append(
+        self, replay: Replay, batch: Sequence["Past"]
+    ) -> tuple[list[append.Appended], StreamFull | None]:
+        """Publish one batch, as far as the target has room, and why it refused the next one of it."""
+        patterns = self._key_patterns(replay)
+        for each in batch:
+            if patterns and (each.key is None or not naming.matches_any(each.key, patterns)):
+                raise CannotReplay(
+                    f"The message at offset {each.offset} has the key {each.key!r}, which {replay.target} does not "
+                    "take."
+                )
+        messages = [
+            NewMessage(id=_id(replay, each), body=each.body, key=each.key, headers=each.headers)
+            for each in batch
+        ]
+        try:
+            return store.log().run(append.append_what_fits(replay.target_id, messages))
+        except StoreUnavailable:
+            raise
+        except MessageTooLarge as error:
+            raise CannotReplay(
+                f"The body of the message at offset {batch[error.index].offset} has {error.size_bytes:,} bytes; "
+                f"{replay.target} takes {error.limit_bytes:,} at most."
+            ) from None
+        except LogError as error:
+            raise CannotReplay(refusal_of(error, stream=replay.target).message) from None
+
+    def _sent(self, replay: Replay, **noted: int) -> None:
+        if not service.replay_sent(replay, **noted) or self.stop.is_set():
+            raise NotWanted
+
+    def _wait(self, replay: Replay, due: float) -> None:
+        """Until a time; looks now and then whether it is still wanted."""
+        while (left := due - time.monotonic()) > 0:
+            if self.stop.wait(min(left, POLL_S)) or not service.replay_is_wanted(replay):
+                raise NotWanted
+
+    def _watched(self, replay: Replay, past: "PastRange") -> AbstractContextManager[None]:
+        return watched(self.spark, past.session, replay, stop=self.stop, stuck_s=self.stuck_s)
+
+    def _range(self, replay: Replay) -> "PastRange":
+        from spark.replay import PastRange, Wanted
+
+        source = self._stream(replay.source_id, replay.source)
+        session = self.spark.session()
+        session.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
+        wanted = Wanted(
+            stream=source,
+            first=replay.from_offset,
+            last=replay.to_offset,
+            since_ms=None if replay.since is None else _first_ms(replay.since),
+            until_ms=None if replay.until is None else _first_ms(replay.until) - 1,
+            key=replay.key or None,
+            where=replay.where or None,
+        )
+        return PastRange(session, self.spark.settings(), wanted, self.spark.batches())
+
+    def _stream(self, stream_id: str, name: str) -> Registered:
+        for each in store.log().run(config.streams()):
+            if each.stream_id == stream_id:
+                return each
+        raise CannotReplay(f"Stream {name} was deleted.")
+
+    def _last_offset(self, stream: Registered) -> int:
+        from spark.positions import positions
+
+        at = store.log().run(positions([stream.stream_id], strict=True)).get(stream.stream_id)
+        return 0 if at is None else at.last
+
+    def _key_patterns(self, replay: Replay) -> list[str]:
+        found = Stream.objects.filter(stream_id=replay.target_id).values_list("keys", flat=True).first()
+        return list(found or [])
+
+
+def _first_ms(moment: datetime) -> int:
+    """The first millisecond that is not before a time."""
+    return -((_EPOCH - moment) // timedelta(milliseconds=1))
+
+
+def _id(replay: Replay, message: "Past") -> str:
+    return message.id if replay.keeps_ids else f"replay-{replay.pk}-{message.offset}"
+
+
+def _told(error: Exception) -> str:
+    """Why it cannot go on; what Spark says of a condition comes without Spark's advice."""
+    from spark.sentences import of_condition
+
+    return of_condition(error) or readable(error)
+
+
+def _most(rate: int | None) -> int:
+    """Messages in a batch, at so many in a second."""
+    return BATCH if rate is None else max(1, min(BATCH, rate // SHARES))
