@@ -72,7 +72,7 @@ def test_the_store_s_figures_say_their_age_and_are_asked_for_again_alone(owner: 
     assert asked_again in owner.get("/settings/system/").content.decode()
     part = owner.get("/settings/system/", headers={"HX-Request": "true"}).content.decode()
     assert "on disk before the response" in part
-    assert re.search(r"looked at <time [^>]*data-age[^>]*>now<", part)
+    assert re.search(r"checked <time [^>]*data-age[^>]*>now<", part)
     assert "<html" not in part
     assert asked_again not in part
 

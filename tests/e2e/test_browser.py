@@ -126,7 +126,7 @@ def test_several_streams_are_followed_in_one_tail(page: Page, api: httpx.Client,
         api.post("/streams/", json={"name": name}).raise_for_status()
     page.goto(f"/streams/?name={unique}")
     for name in names[:2]:
-        page.get_by_label(f"Choose {name}").check()
+        page.get_by_label(f"Select {name}").check()
     page.get_by_role("button", name="Tail", exact=True).click()
     expect(page).to_have_url(re.compile(rf"/tail/\?stream={unique}-a&stream={unique}-b$"))
     expect(page.locator("[data-live-word]")).to_have_text("Live")

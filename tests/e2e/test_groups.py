@@ -10,7 +10,7 @@ from tests.e2e.conftest import OpenPage, publish
 
 pytestmark = [pytest.mark.e2e, pytest.mark.running]
 
-UNKNOWN = re.compile("long enough to tell|too short to tell")
+UNKNOWN = re.compile("Not enough samples yet to tell|too short to tell")
 
 
 def lag(page: Page) -> Locator:
@@ -124,13 +124,13 @@ def test_a_lag_shows_live_with_its_reason_and_what_is_out_is_given_back_and_ende
     api.post(f"{group}/ack", json={"offsets": [3]}).raise_for_status()
     page.get_by_role("link", name="Refresh").click()
     expect(newer).to_be_hidden()
-    expect(page.get_by_label(re.compile("^Choose [0-9]"))).to_have_count(2)
-    page.get_by_label("Choose 2").check()
+    expect(page.get_by_label(re.compile("^Select [0-9]"))).to_have_count(2)
+    page.get_by_label("Select 2").check()
     page.get_by_label("Action", exact=True).select_option("term")
     page.get_by_label("Reason").fill("no such customer")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_text("1 message in flight, at offset 2.")).to_be_visible()
-    page.get_by_role("button", name="End 1").click()
+    page.get_by_role("button", name="Terminate 1").click()
     expect(page.get_by_text("Terminated, now dead letters: 1.")).to_be_visible()
     page.get_by_label("Apply to", exact=True).select_option("all")
     page.get_by_role("button", name="Preview").click()

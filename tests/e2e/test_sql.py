@@ -68,7 +68,7 @@ def test_a_query_is_cancelled_while_it_runs(page: Page) -> None:
     expect(page.locator("#answer .chip")).to_have_text("running", timeout=SPARK_STARTS_MS)
     page.get_by_role("button", name="Cancel").click()
     is_answered(page, "cancelled")
-    expect(page.locator("#answer").get_by_role("alert")).to_contain_text("cancelled")
+    expect(page.locator("#answer").get_by_role("alert")).to_contain_text("Cancelled.")
 
 
 def test_a_query_that_is_wrong_says_why_and_stays_to_be_mended(page: Page) -> None:
