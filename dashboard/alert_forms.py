@@ -15,14 +15,14 @@ from streams import health, naming
 from streams.models import AlertRule
 
 WATCHES = (
-    ("status", _("Status is one of those below")),
+    ("status", _("Status is one of the below")),
     ("lag", _("Lag above (messages)")),
-    ("lag_seconds", _("Lag in time above (seconds)")),
+    ("lag_seconds", _("Time lag above (seconds)")),
     ("no_consumer", _("No consumer for longer than (seconds)")),
     ("retention_edge", _("Retention edge nearer than (seconds)")),
     ("dead_letters", _("Dead letters above")),
-    ("rate_above", _("Published above (messages a second)")),
-    ("rate_below", _("Published below (messages a second)")),
+    ("rate_above", _("Published above (messages per second)")),
+    ("rate_below", _("Published below (messages per second)")),
 )
 LONGEST_FOR_S = 86_400
 MINUTES = 10
@@ -62,11 +62,11 @@ class NewRuleForm(BootstrapMixin, forms.Form):
     watch = forms.ChoiceField(label=_("Fires when"), choices=WATCHES, initial="lag")
     limit = forms.FloatField(label=_("Limit"), required=False, min_value=0, max_value=1e15)
     clear = forms.FloatField(
-        label=_("Over when back at"),
+        label=_("Resolves at"),
         required=False,
         min_value=0,
         max_value=1e15,
-        help_text=_("Empty: the limit."),
+        help_text=_("Defaults to the limit."),
     )
     statuses = forms.MultipleChoiceField(
         label=_("Bad statuses"),
@@ -82,22 +82,22 @@ class NewRuleForm(BootstrapMixin, forms.Form):
         widget=forms.TextInput(attrs={"placeholder": _("at once"), "autocomplete": "off"}),
     )
     webhook_url = forms.CharField(
-        label=_("Tell this address (webhook)"),
+        label=_("Webhook URL"),
         required=False,
         max_length=2000,
         widget=forms.TextInput(attrs={"placeholder": "https://example.org/hook", "autocomplete": "off"}),
     )
-    email = forms.EmailField(label=_("Tell by e-mail"), required=False)
+    email = forms.EmailField(label=_("E-mail address"), required=False)
     most_messages = forms.IntegerField(
-        label=_("At most (messages)"),
+        label=_("Max notifications"),
         required=False,
         min_value=1,
         max_value=1000,
         widget=forms.NumberInput(attrs={"placeholder": _("no limit")}),
-        help_text=_("To each of them; what comes more is told together."),
+        help_text=_("To each destination; any beyond that are sent together as a digest."),
     )
     most_minutes = forms.IntegerField(
-        label=_("In (minutes)"), required=False, min_value=1, max_value=1440, initial=MINUTES
+        label=_("Per (minutes)"), required=False, min_value=1, max_value=1440, initial=MINUTES
     )
 
     def clean_lasting(self) -> int:
@@ -142,7 +142,7 @@ class RuleForm(NewRuleForm):
         help_text=_("Such as 2 h, or 2026-11-22 06:00."),
     )
     mute_reason = forms.CharField(
-        label=_("Why muted"),
+        label=_("Reason for muting"),
         required=False,
         max_length=200,
         widget=forms.TextInput(attrs={"placeholder": _("moving the warehouse"), "autocomplete": "off"}),
@@ -160,7 +160,7 @@ class RuleForm(NewRuleForm):
         try:
             return quantities.parse_moment(text, now=now)
         except ValueError:
-            raise ValidationError(_("Write how long, such as 2 h, or a time.")) from None
+            raise ValidationError(_("Enter how long, such as 2 h, or a time.")) from None
 
     def settings(self) -> dict[str, Any]:
         """The rule's settings, by the service's names."""

@@ -36,7 +36,7 @@ def concerns(
     now_s: float,
     firing: int = 0,
 ) -> list[Concern]:
-    """What is wrong now, or was lately; ``groups`` are those in trouble, and so many alerts fire."""
+    """What is wrong now, or was lately; ``groups`` are those in trouble, and so many alerts are firing."""
     found = [
         *_of_sampling(seen),
         *_of_alerts(firing),
@@ -51,16 +51,14 @@ def _of_sampling(seen: Sampling) -> list[Concern]:
     if seen.is_going_on:
         return []
     since = "yet" if seen.silent_s is None else f"for {formats.duration(seen.silent_s)}"
-    sentence = (
-        f"The worker has not sampled {since}: rates and the status of groups are not known, alerts wait."
-    )
+    sentence = f"The worker has not sampled {since}: rates and group status are unknown, alerts are on hold."
     return [Concern("bad", sentence, reverse("dashboard:system"))]
 
 
 def _of_alerts(firing: int) -> list[Concern]:
     if not firing:
         return []
-    sentence = f"{formats.count(firing)} alerts fire." if firing > 1 else "An alert fires."
+    sentence = f"{formats.count(firing)} alerts are firing." if firing > 1 else "An alert is firing."
     return [Concern("bad", sentence, reverse("dashboard:alerts"))]
 
 

@@ -40,19 +40,19 @@ class ConfigurationForm(BootstrapMixin, forms.Form):
                 "placeholder": "okmq: 1\nstreams:\n  orders: {ttl: 86400}",
             }
         ),
-        help_text=_("YAML, as the download has it."),
+        help_text=_("YAML, as in the download."),
     )
     file = forms.FileField(
-        label=_("Or load one"),
+        label=_("Or upload a file"),
         required=False,
         allow_empty_file=True,
         widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.json,application/yaml"}),
-        help_text=_("It takes the place of what is pasted."),
+        help_text=_("Replaces what is pasted."),
     )
     prune = forms.BooleanField(
         label=_("Delete what it does not declare"),
         required=False,
-        help_text=_("Of each section that it has: streams go with all their messages."),
+        help_text=_("In each section that it has: streams are deleted with all their messages."),
     )
 
     def clean(self) -> dict[str, Any]:
@@ -60,20 +60,20 @@ class ConfigurationForm(BootstrapMixin, forms.Form):
         loaded = cleaned.get("file")
         if loaded is None:
             if not str(cleaned.get("text") or "").strip() and "text" not in self.errors:
-                self.add_error("text", ValidationError(_("Paste a file, or load one.")))
+                self.add_error("text", ValidationError(_("Paste or upload a file.")))
         elif loaded.size > LONGEST_FILE:
-            self.add_error("file", ValidationError(_("It is too long for a page: okmq_apply takes it.")))
+            self.add_error("file", ValidationError(_("Too long for this page; use okmq_apply.")))
         else:
             try:
                 cleaned["text"] = loaded.read().decode()
             except UnicodeDecodeError:
-                self.add_error("file", ValidationError(_("It is not text in UTF-8.")))
+                self.add_error("file", ValidationError(_("Not UTF-8 text.")))
         return cleaned
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One object: ``made``, ``changed`` or ``deleted``, what of it, and what goes for good."""
+    """One object: ``created``, ``changed`` or ``deleted``, what of it, and what goes for good."""
 
     kind: str
     what: str
@@ -103,7 +103,7 @@ class ConfigurationPreview:
         """The changes that a page lists."""
         return [
             Row(
-                wording.kind(change),
+                wording.kind_said(change),
                 wording.thing(change.path),
                 list(wording.fields(change, self.workspace)),
                 list(wording.going(change, self.outcome)),

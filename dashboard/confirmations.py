@@ -63,5 +63,5 @@ class ConfirmForm(BootstrapMixin, forms.Form):
     def clean_confirm(self) -> str:
         typed: str = self.cleaned_data["confirm"]
         if typed != self.phrase:
-            raise ValidationError(_("That is something else. Nothing was done."))
+            raise ValidationError(_("That does not match. Nothing was done."))
         return typed

@@ -68,7 +68,7 @@ class StreamForm(BootstrapMixin, forms.Form):
         validators=[
             RegexValidator(
                 r"^[A-Za-z0-9][A-Za-z0-9._-]{0,49}\Z",
-                _("Letters, digits, dots, dashes and underscores; it begins with a letter or a digit."),
+                _("Letters, digits, dots, dashes and underscores; starts with a letter or a digit."),
             )
         ],
         widget=forms.TextInput(
@@ -79,43 +79,43 @@ class StreamForm(BootstrapMixin, forms.Form):
                 "spellcheck": "false",
             }
         ),
-        help_text=_("Capitals count. The name cannot be changed later."),
+        help_text=_("Case-sensitive. Cannot be changed later."),
     )
     description = forms.CharField(
         label=_("Description"), required=False, max_length=4096, widget=forms.TextInput()
     )
     ttl = QuantityField(
-        label=_("Keep for"),
+        label=_("Max age"),
         parse=quantities.parse_duration,
         placeholder=_("no limit"),
         help_text=_("Such as 12 h or 7 d."),
     )
     max_messages = forms.IntegerField(
-        label=_("Keep at most (messages)"),
+        label=_("Max messages"),
         required=False,
         min_value=1,
         max_value=quantities.LARGEST,
         widget=forms.NumberInput(attrs={"placeholder": _("no limit")}),
     )
     max_bytes = QuantityField(
-        label=_("Keep at most (size)"),
+        label=_("Max size"),
         parse=quantities.parse_size,
         placeholder=_("no limit"),
-        help_text=_("Size of the bodies, such as 10 GiB."),
+        help_text=_("Total size of the bodies, such as 10 GiB."),
     )
     max_messages_per_key = forms.IntegerField(
-        label=_("Of each key"),
+        label=_("Max messages per key"),
         required=False,
         min_value=1,
         max_value=quantities.LARGEST,
         widget=forms.NumberInput(attrs={"placeholder": _("no limit")}),
-        help_text=_("The newest so many messages; 1 keeps the latest state."),
+        help_text=_("The newest messages of each key; 1 keeps only the latest."),
     )
     retention = forms.ChoiceField(
-        label=_("Messages go"),
+        label=_("Retention"),
         choices=[
-            (Retention.LIMITS, _("By limits only")),
-            (Retention.INTEREST, _("Also when every group is done with them")),
+            (Retention.LIMITS, _("Limits only")),
+            (Retention.INTEREST, _("Limits and interest")),
         ],
         initial=Retention.LIMITS,
         required=False,
@@ -123,13 +123,13 @@ class StreamForm(BootstrapMixin, forms.Form):
     discard = forms.ChoiceField(
         label=_("When full"),
         choices=[
-            (Discard.OLD, _("Remove the oldest")),
-            (Discard.NEW, _("Refuse new ones")),
+            (Discard.OLD, _("Discard oldest")),
+            (Discard.NEW, _("Refuse new")),
         ],
         initial=Discard.OLD,
     )
     storage = forms.ChoiceField(
-        label=_("Kept"),
+        label=_("Storage"),
         choices=[
             (Storage.DURABLE, _("On disk")),
             (Storage.MEMORY, _("In memory: faster, lost when its server restarts")),
@@ -192,7 +192,7 @@ class PublishForm(BootstrapMixin, forms.Form):
         max_length=50,
         strip=False,
         widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
-        help_text=_("A message with an id that the stream knows is not stored again."),
+        help_text=_("A message with an id that the stream already has is not stored again."),
     )
     key = forms.CharField(
         label=_("Key"),
@@ -206,7 +206,7 @@ class PublishForm(BootstrapMixin, forms.Form):
                 "spellcheck": "false",
             }
         ),
-        help_text=_("Optional; words with dots between them."),
+        help_text=_("Optional; words separated by dots."),
     )
     headers = forms.CharField(
         label=_("Headers"),
@@ -221,7 +221,7 @@ class PublishForm(BootstrapMixin, forms.Form):
                 "spellcheck": "false",
             }
         ),
-        help_text=_("Optional; a JSON object of text."),
+        help_text=_("Optional; a JSON object of strings."),
     )
     body = forms.CharField(
         label=_("Body (JSON)"),
@@ -236,7 +236,7 @@ class PublishForm(BootstrapMixin, forms.Form):
     def clean_key(self) -> str:
         key = _encodable(self.cleaned_data["key"])
         if key and any(not token or set(token) & set("*> \t\r\n") for token in key.split(".")):
-            raise ValidationError(_("Words with single dots between them, without *, > and blanks."))
+            raise ValidationError(_("Words separated by single dots, without *, > or spaces."))
         return key
 
     def clean_headers(self) -> str:
@@ -246,7 +246,7 @@ class PublishForm(BootstrapMixin, forms.Form):
         except (ValueError, RecursionError):
             held = None
         if not isinstance(held, dict) or not all(isinstance(value, str) for value in held.values()):
-            raise ValidationError(_('An object of text, such as {"trace": "4bf92f35"}.'))
+            raise ValidationError(_('An object of strings, such as {"trace": "4bf92f35"}.'))
         return headers if held else ""
 
     def clean_body(self) -> str:
@@ -262,7 +262,7 @@ class PublishForm(BootstrapMixin, forms.Form):
         except ValueError as error:
             raise ValidationError(str(error)) from None
         except RecursionError:
-            raise ValidationError(_("That is nested too deeply.")) from None
+            raise ValidationError(_("Nested too deeply.")) from None
         return body
 
 
@@ -270,7 +270,7 @@ def _encodable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValidationError(_("There is half a character in it (a lone surrogate).")) from None
+        raise ValidationError(_("It contains a lone surrogate (half a character).")) from None
     return text
 
 
@@ -288,9 +288,9 @@ class TokenForm(BootstrapMixin, forms.Form):
         widget=forms.TextInput(attrs={"placeholder": "shop-api", "autocomplete": "off"}),
     )
     scopes = forms.MultipleChoiceField(
-        label=_("May"),
+        label=_("Scopes"),
         choices=[
-            (Scope.OBSERVE, _("observe (figures, no message)")),
+            (Scope.OBSERVE, _("observe (metrics, no messages)")),
             (Scope.READ, _("read")),
             (Scope.PUBLISH, _("publish")),
             (Scope.CONSUME, _("consume")),

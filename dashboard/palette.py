@@ -18,7 +18,7 @@ LONGEST_QUESTION = 100
 PAGES = (
     (_("Overview"), "dashboard:overview", "observe"),
     (_("Streams"), "dashboard:streams", "observe"),
-    (_("Tail of several streams"), "dashboard:tails", "read"),
+    (_("Tail streams"), "dashboard:tails", "read"),
     (_("Groups"), "dashboard:groups", "observe"),
     (_("SQL"), "dashboard:sql", "read"),
     (_("Alerts"), "dashboard:alerts", "read"),
@@ -26,7 +26,7 @@ PAGES = (
     (_("Workspaces and plans"), "dashboard:workspaces", "observe"),
     (_("Configuration as a file"), "dashboard:configuration", "read"),
     (_("System"), "dashboard:system", "observe"),
-    (_("Your profile, time zone, logins"), "dashboard:profile", "observe"),
+    (_("Profile, time zone, sessions"), "dashboard:profile", "observe"),
     (_("Tokens"), "dashboard:tokens", "admin"),
     (_("People"), "dashboard:people", "admin"),
 )

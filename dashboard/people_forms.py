@@ -13,10 +13,10 @@ from streams import naming
 from streams.models import Plan, Role, Workspace
 
 ROLES = (
-    (Role.OBSERVER, _("observer: sees figures, and no message")),
-    (Role.VIEWER, _("viewer: sees messages, too, changes nothing")),
-    (Role.OPERATOR, _("operator: publishes, consumes, makes and changes streams and groups")),
-    (Role.ADMIN, _("admin: tokens and people, too")),
+    (Role.OBSERVER, _("observer: sees metrics, no messages")),
+    (Role.VIEWER, _("viewer: also sees messages, read-only")),
+    (Role.OPERATOR, _("operator: also publishes, consumes, manages streams and groups")),
+    (Role.ADMIN, _("admin: also manages tokens and people")),
 )
 FASTEST = 1_000_000
 
@@ -38,13 +38,13 @@ class PersonForm(BootstrapMixin, forms.Form):
         validators=[
             RegexValidator(
                 rf"^{naming.USER}\Z",
-                _("Letters, digits and . _ @ + -; it begins with a letter or a digit."),
+                _("Letters, digits and . _ @ + -; starts with a letter or a digit."),
             )
         ],
         widget=forms.TextInput(
             attrs={"placeholder": "ada@example.com", "autocomplete": "off", "spellcheck": "false"}
         ),
-        help_text=_("To log in with; an e-mail address will do."),
+        help_text=_("Used to log in; may be an e-mail address."),
     )
     role = forms.ChoiceField(label=_("Role"), choices=ROLES, initial=Role.VIEWER)
 
@@ -56,23 +56,23 @@ class WorkspaceForm(BootstrapMixin, forms.Form):
         label=_("Plan"),
         choices=Plan.choices,
         initial=Plan.UNLIMITED,
-        help_text=_("What its streams may keep."),
+        help_text=_("Limits of its streams."),
     )
     rate_limit = forms.IntegerField(
-        label=_("Requests a second"),
+        label=_("Requests per second"),
         required=False,
         min_value=1,
         max_value=FASTEST,
         widget=forms.NumberInput(attrs={"placeholder": _("no limit")}),
-        help_text=_("That each token may make."),
+        help_text=_("Per token."),
     )
     rate_burst = forms.IntegerField(
-        label=_("At once"),
+        label=_("Burst"),
         required=False,
         min_value=1,
         max_value=FASTEST,
-        widget=forms.NumberInput(attrs={"placeholder": _("as in one second")}),
-        help_text=_("After a rest."),
+        widget=forms.NumberInput(attrs={"placeholder": _("as per second")}),
+        help_text=_("Requests allowed at once after a pause."),
     )
 
 
@@ -85,7 +85,7 @@ class NewWorkspaceForm(WorkspaceForm):
         validators=[
             RegexValidator(
                 rf"^{naming.NAME}\Z",
-                _("Letters, digits, dots, dashes and underscores; it begins with a letter or a digit."),
+                _("Letters, digits, dots, dashes and underscores; starts with a letter or a digit."),
             )
         ],
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),

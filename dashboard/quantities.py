@@ -35,7 +35,7 @@ def parse_seconds(text: str) -> float:
     """
     match = _QUANTITY.fullmatch(text.strip().lower())
     if match is None or match[2] not in _SECONDS:
-        raise ValueError("Write a number and a unit: 90 s, 30 min, 12 h, 7 d, 2 w.")
+        raise ValueError("Enter a number and a unit: 90 s, 30 min, 12 h, 7 d, 2 w.")
     return float(match[1]) * _SECONDS[match[2]]
 
 
@@ -47,7 +47,7 @@ def parse_size(text: str) -> int:
     """
     match = _QUANTITY.fullmatch(text.strip().lower())
     if match is None or match[2] not in _SIZES:
-        raise ValueError("Write a number and a unit: 64 KiB, 500 MiB, 10 GiB.")
+        raise ValueError("Enter a number and a unit: 64 KiB, 500 MiB, 10 GiB.")
     return _whole(float(match[1]) * _SIZES[match[2]], "byte")
 
 
@@ -87,12 +87,12 @@ def parse_moment(text: str, *, now: datetime) -> datetime:
             UTC
         )
     except (ValueError, OverflowError, OSError):
-        raise ValueError("Write a time such as 15 min ago, 2026-11-21 07:05 or 1795244753123.") from None
+        raise ValueError("Enter a time such as 15 min ago, 2026-11-21 07:05 or 1795244753123.") from None
 
 
 def _whole(value: float, unit: str) -> int:
     if not 1 <= value <= LARGEST:
-        raise ValueError(f"At least 1 {unit}." if value < 1 else "That is too much.")
+        raise ValueError(f"At least 1 {unit}." if value < 1 else "Too large.")
     return int(value)
 
 

@@ -193,5 +193,5 @@ def retention_of(stream: Stream, *, messages: int | None, size_bytes: int | None
         parts.append(f"{formats.short_count(stream.max_messages)} messages")
         used += [] if messages is None else [messages / stream.max_messages]
     if stream.max_messages_per_key is not None:
-        parts.append(f"{formats.short_count(stream.max_messages_per_key)} a key")
+        parts.append(f"{formats.short_count(stream.max_messages_per_key)} per key")
     return Retention(parts or ["no limit"], max(used, default=None), refuses=stream.discard == Discard.NEW)

@@ -33,25 +33,25 @@ class StreamSettingsForm(BootstrapMixin, forms.Form):
         required=False,
         strip=False,
         widget=forms.Textarea(attrs={**LINES, "class": "mono", "placeholder": "team:checkout"}),
-        help_text=_("One a line, name:value. With env:production, removing asks for the stream's name."),
+        help_text=_("One per line, name:value. With env:production, removing asks for the stream's name."),
     )
     keys = forms.CharField(
         label=_("Key patterns"),
         required=False,
         widget=forms.Textarea(attrs={**LINES, "class": "mono", "placeholder": _("any key")}),
-        help_text=_("Only messages with such keys are taken, such as orders.eu.> or orders.*.paid."),
+        help_text=_("Only messages with matching keys are accepted, such as orders.eu.> or orders.*.paid."),
     )
     max_message_bytes = QuantityField(
-        label=_("Largest body"),
+        label=_("Max body size"),
         parse=quantities.parse_size,
         placeholder="1 MiB",
         help_text=_("At most 16 MiB."),
     )
     dedup_window = QuantityField(
-        label=_("An id is remembered for"),
+        label=_("Duplicate window"),
         parse=quantities.parse_duration,
         placeholder="1 d",
-        help_text=_("A message whose id is remembered is not stored again; at most 7 d."),
+        help_text=_("A message whose id was stored within it is not stored again; at most 7 d."),
     )
     archive = forms.BooleanField(label=_("Keep a copy in the history"), required=False)
 
@@ -68,7 +68,7 @@ class StreamSettingsForm(BootstrapMixin, forms.Form):
         self.stream = stream
         if any(set(value) & set("\r\n") for value in stream.labels.values()):
             self.fields["labels"].disabled = True
-            self.fields["labels"].help_text = _("A value has more than one line: change them over the API.")
+            self.fields["labels"].help_text = _("A value has several lines: change labels over the API.")
         for name in ("max_message_bytes", "dedup_window"):
             self.fields[name].required = True
 
@@ -87,9 +87,9 @@ class StreamSettingsForm(BootstrapMixin, forms.Form):
         labels: dict[str, str] = {}
         for line in filter(str.strip, _lines(self.cleaned_data["labels"]).split("\n")):
             name, colon, value = line.partition(":")
-            fault = label_fault(name.strip(), value) if colon else _("Write name:value.")
+            fault = label_fault(name.strip(), value) if colon else _("Enter name:value.")
             if fault or name.strip() in labels:
-                raise ValidationError(f"{line[:60]}: {fault or _('This name stands twice.')}")
+                raise ValidationError(f"{line[:60]}: {fault or _('Duplicate name.')}")
             labels[name.strip()] = value
         if len(labels) > MOST_LABELS:
             raise ValidationError(_("At most %(most)s labels."), params={"most": MOST_LABELS})
@@ -151,7 +151,7 @@ class LastingForm(ConfirmForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if not self.changes():
-            raise ValidationError(_("Choose what shall hold from now on."))
+            raise ValidationError(_("Select what to switch on."))
         return cleaned
 
     def changes(self) -> dict[str, Any]:

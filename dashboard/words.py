@@ -19,7 +19,7 @@ WORDS = (
     gettext_noop("Stale"),
     gettext_noop("Logged out"),
     gettext_noop("Waiting for messages"),
-    gettext_noop("Paused, up to %(count)s wait"),
+    gettext_noop("Paused, up to %(count)s waiting"),
     gettext_noop("Stopped, %(count)s rows kept"),
 )
 

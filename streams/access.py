@@ -90,7 +90,7 @@ class Caller:
         if not self.reaches(patterns):
             raise Refusal(
                 "forbidden",
-                "This token is narrowed to streams, and this reaches further.",
+                "This token is restricted to streams, and this reaches further.",
                 streams=list(self.streams),
             )
 
@@ -108,7 +108,9 @@ class Caller:
         """Raises Refusal ``forbidden`` for a caller that is narrowed to some streams."""
         if self.streams:
             raise Refusal(
-                "forbidden", "This token is narrowed to streams; this is for all.", streams=list(self.streams)
+                "forbidden",
+                "This token is restricted to streams; this applies to all.",
+                streams=list(self.streams),
             )
 
     @property
@@ -168,7 +170,7 @@ def caller_for_user(
     if chosen is None:
         raise Refusal(
             "workspace_not_found",
-            "You belong to no such workspace.",
+            "You are not a member of that workspace.",
             workspace=workspace,
         )
     note_caller(workspace=chosen.workspace.name, user=user.get_username())
@@ -278,7 +280,7 @@ def query_for(caller: Caller, query_id: int | None) -> Query:
     found = Query.objects.select_related("workspace").filter(workspace=caller.workspace)
     query = None if query_id is None else found.filter(pk=query_id).first()
     if query is None or (caller.streams and sorted(query.streams) != sorted(caller.streams)):
-        raise Refusal("query_not_found", "There is no such query, or its answer is no longer kept.")
+        raise Refusal("query_not_found", "There is no such query, or its result is no longer kept.")
     return query
 
 
@@ -354,7 +356,7 @@ def filter_for(caller: Caller, filter_id: int | None) -> SavedFilter:
     """
     found = None if filter_id is None else filters_of(caller).filter(pk=filter_id).first()
     if found is None:
-        raise Refusal("filter_not_found", "There is no such filter, or it is somebody else's.")
+        raise Refusal("filter_not_found", "There is no such filter, or it belongs to someone else.")
     return found
 
 
@@ -384,6 +386,6 @@ def demand_account(caller: Caller, membership: Membership) -> None:
     if Membership.objects.filter(user=membership.user).exclude(workspace=caller.workspace).exists():
         raise Refusal(
             "forbidden",
-            "This person belongs to other workspaces, too: it needs the scope 'admin' in the workspace 'default'.",
+            "This person also belongs to other workspaces: this needs the scope 'admin' in the workspace 'default'.",
             scope="admin",
         )

@@ -41,7 +41,7 @@ def decode(data: bytes, *, most_containers: int, most_members: int) -> Any:
         except UnicodeDecodeError as error:
             raise invalid_json(f"byte {error.start} is not UTF-8") from None
     if is_wider(data, most_members):
-        raise Refusal("validation_error", "The body has more members and items than are taken.", fields=[])
+        raise Refusal("validation_error", "The body has more members and items than are accepted.", fields=[])
     if is_deeper(data, DEEPEST):
         raise too_deep()
     if holds_more(data, most_containers):
@@ -71,7 +71,7 @@ def _has_lone_surrogate(data: bytes) -> bool:
 
 def invalid_json(reason: str) -> Refusal:
     """The body is no JSON that is taken here."""
-    return Refusal("invalid_json", f"The body is not JSON that is taken here: {reason}.")
+    return Refusal("invalid_json", f"The body is not accepted as JSON: {reason}.")
 
 
 def too_deep() -> Refusal:

@@ -129,12 +129,12 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "")
     match error:
         case log_errors.DoneInPart():
             refusal = refusal_of(error.why, stream=stream, group=group)
-            before = f" {error.messages} message{'s' * (error.messages != 1)} of it were done before."
+            before = f" {error.messages} message{'s' * (error.messages != 1)} of it had already been done."
             return Refusal(refusal.code, refusal.message + before, **refusal.details)
         case log_errors.StreamNotFound():
             return stream_not_found(stream)
         case log_errors.MessageNotFound():
-            return Refusal("message_not_found", "No message stands at this offset.", err_code=10037)
+            return Refusal("message_not_found", "There is no message at this offset.", err_code=10037)
         case log_errors.GroupNotFound():
             return group_not_found(group)
         case log_errors.LeaseLost():
@@ -146,14 +146,14 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "")
         case log_errors.RemovalNotFound():
             return Refusal(
                 "removal_not_found",
-                "There is no such removal, or it can no longer be undone: its time is over, a limit has passed it, "
-                "or it was undone.",
+                "There is no such removal, or it can no longer be undone: it has expired, a limit has passed it, "
+                "or it was already undone.",
             )
         case log_errors.RemovalOver():
             return Refusal(
                 "removal_over",
-                "The removal ended while it went on: it was to be undone, was made final, or a limit or a purge for "
-                "good passed it. What it had not come to is still there.",
+                "The removal ended while it was in progress: it was to be undone, was made final, or a limit or a "
+                "permanent purge passed it. What it had not reached is still there.",
             )
         case log_errors.RemovedSince():
             return Refusal(
@@ -164,9 +164,8 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "")
         case log_errors.RemovalTaken():
             return Refusal(
                 "removal_taken",
-                f"A limit or a purge for good has taken part of it: {error.left} of {error.messages} messages can "
-                "still come back. "
-                'Send "partial": true to bring back what is left.',
+                f"A limit or a permanent purge has removed part of it: {error.left} of {error.messages} messages can "
+                'still be restored. Send "partial": true to restore what is left.',
                 left=error.left,
                 messages=error.messages,
             )
@@ -212,18 +211,18 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "")
         case log_errors.StreamLost():
             return Refusal(
                 "store_unavailable",
-                "The memory server has lost this stream, and it is about to be begun again; try again.",
+                "The memory server has lost this stream, and it is about to be recreated; try again.",
             )
         case log_errors.StoreFull():
             _tell("is full", str(error))
             return Refusal(
                 "store_unavailable",
-                "The message store is full: it takes nothing new until something is removed.",
+                "The message store is full: it accepts nothing new until something is removed.",
                 full=True,
             )
         case _:
             _tell("does not answer", str(error))
-            return Refusal("store_unavailable", "The message store does not answer; try again.")
+            return Refusal("store_unavailable", "The message store is not responding; try again.")
 
 
 def _tell(state: str, cause: str) -> None:
@@ -259,7 +258,7 @@ def _wrong_expectation(error: log_errors.WrongExpectation) -> Refusal:
     differing = {
         "last_offset": f"The last offset is {error.last_offset}.",
         "last_id": f"The id of the last message is {error.last_id!r}.",
-        "last_key_offset": "The last offset of a key is another one.",
+        "last_key_offset": "The last offset of a key is a different one.",
     }
     return Refusal(
         f"wrong_{error.kind}",

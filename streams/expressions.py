@@ -27,9 +27,7 @@ def fault(expression: str) -> str | None:
     for least, most in _COUNT.findall(expression):
         written_out *= max(int(least), int(most or 0), 1)
     if written_out > MOST_WRITTEN_OUT:
-        return (
-            "This repeats too much: the counts in {…}, multiplied, are too large for so long an expression."
-        )
+        return "Too many repetitions: the counts in {…}, multiplied, are too large for so long an expression."
     try:
         matching(expression, [""])
     except ValueError as error:
@@ -53,5 +51,5 @@ def matching(expression: str, names: Sequence[str]) -> list[bool]:
         ).to_pylist()
     except (pa.ArrowInvalid, UnicodeEncodeError) as error:
         said = str(error).removeprefix("Invalid regular expression: ")
-        raise ValueError(f"This is no regular expression: {said}.") from None
+        raise ValueError(f"This is not a regular expression: {said}.") from None
     return found

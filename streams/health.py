@@ -195,13 +195,13 @@ def told(
             return watched[0]
         return Verdict("paused", "Paused; acknowledgements still count.")
     if watched is None:
-        return Verdict("unknown", "Not watched for long enough to tell.")
+        return Verdict("unknown", "Not enough samples yet to tell.")
     verdict, last = watched
     if is_paused is not None and verdict.status == "paused":
-        return Verdict("unknown", "Not looked at since it was resumed.")
+        return Verdict("unknown", "Not sampled since it was resumed.")
     is_rest_known = is_at_rest and last.is_at_rest and silent_ms <= STALE_MS
     if not is_rest_known and not is_fresh:
-        return Verdict("unknown", "The worker has not looked at this group lately.")
+        return Verdict("unknown", "The worker has not sampled this group recently.")
     return verdict
 
 
@@ -244,13 +244,17 @@ def judged(samples: Sequence[Sample], *, fetch_gap_ms: float = 0.0, ack_gap_ms: 
     if removed > 0:
         return Verdict(
             "losing",
-            f"{_messages(removed)} went unacknowledged in the last {_time(last.at_ms - first.at_ms)}.",
+            f"{_messages(removed)} removed unacknowledged in the last {_time(last.at_ms - first.at_ms)}.",
         )
     near = [edge.left_ms for edge in _edges(last, samples) if edge.is_near and not last.is_at_rest]
     if near:
-        return Verdict("losing", f"Retention takes the oldest unacknowledged message in {_time(min(near))}.")
+        return Verdict(
+            "losing", f"Retention removes the oldest unacknowledged message in {_time(min(near))}."
+        )
     if last.is_last_chance:
-        return Verdict("poisoned", "A message is out for the last time before it becomes a dead letter.")
+        return Verdict(
+            "poisoned", "A message is on its last delivery; one more failure makes it a dead letter."
+        )
     if last.is_paused:
         return Verdict("paused", f"Paused; {_waits(last.lag)}.")
     behind = last.lag > last.deliveries - samples[-2].deliveries
@@ -316,7 +320,7 @@ def _stalled(samples: Sequence[Sample], *, behind: bool, gap_ms: float) -> Verdi
     return Verdict(
         "stalled",
         f"Consumers fetch, but nothing was acknowledged for {_time(since_ms)};"
-        f" {_messages(last.pending)} out, {_waits(last.lag)}.",
+        f" {_messages(last.pending)} in flight, {_waits(last.lag)}.",
     )
 
 
@@ -327,8 +331,8 @@ def _stuck(samples: Sequence[Sample]) -> Verdict | None:
         return None
     return Verdict(
         "stalled",
-        f"Others are acknowledged, but the oldest message was not for {_time(last.at_ms - first.at_ms)};"
-        f" {_messages(last.redelivered - first.redelivered)} went out again.",
+        f"Others are acknowledged, but the oldest message has not been for {_time(last.at_ms - first.at_ms)};"
+        f" {_messages(last.redelivered - first.redelivered)} redelivered.",
     )
 
 
@@ -336,7 +340,9 @@ def _moving(samples: Sequence[Sample], *, gap_ms: float) -> Verdict | None:
     last, slope = samples[-1], _slope(samples)
     never_fell = all(a.lag <= b.lag for a, b in itertools.pairwise(samples))
     if never_fell and slope > 0:
-        return Verdict("slow", f"More is published than done: {_waits(last.lag)}, {slope:.3g} more a second.")
+        return Verdict(
+            "slow", f"More is published than acknowledged: {_waits(last.lag)}, {slope:.3g} more per second."
+        )
     if slope < 0:
         quiet_ms = last.at_ms - last.fetched_ms
         if not last.polls and quiet_ms > max(RECENT_MS, 2 * gap_ms):
@@ -345,7 +351,7 @@ def _moving(samples: Sequence[Sample], *, gap_ms: float) -> Verdict | None:
                 f"{_waits(last.lag).capitalize()}; the lag fell, but nobody has fetched for {_time(quiet_ms)}.",
             )
         eta = last.lag / -slope
-        return Verdict("catching up", f"{_waits(last.lag).capitalize()}, done in {_time(eta * 1000)}.", eta)
+        return Verdict("catching up", f"{_waits(last.lag).capitalize()}, ETA {_time(eta * 1000)}.", eta)
     return None
 
 
@@ -353,7 +359,7 @@ def _fine(last: Sample, *, behind: bool) -> Verdict:
     if last.is_at_rest:
         return Verdict("ok", "Everything was delivered and acknowledged.")
     how = "Neither falls behind nor catches up" if behind else "Keeps up"
-    return Verdict("ok", f"{how}; {_waits(last.lag)}, {_messages(last.pending)} out.", None)
+    return Verdict("ok", f"{how}; {_waits(last.lag)}, {_messages(last.pending)} in flight.", None)
 
 
 def _over_rest(samples: Sequence[Sample], sample: Sample) -> list[Sample]:
@@ -398,7 +404,7 @@ def _messages(count: int) -> str:
 
 
 def _waits(count: int) -> str:
-    return f"{_messages(count)} {'waits' if count == 1 else 'wait'}" if count else "nothing waits"
+    return f"{_messages(count)} waiting" if count else "nothing waiting"
 
 
 def _time(ms: float) -> str:

@@ -40,7 +40,7 @@ def key_fault(key: str) -> str | None:
     if len(key) > LONGEST_KEY:
         return f"Expected at most {LONGEST_KEY} characters."
     if not _KEY.fullmatch(key):
-        return "Expected dot-separated tokens, each non-empty and free of *, > and blanks."
+        return "Expected dot-separated tokens, each non-empty and without *, > or spaces."
     return None
 
 

@@ -23,13 +23,11 @@ def kept_s(asked: bool | None, *, undo_s: int, for_good: str, may_for_good: bool
         Refusal: ``validation_error``; ``forbidden`` where it would be for good and the caller may not.
     """
     if asked and not undo_s:
-        raise Refusal(
-            "validation_error", "undo: Nothing can be undone here: OKMQ_UNDO is 0.", fields=["undo"]
-        )
+        raise Refusal("validation_error", "undo: Undo is switched off: OKMQ_UNDO is 0.", fields=["undo"])
     if asked or (asked is None and not may_for_good and undo_s):
         return undo_s
     if not may_for_good:
         raise Refusal(
-            "forbidden", f"To remove messages for good needs the scope {for_good!r}.", scope=for_good
+            "forbidden", f"Removing messages permanently needs the scope {for_good!r}.", scope=for_good
         )
     return 0

@@ -45,7 +45,7 @@ def _headers(taken: Taken, *, burst: int) -> dict[str, str]:
 def _refusal(taken: Taken, *, limit: int, burst: int) -> Refusal:
     return Refusal(
         "rate_limited",
-        f"This token may make {limit} requests a second; try again in {taken.retry_s:.3f} s.",
+        f"This token may make {limit} requests per second; try again in {taken.retry_s:.3f} s.",
         headers={**_headers(taken, burst=burst), "Retry-After": str(max(1, math.ceil(taken.retry_s)))},
         limit=limit,
         burst=burst,

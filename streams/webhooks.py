@@ -39,13 +39,13 @@ def url_fault(url: str) -> str:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        return "This is no address."
+        return "This is not an address."
     if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0:
         return "Expected an address such as https://example.org/hook."
     if parts.username is not None or parts.fragment:
-        return "An address here has no user and no fragment."
+        return "The address must not have a user or a fragment."
     if len(url) > LONGEST_URL or not url.isascii() or any(character <= " " for character in url):
-        return f"Expected at most {LONGEST_URL} characters of ASCII without blanks."
+        return f"Expected at most {LONGEST_URL} ASCII characters without spaces."
     return ""
 
 
@@ -169,7 +169,7 @@ def post(url: str, body: bytes, *, secret: str, timestamp: int, delivery: str, a
                 f"{host} could not be reached: {str(error) or type(error).__name__}."
             ) from None
         # Its words are the receiver's, and may be any bytes.
-        raise WebhookRefused(f"{host} gave an answer that is not HTTP.") from None
+        raise WebhookRefused(f"{host} sent a response that is not HTTP.") from None
     finally:
         end.cancel()
         connection.close()

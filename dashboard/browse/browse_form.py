@@ -113,7 +113,7 @@ class BrowseForm(BootstrapMixin, forms.Form):
             elif start == "offset":
                 cleaned["offset"] = _offset(text)
             elif start == "id" and not text:
-                raise ValueError("Write the id of a message.")
+                raise ValueError("Enter the id of a message.")
         except ValueError as error:
             self.add_error("at", str(error))
         try:
@@ -203,5 +203,5 @@ class BrowseForm(BootstrapMixin, forms.Form):
 def _offset(text: str) -> int:
     digits = text.strip().replace(",", "")
     if not (digits.isascii() and digits.isdigit()) or int(digits) > quantities.LARGEST:
-        raise ValueError("Write an offset: a whole number from 0.")
+        raise ValueError("Enter an offset: a whole number from 0.")
     return int(digits)

@@ -111,9 +111,9 @@ def reading(text: str) -> Reading:
     unknown = next((word for word in words if word not in _STEPS), None)
     if unknown is not None:
         known = ", ".join(_STEPS)
-        raise ValueError(f"“{unknown}” is none of auto, raw, or, one after the other, {known}.")
+        raise ValueError(f"“{unknown}” is not auto, raw or a sequence of {known}.")
     if len(words) > MOST_STEPS:
-        raise ValueError(f"At most {MOST_STEPS} steps can follow each other.")
+        raise ValueError(f"At most {MOST_STEPS} steps can be chained.")
     return Reading(tuple(words))
 
 
@@ -126,7 +126,7 @@ def decoded(body: bytes, how: Reading) -> Decoded | None:
         return None if held is None else _recognised(held, (), MOST_STEPS)
     held = _held(body) if is_string(body) else None
     if held is None:
-        return Decoded(body, (), JSON, whole=True, fault="it is no string")
+        return Decoded(body, (), JSON, whole=True, fault="it is not a string")
     return _followed(body, held, how.steps)
 
 
@@ -218,11 +218,11 @@ def _base64(held: Piece) -> Piece:
         raise ValueError("it ends with more than two =")
     is_standard = _STANDARD.fullmatch(inner) is not None
     if not is_standard and not _URL_SAFE.fullmatch(inner):
-        raise ValueError("it holds other characters")
+        raise ValueError("it contains other characters")
     if not held.whole:
         inner = inner[: len(inner) // 4 * 4]
     if not inner or len(inner) % 4 == 1:
-        raise ValueError("it ends within a byte" if inner else "there is nothing")
+        raise ValueError("it ends in the middle of a byte" if inner else "it is empty")
     data = base64.b64decode(inner + b"=" * (-len(inner) % 4), altchars=None if is_standard else b"-_")
     return _cut(data, whole=held.whole, name="base64" if is_standard else "base64url")
 
@@ -230,9 +230,9 @@ def _base64(held: Piece) -> Piece:
 def _hex(held: Piece) -> Piece:
     match = _HEXADECIMAL.fullmatch(held.data.translate(None, _LINE_BREAKS))
     if match is None or not match[1]:
-        raise ValueError("it holds other characters" if match is None else "there is nothing")
+        raise ValueError("it contains other characters" if match is None else "it is empty")
     if held.whole and match.end() != match.end(1):
-        raise ValueError("it ends within a byte")
+        raise ValueError("it ends in the middle of a byte")
     return _cut(binascii.unhexlify(match[1]), whole=held.whole)
 
 
@@ -251,7 +251,7 @@ def _inflated(wbits: int) -> Callable[[Piece], Piece]:
             data = unpacking.unused_data  # gzip files may follow each other
         is_all = len(made) <= MOST_BYTES and not (ends and data)
         if held.whole and not ends and is_all:
-            raise ValueError("it ends too early" if held.data else "there is nothing")
+            raise ValueError("it ends too early" if held.data else "it is empty")
         return Piece(made[:MOST_BYTES], held.whole and is_all)
 
     return step
@@ -264,7 +264,7 @@ def _message_pack(held: Piece) -> Piece:
 
 def _json(held: Piece) -> Piece:
     if not _holds_json(held):
-        raise ValueError("it is no JSON")
+        raise ValueError("it is not JSON")
     return Piece(held.data, held.whole, name=JSON)
 
 

@@ -56,7 +56,7 @@ def body_test(text: str) -> BodyTest:
         return _at_path(steps, lambda value: True)
     match = _TEST.fullmatch(rest)
     if match is None or not match[2].strip():
-        raise ValueError("Write a path and a value, such as .customer.id = 42 or .status ~ paid.")
+        raise ValueError("Enter a path and a value, such as .customer.id = 42 or .status ~ paid.")
     return _at_path(steps, _value_test(match[1], match[2].strip()))
 
 
@@ -68,16 +68,16 @@ def header_test(text: str) -> BodyTest:
     """
     match = _HEADER.fullmatch(text.strip())
     if match is None:
-        raise ValueError("Write the name of a header, or a name and a value: trace = 4bf9, trace ~ part.")
+        raise ValueError("Enter the name of a header, or a name and a value: trace = 4bf9, trace ~ part.")
     name = json.loads(match[1]) if match[1] else match[2]
     operation, wanted = match[3] or "", (match[4] or "").strip()
     if operation and not wanted:
-        raise ValueError(f"Write what the header {name} is compared with.")
+        raise ValueError(f"Enter what the header {name} is compared with.")
     if wanted.startswith('"'):
         try:
             wanted = json.loads(wanted)
         except ValueError:
-            raise ValueError(f"{wanted} is not a text in quotes.") from None
+            raise ValueError(f"{wanted} is not a quoted string.") from None
 
     def passes(headers: bytes) -> bool:
         value = json.loads(headers).get(name)
@@ -166,7 +166,7 @@ def path_of(text: str) -> tuple[list[Step], str]:
         try:
             steps.append(name or (int(index) if index else None if every else json.loads(quoted)))
         except ValueError:
-            raise ValueError(f"{quoted} is not a name in quotes.") from None
+            raise ValueError(f"{quoted} is not a quoted name.") from None
         place = match.end()
     if not steps:
         raise ValueError("A path begins with a dot and a name: .customer.id, .items[0].sku.")

@@ -78,7 +78,7 @@ def json_text(data: bytes, *, whole: bool, most_bytes: int) -> tuple[str, bool]:
             raise
         return reader.text, False
     if reader.at < len(data):
-        raise ValueError("more stands behind its end")
+        raise ValueError("there is data after its end")
     return reader.text, True
 
 
@@ -100,7 +100,7 @@ class _Reader:
         return "".join(self._parts)
 
     def value(self) -> None:
-        """Write the next value, or the opening of the next array or map."""
+        """Enter the next value, or the opening of the next array or map."""
         self.values += 1
         mark = self._number(">B")
         if 0x80 <= mark <= 0x8F or mark in _MAPS:
@@ -126,7 +126,7 @@ class _Reader:
         self._close_full()
 
     def _begin(self) -> None:
-        """Write what stands between the value before and the next one."""
+        """Enter what stands between the value before and the next one."""
         if not self._levels:
             return
         level = self._levels[-1]
@@ -169,7 +169,7 @@ class _Reader:
             size = self._number(_EXTENSIONS[mark]) if mark in _EXTENSIONS else _FIXED_EXTENSIONS[mark]
             kind = self._number(">b")
             return _extension(kind, self._take(size))
-        raise ValueError(f"byte 0x{mark:02x} begins no value")
+        raise ValueError(f"byte 0x{mark:02x} does not begin a value")
 
     def _number(self, form: str) -> int:
         size = struct.calcsize(form)

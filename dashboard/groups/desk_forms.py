@@ -23,10 +23,10 @@ class DeskForm(BootstrapMixin, forms.Form):
     """Which messages in flight; a query string, so that a view has an address."""
 
     deliveries = forms.IntegerField(
-        label=_("Delivered at least"), required=False, min_value=1, max_value=2**31 - 1
+        label=_("Deliveries at least"), required=False, min_value=1, max_value=2**31 - 1
     )
     age = forms.CharField(
-        label=_("Out for at least"),
+        label=_("In flight for at least"),
         required=False,
         max_length=40,
         widget=forms.TextInput(attrs={"placeholder": "5 min", "autocomplete": "off"}),
@@ -64,7 +64,7 @@ class ChosenForm(BootstrapMixin, forms.Form):
     """
 
     scope = forms.ChoiceField(
-        label=_("To"), choices=[("chosen", _("the chosen ones")), ("all", _("all that match the filter"))]
+        label=_("Apply to"), choices=[("chosen", _("selected")), ("all", _("all that match the filter"))]
     )
 
     def __init__(self, data: QueryDict | None = None) -> None:
@@ -80,12 +80,12 @@ class ChosenForm(BootstrapMixin, forms.Form):
             try:
                 self.seen = offsets_read(self.written_seen, most=MOST_AT_ONCE)
             except ValueError:
-                self.add_error("scope", _("These are no offsets."))
+                self.add_error("scope", _("These are not offsets."))
         elif cleaned.get("scope") == "chosen":
             if not self.written:
-                self.add_error("scope", _("Choose messages first."))
+                self.add_error("scope", _("Select messages first."))
             elif len(self.written) > MOST_CHOSEN or not all(map(_is_offset, self.written)):
-                self.add_error("scope", _("These are no offsets."))
+                self.add_error("scope", _("These are not offsets."))
             else:
                 self.offsets = sorted({int(text) for text in self.written})
         return cleaned
@@ -94,7 +94,7 @@ class ChosenForm(BootstrapMixin, forms.Form):
 class LettersForm(ChosenForm):
     """What shall happen to dead letters; ``reason`` is the filter of the list."""
 
-    do = forms.ChoiceField(label=_("Do"), choices=[("replay", _("Replay")), ("delete", _("Delete"))])
+    do = forms.ChoiceField(label=_("Action"), choices=[("replay", _("Replay")), ("delete", _("Delete"))])
     reason = forms.CharField(required=False, max_length=LONGEST_REASON)
 
 
@@ -102,15 +102,15 @@ class SettleForm(ChosenForm):
     """What shall happen to messages in flight, and to which."""
 
     what = forms.ChoiceField(
-        label=_("Do"),
+        label=_("Action"),
         choices=[
-            ("nack", _("Give back: delivered again, to whoever fetches")),
-            ("ack", _("Acknowledge: done, never again")),
-            ("term", _("End: to the dead letters")),
+            ("nack", _("Nack: redelivered to the next fetch")),
+            ("ack", _("Acknowledge: never redelivered")),
+            ("term", _("Terminate: becomes a dead letter")),
         ],
     )
     delay = forms.CharField(
-        label=_("Given back after"),
+        label=_("Nack delay"),
         required=False,
         max_length=40,
         widget=forms.TextInput(attrs={"placeholder": _("at once"), "autocomplete": "off"}),
@@ -119,7 +119,7 @@ class SettleForm(ChosenForm):
         label=_("Reason"),
         required=False,
         max_length=LONGEST_REASON,
-        widget=forms.TextInput(attrs={"placeholder": _("ended by hand"), "autocomplete": "off"}),
+        widget=forms.TextInput(attrs={"placeholder": _("terminated by hand"), "autocomplete": "off"}),
     )
 
     def clean_delay(self) -> int:
@@ -139,4 +139,4 @@ def _seconds(text: str) -> int | None:
     try:
         return quantities.parse_duration(text)
     except (ValueError, OverflowError):
-        raise ValidationError(_("Write how long, such as 30 s or 5 min.")) from None
+        raise ValidationError(_("Enter how long, such as 30 s or 5 min.")) from None

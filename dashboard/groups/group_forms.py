@@ -31,7 +31,7 @@ def _place(place: str, text: str) -> dict[str, Any]:
     if place == StartFrom.OFFSET:
         digits = text.strip().replace(",", "")
         if not (digits.isascii() and digits.isdigit()) or int(digits) > quantities.LARGEST:
-            raise ValueError("Write an offset: a whole number from 0.")
+            raise ValueError("Enter an offset: a whole number from 0.")
         return {"offset": int(digits)}
     if place == StartFrom.TIMESTAMP:
         return {"timestamp": quantities.parse_moment(text, now=timezone.now())}
@@ -51,21 +51,21 @@ class GroupSettingsForm(BootstrapMixin, forms.Form):
         label=_("Acknowledgement"),
         required=False,
         choices=[
-            (Ack.EXPLICIT, _("Each message")),
-            (Ack.ALL, _("One covers everything before it")),
-            (Ack.NONE, _("None: done when fetched")),
+            (Ack.EXPLICIT, _("Explicit: each message")),
+            (Ack.ALL, _("Cumulative: one covers everything before it")),
+            (Ack.NONE, _("None: acknowledged when fetched")),
         ],
         initial=Ack.EXPLICIT,
     )
     ack_wait = forms.FloatField(
-        label=_("Answer within (seconds)"),
+        label=_("Ack wait (seconds)"),
         min_value=0.1,
         max_value=LONGEST_WAIT_S,
         initial=30,
-        help_text=_("Then a message is delivered again."),
+        help_text=_("Then a message is redelivered."),
     )
     max_deliver = forms.IntegerField(
-        label=_("Deliveries at most"),
+        label=_("Max deliveries"),
         required=False,
         min_value=1,
         max_value=MOST_DELIVERIES,
@@ -74,36 +74,38 @@ class GroupSettingsForm(BootstrapMixin, forms.Form):
         help_text=_("Then it becomes a dead letter."),
     )
     backoff = forms.CharField(
-        label=_("Waits after delivery 1, 2, …"),
+        label=_("Backoff (seconds)"),
         required=False,
         max_length=2000,
         widget=forms.TextInput(attrs={"placeholder": "1, 5, 30", "autocomplete": "off"}),
-        help_text=_("Seconds, separated by commas; they replace the time to answer, the last repeats."),
+        help_text=_(
+            "After delivery 1, 2, …, separated by commas; replaces the ack wait, the last one repeats."
+        ),
     )
     max_ack_pending = forms.IntegerField(
-        label=_("In flight at most"),
+        label=_("Max in flight"),
         required=False,
         min_value=1,
         max_value=10_000_000,
         initial=1000,
-        help_text=_("Over all members."),
+        help_text=_("Across all members."),
     )
     filter_keys = forms.CharField(
-        label=_("Only these keys"),
+        label=_("Key filter"),
         required=False,
         max_length=2000,
         widget=forms.TextInput(attrs={"class": "mono", "placeholder": _("all"), "spellcheck": "false"}),
         help_text=_("Patterns such as orders.eu.> or orders.*.paid, separated by commas."),
     )
     inactive_after = forms.CharField(
-        label=_("Removed when idle for"),
+        label=_("Delete when idle for"),
         required=False,
         max_length=60,
         widget=forms.TextInput(attrs={"placeholder": _("never"), "autocomplete": "off"}),
-        help_text=_("Such as 2 h; without a fetch for so long, the group goes."),
+        help_text=_("Such as 2 h; without a fetch for that long, the group is deleted."),
     )
     ordered_by_key = forms.BooleanField(
-        label=_("Messages of one key one at a time, in order"),
+        label=_("One message per key at a time, in order"),
         required=False,
         widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
     )
@@ -126,7 +128,7 @@ class GroupSettingsForm(BootstrapMixin, forms.Form):
             waits = [-1.0]
         if len(waits) > MOST_BACKOFF or not all(0.1 <= wait <= LONGEST_WAIT_S for wait in waits):
             raise ValidationError(
-                _("Write at most %(most)s waits, each from 0.1 to %(longest)s seconds."),
+                _("Enter at most %(most)s waits, each from 0.1 to %(longest)s seconds."),
                 params={"most": MOST_BACKOFF, "longest": LONGEST_WAIT_S},
             )
         return waits
@@ -138,7 +140,7 @@ class GroupSettingsForm(BootstrapMixin, forms.Form):
         try:
             seconds = quantities.parse_seconds(text)
         except ValueError:
-            raise ValidationError(_("Write how long, such as 30 min or 2 h.")) from None
+            raise ValidationError(_("Enter how long, such as 30 min or 2 h.")) from None
         if not 0.1 <= seconds <= LONGEST_WAIT_S:
             raise ValidationError(_("From 0.1 seconds to 30 days."))
         return seconds
@@ -184,22 +186,22 @@ class GroupForm(GroupSettingsForm):
         validators=[
             RegexValidator(
                 rf"^{naming.NAME}\Z",
-                _("Letters, digits, dots, dashes and underscores; it begins with a letter or a digit."),
+                _("Letters, digits, dots, dashes and underscores; starts with a letter or a digit."),
             )
         ],
         widget=forms.TextInput(
             attrs={"placeholder": "billing", "autocomplete": "off", "spellcheck": "false"}
         ),
-        help_text=_("Capitals count. The name cannot be changed later."),
+        help_text=_("Case-sensitive. Cannot be changed later."),
     )
     start_from = forms.ChoiceField(
-        label=_("Starts at"),
+        label=_("Start from"),
         choices=[
-            (StartFrom.EARLIEST, _("The first message kept")),
-            (StartFrom.LATEST, _("What is published from now on")),
-            (StartFrom.LAST, _("The newest message")),
-            (StartFrom.OFFSET, _("An offset")),
-            (StartFrom.TIMESTAMP, _("A time")),
+            (StartFrom.EARLIEST, _("Earliest message")),
+            (StartFrom.LATEST, _("New messages only")),
+            (StartFrom.LAST, _("Newest message")),
+            (StartFrom.OFFSET, _("Offset")),
+            (StartFrom.TIMESTAMP, _("Time")),
         ],
         initial=StartFrom.EARLIEST,
     )
@@ -216,7 +218,7 @@ class GroupForm(GroupSettingsForm):
         place, text = cleaned.get("start_from", ""), cleaned.get("at", "")
         if text and place and place not in {StartFrom.OFFSET, StartFrom.TIMESTAMP}:
             self.add_error(
-                "at", _("This belongs to an offset or a time; choose one of them, or leave it out.")
+                "at", _("Only used with an offset or a time; choose one of them, or leave this empty.")
             )
             return cleaned
         try:
@@ -243,14 +245,14 @@ class SeekForm(BootstrapMixin, forms.Form):
     """Where a group shall go; a query string, so that a preview has an address."""
 
     position = forms.ChoiceField(
-        label=_("Go to"),
+        label=_("Seek to"),
         choices=[
-            (StartFrom.EARLIEST, _("The first message kept")),
-            (StartFrom.LATEST, _("What is published from now on")),
-            (StartFrom.OFFSET, _("An offset")),
-            (StartFrom.TIMESTAMP, _("A time")),
-            (SHIFT, _("So many offsets back or on")),
-            (LIKE, _("Where another group is")),
+            (StartFrom.EARLIEST, _("Earliest message")),
+            (StartFrom.LATEST, _("New messages only")),
+            (StartFrom.OFFSET, _("Offset")),
+            (StartFrom.TIMESTAMP, _("Time")),
+            (SHIFT, _("Shift by offsets")),
+            (LIKE, _("Position of another group")),
         ],
     )
     at = forms.CharField(
@@ -260,7 +262,7 @@ class SeekForm(BootstrapMixin, forms.Form):
         widget=forms.TextInput(
             attrs={"placeholder": f"{PLACES} · -500 · audit", "autocomplete": "off", "spellcheck": "false"}
         ),
-        help_text=_("Or how many offsets, such as -500; or the other group's name."),
+        help_text=_("Or a number of offsets, such as -500; or the other group's name."),
     )
 
     def clean(self) -> dict[str, Any]:
@@ -270,12 +272,12 @@ class SeekForm(BootstrapMixin, forms.Form):
             match = _SHIFT.fullmatch(text)
             digits = match[2].replace(",", "") if match else ""
             if match is None or int(digits) > quantities.LARGEST:
-                self.add_error("at", _("Write how many offsets, such as -500 or +20."))
+                self.add_error("at", _("Enter how many offsets, such as -500 or +20."))
             else:
                 cleaned["by"] = -int(digits) if match[1] in {"-", "−"} else int(digits)
         elif place == LIKE:
             if not text:
-                self.add_error("at", _("Write the name of a group of this stream."))
+                self.add_error("at", _("Enter the name of a group of this stream."))
         else:
             try:
                 cleaned["place"] = _place(place, text)
@@ -300,7 +302,7 @@ class PauseForm(BootstrapMixin, forms.Form):
         max_length=60,
         widget=forms.TextInput(
             attrs={
-                "placeholder": _("someone resumes it"),
+                "placeholder": _("resumed by hand"),
                 "autocomplete": "off",
                 "spellcheck": "false",
             }
@@ -319,9 +321,9 @@ class PauseForm(BootstrapMixin, forms.Form):
             try:
                 until = quantities.parse_moment(text, now=now)
             except ValueError:
-                raise ValidationError(_("Write how long, such as 30 min, or a time in the future.")) from None
+                raise ValidationError(_("Enter how long, such as 30 min, or a time in the future.")) from None
         if until <= now:
-            raise ValidationError(_("That time is over; write one in the future."))
+            raise ValidationError(_("That time has passed; enter one in the future."))
         return until
 
 

@@ -34,15 +34,17 @@ DOTS: dict[Status, str] = {
 
 def _paused(state: GroupState) -> str:
     if state.paused_until_ms is None or state.paused_until_ms < 0:
-        return _("Paused until someone resumes it")
+        return _("Paused until resumed by hand")
     moment = formats.moment(state.paused_until_ms // 1000 * 1000).replace(".000 ", " ")
     return _("Paused until %(moment)s") % {"moment": moment}
 
 
 def _waits(lag: int) -> str:
     if not lag:
-        return _("nothing waits")
-    return ngettext("%(count)s message waits", "%(count)s messages wait", lag) % {"count": formats.count(lag)}
+        return _("nothing waiting")
+    return ngettext("%(count)s message waiting", "%(count)s messages waiting", lag) % {
+        "count": formats.count(lag)
+    }
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from streams.selectors import GroupView, Member
 LOOKS = {"active": "good", "idle": "", "silent": "warn"}
 TOLD = {
     "active": _("It has messages in flight."),
-    "idle": _("It has nothing in flight, and fetched or answered within the last minute."),
+    "idle": _("It has nothing in flight, and fetched or responded within the last minute."),
     "silent": _(
-        "It has messages in flight, and has neither fetched nor answered for longer than a delivery lasts."
+        "It has messages in flight, and has neither fetched nor responded for longer than a delivery lasts."
     ),
 }
 

@@ -62,9 +62,9 @@ class RangeForm(BootstrapMixin, forms.Form):
         cleaned = super().clean() or self.cleaned_data
         since, until = cleaned.get("since"), cleaned.get("until")
         if since and since >= (until or self.now):
-            self.add_error("since", _("It is not before the end."))
+            self.add_error("since", _("Must be before the end."))
         elif until and not since and not self.errors:
-            self.add_error("since", _("Write where it begins, too."))
+            self.add_error("since", _("Enter the start, too."))
         return cleaned
 
     @property

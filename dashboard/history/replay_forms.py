@@ -32,10 +32,10 @@ class ReplayForm(BootstrapMixin, forms.Form):
     """A range of the stream's past, and where it goes."""
 
     target = forms.CharField(
-        label=_("Into the stream"),
+        label=_("Target stream"),
         max_length=50,
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
-        help_text=_("The stream itself, or another one."),
+        help_text=_("This stream or another one."),
     )
     from_offset = forms.IntegerField(
         label=_("From offset"), required=False, min_value=1, max_value=quantities.LARGEST
@@ -72,13 +72,13 @@ class ReplayForm(BootstrapMixin, forms.Form):
         label=_("Ids"),
         required=False,
         choices=[
-            ("", _("New into the same stream, else kept")),
-            ("keep", _("Keep: the target refuses those that it knows")),
-            ("new", _("New ones")),
+            ("", _("New in the same stream, otherwise original")),
+            ("keep", _("Original: the target refuses those it already has")),
+            ("new", _("New")),
         ],
     )
     rate = forms.IntegerField(
-        label=_("Messages a second, at most"), required=False, min_value=1, max_value=MOST_RATE
+        label=_("Max messages per second"), required=False, min_value=1, max_value=MOST_RATE
     )
 
     def clean_key(self) -> str:
@@ -92,10 +92,10 @@ class ReplayForm(BootstrapMixin, forms.Form):
         cleaned = super().clean() or self.cleaned_data
         first, last = cleaned.get("from_offset"), cleaned.get("to_offset")
         if first is not None and last is not None and first > last:
-            self.add_error("to_offset", _("Write an offset that is not below the first one."))
+            self.add_error("to_offset", _("Enter an offset that is not below the first one."))
         since, until = cleaned.get("since"), cleaned.get("until")
         if since is not None and until is not None and since >= until:
-            self.add_error("until", _("Write a time after the first one."))
+            self.add_error("until", _("Enter a time after the first one."))
         return cleaned
 
     def wanted(self) -> ReplayWanted:

@@ -25,7 +25,7 @@ class QueryForm(BootstrapMixin, forms.Form):
         ),
     )
     limit = forms.IntegerField(
-        label=_("Rows at most"),
+        label=_("Max rows"),
         min_value=1,
         max_value=MOST_ROWS,
         initial=DEFAULT_ROWS,

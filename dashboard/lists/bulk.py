@@ -36,7 +36,7 @@ class BulkForm(ConfirmForm):
     upto = forms.JSONField(required=False, widget=forms.HiddenInput())
     label = forms.CharField(label=_("Label"), required=False, max_length=200)
     value = forms.CharField(
-        label=_("Value"), required=False, max_length=500, help_text=_("Empty takes the label away.")
+        label=_("Value"), required=False, max_length=500, help_text=_("Empty removes the label.")
     )
 
     def __init__(self, *args: Any, deed: str, phrase: str, **kwargs: Any) -> None:
@@ -56,7 +56,7 @@ class BulkForm(ConfirmForm):
     def clean_label(self) -> str:
         label: str = self.cleaned_data["label"].strip()
         if not label:
-            raise ValidationError(_("Write the label's name, such as team."))
+            raise ValidationError(_("Enter the label's name, such as team."))
         fault = label_fault(label, self.data.get("value", ""))
         if fault:
             raise ValidationError(fault)

@@ -40,9 +40,9 @@ class EventsForm(BootstrapMixin, forms.Form):
     """Which events; the query string of the page is this form."""
 
     actor = forms.CharField(
-        label=_("Who"), required=False, max_length=100, widget=forms.TextInput(attrs={"data-search": ""})
+        label=_("Actor"), required=False, max_length=100, widget=forms.TextInput(attrs={"data-search": ""})
     )
-    kind = forms.ChoiceField(label=_("What"), choices=KINDS, required=False)
+    kind = forms.ChoiceField(label=_("Kind"), choices=KINDS, required=False)
     stream = forms.CharField(label=_("Stream"), required=False, max_length=50)
     group = forms.CharField(label=_("Group"), required=False, max_length=50)
     since = forms.CharField(

@@ -33,7 +33,7 @@ COLUMNS = (
     ("out", _("Out")),
     ("last", _("Last write")),
     ("lag", _("Lag")),
-    ("keeps", _("Keeps")),
+    ("keeps", _("Retention")),
     ("groups", _("Groups")),
     ("status", _("Worst group")),
     ("oldest", _("Oldest message")),

@@ -21,11 +21,11 @@ class PublishManyForm(BootstrapMixin, forms.Form):
         label=_("Each line is"),
         choices=[
             ("message", _("a whole message")),
-            ("body", _("a body; ids are made for them")),
+            ("body", _("a body; ids are generated")),
         ],
     )
     begin = forms.IntegerField(
-        label=_("Begin at line"), min_value=1, max_value=LARGEST_LINE, required=False, initial=1
+        label=_("Start at line"), min_value=1, max_value=LARGEST_LINE, required=False, initial=1
     )
     lines = forms.CharField(
         label=_("Lines"),
@@ -38,7 +38,7 @@ class PublishManyForm(BootstrapMixin, forms.Form):
         required=False,
         allow_empty_file=True,
         widget=forms.FileInput(attrs={"accept": ".ndjson,.jsonl,.json,.txt,application/x-ndjson"}),
-        help_text=_("NDJSON: one JSON value a line, of any length; it is sent in batches."),
+        help_text=_("NDJSON: one JSON value per line, of any length; sent in batches."),
     )
     keep = forms.BooleanField(label=_("Keep the contents afterwards"), required=False, initial=True)
     ids = forms.RegexField(r"\Aconsole-[0-9a-f]{12}\Z", widget=forms.HiddenInput)

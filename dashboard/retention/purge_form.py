@@ -28,10 +28,10 @@ class PurgeForm(BootstrapMixin, forms.Form):
         label=_("Purge"),
         choices=[
             (ALL, _("Everything")),
-            (OFFSET, _("What lies before an offset")),
-            (TIME, _("What was published before a time")),
+            (OFFSET, _("Messages before an offset")),
+            (TIME, _("Messages published before a time")),
             (NEWEST, _("All but the newest")),
-            (KEY, _("What has one key")),
+            (KEY, _("Messages with a key")),
         ],
     )
     at = forms.CharField(
@@ -67,18 +67,18 @@ class PurgeForm(BootstrapMixin, forms.Form):
         if what in (OFFSET, NEWEST):
             digits = text.replace(",", "")
             if not (digits.isascii() and digits.isdigit()) or int(digits) > quantities.LARGEST:
-                wanted = _("an offset") if what == OFFSET else _("how many stay")
-                raise ValueError(_("Write %(wanted)s: a whole number from 0.") % {"wanted": wanted})
+                wanted = _("an offset") if what == OFFSET else _("how many to keep")
+                raise ValueError(_("Enter %(wanted)s: a whole number from 0.") % {"wanted": wanted})
             return int(digits)
         if what == TIME:
             return quantities.parse_moment(text, now=timezone.now())
         if what == KEY:
-            fault = naming.pattern_fault(text) if text else _("Write a key, such as orders.eu.7.")
+            fault = naming.pattern_fault(text) if text else _("Enter a key, such as orders.eu.7.")
             if fault:
                 raise ValueError(fault)
             return text
         if text:
-            raise ValueError(_("Everything goes: leave this empty, or choose what it is."))
+            raise ValueError(_("Everything is purged: leave this empty, or choose what it stands for."))
         return None
 
     def purge(self, stream: Stream) -> Purge:

@@ -33,7 +33,7 @@ PRESETS: tuple[tuple[Any, dict[str, str]], ...] = (
     (_("A day"), {"ttl": "1 d"}),
     (_("A week"), {"ttl": "7 d"}),
     (_("30 days, 10 GiB"), {"ttl": "30 d", "max_bytes": "10 GiB"}),
-    (_("Latest of each key"), {"max_messages_per_key": "1"}),
+    (_("Latest per key"), {"max_messages_per_key": "1"}),
     (_("No limit"), {}),
 )
 
@@ -54,31 +54,31 @@ class RetentionForm(BootstrapMixin, forms.Form):
 
     policy = forms.ChoiceField(label=_("Policy"), required=False)
     ttl = QuantityField(
-        label=_("Keep for"),
+        label=_("Max age"),
         parse=quantities.parse_duration,
         placeholder=_("no limit"),
         help_text=_("Such as 12 h or 7 d."),
     )
-    max_messages = _count(_("Keep at most (messages)"))
+    max_messages = _count(_("Max messages"))
     max_bytes = QuantityField(
-        label=_("Keep at most (size)"),
+        label=_("Max size"),
         parse=quantities.parse_size,
         placeholder=_("no limit"),
-        help_text=_("Size of the bodies, such as 10 GiB."),
+        help_text=_("Total size of the bodies, such as 10 GiB."),
     )
-    max_messages_per_key = _count(_("Of each key"), _("The newest so many messages."))
+    max_messages_per_key = _count(_("Max messages per key"), _("The newest messages of each key."))
     retention = forms.ChoiceField(
-        label=_("Messages go"),
+        label=_("Retention"),
         required=False,
         choices=[
-            (Retention.LIMITS, _("By limits only")),
-            (Retention.INTEREST, _("Also when every group is done with them")),
+            (Retention.LIMITS, _("Limits only")),
+            (Retention.INTEREST, _("Limits and interest")),
         ],
     )
     discard = forms.ChoiceField(
         label=_("When full"),
         required=False,
-        choices=[(Discard.OLD, _("Remove the oldest")), (Discard.NEW, _("Refuse new ones"))],
+        choices=[(Discard.OLD, _("Discard oldest")), (Discard.NEW, _("Refuse new"))],
     )
 
     def __init__(self, *args: Any, stream: Stream, **kwargs: Any) -> None:
@@ -96,7 +96,7 @@ class RetentionForm(BootstrapMixin, forms.Form):
         names = Policy.objects.filter(workspace=stream.workspace).values_list("name", flat=True)
         policy = self.fields["policy"]
         assert isinstance(policy, forms.ChoiceField)
-        policy.choices = [("", _("none: limits of its own")), *((name, name) for name in names)]
+        policy.choices = [("", _("none: own limits")), *((name, name) for name in names)]
 
     def changes(self) -> dict[str, Any]:
         """What is to be saved; only what differs.

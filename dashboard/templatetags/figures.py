@@ -66,9 +66,9 @@ def exact_size(value: float, style: str) -> str:
 
 
 LIMITS = {
-    "ttl": gettext_noop("the limit of age"),
-    "max_messages": gettext_noop("the limit of messages"),
-    "max_bytes": gettext_noop("the limit of bytes"),
+    "ttl": gettext_noop("max age"),
+    "max_messages": gettext_noop("max messages"),
+    "max_bytes": gettext_noop("max size"),
 }
 
 
@@ -81,7 +81,7 @@ def limit_words(name: str) -> str:
 CONDITIONS = {
     "status": gettext_noop("status is %(value)s"),
     "lag": gettext_noop("lag above %(value)s"),
-    "lag_seconds": gettext_noop("lag in time above %(value)s"),
+    "lag_seconds": gettext_noop("time lag above %(value)s"),
     "no_consumer": gettext_noop("no consumer for longer than %(value)s"),
     "retention_edge": gettext_noop("retention edge nearer than %(value)s"),
     "dead_letters": gettext_noop("dead letters above %(value)s"),

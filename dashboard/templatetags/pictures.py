@@ -50,7 +50,7 @@ def spark_points(values: Sequence[float]) -> str:
 def sparkline(values: Sequence[float], topic: str) -> SafeString:
     """The rate of the last minute, one point a second; a screen reader hears its peak."""
     shown = list(values)[-SPARK_POINTS:]
-    label = f"last minute, at most {formats.rate(max(shown, default=0.0))}"
+    label = f"last minute, max {formats.rate(max(shown, default=0.0))}"
     return format_html(
         '<svg class="spark" viewBox="0 0 {} {}" role="img" aria-label="{}" data-spark="{}" data-values="{}">'
         '<polyline fill="none" stroke="currentColor" stroke-width="1.4" stroke-linejoin="round" points="{}"/></svg>',

@@ -120,16 +120,16 @@ def mute(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     found = rule_for(caller, name, may="manage")
     seconds = request.POST.get("seconds", "")
     if seconds not in {"0", *(str(each) for each in MUTES_S)}:
-        raise Refusal("validation_error", _("A rule is muted for an hour, for eight or for a day."))
+        raise Refusal("validation_error", _("A rule can be muted for an hour, eight hours or a day."))
     until = timezone.now() + timedelta(seconds=int(seconds)) if seconds != "0" else None
     reason = request.POST.get("reason", "").strip() if until else ""
     if len(reason) > LONGEST_REASON:
         raise Refusal("validation_error", _("The reason has at most 200 characters."))
     rule_change(found, changes={"muted_until": until, "mute_reason": reason}, actor=caller.actor)
     if until is None:
-        messages.success(request, _("Rule %(name)s tells again.") % {"name": name})
+        messages.success(request, _("Rule %(name)s was unmuted.") % {"name": name})
     else:
-        said = _("Rule %(name)s tells nobody until %(moment)s. What fires by it stays listed.")
+        said = _("Rule %(name)s is muted until %(moment)s. Its firing alerts stay listed.")
         moment = formats.moment(int(until.timestamp()) * 1000).replace(".000 ", " ")
         messages.success(request, said % {"name": name, "moment": moment})
     return redirect("dashboard:alerts")
@@ -143,10 +143,10 @@ def test(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     for each in rule_test(found, actor=caller.actor):
         word = _("webhook") if each.channel == "webhook" else _("e-mail")
         if each.error:
-            said = _("The test by %(channel)s was not taken: %(error)s")
+            said = _("The test by %(channel)s was not accepted: %(error)s")
             messages.error(request, said % {"channel": word, "error": each.error})
         else:
-            messages.success(request, _("The test by %(channel)s was taken.") % {"channel": word})
+            messages.success(request, _("The test by %(channel)s was accepted.") % {"channel": word})
     return redirect("dashboard:alert_rule", name)
 
 
@@ -166,7 +166,7 @@ def _tried(caller: Caller, form: NewRuleForm) -> Any:
 
 
 def _made(request: HttpRequest, rule: AlertRule) -> HttpResponse:
-    messages.success(request, _("Rule %(name)s was made.") % {"name": rule.name})
+    messages.success(request, _("Rule %(name)s was created.") % {"name": rule.name})
     _tell_secret(request, rule)
     return redirect("dashboard:alerts")
 
@@ -174,7 +174,7 @@ def _made(request: HttpRequest, rule: AlertRule) -> HttpResponse:
 def _tell_secret(request: HttpRequest, rule: AlertRule) -> None:
     """Say what a first webhook is signed with."""
     if rule.webhook_secret:
-        said = _("What it sends is signed with %(secret)s: copy it now, it is shown this once.")
+        said = _("Its webhooks are signed with %(secret)s: copy it now, it is shown only once.")
         messages.warning(request, said % {"secret": rule.webhook_secret})
 
 

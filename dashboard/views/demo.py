@@ -17,7 +17,7 @@ def start(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Fill a stream with live traffic."""
     caller.demand("manage")
     demo_start(caller.workspace, actor=caller.actor)
-    said = _("The demo publishes %(rate)s messages a second into the stream %(name)s for 15 minutes.")
+    said = _("The demo publishes %(rate)s messages per second to the stream %(name)s for 15 minutes.")
     messages.success(request, said % {"rate": A_SECOND, "name": STREAM})
     return redirect("dashboard:overview")
 

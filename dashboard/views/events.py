@@ -94,7 +94,7 @@ def export(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     caller.demand("read")
     form = EventsForm(request.GET)
     if not form.is_valid() or request.GET.get("format", "ndjson") not in {"ndjson", "csv"}:
-        raise Refusal("validation_error", "An export is ndjson or csv, of a span of time.")
+        raise Refusal("validation_error", "An export is ndjson or csv, of a time range.")
     is_csv = request.GET.get("format") == "csv"
     written = _written(caller, form.wanted(), is_csv=is_csv, zone=timezone.get_current_timezone())
     kind = "text/csv; charset=utf-8" if is_csv else "application/x-ndjson"

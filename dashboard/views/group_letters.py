@@ -52,7 +52,7 @@ def offset_posted(request: HttpRequest) -> int:
     """
     offset = number_of(request.POST.get("offset", ""), default=0, low=0, high=quantities.LARGEST)
     if not offset:
-        raise Refusal("validation_error", "Which dead letter is not said.", fields=["offset"])
+        raise Refusal("validation_error", "No dead letter was specified.", fields=["offset"])
     return offset
 
 
@@ -148,9 +148,7 @@ def bulk(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
 
 
 def _replayed(count: int) -> str:
-    said = ngettext(
-        "%(count)s dead letter is delivered again.", "%(count)s dead letters are delivered again.", count
-    )
+    said = ngettext("%(count)s dead letter is redelivered.", "%(count)s dead letters are redelivered.", count)
     return said % {"count": formats.count(count)}
 
 

@@ -186,13 +186,14 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
     found = group_for(caller, name, group, may="manage")
     form = SeekNowForm(request.POST)
     if not form.is_valid():
-        messages.error(request, _("Nothing was moved: choose a place, then confirm what it would do."))
+        messages.error(request, _("Nothing was moved: choose a position, then confirm the preview."))
         return redirect("dashboard:group", name=name, group=group)
     wanted = form.cleaned_data["next_offset"]
     told = group_seek(found, next_offset=wanted, actor=caller.actor, dry_run=True)
     if skips_more(seen_from=form.cleaned_data["seen_from"], now_from=told["from"], to=told["to"]):
         messages.warning(
-            request, _("Nothing was moved: the group has moved meanwhile, so this is what it would do now.")
+            request,
+            _("Nothing was moved: the group has moved since the preview; this is what it would do now."),
         )
         query = urlencode({"position": "offset", "at": wanted})
         return redirect(f"{resolve_url('dashboard:group', name=name, group=group)}?{query}")
@@ -201,7 +202,7 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
     figures["again"] = formats.count(told["messages"] - told["skipped"])
     said = [_("The next offset is %(to)s; it was %(from)s.")]
     if told["to"] < told["from"]:
-        said.append(_("%(again)s are delivered again."))
+        said.append(_("%(again)s are redelivered."))
     if told["to"] >= told["from"] or told["skipped"]:
         said.append(_("%(skipped)s were skipped."))
     messages.success(request, " ".join(str(each) for each in said) % figures)
@@ -230,5 +231,5 @@ def resume(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
     """Deliver again."""
     found = group_for(caller, name, group, may="manage")
     group_resume(found, actor=caller.actor)
-    messages.success(request, _("Group %(name)s delivers again.") % {"name": group})
+    messages.success(request, _("Group %(name)s was resumed.") % {"name": group})
     return redirect("dashboard:group", name=name, group=group)

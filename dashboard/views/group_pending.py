@@ -102,7 +102,7 @@ def settle(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
             offsets=chosen,
             actor=caller.actor,
             delay_s=form.cleaned_data["delay"],
-            reason=form.cleaned_data["reason"] or _("ended by hand"),
+            reason=form.cleaned_data["reason"] or _("terminated by hand"),
         )
         messages.success(request, _said(what) % {"count": formats.count(count)})
         return redirect(back)
@@ -144,7 +144,7 @@ def _back(group: Group, desk: DeskForm, form: SettleForm) -> str:
 
 def _said(what: str) -> str:
     return {
-        "ack": _("Acknowledged by hand: %(count)s."),
-        "nack": _("Given back: %(count)s."),
-        "term": _("Ended, now dead letters: %(count)s."),
+        "ack": _("Acknowledged: %(count)s."),
+        "nack": _("Nacked: %(count)s."),
+        "term": _("Terminated, now dead letters: %(count)s."),
     }[what]

@@ -12,10 +12,10 @@ from streams.access import Caller, group_for
 from streams.models import Stream
 
 ANOTHER = _(
-    "Nothing was done: the stream of your page is gone already, and this is another one that has its name now."
+    "Nothing was done: the stream on your page has been deleted, and this is another one with the same name."
 )
 ANOTHER_GROUP = _(
-    "Nothing was done: the group of your page is gone already, and this is another one that has its name now."
+    "Nothing was done: the group on your page has been deleted, and this is another one with the same name."
 )
 
 GroupPage = Callable[[HttpRequest, Caller, str, str], HttpResponse]

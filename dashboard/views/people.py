@@ -62,7 +62,7 @@ def change(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         )
         messages.success(request, said % {"name": name})
     else:
-        raise Refusal("validation_error", "Say which role, or whether the account is active.")
+        raise Refusal("validation_error", "Specify a role, or whether the account is active.")
     return redirect("dashboard:people")
 
 

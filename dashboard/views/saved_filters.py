@@ -33,7 +33,7 @@ def save(request: HttpRequest, caller: Caller) -> HttpResponse:
     except Refusal as refusal:
         messages.error(request, refusal.message)
     else:
-        messages.success(request, _("The filters are kept as %(name)s.") % {"name": saved.name})
+        messages.success(request, _("The filters were saved as %(name)s.") % {"name": saved.name})
     return HttpResponseRedirect(safe_next(request, default="dashboard:overview"))
 
 

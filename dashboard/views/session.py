@@ -105,7 +105,7 @@ def zone(request: HttpRequest) -> HttpResponse:
     """Remember the time zone that times are shown in."""
     chosen = request.POST.get("zone", "").strip()
     if not zones.is_choice(chosen):
-        messages.error(request, _("There is no such time zone. Write UTC, Europe/Berlin, America/New_York …"))
+        messages.error(request, _("There is no such time zone. Enter UTC, Europe/Berlin, America/New_York …"))
         return redirect("dashboard:profile")
     answer = HttpResponseRedirect(safe_next(request, default="dashboard:profile"))
     answer.set_cookie(

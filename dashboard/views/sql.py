@@ -91,7 +91,7 @@ def download(request: HttpRequest, caller: Caller, query_id: int) -> StreamingHt
     """The answer as a CSV file."""
     query = query_for(caller, query_id)
     if not query.columns:
-        raise Refusal("query_not_found", "There is no answer to this query, or it is no longer kept.")
+        raise Refusal("query_not_found", "There is no result of this query, or it is no longer kept.")
     return StreamingHttpResponse(
         answers.csv_of(query),
         content_type="text/csv; charset=utf-8",
@@ -113,8 +113,8 @@ def publish(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse
         messages.error(request, refusal.message)
         return redirect("dashboard:sql_answer", query.pk)
     told = ngettext(
-        "%(stored)s message was published into %(name)s; rows that it had already: %(known)s.",
-        "%(stored)s messages were published into %(name)s; rows that it had already: %(known)s.",
+        "%(stored)s message was published to %(name)s; rows that it already had: %(known)s.",
+        "%(stored)s messages were published to %(name)s; rows that it already had: %(known)s.",
         done.stored,
     )
     messages.success(request, told % {"stored": done.stored, "name": name, "known": done.known})
@@ -127,7 +127,7 @@ def forget(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Let go of a saved query."""
     name = request.POST.get("name", "")
     if service.saved_query_delete(caller, name=name):
-        messages.success(request, _("Query %(name)s is no longer saved.") % {"name": name})
+        messages.success(request, _("Saved query %(name)s was deleted.") % {"name": name})
     return redirect("dashboard:sql")
 
 

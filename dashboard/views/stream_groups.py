@@ -40,7 +40,7 @@ def groups(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
             except Refusal as refusal:
                 _show(refusal, form)
             else:
-                said = _("Group %(name)s was created.") if is_new else _("Group %(name)s was there already.")
+                said = _("Group %(name)s was created.") if is_new else _("Group %(name)s already exists.")
                 messages.success(request, said % {"name": wanted})
                 return redirect("dashboard:group", name=name, group=wanted)
     context = stream_context(request, caller, name, tab="groups", may="observe")

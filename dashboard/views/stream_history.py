@@ -197,9 +197,9 @@ def obstacle() -> str:
     """Why no run can start, and what to do; empty when one can."""
     if not settings.ENV.history:
         return str(
-            _("The history is switched off (OKMQ_HISTORY=off). Start with OKMQ_HISTORY=on to have it.")
+            _("The history is switched off (OKMQ_HISTORY=off). Start with OKMQ_HISTORY=on to enable it.")
         )
     for process in processes.read(settings.ENV.processes_file):
         if process.name == "analytics" and process.state in {"unavailable", "off"}:
-            return process.note or str(_("The analytics process does not run."))
+            return process.note or str(_("The analytics process is not running."))
     return ""

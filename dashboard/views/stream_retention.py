@@ -82,6 +82,6 @@ def _save(request: HttpRequest, caller: Caller, context: dict[str, Any]) -> Http
             except Refusal as refusal:
                 form.add_error(None, refusal.message)
             else:
-                messages.success(request, _("What the stream keeps was changed."))
+                messages.success(request, _("The limits of the stream were changed."))
                 return redirect("dashboard:stream_retention", name=stream.name)
     return render(request, "dashboard/stream/retention.html", context, status=status)

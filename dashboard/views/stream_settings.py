@@ -28,40 +28,38 @@ PAGE = "dashboard/stream/settings.html"
 def settings_shown(stream: Stream) -> list[tuple[str, str, str]]:
     """What is set elsewhere or never again, in words: name, value, the API's field."""
     return [
-        (_("Policy"), stream.policy or _("none: limits of its own"), "policy"),
-        (_("Keep for"), formats.duration(stream.ttl) if stream.ttl else _("no limit"), "ttl"),
+        (_("Policy"), stream.policy or _("none: own limits"), "policy"),
+        (_("Max age"), formats.duration(stream.ttl) if stream.ttl else _("no limit"), "ttl"),
         (
-            _("Keep at most (messages)"),
+            _("Max messages"),
             formats.count(stream.max_messages) if stream.max_messages else _("no limit"),
             "max_messages",
         ),
         (
-            _("Keep at most (size)"),
+            _("Max size"),
             formats.size(stream.max_bytes) if stream.max_bytes else _("no limit"),
             "max_bytes",
         ),
         (
-            _("Of each key"),
+            _("Max messages per key"),
             _("the newest %(count)s") % {"count": formats.count(stream.max_messages_per_key)}
             if stream.max_messages_per_key
             else _("no limit"),
             "max_messages_per_key",
         ),
         (
-            _("Messages go"),
-            _("when every group is done with them")
-            if stream.retention == Retention.INTEREST
-            else _("by limits"),
+            _("Retention"),
+            _("limits and interest") if stream.retention == Retention.INTEREST else _("limits only"),
             "retention",
         ),
         (
             _("When full"),
-            _("refuse new messages") if stream.discard == Discard.NEW else _("remove the oldest messages"),
+            _("refuse new") if stream.discard == Discard.NEW else _("discard oldest"),
             "discard",
         ),
         (
-            _("Kept"),
-            _("in memory – may be lost at a restart") if stream.storage == Storage.MEMORY else _("on disk"),
+            _("Storage"),
+            _("in memory – may be lost on restart") if stream.storage == Storage.MEMORY else _("on disk"),
             "storage",
         ),
         (_("Created"), formats.moment(int(stream.created_at.timestamp() * 1000)), "created_at"),

@@ -34,7 +34,9 @@ def undo(request: HttpRequest, caller: Caller, name: str, number: int) -> HttpRe
     except Refusal as refusal:
         if refusal.code == "removal_taken":
             figures = {key: formats.count(refusal.details[key]) for key in ("left", "messages")}
-            told = _("Limits have taken part of it: %(left)s of %(messages)s messages can still come back.")
+            told = _(
+                "Limits have removed part of it: %(left)s of %(messages)s messages can still be restored."
+            )
             messages.warning(request, told % figures)
             return redirect(f"{address}?{urlencode({'left': number})}")
         if refusal.code not in ("removal_not_found", "removed_since"):
@@ -42,8 +44,8 @@ def undo(request: HttpRequest, caller: Caller, name: str, number: int) -> HttpRe
         messages.error(request, refusal.message)
     else:
         told = ngettext(
-            "%(messages)s message is back, with its offset and time.",
-            "%(messages)s messages are back, with their offsets and times.",
+            "%(messages)s message was restored, with its offset and time.",
+            "%(messages)s messages were restored, with their offsets and times.",
             back.messages,
         )
         messages.success(request, told % {"messages": formats.count(back.messages)})
@@ -76,5 +78,5 @@ def end(request: HttpRequest, caller: Caller, name: str, number: int) -> HttpRes
             raise
         messages.error(request, refusal.message)
     else:
-        messages.success(request, _("What was removed is gone for good."))
+        messages.success(request, _("What was removed can no longer be restored."))
     return redirect("dashboard:stream_messages", name)

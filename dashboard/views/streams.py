@@ -117,7 +117,7 @@ def create(request: HttpRequest, caller: Caller) -> HttpResponse:
         except Refusal as refusal:
             form.add_error(_field_of(refusal), refusal.message)
         else:
-            text = _("Stream %(name)s was created.") if made else _("Stream %(name)s was there already.")
+            text = _("Stream %(name)s was created.") if made else _("Stream %(name)s already exists.")
             messages.success(request, text % {"name": stream.name})
             return redirect("dashboard:stream_messages", name=stream.name)
     return render(

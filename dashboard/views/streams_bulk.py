@@ -23,10 +23,10 @@ def bulk(request: HttpRequest, caller: Caller) -> HttpResponse:
     caller.demand("manage")
     deed = request.GET.get("do", "")
     if deed not in DEEDS:
-        raise Refusal("validation_error", "Purge, delete or label: which is not said.", fields=["do"])
+        raise Refusal("validation_error", "Specify purge, delete or label.", fields=["do"])
     preview = preview_of(caller, request.GET.getlist("stream"))
     if not preview.rows:
-        messages.error(request, _("No stream was chosen."))
+        messages.error(request, _("No stream was selected."))
         return redirect("dashboard:streams")
     is_post = request.method == "POST"
     phrase = preview.phrase(deed, is_undone=bool(settings.ENV.undo_s))
@@ -88,9 +88,7 @@ def _tell(request: HttpRequest, outcome: Outcome, *, deed: str, with_time: bool)
         sentence = _said(outcome, deed=deed)
         if deed == "purge" and settings.ENV.undo_s and with_time:
             time = formats.duration(settings.ENV.undo_s)
-            sentence += " " + _("For %(time)s they can be brought back on each stream's page.") % {
-                "time": time
-            }
+            sentence += " " + _("They can be restored for %(time)s on each stream's page.") % {"time": time}
         messages.success(request, sentence)
     for sentence in outcome.refused:
         messages.error(request, sentence)

@@ -23,7 +23,7 @@ class Limit(serializers.FloatField):
 class RuleChanges(Strict):
     """What of a rule may change."""
 
-    not_taken: ClassVar[Mapping[str, str]] = {"name": "A rule keeps its name."}
+    not_taken: ClassVar[Mapping[str, str]] = {"name": "A rule cannot be renamed."}
 
     stream = Text(max_length=200, required=False, help_text="A name, or a pattern with `*`.")
     group = Text(
@@ -96,13 +96,13 @@ class DeliveryObject(serializers.Serializer):  # type: ignore[type-arg]
     channel = serializers.ChoiceField(choices=["webhook", "email"])
     tried_at = Moment(allow_null=True, help_text="None of what is held back, to be told with others.")
     attempts = serializers.IntegerField(help_text="How often this was tried.")
-    error = serializers.CharField(help_text="What went wrong, in a sentence; empty where it was taken.")
+    error = serializers.CharField(help_text="What went wrong, in a sentence; empty where it was accepted.")
     next_try_at = Moment(
         source="due_at",
         allow_null=True,
-        help_text="None where it was taken, or given up; a mute puts it off.",
+        help_text="None where it was accepted, or given up; a mute puts it off.",
     )
-    delivered_at = Moment(allow_null=True, help_text="None where it was not taken.")
+    delivered_at = Moment(allow_null=True, help_text="None where it was not accepted.")
     together = serializers.IntegerField(help_text="How many were told in this message; 1: it went by itself.")
 
 
@@ -161,7 +161,7 @@ class TestedObject(serializers.Serializer):  # type: ignore[type-arg]
     """How a receiver took a test."""
 
     channel = serializers.ChoiceField(choices=["webhook", "email"])
-    error = serializers.CharField(help_text="What went wrong, in a sentence; empty where it was taken.")
+    error = serializers.CharField(help_text="What went wrong, in a sentence; empty where it was accepted.")
 
 
 class WouldHave(serializers.Serializer):  # type: ignore[type-arg]

@@ -27,7 +27,7 @@ class TokenAuthentication(BaseAuthentication):
             raise Refusal("unauthorized", "Send a token: Authorization: Bearer <token>.")
         token = Token.objects.select_related("workspace").filter(digest=bearer.digest(secret)).first()
         if token is None:
-            raise Refusal("unauthorized", "This token is not known.")
+            raise Refusal("unauthorized", "Unknown token.")
         if token.is_expired:
             raise Refusal("unauthorized", "This token has expired.")
         _note_use(token)

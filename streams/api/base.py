@@ -71,7 +71,7 @@ class ApiView(APIView):
             return
         if self.request.method == "DELETE":
             # Whoever names in a body what is to go would lose everything if it were not read.
-            sentence = "A DELETE takes no body: what is to go stands in its path."
+            sentence = "A DELETE takes no body: what to delete is in its path."
         else:
             sentence = "This takes no body."
         raise Refusal("validation_error", sentence, fields=sorted(data) if isinstance(data, dict) else [])

@@ -167,7 +167,7 @@ PATHS: Mapping[str, Schema] = {
     },
     f"{GROUP}/ack": settled(
         "ack",
-        "Acknowledge deliveries: they are done",
+        "Acknowledge deliveries",
         body="Ack",
         examples={
             "these": {"offsets": [7, 8]},
@@ -178,7 +178,7 @@ PATHS: Mapping[str, Schema] = {
     ),
     f"{GROUP}/nack": settled(
         "nack",
-        "Give deliveries back, to be delivered again",
+        "Nack deliveries, to be redelivered",
         body="Nack",
         examples={"in a minute": {"offsets": [7], "delay": 60}},
     ),

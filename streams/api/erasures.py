@@ -123,7 +123,7 @@ class ErasuresView(ApiView):
             answer=ErasureObject,
             refusals=("stream_not_found", "workspace_not_found", "operation_denied", "history_off"),
             description=(
-                "The files that hold it are written anew without it, for good. Delete it from the stream first: "
+                "The files that hold it are rewritten without it, permanently. Delete it from the stream first: "
                 "what still stands there is archived later, and read until then. Counts of the past stay."
             ),
             examples={

@@ -60,11 +60,11 @@ def refusal_for(error: Exception, *, stream: str = "", group: str = "") -> Refus
             return Refusal("validation_error", "The request cannot be read.", fields=[])
         case OperationalError() | InterfaceError():
             log.warning("The database does not answer: %s", error)
-            return Refusal("store_unavailable", "The database does not answer; try again.")
+            return Refusal("store_unavailable", "The database is not responding; try again.")
         case IntegrityError():
             # Somebody took away what this call builds on, such as its workspace; asked again, it is told so.
             log.warning("Two calls crossed: %s", error)
-            return Refusal("store_unavailable", "Something changed meanwhile; try again.")
+            return Refusal("store_unavailable", "Something changed in the meantime; try again.")
         case _:
             return None
 

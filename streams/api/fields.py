@@ -136,7 +136,7 @@ def label_fault(name: str, value: Any) -> str | None:
             "a backslash or a control character."
         )
     if _is_number(name):
-        return "A label's name is no number."
+        return "A label's name must not be a number."
     if not isinstance(value, str) or len(value) > LONGEST_LABEL_VALUE or "\x00" in value:
         return f"A label's value is a string of at most {LONGEST_LABEL_VALUE} characters, none of them NUL."
     return None
@@ -206,7 +206,7 @@ class Strict(serializers.Serializer):  # type: ignore[type-arg]
 
     def to_internal_value(self, data: Any) -> Any:
         errors: dict[str, Any] = {
-            naming.shortened(name): [self.not_taken.get(name, "This field is not known here.")]
+            naming.shortened(name): [self.not_taken.get(name, "Unknown field.")]
             for name in islice((name for name in data if name not in self.fields), MOST_UNKNOWN)
         }
         try:

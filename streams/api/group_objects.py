@@ -21,7 +21,7 @@ LONGEST_WAIT_S = 30 * 86_400
 LONGEST_DESCRIPTION_BYTES = 4096
 MOST_BACKOFF = 100
 
-STARTED = "Where a group starts is fixed when it is made; seek moves it."
+STARTED = "Where a group starts is fixed when it is created; seek moves it."
 
 FIELDS = {"start_offset": "offset", "start_timestamp": "timestamp"}
 """What the API calls two settings that would be too short a name elsewhere."""
@@ -71,7 +71,7 @@ class GroupChanges(Strict):
     """What can be changed. Waits are seconds, fractions allowed."""
 
     not_taken: ClassVar[Mapping[str, str]] = {
-        "name": "A group keeps its name.",
+        "name": "A group cannot be renamed.",
         "start_from": STARTED,
         "offset": STARTED,
         "timestamp": STARTED,
@@ -184,7 +184,9 @@ class GroupObject(serializers.Serializer):  # type: ignore[type-arg]
     created_at = Moment(source="group.created_at")
     updated_at = Moment(source="group.updated_at")
     delivered_offset = serializers.IntegerField(source="state.delivered_offset")
-    ack_floor = serializers.IntegerField(source="state.ack_floor", help_text="Everything up to it is done.")
+    ack_floor = serializers.IntegerField(
+        source="state.ack_floor", help_text="Everything up to it is acknowledged."
+    )
     lag = serializers.IntegerField(source="state.lag", help_text="Stored, matching, not yet delivered.")
     lag_seconds = serializers.FloatField(help_text="Age of the oldest message not yet acknowledged.")
     ack_pending = serializers.IntegerField(source="state.ack_pending")
@@ -264,7 +266,7 @@ class InFlightObject(serializers.Serializer):  # type: ignore[type-arg]
     id = serializers.CharField(allow_null=True, help_text="None where the message went meanwhile.")
     key = serializers.CharField(allow_null=True)
     consumer = serializers.CharField(help_text="Empty where it gave no name.")
-    deliveries = serializers.IntegerField(help_text="0 after it was given back unread.")
+    deliveries = serializers.IntegerField(help_text="0 after it was nacked unread.")
     delivered_at = serializers.SerializerMethodField()
     due_in = serializers.SerializerMethodField(help_text="Seconds until it comes again.")
     lease = serializers.CharField(help_text="Of this delivery.")

@@ -54,7 +54,7 @@ COMPONENTS: Mapping[str, Schema] = {
     "NewMessage": closed(
         {
             "id": ID,
-            "body": {"description": "Any JSON value, also null; given back as the same JSON."},
+            "body": {"description": "Any JSON value, also null; returned as the same JSON."},
             "key": NULLABLE_KEY,
             "headers": {**HEADERS, "type": ["object", "null"]},
             "ttl": whole(
@@ -128,7 +128,7 @@ COMPONENTS: Mapping[str, Schema] = {
             "finals": {
                 "type": "array",
                 "items": whole("Its number."),
-                "description": "The removals that a purge for good made final, whole or below it.",
+                "description": "The removals that a permanent purge made final, whole or below it.",
             },
         },
         "required": ["deleted"],

@@ -38,7 +38,7 @@ class PolicyLimits(RetentionLimits):
 class PolicyChanges(PolicyLimits):
     """What of a policy shall change."""
 
-    not_taken: ClassVar[Mapping[str, str]] = {"name": "A policy keeps its name."}
+    not_taken: ClassVar[Mapping[str, str]] = {"name": "A policy cannot be renamed."}
 
     description = Text(
         required=False, allow_blank=True, max_length=LONGEST_DESCRIPTION_BYTES, help_text="What it is for."
@@ -226,7 +226,7 @@ class PolicyApplyView(ApiView):
     def _meant(self, wanted: Mapping[str, Any]) -> list[Stream]:
         labels, names = wanted.get("labels"), wanted.get("streams")
         if not labels and not names:
-            raise invalid("labels", "Say which streams: labels, streams or both.")
+            raise invalid("labels", "Specify the streams: labels, streams or both.")
         found: dict[str, Stream] = {}
         if labels:
             found |= {each.name: each for each in selectors.streams_of(self.caller, labels=labels.items())}

@@ -46,11 +46,11 @@ class PurgePreview(EffectTold):
     goes_to = serializers.IntegerField(allow_null=True, help_text="The last one.")
     finals = serializers.ListField(
         child=serializers.IntegerField(),
-        help_text="The removals that could be undone no more, whole or below it, where it is for good.",
+        help_text="The removals that could no longer be undone, whole or below it, where it is permanent.",
     )
     until = Moment(
         allow_null=True,
-        help_text="Until when it could be undone, were it done now with this token; null where it is for good.",
+        help_text="Until when it could be undone, were it done now with this token; null where it is permanent.",
     )
 
 

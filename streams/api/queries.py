@@ -259,11 +259,11 @@ def asked(query: QueryDict, schema: type[Strict], *, text: str) -> dict[str, Any
     for name, values in query.lists():
         field = reader.fields.get(name)
         if field is None:
-            errors[naming.shortened(name)] = ["This parameter is not known here."]
+            errors[naming.shortened(name)] = ["Unknown parameter."]
         elif isinstance(field, serializers.ListField):
             given[name] = values
         elif len(values) > 1:
-            errors[name] = ["This parameter may be sent once."]
+            errors[name] = ["This parameter may be sent only once."]
         else:
             given[name] = values[0]
     try:

@@ -25,14 +25,14 @@ class RemovalObject(serializers.Serializer[Any]):
     bytes = serializers.IntegerField(help_text="Bytes of their bodies.")
     first_offset = serializers.IntegerField(help_text="The lowest offset among them.")
     actor = serializers.CharField(help_text="Who did it.")
-    until = Moment(help_text="When it goes for good.")
+    until = Moment(help_text="When it becomes permanent.")
 
 
 class UndoWanted(Strict):
     """What is to come back."""
 
     partial = Switch(  # type: ignore[assignment]
-        required=False, default=False, help_text="Bring back what limits have left, where it is not all."
+        required=False, default=False, help_text="Restore what limits have left, where it is not all."
     )
 
 
@@ -49,7 +49,7 @@ class RemovalsView(ApiView):
     operations: ClassVar = {
         "GET": Operation(
             id="removals_list",
-            summary="What was purged or deleted and can be brought back, oldest first",
+            summary="What was purged or deleted and can be restored, oldest first",
             description="The last hundred removals: the next one makes the oldest final before its time, and its "
             "answer and event say which (`ended`).",
             scope="read",
@@ -89,7 +89,7 @@ class RemovalUndoView(ApiView):
     operations: ClassVar = {
         "POST": Operation(
             id="removal_undo",
-            summary="Bring back what a removal took, with ids, offsets and times as they were",
+            summary="Restore what a removal took, with ids, offsets and times as they were",
             scope="manage",
             body=UndoWanted,
             body_optional=True,

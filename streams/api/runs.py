@@ -19,7 +19,7 @@ from streams.services.history import run_request
 
 PATH = "/api/v1/analytics/runs/"
 
-FAILED = "The run failed; who sees every stream of the workspace 'default' can read why."
+FAILED = "The run failed; the reason is shown to those who can see every stream of the workspace 'default'."
 
 
 class RunWanted(Strict):

@@ -38,22 +38,22 @@ def readyz(request: HttpRequest) -> JsonResponse:
     log_check = "ok"
     try:
         if store.log().run(lineage.look()).is_replica:
-            reasons["log"] = "The message store is a replica of another server, and takes nothing."
+            reasons["log"] = "The message store is a replica of another server and accepts no writes."
         elif store.log().run(server.is_full()):
             log_check = "The message store is full."
         else:
             away, nodes = store.log().run(server.away())
             if away:
-                log_check = f"{away} of the {nodes} nodes of the message store do not answer."
+                log_check = f"{away} of the {nodes} nodes of the message store are not responding."
     except LogError as error:
         log.warning("Not ready: %s", error)
-        reasons["log"] = "The message store does not answer."
+        reasons["log"] = "The message store is not responding."
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except DatabaseError as error:
         log.warning("Not ready: %s", error)
-        reasons["database"] = "The database does not answer."
+        reasons["database"] = "The database is not responding."
     if reasons:
         return answer(
             Refusal("store_unavailable", "Not ready. " + " ".join(reasons.values()), reasons=reasons)
@@ -87,5 +87,5 @@ def _memory_check() -> str:
             return "The server of the streams in memory is full."
     except LogError as error:
         log.warning("Degraded: %s", error)
-        return "The server of the streams in memory does not answer."
+        return "The server of the streams in memory is not responding."
     return "ok"

@@ -244,7 +244,7 @@ def answered(query: Query, request: Request) -> HttpResponse | Response:
     if query.state != QueryState.SUCCEEDED:
         raise Refusal(REFUSALS[query.state], query.error or "The query was cancelled.", query=query.pk)
     if not query.columns:
-        raise Refusal("query_not_found", "The answer is no longer kept; ask again.")
+        raise Refusal("query_not_found", "The result is no longer kept; run the query again.")
     return HttpResponse(answer_of(query), content_type="application/json")
 
 

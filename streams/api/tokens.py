@@ -58,7 +58,7 @@ class TokenWanted(Strict):
 
     def validate_expires_at(self, value: datetime | None) -> datetime | None:
         if value is not None and value <= timezone.now():
-            raise serializers.ValidationError("Expected a time that is not past.")
+            raise serializers.ValidationError("Expected a time in the future.")
         return value
 
 

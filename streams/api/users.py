@@ -54,7 +54,7 @@ class UserWanted(Strict):
 class UserChanges(Strict):
     """What of a person shall change."""
 
-    not_taken: ClassVar = {"name": "A person's name cannot change."}
+    not_taken: ClassVar = {"name": "A person cannot be renamed."}
 
     role = OneOf(choices=Role.values, required=False)
     active = Switch(required=False, help_text="Whether the account may log in; false ends all its logins.")

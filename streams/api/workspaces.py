@@ -39,7 +39,7 @@ class RateLimit(WholeNumber):
 class WorkspaceChanges(Strict):
     """What of a workspace shall change."""
 
-    not_taken: ClassVar = {"name": "A workspace's name cannot change."}
+    not_taken: ClassVar = {"name": "A workspace cannot be renamed."}
 
     plan = OneOf(choices=Plan.values, required=False, help_text="What its streams may keep.")
     rate_limit = RateLimit(

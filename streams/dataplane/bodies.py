@@ -74,7 +74,7 @@ class Fields:
         if not isinstance(value, list) or len(value) > most:
             raise invalid(name, f"Expected an array of at most {most} strings.")
         if not all(isinstance(each, str) and pattern.fullmatch(each) for each in value):
-            raise invalid(name, "This is none that was given out here.")
+            raise invalid(name, "This lease was not handed out here.")
         return value
 
 

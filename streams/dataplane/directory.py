@@ -160,7 +160,7 @@ class Directory:
         grant = await self._log.run(config.token_grant(digest))
         if grant is None:
             self._tokens.pop(digest, None)
-            raise Refusal("unauthorized", "This token is not known.")
+            raise Refusal("unauthorized", "Unknown token.")
         if changes == self._token_changes:  # as of streams
             _remember(self._tokens, digest, (now, grant))
         return grant

@@ -248,7 +248,7 @@ def _targets(fields: Fields, *names: str) -> tuple[Named, list[int | str], str |
     """How the deliveries are named, by what, and whose alone are meant."""
     _one_of(fields, *(names or ("offsets", "leases")))
     if "consumer" in fields and "offsets" not in fields:
-        raise invalid("consumer", "It goes with offsets; a lease and up_to say by themselves what they mean.")
+        raise invalid("consumer", "Only used with offsets; a lease and up_to already say what they mean.")
     if "leases" in fields:
         return "leases", list(fields.texts("leases", most=MOST, pattern=_LEASE)), None
     if "up_to" in fields:

@@ -191,7 +191,7 @@ class _Reader:
             return None
         parts = slicing.parts(item, slicing.Message)
         for name in slicing.unknown(item, parts, every=before < MOST_ERRORS):
-            wrong(shortened(self._marked.shown(name)), "This field is not known.")
+            wrong(shortened(self._marked.shown(name)), "Unknown field.")
         message_id = self._text(parts.id, longest=LONGEST_ID)
         if not message_id:
             wrong("id", f"Required: a string of 1 to {LONGEST_ID} characters.")
@@ -256,7 +256,7 @@ def _expectation(value: Any) -> Expectation:
         raise wrong("", "Expected an object.")
     for name in value:
         if name not in {"last_offset", "last_id", "last_key_offset"}:
-            raise wrong(f".{shortened(name)}", "This field is not known.")
+            raise wrong(f".{shortened(name)}", "Unknown field.")
     last_offset, last_id, by_key = (value.get(name) for name in ("last_offset", "last_id", "last_key_offset"))
     if last_offset is not None and not _is_offset(last_offset):
         raise wrong(".last_offset", "Expected a whole number, 0 for none yet.")

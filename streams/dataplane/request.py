@@ -80,9 +80,9 @@ class Request:
         found: dict[str, str] = {}
         for name, value in pairs:
             if name not in allowed:
-                raise invalid(name, "This parameter is not known here.")
+                raise invalid(name, "Unknown parameter.")
             if name in found:
-                raise invalid(name, "This parameter may be sent once.")
+                raise invalid(name, "This parameter may be sent only once.")
             found[name] = value
         return found
 

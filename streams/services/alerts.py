@@ -51,7 +51,7 @@ def rule_check(rule: AlertRule) -> None:
     """
     if rule.watch == "status":
         if not rule.statuses:
-            raise _invalid("statuses", "Say which statuses are bad.")
+            raise _invalid("statuses", "Specify which statuses are bad.")
         if rule.limit is not None or rule.clear is not None:
             raise _invalid("limit", "A status has no limit.")
     else:
@@ -61,13 +61,13 @@ def rule_check(rule: AlertRule) -> None:
             raise _invalid("limit", f"The watch {rule.watch!r} needs a limit.")
         falls = rule.watch in FALLS
         if rule.clear is not None and (rule.clear < rule.limit if falls else rule.clear > rule.limit):
-            raise _invalid("clear", "It must not lie on the bad side of the limit.")
+            raise _invalid("clear", "It must not be on the bad side of the limit.")
     if rule.watch in OF_STREAMS and rule.group:
-        raise _invalid("group", "A rate is a stream's; leave the group out.")
+        raise _invalid("group", "A rate is per stream; leave out the group.")
     if rule.webhook_url and (fault := webhooks.url_fault(rule.webhook_url)):
         raise _invalid("webhook_url", fault)
     if rule.mute_reason and rule.muted_until is None:
-        raise _invalid("mute_reason", "Say until when it is muted, too (muted_until).")
+        raise _invalid("mute_reason", "Specify until when it is muted as well (muted_until).")
     if rule.email and not _can_mail():
         raise _invalid("email", "This installation has no mail server (OKMQ_MAIL_URL).")
 
@@ -83,7 +83,7 @@ def rule_create(workspace: Workspace, *, name: str, settings: Mapping[str, Any],
     rule_check(rule)
     _webhook_check(rule)
     if AlertRule.objects.filter(workspace=workspace, name=name).exists():
-        raise Refusal("alert_rule_exists", f"There is an alert rule {name!r} already.", rule=name)
+        raise Refusal("alert_rule_exists", f"Alert rule {name!r} already exists.", rule=name)
     if AlertRule.objects.filter(workspace=workspace).count() >= MOST_RULES:
         raise Refusal(
             "quota_exceeded", f"A workspace has at most {MOST_RULES} alert rules.", rules=MOST_RULES
@@ -158,7 +158,7 @@ def alert_begin(rule: AlertRule, *, stream: str, group: str, value: float, sente
         stream=stream,
         group=group,
         after={"rule": rule.name, "value": value},
-        summary=f"Alert {rule.name} fires: {sentence}",
+        summary=f"Alert {rule.name} fired: {sentence}",
     )
     if not rule.is_muted:
         notifications_make(alert, "fired")
@@ -183,7 +183,7 @@ def alert_end(alert: Alert, *, why: str = "") -> None:
     alert.ended_at = now
     rule = alert.rule
     lasted = round((now - alert.began_at).total_seconds())
-    over = f"is over after {lasted:,} s" + (f", since {why}" if why else "")
+    over = f"was resolved after {lasted:,} s" + (f", because {why}" if why else "")
     event_record(
         rule.workspace,
         kind="alert.ended",
@@ -216,7 +216,9 @@ def _webhook_check(rule: AlertRule) -> None:
     """Refuse what the sender would refuse without asking anybody; a rule that has it already can still be changed."""
     fault = webhooks.literal_fault(rule.webhook_url, allow_private=settings.ENV.webhook_private)
     if fault:
-        raise _invalid("webhook_url", f"{fault} This installation sends to no other (OKMQ_WEBHOOK_PRIVATE).")
+        raise _invalid(
+            "webhook_url", f"{fault} This installation sends only to public ones (OKMQ_WEBHOOK_PRIVATE)."
+        )
 
 
 def _can_mail() -> bool:

@@ -43,7 +43,7 @@ def answer_publish(query: Query, stream: Stream, *, key: str | None = None) -> P
             no message (nothing was stored then); what the stream refuses, after the batches before it.
     """
     if not query.columns:
-        raise Refusal("query_not_found", "There is no answer to this query, or it is no longer kept.")
+        raise Refusal("query_not_found", "There is no result of this query, or it is no longer kept.")
     messages = list(_messages(query, stream, key))
     offsets, known = [], 0
     for batch in batches(messages):
@@ -65,7 +65,9 @@ def answer_publish(query: Query, stream: Stream, *, key: str | None = None) -> P
 def _messages(query: Query, stream: Stream, key: str | None) -> Iterator[NewMessage]:
     names = [name for name, _ in query.columns]
     if len(set(names)) < len(names):
-        raise Refusal("validation_error", "Two columns have one name; give each its own with AS.", fields=[])
+        raise Refusal(
+            "validation_error", "Two columns have the same name; give each its own with AS.", fields=[]
+        )
     if key is not None and key not in names:
         raise Refusal("validation_error", f"There is no column {naming.shortened(key)!r}.", fields=["key"])
     fields = [json.dumps(name, ensure_ascii=False).encode() for name in names]
@@ -77,9 +79,7 @@ def _messages(query: Query, stream: Stream, key: str | None) -> Iterator[NewMess
         )
         its_key = None if key is None else _key_of(bytes(row[names.index(key)]))
         if is_deeper(body, DEEPEST_BODY):
-            raise Refusal(
-                "validation_error", f"Row {number}: It is nested deeper than {DEEPEST_BODY}.", fields=[]
-            )
+            raise Refusal("validation_error", f"Row {number}: Nested deeper than {DEEPEST_BODY}.", fields=[])
         if len(body) > stream.max_message_bytes:
             raise Refusal(
                 "message_too_large",

@@ -20,7 +20,7 @@ Settling = Literal["ack", "nack", "term"]
 
 KINDS: dict[Settling, tuple[str, str, str]] = {
     "ack": ("group.acknowledged", "acknowledged", "acknowledged"),
-    "nack": ("group.released", "given back", "given back"),
+    "nack": ("group.released", "nacked", "nacked"),
     "term": ("group.terminated", "made a dead letter", "made dead letters"),
 }
 """The kind of event, and what became of one message, and of several."""

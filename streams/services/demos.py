@@ -52,7 +52,7 @@ def demo_start(workspace: Workspace, *, actor: Actor) -> DemoRun:
             kind="demo.started",
             actor=actor,
             stream=STREAM,
-            summary=f"The demo publishes {A_SECOND} messages a second for {LASTS.seconds // 60} minutes.",
+            summary=f"The demo publishes {A_SECOND} messages per second for {LASTS.seconds // 60} minutes.",
         )
     return run
 

@@ -20,7 +20,7 @@ from streams.services.summaries import counted, listed
 MOST_TOGETHER = 200
 """Notifications in one digest; what is left waits for the next."""
 
-WORDS = {"fired": "fires", "ended": "is over", "test": "is tested"}
+WORDS = {"fired": "is firing", "ended": "is resolved", "test": "is being tested"}
 
 
 def free_at(notification: Notification) -> datetime | None:
@@ -116,7 +116,7 @@ def body_of(members: Sequence[Notification]) -> str:
         "what": "digest",
         "rule": first.alert.rule.name,
         "workspace": first.alert.rule.workspace.name,
-        "sentence": f"{counted(len(messages))} of {listed(rules)}, told together: {listed(how)}.",
+        "sentence": f"{counted(len(messages))} of {listed(rules)}, sent together: {listed(how)}.",
         "messages": messages,
     }
     return json.dumps(told)
@@ -126,7 +126,7 @@ def mail_of(told: dict[str, Any]) -> tuple[str, str]:
     """The subject and the text of an e-mail that tells it."""
     if told["what"] == "digest":
         lines = [_line(each) for each in told["messages"]]
-        subject = f"{len(lines)} messages together"
+        subject = f"{len(lines)} notifications in one"
         text = "\n".join([told["sentence"], "", *lines, "", f"Workspace {told['workspace']}."])
     else:
         since = f", since {told['began_at']}" if told["began_at"] else ""
@@ -137,7 +137,7 @@ def mail_of(told: dict[str, Any]) -> tuple[str, str]:
 
 def _line(each: dict[str, Any]) -> str:
     if each["what"] == "ended":
-        return f"{each['ended_at']}  {each['rule']} is over, since {each['began_at']}: {each['sentence']}"
+        return f"{each['ended_at']}  {each['rule']} was resolved, firing since {each['began_at']}: {each['sentence']}"
     return f"{each['began_at']}  {each['rule']} {WORDS[each['what']]}: {each['sentence']}"
 
 

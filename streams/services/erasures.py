@@ -53,13 +53,13 @@ def erasure_request(
     elif deleted:
         caller.demand_stream(stream)
     if not settings.ENV.history:
-        raise Refusal("history_off", "The history is switched off here (OKMQ_HISTORY=off).")
+        raise Refusal("history_off", "The history is switched off (OKMQ_HISTORY=off).")
     with transaction.atomic():
         waiting = Erasure.objects.filter(workspace=caller.workspace, state__in=UNFINISHED).count()
         if waiting >= MOST_UNFINISHED:
             raise Refusal(
                 "rate_limited",
-                f"{waiting} erasures of this workspace are not done yet; wait for one.",
+                f"{waiting} erasures of this workspace are not finished yet; wait for one.",
                 headers={"Retry-After": "60"},
             )
         erasure = Erasure.objects.create(

@@ -13,7 +13,7 @@ from streams.log.keys import GroupName
 from streams.log.standing import GroupState
 from streams.models import Event, Group, GroupLoss
 from streams.services.events import event_of, events_append
-from streams.services.summaries import counted, group_named
+from streams.services.summaries import counted, group_named, was
 
 PERIOD = timedelta(hours=1)
 """At most one event of each kind a group in so long."""
@@ -93,8 +93,8 @@ def _lost(
                 "unanswered": max(0, unanswered),
                 "since": since.isoformat(timespec="milliseconds"),
             },
-            summary=f"{counted(messages)} of {group.stream.name} went before group {group.name} acknowledged "
-            f"{'it' if messages == 1 else 'them'}.",
+            summary=f"{counted(messages)} of {group.stream.name} {was(messages)} removed before group {group.name} "
+            f"acknowledged {'it' if messages == 1 else 'them'}.",
         )
     ]
 
@@ -123,7 +123,7 @@ def _dead_lettered(
                 "dead_letters": state.dead_letters,
                 "since": since.isoformat(timespec="milliseconds"),
             },
-            summary=f"{counted(messages)} of {group_named(group)} {became}: delivered too often.",
+            summary=f"{counted(messages)} of {group_named(group)} {became}: max deliveries reached.",
         )
     ]
 

@@ -154,7 +154,7 @@ def _group_delete(group: Group, *, actor: Actor, why: str) -> None:
     before = _plain(settings_of(group))
     group_losses_close([group])
     group.delete()
-    _recorded(group, "deleted", f"was deleted{f', since {why}' if why else ''}", actor=actor, before=before)
+    _recorded(group, "deleted", f"was deleted{f', because {why}' if why else ''}", actor=actor, before=before)
     transaction.on_commit(lambda: _remove(stream_id, name))
     look_again([consumers_group(stream_id, name)])
 

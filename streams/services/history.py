@@ -15,15 +15,15 @@ from streams.services.events import event_of, events_append
 from streams.services.storable import storable
 from streams.services.summaries import counted, was
 
-INTERRUPTED = "The analytics process ended while this ran; it is run again."
-BROKEN_OFF = "Spark was ended while this ran, because a query did not stop; it is run again."
-SPARK_DIED = "Spark ended by itself while this ran; it is run again."
-STRANDED = "The cluster gave Spark no executor while this ran; it is run again, with Spark started anew."
+INTERRUPTED = "The analytics process ended while this ran; it will be rerun."
+BROKEN_OFF = "Spark was stopped while this ran, because a query did not stop; it will be rerun."
+SPARK_DIED = "Spark exited by itself while this ran; it will be rerun."
+STRANDED = "The cluster gave Spark no executor while this ran; it will be rerun with Spark restarted."
 STRANDED_OFTEN = (
     "The cluster gives Spark no executor, nor did it before; it is run again by schedule. Look at the master's page: "
     "are there workers with room?"
 )
-SPARK_DIED_OFTEN = "Spark ended by itself while this ran, as it did before; it is run again by schedule."
+SPARK_DIED_OFTEN = "Spark exited by itself while this ran, as it did before; it will be rerun on schedule."
 
 UNFINISHED = (RunState.QUEUED, RunState.RUNNING)
 

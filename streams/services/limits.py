@@ -45,7 +45,7 @@ def _limits_of_policy(workspace: Workspace, name: str, settings: Mapping[str, An
     if others:
         raise Refusal(
             "validation_error",
-            f"{others[0]}: Policy {name!r} decides it; change the policy, or send policy: null as well.",
+            f"{others[0]}: Set by policy {name!r}; change the policy, or send policy: null as well.",
             fields=others,
             policy=name,
         )

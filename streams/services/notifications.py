@@ -44,12 +44,12 @@ def rule_test(rule: AlertRule, *, actor: Actor) -> list[Tested]:
         Refusal: ``validation_error`` where the rule tells nobody, ``rate_limited`` while others wait for theirs.
     """
     if not rule.channels:
-        sentence = "webhook_url: The rule tells nobody; give it a webhook or an e-mail address first."
+        sentence = "webhook_url: The rule notifies no one; set a webhook or an e-mail address first."
         raise Refusal("validation_error", sentence, fields=["webhook_url"])
     if not _testing.acquire(blocking=False):
         raise Refusal(
             "rate_limited",
-            "Several tests wait for their receivers; try again in some seconds.",
+            "Several tests are waiting for their receivers; try again in a few seconds.",
             headers={"Retry-After": "5"},
         )
     try:
@@ -57,7 +57,9 @@ def rule_test(rule: AlertRule, *, actor: Actor) -> list[Tested]:
     finally:
         _testing.release()
     how = [
-        f"The {each.channel} did not take it: {each.error}" if each.error else f"The {each.channel} took it."
+        f"The {each.channel} did not accept it: {each.error}"
+        if each.error
+        else f"The {each.channel} accepted it."
         for each in tested
     ]
     event_record(
@@ -162,7 +164,7 @@ def _failed(members: Sequence[Notification], why: str) -> None:
                 stream=alert.stream,
                 group=alert.group,
                 after={"rule": alert.rule.name, "channel": each.channel, "error": why[:500]},
-                summary=f"Alert {alert.rule.name} could not be told by {each.channel}: {why[:200]}",
+                summary=f"Alert {alert.rule.name} could not be sent by {each.channel}: {why[:200]}",
             )
 
 

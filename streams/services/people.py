@@ -39,7 +39,7 @@ def person_add(
         Refusal: ``user_exists``.
     """
     if name.casefold() in RESERVED:
-        raise Refusal("user_exists", f"The name {name!r} is the system's own.", user=name)
+        raise Refusal("user_exists", f"The name {name!r} is reserved for the system.", user=name)
     user = User.objects.select_for_update().filter(username__iexact=name).first()
     if user is not None and user.memberships.exists():
         is_member = Membership.objects.filter(user=user, workspace=workspace).exists()
@@ -159,7 +159,7 @@ def password_reset(membership: Membership, *, actor: Actor) -> str:
         membership.workspace,
         kind="user.password_reset",
         actor=actor,
-        summary=f"{name} got a one-time password.",
+        summary=f"{name} was given a one-time password.",
     )
     return password
 
@@ -204,5 +204,7 @@ def _keep_an_admin(membership: Membership) -> None:
     )
     if membership.user.is_active and not others.exclude(pk=membership.pk).exists():
         raise Refusal(
-            "operation_denied", "The last administrator of the workspace 'default' stays one.", user=""
+            "operation_denied",
+            "The last administrator of the workspace 'default' cannot be removed or demoted.",
+            user="",
         )

@@ -28,7 +28,7 @@ def within_plan(workspace: Workspace, settings: Mapping[str, Any], *, new: bool 
             elif bounded[field] > bound.most:
                 raise Refusal(
                     "quota_exceeded",
-                    f"Plan {workspace.plan!r} keeps {bound.unit} at most.",
+                    f"Plan {workspace.plan!r} allows {bound.unit} at most.",
                     fields=[field],
                     cap=field,
                     allowed=bound.most,

@@ -28,7 +28,7 @@ KEPT = timedelta(hours=24)
 ANSWER_KEPT = timedelta(hours=1)
 """How long an answer can be asked for."""
 
-LOST = "The analytics process ended while this ran; ask again."
+LOST = "The analytics process ended while this ran; run it again."
 
 
 def query_ask(caller: Caller, *, sql: str, limit: int = DEFAULT_ROWS) -> Query:
@@ -40,13 +40,13 @@ def query_ask(caller: Caller, *, sql: str, limit: int = DEFAULT_ROWS) -> Query:
     """
     caller.demand("read")
     if not settings.ENV.history:
-        raise Refusal("history_off", "The history is switched off here (OKMQ_HISTORY=off).")
+        raise Refusal("history_off", "The history is switched off (OKMQ_HISTORY=off).")
     with transaction.atomic():
         waiting = Query.objects.filter(workspace=caller.workspace, state__in=UNFINISHED).count()
         if waiting >= MOST_UNFINISHED:
             raise Refusal(
                 "rate_limited",
-                f"{waiting} queries of this workspace are not answered yet; wait for one, or cancel one.",
+                f"{waiting} queries of this workspace are still running; wait for one, or cancel one.",
                 headers={"Retry-After": "5"},
             )
         return Query.objects.create(

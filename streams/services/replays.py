@@ -57,7 +57,7 @@ def replay_request(caller: Caller, *, source: str, target: str, wanted: ReplayWa
     if into.sealed:
         raise Refusal("operation_denied", f"Stream {into.name!r} is sealed: it is read-only.", err_code=10109)
     if not settings.ENV.history:
-        raise Refusal("history_off", "The history is switched off here (OKMQ_HISTORY=off).")
+        raise Refusal("history_off", "The history is switched off (OKMQ_HISTORY=off).")
     keeps_ids = origin.pk != into.pk if wanted.keeps_ids is None else wanted.keeps_ids
     with transaction.atomic():
         working = Replay.objects.filter(workspace=caller.workspace, state__in=WORKING).count()

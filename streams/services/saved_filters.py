@@ -58,14 +58,16 @@ def filter_save(
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise Refusal(
             "validation_error",
-            f"Expected a name of 1 to {LONGEST_NAME} characters that can be seen.",
+            f"Expected a name of 1 to {LONGEST_NAME} visible characters.",
             fields=["name"],
         )
     if not shared and not caller.role:
-        raise Refusal("validation_error", "A token has no filters of its own; share them.", fields=["shared"])
+        raise Refusal(
+            "validation_error", "A token cannot have private filters; share them.", fields=["shared"]
+        )
     held = urlencode(filters_in(page, query))
     if not held:
-        raise Refusal("validation_error", "There is no filter to keep.", fields=["query"])
+        raise Refusal("validation_error", "There is no filter to save.", fields=["query"])
     if len(held) > LONGEST_QUERY:
         raise Refusal(
             "validation_error", f"Expected filters of at most {LONGEST_QUERY} characters.", fields=["query"]
@@ -78,7 +80,7 @@ def filter_save(
         if before is None and there.count() >= MOST_FILTERS:
             raise Refusal(
                 "quota_exceeded",
-                f"{MOST_FILTERS} filters are kept for this page; delete one.",
+                f"{MOST_FILTERS} filters are already saved for this page; delete one.",
                 limit=MOST_FILTERS,
             )
         saved, is_new = SavedFilter.objects.update_or_create(

@@ -197,7 +197,9 @@ def stream_row_change(
     wanted = resettled(stream, changes)
     changed = {field: value for field, value in wanted.items() if before[field] != value}
     if "storage" in changed:
-        raise Refusal("validation_error", "storage: A stream keeps its storage.", fields=["storage"])
+        raise Refusal(
+            "validation_error", "storage: The storage of a stream cannot be changed.", fields=["storage"]
+        )
     for switch in ONE_WAY:
         if before[switch] and changed.get(switch) is False:
             raise Refusal(

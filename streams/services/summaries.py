@@ -5,7 +5,7 @@ from typing import Any
 
 from streams.models import Group
 
-UNSURE = ", and perhaps more: how it ended is not known"
+UNSURE = ", and perhaps more: the outcome is unknown"
 """Ends the summary of what was done in part at least, where the rest is not known."""
 
 ASKED = {
@@ -19,7 +19,7 @@ ASKED = {
     "group.dead_letters_replayed": "Dead letters of {whose} were to be replayed",
     "group.dead_letters_deleted": "Dead letters of {whose} were to be deleted",
     "group.acknowledged": "Messages in flight of {whose} were to be acknowledged by hand",
-    "group.released": "Messages in flight of {whose} were to be given back by hand",
+    "group.released": "Messages in flight of {whose} were to be nacked by hand",
     "group.terminated": "Messages in flight of {whose} were to be made dead letters",
 }
 """What was asked for, by the kind of event."""
@@ -49,8 +49,8 @@ def group_named(group: Group) -> str:
 def not_known(kind: str, stream: str, group: str = "") -> str:
     """The sentence on something that was asked for and has no known end."""
     whose = f"group {group} of {stream}" if group else f"stream {stream}"
-    asked = ASKED[kind].format(whose=whose) if kind in ASKED else f"{kind} of {whose} was asked for"
-    return f"{asked}; whether it was done is not known."
+    asked = ASKED[kind].format(whose=whose) if kind in ASKED else f"{kind} of {whose} was requested"
+    return f"{asked}; whether it happened is unknown."
 
 
 def went(state: str) -> str:
@@ -64,4 +64,4 @@ def finals_said(after: Mapping[str, Any]) -> str:
     if not numbers:
         return ""
     which = f"removal {numbers[0]}" if len(numbers) == 1 else f"removals {', '.join(map(str, numbers))}"
-    return f" What of {which} it reached cannot be undone any more."
+    return f" What it reached of {which} can no longer be undone."

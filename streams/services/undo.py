@@ -74,6 +74,6 @@ def _record(stream: Stream, number: int, back: Removed, *, actor: Actor, is_unsu
         | (UNKNOWN if is_unsure else {}),
         summary=not_known("stream.removal_undone", stream.name)
         if is_unsure and not back.messages
-        else f"{counted(back.messages)} of {stream.name} {was(back.messages)} brought back"
+        else f"{counted(back.messages)} of {stream.name} {was(back.messages)} restored"
         f"{UNSURE if is_unsure else ''}.",
     )

@@ -61,7 +61,7 @@ def store_promoted(epoch: int) -> None:
         kind="store.promoted",
         actor=SYSTEM,
         after={"epoch": epoch},
-        summary="A replica has taken the message store's place: what was acknowledged last may be missing, and its "
+        summary="A replica was promoted to be the message store: what was acknowledged last may be missing, and its "
         "offsets may name other messages.",
     )
 
@@ -84,7 +84,7 @@ def groups_remove_inactive() -> list[str]:
         quiet_ms = state.steady_ms - since_ms - INACTIVE_MARGIN_MS
         if group.inactive_after is not None and quiet_ms > group.inactive_after * 1000:
             group_delete(
-                group, actor=SYSTEM, why=f"nobody had fetched from it for {group.inactive_after:g} s"
+                group, actor=SYSTEM, why=f"no one had fetched from it for {group.inactive_after:g} s"
             )
             removed.append(group.name)
     return removed

@@ -32,9 +32,9 @@ UNITS = {
 }
 WORDS = {
     "lag": "lag",
-    "lag_seconds": "lag in time",
+    "lag_seconds": "time lag",
     "no_consumer": "no consumer for",
-    "retention_edge": "retention takes the oldest in",
+    "retention_edge": "oldest removed by retention in",
     "dead_letters": "dead letters",
     "rate_above": "rate",
     "rate_below": "rate",

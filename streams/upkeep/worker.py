@@ -223,7 +223,7 @@ class Worker:
         """Nobody waits for what cannot come: the supervisor says why there is no analytics process."""
         for process in self._processes:
             if process.name == "analytics" and process.state in ("unavailable", "off"):
-                reason = process.note or "The analytics process does not run."
+                reason = process.note or "The analytics process is not running."
                 await sync_to_async(history.runs_refuse)(reason=reason)
                 await sync_to_async(queries.queries_refuse)(reason=reason)
                 await sync_to_async(replays.replays_refuse)(reason=reason)

@@ -61,13 +61,13 @@ def test_a_rule_is_made_and_what_fires_stands_on_every_page(
     owner: Client, viewer: Client, stranger: Client, make_stream: MakeStream
 ) -> None:
     make_group(make_stream("orders", bodies=BODIES))
-    assert "There is no rule yet" in owner.get("/alerts/").content.decode()
+    assert "No rules yet" in owner.get("/alerts/").content.decode()
     assert owner.post("/alerts/", FORM)["Location"] == "/alerts/"
     Alerting().look(now_s=0)
     page = viewer.get("/alerts/").content.decode()
     assert "Group billing of orders: lag 20, above 2." in page
     assert firing(viewer) == "1"
-    assert "An alert fires." in viewer.get("/").content.decode()
+    assert "An alert is firing." in viewer.get("/").content.decode()
     assert firing(stranger) is None
     assert "Group billing" not in stranger.get("/alerts/").content.decode()
 
@@ -158,7 +158,7 @@ def test_the_secret_of_a_webhook_is_shown_once(owner: Client, later: bool) -> No
     ("changes", "words"),
     [
         ({"watch": "lag", "limit": "12345"}, "lag above 12,345"),
-        ({"watch": "lag_seconds", "limit": "90"}, "lag in time above 1 min 30 s"),
+        ({"watch": "lag_seconds", "limit": "90"}, "time lag above 1 min 30 s"),
         ({"watch": "retention_edge", "limit": "0.5"}, "retention edge nearer than 0.5 s"),
         ({"watch": "rate_above", "limit": "0.1"}, "published above 0.1/s"),
         ({"watch": "status", "statuses": ["stalled", "slow"]}, "status is stalled or slow"),
@@ -181,7 +181,7 @@ def test_a_test_says_why_a_receiver_did_not_take_it(owner: Client, viewer: Clien
     assert "Send a test" in owner.get("/alerts/told/").content.decode()
     page = owner.post("/alerts/told/test/", follow=True)
     assert page.redirect_chain[-1][0] == "/alerts/told/"
-    assert "was not taken: The name okmq.invalid has no address." in page.content.decode()
+    assert "was not accepted: The name okmq.invalid has no address." in page.content.decode()
     assert viewer.post("/alerts/told/test/").status_code == 403
 
 
@@ -193,11 +193,11 @@ def test_pages_say_how_telling_went(owner: Client, make_stream: MakeStream) -> N
     for path, times in ("/alerts/", 2), ("/alerts/lags/", 1):
         page = owner.get(path).content.decode()
         assert page.count("The name okmq.invalid has no address.") == times
-        assert page.count("Tried 1 time,") == times
+        assert page.count("1 attempt,") == times
     Notification.objects.update(due_at=None)
-    assert "Given up after 1 try." in owner.get("/alerts/lags/").content.decode()
+    assert "Gave up after 1 attempt." in owner.get("/alerts/lags/").content.decode()
     Notification.objects.update(delivered_at=timezone.now())
-    assert "not taken" not in owner.get("/alerts/").content.decode()
+    assert "not accepted" not in owner.get("/alerts/").content.decode()
 
 
 def test_pages_say_what_is_held_back_and_what_was_told_together(
@@ -212,14 +212,14 @@ def test_pages_say_what_is_held_back_and_what_was_told_together(
     Alerting().look(now_s=0)
     notifications_deliver()
     page = owner.get("/alerts/").content.decode()
-    assert (page.count("held back until"), page.count("told together")) == (2, 3), "its field says it, too"
+    assert (page.count("rate-limited until"), page.count("as a digest")) == (2, 3), "its field says it, too"
     _, *held = Notification.objects.order_by("pk")
     now = timezone.now()
     for each in held:
         each.told_with = held[0] if each != held[0] else None
         each.attempts, each.tried_at, each.delivered_at, each.due_at = 1, now, now, None
         each.save()
-    assert owner.get("/alerts/").content.decode().count("one of 2 together") == 3, (
+    assert owner.get("/alerts/").content.decode().count("in a digest of 2") == 3, (
         "of two alerts and of the rule"
     )
     owner.post("/alerts/lags/", FORM | {"stream": "orders*", "most_messages": "", "most_minutes": ""})

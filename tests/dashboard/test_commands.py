@@ -349,7 +349,7 @@ def test_a_filter_that_the_api_does_not_have_is_named(
     owner: Client, make_stream: MakeStream, page: str
 ) -> None:
     make_stream("orders", bodies=[b"1"])
-    left_out = "the call leaves these filters out"
+    left_out = "the call omits these filters"
     assert left_out in owner.get(f"/streams/orders/{page}?header=trace").content.decode()
     assert left_out in owner.get(f"/streams/orders/{page}?match=1").content.decode()
     assert left_out not in owner.get(f"/streams/orders/{page}?key=a").content.decode()

@@ -73,7 +73,7 @@ def test_a_file_is_looked_at_and_then_applied_by_who_looked(
     assert "group billing of orders" in shown(seen)
     assert not Policy.objects.exists()
     answer = applied(owner, seen)
-    assert "The file was applied: 2 made, 1 changed." in shown(answer)
+    assert "The file was applied: 2 created, 1 changed." in shown(answer)
     assert Stream.objects.get(name="orders").ttl == 90
     assert Group.objects.filter(name="billing").exists()
     assert Event.objects.get(kind="policy.created").actor == "owner"
@@ -90,11 +90,11 @@ def test_a_file_may_be_loaded_in_place_of_being_pasted(owner: Client) -> None:
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        ({"text": " "}, "Paste a file, or load one."),
-        ({"file": SimpleUploadedFile("a.yaml", b"\xff\xfe")}, "It is not text in UTF-8."),
-        ({"file": SimpleUploadedFile("a.yaml", b" " * 131_073)}, "It is too long for a page"),
+        ({"text": " "}, "Paste or upload a file."),
+        ({"file": SimpleUploadedFile("a.yaml", b"\xff\xfe")}, "Not UTF-8 text."),
+        ({"file": SimpleUploadedFile("a.yaml", b" " * 131_073)}, "Too long for this page"),
         ({"text": "okmq: 1\nstreams:\n  orders: {ttl: soon}\n"}, "3:12: streams.orders.ttl: "),
-        ({"text": "okmq: 1\nworkspace: elsewhere\n"}, "2:1: workspace: This is of another workspace"),
+        ({"text": "okmq: 1\nworkspace: elsewhere\n"}, "2:1: workspace: This is for another workspace"),
     ],
 )
 def test_what_cannot_be_applied_is_said_with_its_place(
@@ -108,7 +108,7 @@ def test_what_cannot_be_applied_is_said_with_its_place(
 def test_a_small_loss_is_shown_and_needs_no_name(owner: Client, make_stream: MakeStream) -> None:
     make_stream("orders", bodies=[b"1"] * 10)
     seen = looked_at(owner, TIGHTER)
-    assert "6 messages go" in shown(seen)
+    assert "6 messages are removed" in shown(seen)
     assert 'name="confirm"' not in shown(seen)
     assert count("orders") == 10
     applied(owner, seen)
@@ -121,10 +121,10 @@ def test_a_stream_that_moves_lends_its_pace_to_no_other(owner: Client, make_stre
     metrics, now = internal_stream(METRICS_STREAM, archive=False), time.time()
     for ago_s in (3.0, 2.0, 1.0):
         sampled(metrics, at_s=now - ago_s, moved={still: 0.0, moves: 50.0})
-    assert "Streams are moving" not in shown(looked_at(owner, TIGHTER))
+    assert "Streams are changing" not in shown(looked_at(owner, TIGHTER))
     both = "okmq: 1\nstreams: {orders: {max_messages: 4}}\n"
     seen = looked_at(owner, both, prune="on")
-    assert "Streams are moving" in shown(seen)
+    assert "Streams are changing" in shown(seen)
     publish(moves, 90)
     publish(still, 90)
     assert "nothing was applied" in shown(applied(owner, seen, confirm="default"))
@@ -148,7 +148,7 @@ def test_while_streams_move_what_goes_is_asked_for_again(owner: Client, make_str
     publish(stream, 5)
     part = {"HX-Request": "true"}
     again = owner.post(PAGE, {"text": TIGHTER, "do": "look", **sent_back(seen)}, headers=part)
-    assert "11 messages go" in shown(again)
+    assert "11 messages are removed" in shown(again)
     assert "<html" not in shown(again)
     assert 'name="seen_messages" value="11"' in shown(again)
     assert count("orders") == 15
@@ -163,8 +163,8 @@ def test_no_more_goes_than_was_shown(owner: Client, make_stream: MakeStream) -> 
     more = [NewMessage(id=f"more{number}", body=b"1") for number in range(500)]
     store.log().run(append(stream.stream_id, more))
     answer = applied(owner, seen)
-    assert "The effect has changed since you looked; nothing was applied." in shown(answer)
-    assert "506 messages go" in shown(answer)
+    assert "The effect has changed since the preview; nothing was applied." in shown(answer)
+    assert "506 messages are removed" in shown(answer)
     assert count("orders") == 510
     applied(owner, answer)
     assert count("orders") == 4
@@ -192,7 +192,7 @@ def labelled(env: str) -> str:
         pytest.param(
             {"env": "test"}, 10, labelled("production"), id="messages of what is to be production go"
         ),
-        pytest.param({}, 1100, labelled("test"), id="a thousand messages go"),
+        pytest.param({}, 1100, labelled("test"), id="a thousand messages are removed"),
     ],
 )
 def test_a_large_loss_asks_for_the_workspace_s_name(
@@ -208,7 +208,7 @@ def test_a_large_loss_asks_for_the_workspace_s_name(
     seen = looked_at(owner, text, prune="on")
     before = exported(workspace)
     refused = applied(owner, seen, confirm="orders")
-    assert "That is something else. Nothing was done." in shown(refused)
+    assert "That does not match. Nothing was done." in shown(refused)
     assert exported(workspace) == before
     answer = applied(owner, seen, confirm="default")
     assert "The file was applied" in shown(answer)
@@ -225,7 +225,7 @@ def test_what_the_file_does_not_declare_stays_unless_it_is_to_go(
     assert Stream.objects.filter(name="orders").exists()
     seen = looked_at(owner, "okmq: 1\nstreams: {other: {}}\n", prune="on")
     assert "with everything in it" in shown(seen)
-    assert "3 messages go, 3 bytes" in shown(seen)
+    assert "3 messages are removed, 3 bytes" in shown(seen)
 
 
 def test_nothing_to_change_leaves_nothing_to_apply(owner: Client, workspace: Workspace) -> None:

@@ -23,9 +23,9 @@ def feed() -> DemoFeed:
 
 
 def test_a_button_fills_a_stream_with_flights_until_another_stops_it(owner: Client, feed: DemoFeed) -> None:
-    assert b"Show me live traffic" in owner.get("/").content
+    assert b"Start live demo" in owner.get("/").content
     owner.post("/demo/start/")
-    assert b"The demo publishes flights into" in owner.get("/").content
+    assert b"The demo is publishing flights to" in owner.get("/").content
     assert [demos_feed(feed.departures), demos_feed(feed.departures)] == [1, 1]
     assert messages() == 2 * A_SECOND
     assert b"flights." in owner.get("/streams/demo/").content

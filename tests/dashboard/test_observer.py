@@ -79,7 +79,7 @@ def test_the_pages_that_hold_messages_tell_a_viewer(workspace: Workspace, billin
 def test_what_an_observer_may_not_see_says_which_role_it_needs(workspace: Workspace, billing: Group) -> None:
     observer = person(workspace, Role.OBSERVER)
     page = observer.get("/streams/orders/").content.decode()
-    assert "Messages are not shown to you" in page
+    assert "Messages are hidden" in page
     assert page.count("This needs the role viewer.") > 8
     assert 'href="/sql/"' not in page
     assert "Volume" in page

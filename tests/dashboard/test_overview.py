@@ -39,7 +39,7 @@ def test_groups_are_counted_by_status_the_worst_first(viewer: Client, orders: St
     counts = [(status, count) for status, _, count in page.context["statuses"]]
     assert counts == [("stopped", 1), ("slow", 1), ("ok", 2)]
     (groups,) = re.findall(r"<h2>Groups</h2>(.*?)</div>", page.content.decode(), re.DOTALL)
-    assert re.search(r"4 by status · seen <time [^>]*data-age", groups), "and how fresh that is"
+    assert re.search(r"4 by status · sampled <time [^>]*data-age", groups), "and how fresh that is"
 
 
 def test_a_group_in_trouble_needs_attention_with_its_reason(viewer: Client, orders: Stream) -> None:

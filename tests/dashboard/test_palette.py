@@ -63,7 +63,7 @@ def test_the_list_alone_is_for_the_dialog_and_keeps_markup_inert(owner: Client) 
 
 def test_the_system_page_says_what_runs_and_what_a_publish_is(owner: Client) -> None:
     page = owner.get("/settings/system/").content.decode()
-    assert "on disk before the answer" in page
+    assert "on disk before the response" in page
     assert "django" in page
 
 
@@ -71,8 +71,8 @@ def test_the_store_s_figures_say_their_age_and_are_asked_for_again_alone(owner: 
     asked_again = 'hx-get="/settings/system/"'
     assert asked_again in owner.get("/settings/system/").content.decode()
     part = owner.get("/settings/system/", headers={"HX-Request": "true"}).content.decode()
-    assert "on disk before the answer" in part
-    assert re.search(r"looked at <time [^>]*data-age[^>]*>now<", part)
+    assert "on disk before the response" in part
+    assert re.search(r"checked <time [^>]*data-age[^>]*>now<", part)
     assert "<html" not in part
     assert asked_again not in part
 
@@ -80,4 +80,4 @@ def test_the_store_s_figures_say_their_age_and_are_asked_for_again_alone(owner: 
 def test_the_store_s_figures_are_for_those_who_rule_all(stranger: Client) -> None:
     page = stranger.get("/settings/system/").content.decode()
     assert "This needs the role admin in the workspace default." in page
-    assert "on disk before the answer" not in page
+    assert "on disk before the response" not in page

@@ -54,7 +54,7 @@ def test_a_moment_is_read(text: str, moment: datetime) -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "ago", "99999999999999999999", "2026-13-01"])
 def test_what_is_no_moment_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="Write a time"):
+    with pytest.raises(ValueError, match="Enter a time"):
         parse_moment(text, now=NOW)
 
 

@@ -80,7 +80,7 @@ def test_a_viewer_sees_plan_and_rate_limit_of_the_own_workspace_only(
 ) -> None:
     Workspace.objects.filter(pk=workspace.pk).update(rate_limit=50, rate_burst=200, plan=Plan.PRO)
     page = viewer.get(ROOMS).content.decode()
-    assert "50 a second, 200 at once" in page
+    assert "50 per second, burst 200" in page
     assert "elsewhere" not in page
     assert "This needs the role admin in the workspace default." in page
 
@@ -90,7 +90,7 @@ def test_a_workspace_s_rate_limit_is_changed(owner: Client, elsewhere: Workspace
     assert owner.post(f"{ROOMS}elsewhere/", form).status_code == 302
     elsewhere.refresh_from_db()
     assert (elsewhere.rate_limit, elsewhere.rate_burst) == (20, None)
-    assert "20 a second" in owner.get(ROOMS).content.decode()
+    assert "20 per second" in owner.get(ROOMS).content.decode()
 
 
 def test_a_plan_that_bounds_streams_is_saved_only_when_its_effect_was_seen(
@@ -99,11 +99,11 @@ def test_a_plan_that_bounds_streams_is_saved_only_when_its_effect_was_seen(
     make_stream("orders", ttl=None)
     form = {"plan": "free", "do": "save"}
     shown = owner.post(f"{ROOMS}default/", form)
-    assert b"Streams that plan free bounds more tightly: 1." in shown.content
+    assert b"Streams with tighter limits under plan free: 1." in shown.content
     assert Stream.objects.get(name="orders").ttl is None
     make_stream("payments", ttl=None)
     moved = owner.post(f"{ROOMS}default/", {**form, **sent_back(shown)})
-    assert b"The effect has changed since you looked" in moved.content
+    assert b"The effect has changed since the preview" in moved.content
     assert owner.post(f"{ROOMS}default/", {**form, **sent_back(moved)}).status_code == 302
     assert Stream.objects.get(name="orders").ttl == 7 * 86_400
 
@@ -114,10 +114,10 @@ def test_a_plan_is_saved_when_no_more_goes_than_was_seen(
     monkeypatch.setitem(CAPS, Plan.FREE, Cap(None, None, 3))
     stream, form = make_stream("orders", bodies=[b"1"] * 5, archive=False), {"plan": "free", "do": "save"}
     shown = owner.post(f"{ROOMS}default/", form)
-    assert b"Stored messages that go at once: 2." in shown.content
+    assert b"Stored messages removed at once: 2." in shown.content
     store.log().run(append(stream.stream_id, [NewMessage(id="more", body=b"1")]))
     moved = owner.post(f"{ROOMS}default/", {**form, **sent_back(shown)})
-    assert b"Stored messages that go at once: 3." in moved.content
+    assert b"Stored messages removed at once: 3." in moved.content
     store.log().run(trim.purge(stream.stream_id, below=2))
     assert owner.post(f"{ROOMS}default/", {**form, **sent_back(moved)}).status_code == 302
     assert store.log().run(stats.inspect(stream.stream_id)).messages == 3

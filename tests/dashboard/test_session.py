@@ -125,7 +125,7 @@ def test_what_a_page_shows_stays_in_no_cache(
 def test_an_unknown_page_is_404_in_the_house_look(owner: Client) -> None:
     answer = owner.get("/nowhere/")
     assert answer.status_code == 404
-    assert b"There is nothing here" in answer.content
+    assert b"Not found." in answer.content
 
 
 def test_a_fault_of_ours_has_a_page_that_needs_nothing() -> None:
@@ -153,14 +153,14 @@ def test_what_is_refused_says_the_id_to_ask_by(owner: Client, path: str) -> None
 def test_a_refusal_of_django_has_a_page() -> None:
     answer = permission_denied(RequestFactory().get("/"), exception=PermissionDenied())
     assert answer.status_code == 403
-    assert b"You may not do that" in answer.content
+    assert b"You are not allowed to do that" in answer.content
 
 
 def test_someone_without_a_workspace_is_told_so(nobody: Client, person: str) -> None:
     nobody.login(username=person, password="correct-horse-battery")
     answer = nobody.get("/")
     assert answer.status_code == 404
-    assert b"You belong to no such workspace" in answer.content
+    assert b"You are not a member of that workspace" in answer.content
 
 
 def test_every_page_forbids_inline_scripts_and_other_hosts(nobody: Client) -> None:

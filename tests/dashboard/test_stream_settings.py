@@ -103,7 +103,7 @@ def test_a_sealed_stream_still_takes_labels_and_says_why_it_takes_nothing_else(
     owner: Client, make_stream: MakeStream
 ) -> None:
     make_stream("orders", sealed=True, deny_delete=True, deny_purge=True)
-    assert b"Switch on for good" not in owner.get(PAGE).content
+    assert b"Switch on permanently" not in owner.get(PAGE).content
     assert owner.post(PAGE, filled(labels="team:shop")).status_code == 302
     answer = owner.post(PAGE, filled(labels="team:shop", dedup_window="1 h"))
     assert answer.status_code == 422

@@ -51,7 +51,7 @@ def test_a_search_that_finds_nothing_offers_to_clear_it(owner: Client, make_stre
     make_stream("orders")
     page = owner.get("/streams/?name=zzz").content.decode()
     assert "No stream matches" in page
-    assert "Clear the search" in page
+    assert "Clear search" in page
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def look_inside(page: Page) -> None:
 
 def open_menus(page: Page) -> None:
     """The menu of a row, with what can be done to several chosen ones above."""
-    page.get_by_label("All on this page").check()
+    page.get_by_label("Select all on this page").check()
     page.get_by_title("More").first.click()
 
 
@@ -40,13 +40,13 @@ def search_keys(page: Page) -> None:
 
 def show_keys(page: Page) -> None:
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
 
 
 def settle_all(page: Page) -> None:
-    page.get_by_label("To", exact=True).select_option("all")
+    page.get_by_label("Apply to", exact=True).select_option("all")
     page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_role("button", name="Give back")).to_be_visible()
+    expect(page.get_by_role("button", name="Nack")).to_be_visible()
 
 
 def do_to_letters(page: Page) -> None:
@@ -65,19 +65,19 @@ def look_at_a_file(page: Page) -> None:
     """One that makes a stream, and says what is not in it."""
     page.get_by_label("The file").fill("okmq: 1\nstreams:\n  looked-at: {ttl: 60}\n")
     page.get_by_label("Delete what it does not declare").check()
-    page.get_by_role("button", name="Show what it changes").click()
-    expect(page.get_by_role("button", name="Apply, and let it go")).to_be_visible()
+    page.get_by_role("button", name="Preview changes").click()
+    expect(page.get_by_role("button", name="Apply and remove")).to_be_visible()
 
 
 def look_at_a_wrong_file(page: Page) -> None:
     page.get_by_label("The file").fill("okmq: 1\nstreams: nonsense\n")
-    page.get_by_role("button", name="Show what it changes").click()
+    page.get_by_role("button", name="Preview changes").click()
     expect(page.get_by_text("The file cannot be applied")).to_be_visible()
 
 
 def try_a_rule(page: Page) -> None:
     page.get_by_label("Name", exact=True).fill("lags")
-    page.get_by_role("button", name="Try").click()
+    page.get_by_role("button", name="Dry run").click()
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def test_the_rates_of_a_stream_are_drawn_live_and_a_drag_holds_them_still(
         return lines_of(page, "rates") > 2
 
     until(is_told, within_s=LONG_ENOUGH_S, what="samples of the stream")
-    page.get_by_text("The charts as a table").click()
+    page.get_by_text("Charts as a table").click()
     expect(page.get_by_role("cell", name="/s").first).to_be_visible()
     drag_over(page, 0.5, 1.0)
     expect(page).to_have_url(re.compile(r"/rates/\?since=.*&until="))
@@ -161,7 +161,7 @@ def test_the_lag_of_a_group_moves_on_its_chart(page: Page, api: httpx.Client, st
         return (readout.text_content() or "").split(" · ")[-1] == "7"
 
     until(is_said, within_s=LONG_ENOUGH_S, what="the chart shows the newest lag")
-    page.get_by_text("The charts as a table").click()
-    expect(page.get_by_role("columnheader", name="Highest lag in time")).to_be_visible()
+    page.get_by_text("Charts as a table").click()
+    expect(page.get_by_role("columnheader", name="Highest time lag")).to_be_visible()
     page.locator("#lag").get_by_role("link", name="6 h").click()
     expect(page).to_have_url(re.compile(r"range=6h"))

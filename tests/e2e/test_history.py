@@ -19,6 +19,6 @@ def test_a_run_is_started_followed_and_seen_in_the_charts(page: Page, api: httpx
     page.reload()
     expect(page.get_by_text("120 in this range")).to_be_visible()
     expect(page.locator(".chart canvas")).to_have_count(3)
-    page.get_by_text("The charts as a table").click()
+    page.get_by_text("Charts as a table").click()
     cells = page.locator("details table tbody td.num:nth-child(2)").all_inner_texts()
     assert sum(int(text.replace(",", "")) for text in cells) == 120

@@ -23,7 +23,7 @@ def test_a_login_is_required_and_leads_back(anonymous: OpenPage, running: object
 def make_publish_and_delete(page: Page, name: str) -> None:
     page.goto("/streams/_new/")
     page.get_by_label("Name").fill(name)
-    page.get_by_label("Keep for").fill("7 d")
+    page.get_by_label("Max age").fill("7 d")
     page.get_by_role("button", name="Create stream").click()
     expect(page.get_by_text(f"Stream {name} was created.")).to_be_visible()
     page.get_by_role("link", name="Publish", exact=True).click()
@@ -104,8 +104,8 @@ def test_the_palette_goes_to_a_stream_by_keys_alone(page: Page, stream: str) -> 
 
 def test_a_sheet_shows_the_keys(page: Page) -> None:
     page.keyboard.press("?")
-    sheet = page.get_by_role("dialog", name="Keys")
-    expect(sheet).to_contain_text("next row, previous row, open it")
+    sheet = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(sheet).to_contain_text("next row, previous row, open row")
     page.keyboard.press("Escape")
     expect(sheet).to_be_hidden()
     page.keyboard.press("g")
@@ -128,7 +128,7 @@ def choose_workspace(page: Page, name: str) -> None:
     choice = page.get_by_label("Workspace", exact=True)
     if choice.input_value() != name:
         choice.select_option(name)
-        page.get_by_role("button", name="Go", exact=True).click()
+        page.get_by_role("button", name="Switch", exact=True).click()
     expect(page.get_by_label("Workspace", exact=True).locator("option[selected]")).to_have_text(name)
 
 
@@ -158,11 +158,11 @@ def test_a_newcomer_changes_their_password_looks_elsewhere_and_is_out_when_deact
     events = theirs.context.new_page()  # a page of what does not move, without that word
     events.goto("/events/")
     choose_workspace(theirs, room)
-    told = tab.get_by_role("dialog", name="You look at another workspace now")
+    told = tab.get_by_role("dialog", name="You have switched to another workspace")
     expect(told).to_contain_text("This page is from the workspace default.")
-    expect(tab.locator("[data-live-word]")).to_have_text("Another workspace")
-    expect(events.get_by_role("dialog", name="You look at another workspace now")).to_be_visible()
-    told.get_by_role("button", name="Stay").click()
+    expect(tab.locator("[data-live-word]")).to_have_text("Workspace changed")
+    expect(events.get_by_role("dialog", name="You have switched to another workspace")).to_be_visible()
+    told.get_by_role("button", name="Stay here").click()
     choose_workspace(theirs, "default")
     expect(tab.locator("[data-live-word]")).to_have_text("Live")
     expect(told).to_be_hidden()
@@ -210,7 +210,7 @@ def test_the_colours_are_chosen_and_kept(page: Page) -> None:
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.goto("/streams/")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(15, 18, 23)"
-    page.get_by_role("button", name="As the system").click()
+    page.get_by_role("button", name="System").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(245, 246, 248)"
 
 
@@ -247,16 +247,16 @@ def test_events_have_few_lines_on_a_phone_and_their_filters_a_fold(
     for text in ("one", "two", "three"):
         api.patch(f"/streams/{stream}", json={"description": text}).raise_for_status()
     page.goto(f"/streams/{stream}/activity/")
-    asked = page.get_by_label("Who", exact=True)
+    asked = page.get_by_label("Actor", exact=True)
     expect(asked).to_be_visible()
-    expect(page.locator("summary", has_text="Which events")).to_be_hidden()
+    expect(page.locator("summary", has_text="Filter events")).to_be_hidden()
     page.set_viewport_size({"width": 390, "height": 844})
     expect(asked).to_be_hidden()
     rows = page.locator("[id^=event-]")
     heights = [(row.bounding_box() or {"height": 999})["height"] for row in rows.all()]
     assert len(heights) >= 4
     assert max(heights) <= 160
-    page.locator("summary", has_text="Which events").click()
+    page.locator("summary", has_text="Filter events").click()
     expect(asked).to_be_visible()
     page.goto(f"/streams/{stream}/activity/?kind=stream.")
     expect(asked).to_be_visible()
@@ -295,4 +295,4 @@ def test_a_first_load_is_under_150_kilobytes(
 def test_a_stream_that_is_not_there_says_so(page: Page, watched: Watched) -> None:
     watched.forgive("404")
     page.goto("/streams/no-such-stream/")
-    expect(page.get_by_role("heading", name="There is nothing here.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Not found.")).to_be_visible()

@@ -141,7 +141,7 @@ def test_a_stream_that_is_made_elsewhere_is_told_on_the_list(
     page.goto("/streams/")
     is_live(page)
     api.post("/streams/", json={"name": f"{stream}-2"}).raise_for_status()
-    expect(page.get_by_text("Streams were made or deleted.")).to_be_visible(timeout=5_000)
+    expect(page.get_by_text("Streams were created or deleted.")).to_be_visible(timeout=5_000)
 
 
 def test_a_page_says_that_its_stream_was_deleted_and_follows_the_next_of_its_name(
@@ -165,7 +165,7 @@ def test_a_page_says_that_its_stream_was_deleted_and_follows_the_next_of_its_nam
     api.post("/streams/", json={"name": stream}).raise_for_status()
     publish(api, stream, "again")
     expect(rows).to_have_count(1)
-    expect(page.get_by_text("Another one was made under its name")).to_be_visible()
+    expect(page.get_by_text("Another one was created with the same name")).to_be_visible()
     becomes(page, f"stream:{stream}", "messages", "1")
     expect(page.locator("[data-live-word]")).to_have_text("Live")
     not_reloaded(page)
@@ -211,7 +211,7 @@ def test_a_part_that_nobody_answers_is_said_and_the_effect_of_other_limits_is_no
     for provoked in ("ERR_INTERNET_DISCONNECTED", "htmx:"):
         watched.forgive(provoked)
     publish(api, stream, *range(20))
-    word = page.get_by_text("The server did not answer what was asked.")
+    word = page.get_by_text("The server did not respond. This page shows earlier data")
     page.goto(f"/streams/{stream}/")
     page.context.set_offline(True)
     page.locator("a[data-open]").first.click()
@@ -221,10 +221,10 @@ def test_a_part_that_nobody_answers_is_said_and_the_effect_of_other_limits_is_no
     expect(page.locator(".detail")).to_be_visible()
     expect(word).to_be_hidden()
     page.goto(f"/streams/{stream}/retention/")
-    page.get_by_label("Keep at most (messages)").fill("15")
+    page.get_by_label("Max messages", exact=True).fill("15")
     expect(page.get_by_role("button", name="Save and remove 5 messages")).to_be_visible()
     page.context.set_offline(True)
-    page.get_by_label("Keep at most (messages)").fill("8")
+    page.get_by_label("Max messages", exact=True).fill("8")
     expect(word).to_be_visible()
     expect(page.locator("#effect")).to_have_js_property("inert", True)
     page.context.set_offline(False)

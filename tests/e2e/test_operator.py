@@ -89,14 +89,16 @@ def test_a_status_is_unknown_until_it_is_known_changes_on_the_list_and_says_why(
     row = page.get_by_role("row", name="billing")
     status, verdict = row.locator('[data-field="status"]'), row.locator(".verdict")
     expect(status).to_have_text("unknown")
-    expect(verdict).to_have_attribute("title", re.compile("too short to tell|long enough to tell"))
+    expect(verdict).to_have_attribute("title", re.compile("too short to tell|Not enough samples yet to tell"))
     grew(running, stream)
     expect(status).to_have_text("slow", timeout=15_000)
-    expect(verdict).to_have_attribute("title", re.compile("^More is published than done: 10 messages wait, "))
+    expect(verdict).to_have_attribute(
+        "title", re.compile("^More is published than acknowledged: 10 messages waiting, ")
+    )
     expect(row.locator(".dot")).to_have_attribute("data-state", "warn")
     api.post(f"{group}/pause", json={}).raise_for_status()
     expect(status).to_have_text("paused", timeout=5_000)
-    expect(verdict).to_have_attribute("title", "Paused until someone resumes it; 10 messages wait.")
+    expect(verdict).to_have_attribute("title", "Paused until resumed by hand; 10 messages waiting.")
 
 
 @LOOKS
@@ -107,9 +109,9 @@ def test_a_position_is_sought_back_after_a_preview_and_the_seek_undone(
     page = log_in(**look)
     page.goto(f"{group}/")
     seek = page.locator("#seek")
-    seek.get_by_label("Go to").select_option("earliest")
+    seek.get_by_label("Seek to").select_option("earliest")
     seek.get_by_role("button", name="Preview").click()
-    expect(seek.get_by_text("6 messages are delivered again.")).to_be_visible()
+    expect(seek.get_by_text("6 messages are redelivered.")).to_be_visible()
     expect(seek.get_by_text("Next offset: from 7 to 1.")).to_be_visible()
     bodies = seek.locator(".facts code")
     expect(bodies).to_have_text(['{"n":1}', '{"n":6}'])
@@ -135,19 +137,19 @@ def test_a_message_that_is_given_back_too_often_becomes_a_dead_letter_and_is_rep
     for _ in range(2):
         assert fetched(api, group, limit=1) == [1]
         page.goto(f"{group}/pending/")
-        page.get_by_label("Choose 1", exact=True).check()
-        page.get_by_label("Do").select_option("nack")
+        page.get_by_label("Select 1", exact=True).check()
+        page.get_by_label("Action", exact=True).select_option("nack")
         page.get_by_role("button", name="Preview").click()
-        page.get_by_role("button", name="Give back 1").click()
-        expect(page.get_by_text("Given back: 1.")).to_be_visible()
-    page.get_by_role("link", name="Standing").click()
+        page.get_by_role("button", name="Nack 1").click()
+        expect(page.get_by_text("Nacked: 1.")).to_be_visible()
+    page.get_by_role("navigation", name="Group").get_by_role("link", name="Overview").click()
     expect(figure(page, "dead_letters")).to_have_text("1", timeout=10_000)
     page.reload()
     letters = page.locator("#dead-letters")
     letters.get_by_role("link", name="1", exact=True).click()
     expect(letters.locator(".detail pre").first).to_contain_text('"n": 1')
     letters.get_by_role("button", name="Replay 1").click()
-    expect(page.get_by_text("1 dead letter is delivered again.")).to_be_visible()
+    expect(page.get_by_text("1 dead letter is redelivered.")).to_be_visible()
     assert fetched(api, group, limit=1) == [1]
     acked(api, group, [1])
 
@@ -160,17 +162,17 @@ def test_retention_is_tightened_after_its_exact_loss_was_seen(
     acked(api, group, fetched(api, group, limit=2))
     page = log_in(**look)
     page.goto(f"/streams/{stream}/retention/")
-    page.get_by_label("Keep at most (messages)").fill("4")
+    page.get_by_label("Max messages", exact=True).fill("4")
     effect = page.locator("#effect")
-    expect(effect).to_contain_text("6 messages (42 B) go now.")
-    expect(effect).to_contain_text("First offset then: 7, as of offset 10.")
+    expect(effect).to_contain_text("6 messages (42 B) are removed now.")
+    expect(effect).to_contain_text("First offset afterwards: 7, as of offset 10.")
     expect(effect).to_contain_text("Group billing loses 4 unread messages.")
     assert api.get(f"/streams/{stream}").json()["messages"] == 10
     effect.get_by_role("button", name="Save and remove 6 messages").click()
-    expect(page.get_by_text("That is something else. Nothing was done.")).to_be_visible()
+    expect(page.get_by_text("That does not match. Nothing was done.")).to_be_visible()
     page.get_by_label(f"Type {stream} to confirm").fill(stream)
     page.get_by_role("button", name="Save and remove 6 messages").click()
-    expect(page.get_by_text("What the stream keeps was changed.")).to_be_visible()
+    expect(page.get_by_text("The limits of the stream were changed.")).to_be_visible()
     told = api.get(f"/streams/{stream}").json()
     assert (told["messages"], told["max_messages"], told["first_offset"]) == (4, 4, 7)
 
@@ -184,7 +186,7 @@ def test_a_production_stream_is_purged_by_typing_its_name_and_comes_back(
     publish(api, stream, *range(1, 8))
     page = log_in(**look)
     page.goto(f"/streams/?name={stream}")
-    page.get_by_role("button", name=f"More of {stream}").click()
+    page.get_by_role("button", name=f"More actions for {stream}").click()
     page.get_by_role("link", name="Purge…").click()
     expect(page.get_by_text("This removes 7 messages")).to_be_visible()
     expect(page.get_by_role("link", name="Cancel")).to_be_focused()
@@ -194,14 +196,14 @@ def test_a_production_stream_is_purged_by_typing_its_name_and_comes_back(
     expect(page.get_by_label("Offset, time, number or key")).to_be_focused()
     page.get_by_label(f"Type {stream} to confirm").fill(stream.upper())
     page.get_by_role("button", name="Purge 2 messages").click()
-    expect(page.get_by_text("That is something else. Nothing was done.")).to_be_visible()
+    expect(page.get_by_text("That does not match. Nothing was done.")).to_be_visible()
     assert api.get(f"/streams/{stream}").json()["messages"] == 7
     page.get_by_label(f"Type {stream} to confirm").fill(stream)
     page.get_by_role("button", name="Purge 2 messages").click()
     expect(page.get_by_text("2 messages were purged.")).to_be_visible()
     assert api.get(f"/streams/{stream}").json()["messages"] == 5
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("2 messages are back")).to_be_visible()
+    expect(page.get_by_text("2 messages were restored")).to_be_visible()
     expect(page.locator("[data-rows] tbody tr")).to_have_count(7)
 
 
@@ -209,7 +211,7 @@ def test_a_rule_is_tried_on_what_was_fires_with_a_badge_and_rests(
     page: Page, api: httpx.Client, stream: str, group: str, unique: str
 ) -> None:
     page.goto("/alerts/")
-    address = page.get_by_label("Tell this address (webhook)").bounding_box()
+    address = page.get_by_label("Webhook URL").bounding_box()
     assert address is not None
     assert address["width"] > 480, "some 60 characters are read at once"
 
@@ -218,25 +220,25 @@ def test_a_rule_is_tried_on_what_was_fires_with_a_badge_and_rests(
         page.get_by_label("Stream", exact=True).fill(stream)
         page.get_by_label("Limit").fill("5")
         page.get_by_label("For at least").fill("")
-        page.get_by_role("button", name="Try").click()
+        page.get_by_role("button", name="Dry run").click()
         return page.get_by_text("It would have fired 1 time").is_visible()
 
     until(is_tried, what="the worker has taken a sample of the group")
     assert not page.get_by_role("link", name=unique).is_visible()  # trying made nothing
-    page.get_by_role("button", name="Make rule").click()
-    expect(page.get_by_text(f"Rule {unique} was made.")).to_be_visible()
+    page.get_by_role("button", name="Create rule").click()
+    expect(page.get_by_text(f"Rule {unique} was created.")).to_be_visible()
 
     firing = page.locator(".panel").filter(has=page.get_by_role("heading", name="Firing now"))
 
     def fires() -> bool:
-        newer = firing.get_by_role("link", name="Show it as it is now")
+        newer = firing.get_by_role("link", name="Refresh")
         if newer.is_visible():
             newer.click()
         return firing.get_by_role("row", name=unique).is_visible()
 
     until(fires, what="the worker has judged the rule")
     page.goto("/")
-    expect(page.get_by_text(re.compile("^(An alert fires|[0-9]+ alerts fire)[.]$"))).to_be_visible()
+    expect(page.get_by_text(re.compile("^(An alert is firing|[0-9]+ alerts are firing)[.]$"))).to_be_visible()
     page.get_by_role("link", name=SOME_FIRE).click()  # rules of other tests may fire too
     expect(firing.get_by_role("row", name=unique)).to_contain_text(stream)
     acked(api, group, fetched(api, group, limit=10))
@@ -280,11 +282,11 @@ def test_a_group_is_found_sought_and_a_stream_purged_by_keys_alone(
     page.keyboard.press("Enter")
     page.wait_for_url(f"{group}/")
     seek = page.locator("#seek")
-    reach(page, seek.get_by_label("Go to"))
-    page.keyboard.type("The first message kept")
+    reach(page, seek.get_by_label("Seek to"))
+    page.keyboard.type("Earliest message")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(seek.get_by_text("6 messages are delivered again.")).to_be_visible()
+    expect(seek.get_by_text("6 messages are redelivered.")).to_be_visible()
     reach(page, seek.get_by_role("button", name="Go to offset 1"))
     page.keyboard.press("Enter")
     expect(page.get_by_text("The next offset is 1; it was 7.")).to_be_visible()
@@ -295,7 +297,7 @@ def test_a_group_is_found_sought_and_a_stream_purged_by_keys_alone(
     page.keyboard.press("/")
     page.keyboard.type(stream)
     expect(page.locator("#stream-table tbody tr")).to_have_count(1)
-    reach(page, page.get_by_label(f"Choose {stream}"))
+    reach(page, page.get_by_label(f"Select {stream}"))
     page.keyboard.press("Space")
     reach(page, page.get_by_role("button", name="Purge…"))
     page.keyboard.press("Enter")

@@ -39,7 +39,7 @@ def test_a_file_goes_in_parts_up_to_the_wrong_line_and_on_from_there(
     expect(page.get_by_text("7,999 messages were stored.")).to_be_visible()
     assert len(posts) > 2
     assert count(api, stream) == 7999
-    expect(page.get_by_label("Begin at line")).to_have_value("8000")
+    expect(page.get_by_label("Start at line")).to_have_value("8000")
     file.write_text("\n".join(lines))
     page.get_by_label("Or a file").set_input_files(file)
     publish(page)
@@ -78,10 +78,10 @@ def test_a_broken_connection_is_said_and_publishing_again_stores_nothing_twice(
 
     page.route(address, store_and_break)
     publish(page)
-    expect(page.get_by_text("The server did not answer:")).to_be_visible()
+    expect(page.get_by_text("The server did not respond:")).to_be_visible()
     page.unroute(address)
     publish(page)
-    expect(page.get_by_text("3 were passed over")).to_be_visible()
+    expect(page.get_by_text("3 were skipped")).to_be_visible()
     assert count(api, stream) == 3
 
 

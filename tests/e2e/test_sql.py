@@ -18,7 +18,7 @@ ENDLESS = "SELECT count(*) FROM range(0, 1000000000000, 1, 10000) WHERE hash(id)
 
 def ask(page: Page, sql: str) -> None:
     page.get_by_label("Query").fill(sql)
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("button", name="Run", exact=True).click()
 
 
 def is_answered(page: Page, state: str = "succeeded") -> None:
@@ -31,7 +31,7 @@ def test_a_query_is_asked_and_its_answer_is_a_grid_a_chart_and_a_file(
 ) -> None:
     publish(api, stream, *({"n": 9007199254740993 + n, "formula": "=1+1"} for n in range(30)))
     page.goto(f"/streams/{stream}/history/")
-    page.get_by_role("link", name="Ask in SQL").click()
+    page.get_by_role("link", name="Query in SQL").click()
     expect(page.get_by_label("Query")).to_have_value(
         f"SELECT * FROM messages\nWHERE stream = '{stream}'\nORDER BY offset DESC LIMIT 100"
     )
@@ -68,7 +68,7 @@ def test_a_query_is_cancelled_while_it_runs(page: Page) -> None:
     expect(page.locator("#answer .chip")).to_have_text("running", timeout=SPARK_STARTS_MS)
     page.get_by_role("button", name="Cancel").click()
     is_answered(page, "cancelled")
-    expect(page.locator("#answer").get_by_role("alert")).to_contain_text("cancelled")
+    expect(page.locator("#answer").get_by_role("alert")).to_contain_text("Cancelled.")
 
 
 def test_a_query_that_is_wrong_says_why_and_stays_to_be_mended(page: Page) -> None:
@@ -88,4 +88,4 @@ def test_a_query_is_saved_for_everybody_and_let_go(page: Page, unique: str) -> N
     page.get_by_role("link", name=unique).click()
     expect(page.get_by_label("Query")).to_have_value("SELECT 1")
     page.get_by_role("button", name=f"Delete {unique}").click()
-    expect(page.get_by_text(f"Query {unique} is no longer saved.")).to_be_visible()
+    expect(page.get_by_text(f"Saved query {unique} was deleted.")).to_be_visible()

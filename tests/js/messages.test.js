@@ -21,7 +21,7 @@ test("a tail says whether it moves, waits, or has stopped", () => {
   assert.equal(tailWord({ state: "live", shown: 3, waiting: 0 }), "Live");
   assert.equal(tailWord({ state: "live", shown: 3, waiting: 0, page: "Stale" }), "Stale");
   assert.equal(tailWord({ state: "paused", shown: 3, waiting: 0 }), "Paused");
-  assert.equal(tailWord({ state: "paused", shown: 3, waiting: 1234 }), "Paused, up to 1,234 wait");
+  assert.equal(tailWord({ state: "paused", shown: 3, waiting: 1234 }), "Paused, up to 1,234 waiting");
   assert.equal(tailWord({ state: "stopped", shown: 500, waiting: 9 }), "Stopped, 500 rows kept");
 });
 

@@ -120,7 +120,7 @@ def test_streams_of_other_nodes_go_on_while_one_is_away_and_nothing_that_was_con
             until(lambda: all(len(publisher.confirmed[name]) > before[name] for name in there))
             until(lambda: httpx.get(f"{product.url}/readyz").json().get("status") == "degraded")
             told = httpx.get(f"{product.url}/readyz").json()
-            assert told["checks"]["log"] == "1 of the 3 nodes of the message store do not answer."
+            assert told["checks"]["log"] == "1 of the 3 nodes of the message store are not responding."
             for name in there:
                 assert take(client, name)
                 assert client.get(f"/streams/{name}").json()["messages"] >= before[name]

@@ -156,7 +156,7 @@ def test_killed_restarted_idle_and_ended(process: AnalyticsProcess, published: P
     until(lambda: process.counted("day") == 3500, within_s=200, what="what Spark died under is done again")
     assert process.counted("hour") == 3500
     errors = process.ask("select error from streams_run where state = 'failed' order by id")
-    assert errors[1:] == [("Spark ended by itself while this ran; it is run again.",)]
+    assert errors[1:] == [("Spark exited by itself while this ran; it will be rerun.",)]
     published.numbered(stream, 2000, prefix="last")
     until(process.others, within_s=120, what="Spark lives")
     assert process.send(signal.SIGTERM, within_s=5) == 0

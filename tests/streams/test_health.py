@@ -136,13 +136,13 @@ def test_one_that_usually_rests_long_is_not_stopped_early() -> None:
     [
         (
             window(step=0, lag=1, polls=0, pending=0, held=0, fetched_ms=START_MS, acked_ms=START_MS),
-            "No consumers: nobody has fetched for 2 min; 1 message waits.",
+            "No consumers: nobody has fetched for 2 min; 1 message waiting.",
         ),
         (
             window(step=0, lag=7, polls=0, fetched_ms=START_MS, acked_ms=START_MS),
-            "Consumers hold 10 messages and have neither fetched nor acknowledged for 2 min; 7 messages wait.",
+            "Consumers hold 10 messages and have neither fetched nor acknowledged for 2 min; 7 messages waiting.",
         ),
-        (with_last(window(), removed=1200), "1,200 messages went unacknowledged in the last 2 min."),
+        (with_last(window(), removed=1200), "1,200 messages removed unacknowledged in the last 2 min."),
         (window(pending=0, held=0), "Everything was delivered and acknowledged."),
     ],
 )
@@ -153,7 +153,7 @@ def test_the_reason_says_the_figures(samples: list[Sample], reason: str) -> None
 def test_catching_up_says_when_it_is_done() -> None:
     found = judged(window(lags=[3000 - n * 100 for n in range(WINDOW)]))
     assert found.eta_seconds == pytest.approx(160)
-    assert found.reason == "1,600 messages wait, done in 2 min."
+    assert found.reason == "1,600 messages waiting, ETA 2 min."
 
 
 @pytest.mark.parametrize(("stood", "is_late"), [(2, False), (4, True)])

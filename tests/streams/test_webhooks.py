@@ -203,7 +203,7 @@ def test_what_is_said_of_an_answer_that_is_not_http_holds_nothing_of_it() -> Non
         with pytest.raises(WebhookRefused) as refused:
             sent(f"http://127.0.0.1:{listening.getsockname()[1]}/")
         answering.join()
-    assert str(refused.value) == "127.0.0.1 gave an answer that is not HTTP."
+    assert str(refused.value) == "127.0.0.1 sent a response that is not HTTP."
 
 
 DRIBBLES = {"http": b"HTTP/1.1 200 ", "https": b"\x16\x03\x03\x3f"}

@@ -7,7 +7,7 @@ import { partOf } from "./parts.js";
 /** What the tail does; while the page is not live, `page` is its word, as nothing comes. */
 export function tailWord({ state, shown, waiting, page = null }) {
   if (state === "stopped") return say("Stopped, %(count)s rows kept", { count: count(shown) });
-  if (state === "paused") return waiting ? say("Paused, up to %(count)s wait", { count: count(waiting) }) : say("Paused");
+  if (state === "paused") return waiting ? say("Paused, up to %(count)s waiting", { count: count(waiting) }) : say("Paused");
   return page ?? (shown ? say("Live") : say("Waiting for messages"));
 }
 

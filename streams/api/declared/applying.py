@@ -193,7 +193,9 @@ class _Making:
         wanted = self._whole(("stream", held.name), streams_told.SETTINGS, stream.settings)
         wanted["policy"] = wanted["policy"] or ""
         if wanted.pop("storage") != held.storage:
-            raise Refusal("validation_error", "A stream keeps its storage.", fields=["storage"])
+            raise Refusal(
+                "validation_error", "The storage of a stream cannot be changed.", fields=["storage"]
+            )
         if wanted["policy"]:
             # The policy decides; what the file says beside it must be the same.
             wanted = {
@@ -239,7 +241,7 @@ class _Making:
             if wanted.pop(name) != getattr(held, name):
                 raise Refusal(
                     "validation_error",
-                    "Where a group starts is fixed when it is made; seek moves it.",
+                    "Where a group starts is fixed when it is created; seek moves it.",
                     fields=["start_from"],
                 )
         groups.group_change(held, changes=wanted, actor=self._actor)

@@ -14,7 +14,7 @@ from streams.api.fields import Strict
 from streams.api.policies import PolicyWanted
 
 VERSION = 1
-MUTED = "A mute is of a moment: set it in the console or over the API."
+MUTED = "A mute is temporary: set it in the console or over the API."
 TOP = ("okmq", "workspace", "policies", "streams", "alert_rules")
 
 
@@ -63,9 +63,7 @@ def check(document: Document) -> Declared:
     found, content = Declared(document), document.content
     for name in content:
         if name not in TOP:
-            found.faults.append(
-                document.fault((name,), f"This is not known here; expected {', '.join(TOP)}.")
-            )
+            found.faults.append(document.fault((name,), f"Unknown here; expected {', '.join(TOP)}."))
     if content.get("okmq") != VERSION or isinstance(content.get("okmq"), bool):
         found.faults.append(
             document.fault(("okmq",), f"Expected the version of this format, okmq: {VERSION}.")
@@ -103,7 +101,7 @@ def check_for(text: str, workspace: str) -> Declared:
     """
     found = check(read(text))
     if found.workspace not in (None, workspace):
-        sentence = f"This is of another workspace; write {workspace}, or leave it out, to apply it here."
+        sentence = f"This is for another workspace; write {workspace}, or leave it out, to apply it here."
         raise Faulty([found.document.fault(("workspace",), sentence)])
     return found
 
@@ -140,7 +138,7 @@ def _section(found: Declared, path: Path, value: Any) -> dict[str, dict[str, Any
 
 def _checked(found: Declared, path: Path, schema: type[Strict], fields: Mapping[str, Any]) -> dict[str, Any]:
     if "name" in fields:
-        found.faults.append(found.document.fault((*path, "name"), "The name stands before the colon."))
+        found.faults.append(found.document.fault((*path, "name"), "The name goes before the colon."))
         return {}
     try:
         checked: dict[str, Any] = schema().run_validation({**fields, "name": path[-1]})

@@ -11,7 +11,7 @@ LARGEST_BYTES = 16 * 1024 * 1024
 DEEPEST = 20
 
 UNTAKEN = re.compile("[\0\ud800-\udfff]")
-UNTAKEN_SAID = "NUL and lone surrogates are not taken, also not written as an escape."
+UNTAKEN_SAID = "NUL and lone surrogates are not accepted, also not written as an escape."
 """YAML's escapes can name what neither the database nor a terminal takes."""
 
 PLAIN_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
@@ -63,7 +63,7 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(problem="aliases are not taken", problem_mark=event.start_mark)
+            raise yaml.MarkedYAMLError(problem="aliases are not accepted", problem_mark=event.start_mark)
         return super().compose_node(parent, index)
 
 
@@ -109,15 +109,15 @@ def read(text: str) -> Document:
 def _untaken(text: str, error: ReaderError) -> Fault:
     before = text[: error.position]
     line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-    return Fault(line, column, "", f"The character U+{ord(text[error.position]):04X} is not taken.")
+    return Fault(line, column, "", f"The character U+{ord(text[error.position]):04X} is not accepted.")
 
 
 def _plain(loader: _Loader, node: yaml.Node, path: Path, document: Document, faults: list[Fault]) -> Any:
     place = (node.start_mark.line + 1, node.start_mark.column + 1)
     if len(path) > DEEPEST:
-        raise Faulty([Fault(*place, ".".join(path[:4]), "This is nested too deep.")])
+        raise Faulty([Fault(*place, ".".join(path[:4]), "Nested too deeply.")])
     if isinstance(node, yaml.CollectionNode) and node.tag not in PLAIN_TAGS:
-        faults.append(Fault(*place, ".".join(path), "Tags are not taken."))
+        faults.append(Fault(*place, ".".join(path), "Tags are not accepted."))
         return {}
     if isinstance(node, yaml.SequenceNode):
         return [_plain(loader, each, (*path, str(n)), document, faults) for n, each in enumerate(node.value)]
@@ -137,7 +137,7 @@ def _plain(loader: _Loader, node: yaml.Node, path: Path, document: Document, fau
             faults.append(Fault(*at, ".".join(path), UNTAKEN_SAID))
             continue
         if name in found:
-            faults.append(Fault(*at, ".".join((*path, name)), "This is said twice."))
+            faults.append(Fault(*at, ".".join((*path, name)), "Duplicate."))
         document.places[(*path, name)] = at
         found[name] = _plain(loader, value_node, (*path, name), document, faults)
     return found

@@ -11,6 +11,8 @@ from streams.models import Workspace
 
 WITH = {"stream": "with everything in it", "alert rule": "with its alerts"}
 SIGNS = {"made": "+", "changed": "~", "deleted": "-"}
+SAID = {"made": "created"}
+"""What a person is told in place of the word that programs get."""
 
 
 def lines(outcome: Outcome, workspace: Workspace) -> Iterator[str]:
@@ -28,7 +30,7 @@ def summary(outcome: Outcome) -> str:
     if not outcome.changes:
         return "Nothing to change."
     kinds = [kind(change) for change in outcome.changes]
-    counts = [f"{kinds.count(each)} {each}" for each in SIGNS if each in kinds]
+    counts = [f"{kinds.count(each)} {SAID.get(each, each)}" for each in SIGNS if each in kinds]
     size = sum(each.bytes for each in outcome.lost.values())
     behind = sum(len(each.unread) for each in outcome.lost.values())
     is_told = outcome.messages or outcome.reason
@@ -78,13 +80,13 @@ def going(change: Change, outcome: Outcome) -> Iterator[str]:
 
 
 WHY = {
-    "counting": "not all could be looked at in time",
-    "too_many_keys": "a stream has more keys than are counted",
+    "counting": "not all could be scanned in time",
+    "too_many_keys": "a stream has more keys than can be counted",
 }
 
 
 def _going(messages: int, reason: str | None) -> str:
-    told = "1 message goes" if messages == 1 else f"{messages} messages go"
+    told = "1 message is removed" if messages == 1 else f"{messages} messages are removed"
     return f"at least {told}: {WHY[reason]}" if reason else told
 
 
@@ -96,6 +98,11 @@ def thing(path: tuple[str, ...]) -> str:
 def kind(change: Change) -> str:
     """``made``, ``changed`` or ``deleted``."""
     return "made" if change.before is None else "deleted" if change.after is None else "changed"
+
+
+def kind_said(change: Change) -> str:
+    """``created``, ``changed`` or ``deleted``, as a person is told it."""
+    return SAID.get(kind(change), kind(change))
 
 
 def fields(change: Change, workspace: Workspace) -> Iterator[str]:

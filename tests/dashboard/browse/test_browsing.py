@@ -151,7 +151,7 @@ def test_a_search_is_bounded_says_what_it_scanned_and_goes_on(
     )
     text = third.content.decode()
     assert "scanned 120 of 120, 12 match" in text
-    assert "all of it" in text
+    assert "complete" in text
     assert "<html" not in text
 
 
@@ -234,7 +234,7 @@ def test_a_tail_gives_what_is_new_newest_first(viewer: Client, orders: Stream) -
 def test_a_tail_that_falls_behind_says_how_many_it_left_out(viewer: Client, orders: Stream) -> None:
     part = viewer.get("/streams/orders/tail/?after=10", headers={"HX-Request": "true"})
     assert [row.message.offset for row in part.context["rows"]] == list(range(120, 20, -1))
-    assert "10 more messages came and are not shown" in part.content.decode()
+    assert "10 more messages arrived and are not shown" in part.content.decode()
 
 
 def test_a_tail_that_is_filtered_does_not_say_that_what_it_left_out_matches(
@@ -242,7 +242,7 @@ def test_a_tail_that_is_filtered_does_not_say_that_what_it_left_out_matches(
 ) -> None:
     part = viewer.get("/streams/orders/tail/?after=10&key=orders.>", headers={"HX-Request": "true"})
     assert len(part.context["rows"]) == 100
-    assert "10 more messages came and were not looked through" in part.content.decode()
+    assert "10 more messages arrived and were not scanned" in part.content.decode()
 
 
 def test_a_tail_is_filtered_like_the_page(viewer: Client, orders: Stream) -> None:
@@ -320,7 +320,7 @@ def test_what_is_open_stays_in_sight_when_newer_ones_have_pushed_it_off_the_page
 ) -> None:
     answer = viewer.get("/streams/orders/?open=3")
     assert [row.message.offset for row in answer.context["apart"]] == [3]
-    assert "open, and not among those below" in answer.content.decode()
+    assert "open, but not in the list below" in answer.content.decode()
     older = 'href="?before='
     assert older in answer.content.decode(), "a link to another page closes it"
 
@@ -328,7 +328,7 @@ def test_what_is_open_stays_in_sight_when_newer_ones_have_pushed_it_off_the_page
 def test_what_was_open_and_is_gone_is_said(viewer: Client, orders: Stream) -> None:
     store.log().run(trim.delete(orders.stream_id, [3]))
     page = viewer.get("/streams/orders/?open=3").content.decode()
-    assert "Message 3, which was open here, is not in the stream any more." in page
+    assert "Message 3, which was open here, is no longer in the stream." in page
 
 
 def test_a_single_message_is_said_in_the_singular(owner: Client, make_stream: MakeStream) -> None:

@@ -72,7 +72,7 @@ def test_a_message_opens_under_its_row_with_every_digit(owner: Client, make_stre
 
 def test_a_message_has_a_page_of_its_own(owner: Client, make_stream: MakeStream) -> None:
     make_stream("orders", bodies=[b"1"])
-    assert b"Show it among the others" in owner.get("/streams/orders/messages/1/").content
+    assert b"Show in the list" in owner.get("/streams/orders/messages/1/").content
 
 
 @pytest.mark.parametrize("offset", ["0", "2", "99999999999999999999999999"])
@@ -108,7 +108,7 @@ def test_publishing_tells_the_offset_and_a_second_time_the_duplicate(
     stream = make_stream("orders")
     form = {"id": "a", "key": "orders.eu", "body": '{"n": 9007199254740993, "f": 1.0}'}
     assert "Stored at offset 1." in owner.post("/streams/orders/publish/", form).content.decode()
-    assert "stands at offset 1 already" in owner.post("/streams/orders/publish/", form).content.decode()
+    assert "id is already at offset 1." in owner.post("/streams/orders/publish/", form).content.decode()
     (message,) = selectors.messages_from(stream, offset=0, limit=10)
     assert (message.id, message.key, message.body) == ("a", "orders.eu", b'{"n": 9007199254740993, "f": 1.0}')
 

@@ -53,18 +53,18 @@ def test_a_body_that_cannot_be_decoded_as_asked_is_shown_as_sent_and_says_why(
 ) -> None:
     make_stream("orders", bodies=[b'"plain, and <i>"', CODED])
     shown = owner.get("/streams/orders/?decode=base64+gzip").content.decode()
-    assert "not base64: it holds other characters" in shown
+    assert "not base64: it contains other characters" in shown
     assert "plain, and &lt;i&gt;" in shown
     assert "9007199254740993" in shown
     page = owner.get("/streams/orders/messages/1/?decode=base64+gzip").content.decode()
-    assert "Shown as sent: it could not be read as" in page
+    assert "Shown as sent: could not be decoded as" in page
 
 
 def test_a_reading_that_there_is_not_is_said_in_the_form(owner: Client, make_stream: MakeStream) -> None:
     make_stream("orders", bodies=[CODED])
     answer = owner.get("/streams/orders/?decode=base46")
     assert answer.status_code == 422
-    assert "is none of auto, raw" in answer.content.decode()
+    assert "is not auto, raw" in answer.content.decode()
     assert owner.get("/streams/orders/messages/1/?decode=base46").status_code == 200
 
 

@@ -46,7 +46,7 @@ def test_more_streams_than_a_page_follows_are_counted(viewer: Client, make_strea
         make_stream(name)
     page = viewer.get("/tail/?streams=many-*")
     assert followed(page) == names[:MOST_STREAMS]
-    assert "2 streams more were chosen; the first 20 by name are followed." in page.content.decode()
+    assert "2 more streams were selected; only the first 20 by name are followed." in page.content.decode()
 
 
 def test_each_row_says_its_stream_and_the_newest_come_first(viewer: Client, make_stream: MakeStream) -> None:
@@ -73,7 +73,7 @@ def test_one_stream_that_rushes_does_not_push_out_the_others(viewer: Client, mak
     part = viewer.get("/tail/?after:rushes=0&after:rests=0", headers=PART)
     rows = [name for name, _ in came(part)]
     assert (rows.count("rushes"), rows.count("rests")) == (ROWS_AT_ONCE // 2, LEAST_OF_EACH)
-    assert "100 more messages came and are not shown" in part.content.decode()
+    assert "100 more messages arrived and are not shown" in part.content.decode()
 
 
 def test_the_filters_are_those_of_one_stream(viewer: Client, make_stream: MakeStream) -> None:
@@ -155,7 +155,7 @@ def test_a_stream_that_is_made_later_is_taken_in_with_all_its_messages(
         ("0", "after:orders-us"),
     ]
     said = re.sub(r"<[^>]+>", "", shown)
-    assert re.search(r"Followed, too, since [:\d]{8}: fresh, orders-us\.", said)
+    assert re.search(r"Also followed, since [:\d]{8}: fresh, orders-us\.", said)
     assert "There is no stream" not in shown
     fields["known"] += ["fresh", "orders-us"]
     assert again(viewer, address, fields).status_code == 204
@@ -169,13 +169,13 @@ def test_no_more_are_taken_in_than_a_page_follows(viewer: Client, make_stream: M
         make_stream(name)
     shown = again(viewer, address, fields).content.decode()
     assert re.findall(r'data-as="after:([^"]+)"', shown) == ["many-a"]
-    assert "2 streams more were chosen" in shown
+    assert "2 more streams were selected" in shown
     full = {"known": [*fields["known"], "many-a"], "more": ["2"]}
     assert again(viewer, address, full).status_code == 204, "that is said already"
     make_stream("many-d")
     shown = again(viewer, address, full).content.decode()
     assert "data-as" not in shown
-    assert "3 streams more were chosen" in shown
+    assert "3 more streams were selected" in shown
 
 
 def test_a_stream_that_there_is_room_for_later_begins_where_it_is(

@@ -328,9 +328,9 @@ def test_the_settings_that_stand_are_what_the_form_shows(owner: Client, billing:
 @pytest.mark.parametrize(
     ("done", "said"),
     [
-        (3, "by interest: 3 messages that no other group wants go."),
-        (1, "by interest: 1 message that no other group wants goes."),
-        (0, "by interest: 0 messages that no other group wants go."),
+        (3, "by interest: 3 messages that no other group wants are removed."),
+        (1, "by interest: 1 message that no other group wants is removed."),
+        (0, "by interest: 0 messages that no other group wants are removed."),
     ],
 )
 def test_what_goes_by_interest_with_a_group_is_said_where_it_is_deleted(

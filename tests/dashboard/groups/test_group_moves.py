@@ -68,7 +68,7 @@ def test_a_place_older_than_the_stream_names_the_replay_and_has_it_counted(
     assert "data-gone" not in owner.get(f"{PAGE}?position=earliest").content.decode()
     page = owner.get(f"{PAGE}?position=offset&at=3").content.decode()
     assert "Offsets 3 to 15 are no longer in the stream" in page
-    assert "The history has nothing of it either." in page
+    assert "The history does not have them either." in page
     store.log().run(config.archived_set(stream_id, 15))
     assert "data-pushed-out" not in owner.get(f"{PAGE}?position=offset&at=3").content.decode()
     stream_change(billing.stream, changes={"max_messages": 15}, actor=SYSTEM)
@@ -77,7 +77,7 @@ def test_a_place_older_than_the_stream_names_the_replay_and_has_it_counted(
     assert "At most 3 messages" in told
     assert "Group billing loses 3 unread messages." in told
     page = owner.get(f"{PAGE}?position=timestamp&at=2001-01-01+00:00Z").content.decode()
-    assert "What was published from that time up to offset 15 is no longer in the stream" in page
+    assert "Messages published from that time up to offset 15 are no longer in the stream" in page
     part = page.split("data-gone")[1].split("</form>")[0]
     sent = dict(re.findall(r'name="(target|to_offset|since)" value="([^"]*)"', part))
     assert owner.post("/streams/orders/history/", sent).status_code == 302
@@ -110,7 +110,7 @@ def test_a_preview_shows_only_messages_that_the_groups_filter_lets_through(
     fetched(group, limit=2)
     assert shown("position=earliest") == ["b.1", "b.2", "b.1"]
     assert shown("position=offset&at=7") == ["b.3", "b.3", None]
-    text = "Nothing that the group's filter lets through is stored from there on."
+    text = "No message stored from there on matches the group's filter."
     assert text in owner.get(f"{PAGE}?position=latest").content.decode()
 
 
@@ -120,7 +120,7 @@ def test_a_preview_that_did_not_find_what_comes_next_says_so(
     monkeypatch.setattr(group_page, "LOOKED_FOR_S", 0.0)
     make_group(make_stream("orders", bodies=[b"1"] * (read.PAGE + 1)), filter_keys=["b.*"])
     page = owner.get(f"{PAGE}?position=earliest").content.decode()
-    assert "Which message comes first was not found at once" in page
+    assert "The next message was not found in time" in page
 
 
 def test_an_undo_returns_the_position_and_says_what_it_does_not_bring_back(
@@ -131,7 +131,7 @@ def test_an_undo_returns_the_position_and_says_what_it_does_not_bring_back(
     page = owner.get(PAGE)
     last = page.context["last_seek"]
     assert (last.to, last.back_to, last.in_flight, last.oldest) == (1, 13, 2, 11)
-    assert "2 messages were in flight then and are not brought back by it" in page.content.decode()
+    assert "2 messages were in flight then and are not restored by it" in page.content.decode()
     owner.post(f"{PAGE}seek/", {"next_offset": last.back_to, "seen_from": last.to})
     assert position(billing) == 13
 
@@ -208,12 +208,12 @@ def test_a_seek_that_skips_what_waits_for_its_key_says_so(owner: Client, make_st
     group_create(stream, name="billing", settings={"ordered_by_key": True}, actor=SYSTEM)
     store.log().run(groups.fetch(stream.stream_id, "billing", limit=5))
     preview = owner.get(PAGE, {"position": "latest"}).content.decode()
-    assert "The position stays where it is. 4 messages that wait for their key are skipped." in preview
+    assert "The position stays where it is. 4 messages waiting for their key are skipped." in preview
     owner.post(f"{PAGE}seek/", {"next_offset": 6, "seen_from": 6})
     page = owner.get(PAGE)
     last = page.context["last_seek"]
     assert (last.in_flight, last.waiting, last.oldest, last.moved) == (1, 4, 1, False)
-    assert "4 messages waited for their key then" in page.content.decode()
+    assert "4 messages were waiting for their key then" in page.content.decode()
     assert "Undo: back to" not in page.content.decode()
 
 

@@ -83,7 +83,7 @@ def test_the_tab_lists_how_each_group_stands(viewer: Client, billing: Group) -> 
 def test_a_group_that_was_just_made_is_unknown_wherever_it_stands_and_says_why(
     owner: Client, billing: Group
 ) -> None:
-    why = "Not watched for long enough to tell."
+    why = "Not enough samples yet to tell."
     view = selectors.group_view(billing)
     assert (view.health.status, view.health.reason) == ("unknown", why)
     for page in (PAGE, f"{PAGE}pending/", "/streams/orders/groups/", "/groups/", "/groups/?status=unknown"):
@@ -98,7 +98,7 @@ def test_what_the_worker_saw_too_long_ago_is_unknown_wherever_the_group_stands(
     owner: Client, billing: Group
 ) -> None:
     judged(billing.stream, "billing", "stalled", ago_ms=31_000)
-    why = "The worker has not looked at this group lately."
+    why = "The worker has not sampled this group recently."
     assert why in owner.get(PAGE).content.decode()
     assert "billing" in owner.get("/groups/?status=unknown").content.decode()
     assert f"billing: {why}" in owner.get("/streams/").content.decode()
@@ -121,7 +121,7 @@ def test_while_nobody_samples_rates_are_unknown_and_then_also_how_a_group_at_res
         ]
 
     def rates() -> list[str]:
-        return re.findall(r"(?:acks|delivers) (\S+)", strip_tags(owner.get(PAGE).content.decode()))
+        return re.findall(r"(?:acks|· deliveries) (\S+)", strip_tags(owner.get(PAGE).content.decode()))
 
     assert rates() == ["2.00/s", "2.00/s"]
     assert verdicts() == [["ok"], ["ok"], ["ok"], ["ok"], []]
@@ -130,7 +130,7 @@ def test_while_nobody_samples_rates_are_unknown_and_then_also_how_a_group_at_res
     assert verdicts() == [["ok"], ["ok"], ["ok"], ["ok"], []]
     sampled_ago(ms=31_000)
     assert verdicts() == [["unknown"], ["unknown"], ["unknown"], [], ["unknown"]]
-    assert "billing: The worker has not looked" in owner.get("/streams/").content.decode()
+    assert "billing: The worker has not sampled" in owner.get("/streams/").content.decode()
 
 
 def test_htmx_gets_the_parts_that_move(viewer: Client, billing: Group) -> None:
@@ -235,10 +235,10 @@ def test_a_seek_without_a_preview_moves_nothing(owner: Client, billing: Group) -
 def test_pause_and_resume(owner: Client, billing: Group) -> None:
     owner.post(f"{PAGE}pause/", {"until": ""})
     assert fetched(billing, limit=1) == []
-    assert b"Paused until someone resumes it; 20 messages wait." in owner.get(PAGE).content
+    assert b"Paused until resumed by hand; 20 messages waiting." in owner.get(PAGE).content
     judged(billing.stream, "billing", "paused")
     owner.post(f"{PAGE}resume/")
-    assert b"Not looked at since it was resumed." in owner.get(PAGE).content
+    assert b"Not sampled since it was resumed." in owner.get(PAGE).content
     assert len(fetched(billing, limit=1)) == 1
 
 
@@ -247,7 +247,7 @@ def test_a_pause_has_an_end(owner: Client, billing: Group) -> None:
     view = selectors.group_view(billing)
     assert view.paused_until is not None
     end = view.paused_until.strftime("%Y-%m-%d %H:%M:%S UTC")
-    assert f"Paused until {end}; 20 messages wait." in owner.get(PAGE).content.decode()
+    assert f"Paused until {end}; 20 messages waiting." in owner.get(PAGE).content.decode()
     assert 1_700_000 < view.paused_until.timestamp() * 1000 - view.state.now_ms <= 1_800_000
 
 
@@ -289,7 +289,7 @@ def test_a_group_of_which_more_would_go_is_deleted_only_once_that_was_seen(
 
 
 def test_what_goes_with_a_group_follows_it(owner: Client, billing: Group) -> None:
-    sentence = owner.get(f"{PAGE}settings/").content.decode().split("This forgets")[1].partition("</p>")[0]
+    sentence = owner.get(f"{PAGE}settings/").content.decode().split("This deletes")[1].partition("</p>")[0]
     for field in ("ack_pending", "dead_letters"):
         assert f'data-live="group:orders/billing" data-field="{field}"' in sentence
 

@@ -42,7 +42,7 @@ def text(client: Client, path: str, **headers: Any) -> str:
 def test_a_question_waits_with_its_progress_and_a_way_to_cancel(owner: Client) -> None:
     query = asked(owner)
     path = f"/sql/{query.pk}/"
-    assert "It waits for its turn." in text(owner, path)
+    assert "Queued." in text(owner, path)
     assert service.query_take() is not None
     assert "Spark is starting" in text(owner, path)
     service.query_runs(query)
@@ -52,11 +52,11 @@ def test_a_question_waits_with_its_progress_and_a_way_to_cancel(owner: Client) -
     assert 'hx-trigger="okmq:second from:document"' in part
     assert "<html" not in part
     assert owner.post(f"{path}cancel/").status_code == 302
-    assert "It is being cancelled." in text(owner, path)
+    assert "Cancelling." in text(owner, path)
     service.query_end(query, QueryState.CANCELLED)
     assert owner.get(path, headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
     page = text(owner, path)
-    assert "It was cancelled." in page
+    assert "Cancelled." in page
     assert "okmq:second" not in page
 
 
@@ -78,7 +78,7 @@ def test_an_answer_is_a_table_with_its_digits_and_a_file(owner: Client) -> None:
         "1 row",
     ):
         assert shown in page
-    assert "there is more" in page
+    assert "truncated: only the first rows are here" in page
     file = owner.get(f"{path}csv/")
     assert file.headers["Content-Disposition"] == f'attachment; filename="query-{Query.objects.get().pk}.csv"'
     assert file.getvalue().decode() == 'big,text,n,m\r\n9007199254740993,\'=1+1,,"{""a"": 1}"\r\n'
@@ -92,7 +92,7 @@ def test_an_answer_goes_into_a_stream_of_those_who_may_publish(
     assert f'action="{path}publish/"' in text(owner, path)
     assert "This needs the right to publish." in text(viewer, path)
     told = owner.post(f"{path}publish/", {"stream": "totals", "key": "stream"}, follow=True)
-    assert "2 messages were published into totals; rows that it had already: 0." in told.content.decode()
+    assert "2 messages were published to totals; rows that it already had: 0." in told.content.decode()
     assert selectors.message_at(stream, 2).key == "bills"
     wrong = owner.post(f"{path}publish/", {"stream": HOSTILE, "key": ""}, follow=True).content.decode()
     assert HOSTILE not in wrong

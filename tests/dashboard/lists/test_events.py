@@ -61,7 +61,7 @@ def test_a_stream_and_a_group_have_their_own(owner: Client, happened: None) -> N
 def test_a_time_that_is_none_says_so(owner: Client, happened: None) -> None:
     answer = owner.get("/events/?since=yesterday")
     assert answer.status_code == 200
-    assert b"Write a time such as" in answer.content
+    assert b"Enter a time such as" in answer.content
 
 
 def test_pages_go_back_and_forth(owner: Client, workspace: Workspace) -> None:
@@ -129,7 +129,7 @@ def test_hostile_words_stay_words(owner: Client, workspace: Workspace) -> None:
 
 
 def test_the_page_says_how_far_the_chain_holds(owner: Client, happened: None) -> None:
-    assert b"chain not looked at yet" in owner.get("/events/").content
+    assert b"chain not verified yet" in owner.get("/events/").content
     chain_check_step()
     assert f"verified to #{Event.objects.latest('id').id}" in owner.get("/events/").content.decode()
 
@@ -152,5 +152,5 @@ def test_an_open_activity_says_that_more_has_happened(
     event_record(
         workspace, kind="group.sought", actor=ADA, stream="orders", group="billing", summary="Sought."
     )
-    assert "This list has changed since." in told()
+    assert "This list has changed." in told()
     assert f'hx-get="{page}' not in owner.get(f"{page}?before=1").content.decode()

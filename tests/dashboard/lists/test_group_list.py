@@ -118,7 +118,7 @@ def test_without_a_group_the_page_says_how_to_begin_and_without_a_hit_how_to_cle
     stream = make_stream("orders")
     assert "No groups yet" in viewer.get("/groups/").content.decode()
     make_group(stream, "billing")
-    assert "Clear the filters" in viewer.get("/groups/?group=nothing").content.decode()
+    assert "Clear filters" in viewer.get("/groups/?group=nothing").content.decode()
 
 
 @pytest.mark.long

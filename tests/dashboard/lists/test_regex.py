@@ -57,7 +57,7 @@ def test_an_expression_that_cannot_be_read_is_said_in_place_of_rows(
         assert answer.status_code == 200
         assert answer.context["page"].rows == []
         page = unescape(answer.content.decode())
-        assert page.count("This is no regular expression: missing )") == 1
+        assert page.count("This is not a regular expression: missing )") == 1
         assert "No name matches" not in page
         assert "matches</h2>" not in page, "nobody looked"
 

@@ -42,7 +42,7 @@ def test_each_list_keeps_its_filters_and_offers_them(
     shown = unescape(viewer.get(path).content.decode())
     assert f'<a class="chip" href="?{query}"' in shown
     shown = viewer.get(f"{path}?{query}").content.decode()
-    assert 'aria-current="true" title="On; a click takes it off"' in shown
+    assert 'aria-current="true" title="Active; click to remove"' in shown
 
 
 def test_chips_add_to_each_other_and_are_taken_off_alone(owner: Client, make_stream: MakeStream) -> None:
@@ -90,7 +90,7 @@ def test_what_cannot_be_kept_is_said_on_the_page(viewer: Client, make_stream: Ma
     for sent in ({"name": ""}, {"page": "tokens"}, {"query": "x=1"}, {"name": "a\u202eb"}):
         given = {"page": "streams", "name": "n", "query": "name=a", "next": "/streams/", **sent}
         told = viewer.post("/filters/save/", given, follow=True).content.decode()
-        assert "Expected" in told or "There is no filter to keep." in told
+        assert "Expected" in told or "There is no filter to save." in told
     assert not SavedFilter.objects.exists()
 
 

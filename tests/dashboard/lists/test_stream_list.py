@@ -171,8 +171,8 @@ def test_who_purges_one_stream_comes_to_its_undo_and_is_offered_a_part_of_it(
     address = "/streams/_bulk/?do=purge&stream=c"
     page = owner.get(address)
     assert 'href="/streams/" autofocus>Cancel' in page.content.decode()
-    assert 'href="/streams/c/purge/">Only a part of it…' in page.content.decode()
-    assert "Only a part" not in owner.get(f"{address}&stream=a").content.decode()
+    assert 'href="/streams/c/purge/">Purge only part of it…' in page.content.decode()
+    assert "Purge only part" not in owner.get(f"{address}&stream=a").content.decode()
     answer = owner.post(address, seen(page), follow=True)
     assert answer.redirect_chain == [("/streams/c/", 302)]
     assert "1 stream was purged of 2 messages." in answer.content.decode()
@@ -314,7 +314,7 @@ def test_one_that_refuses_does_not_keep_the_others(owner: Client, make_stream: M
     gone = make_stream("b", bodies=[b"1"])
     page = owner.post("/streams/_bulk/?do=purge&stream=a&stream=b", {"seen": 2}, follow=True).content.decode()
     assert "a: Stream &#x27;a&#x27; has deny_purge set." in page
-    assert "1 stream was purged of 1 message. For 1 h they can be brought back on each" in page
+    assert "1 stream was purged of 1 message. They can be restored for 1 h on each" in page
     assert [selectors.stream_view(stream).state.messages for stream in (kept, gone)] == [1, 0]
 
 
@@ -330,7 +330,7 @@ def test_a_label_is_set_on_several_streams_and_taken_away(owner: Client, three: 
 
 def test_a_deed_without_streams_or_without_a_name_is_refused(owner: Client, three: list[Stream]) -> None:
     assert owner.get("/streams/_bulk/?do=burn&stream=a").status_code == 400
-    assert "No stream was chosen" in owner.get("/streams/_bulk/?do=purge", follow=True).content.decode()
+    assert "No stream was selected" in owner.get("/streams/_bulk/?do=purge", follow=True).content.decode()
 
 
 def test_a_viewer_may_do_none_of_it(viewer: Client, three: list[Stream]) -> None:

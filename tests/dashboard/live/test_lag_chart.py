@@ -157,7 +157,7 @@ def test_a_range_that_is_none_is_the_last_quarter_of_an_hour(
 
 def test_a_group_that_nobody_looked_at_in_a_range_says_so(viewer: Client, billing: Group) -> None:
     page = viewer.get(PAGE, {"since": "3 h ago", "until": "2 h ago"}).content.decode()
-    assert "has not looked at this group in this range" in page
+    assert "No samples of this group in this range" in page
 
 
 def test_what_was_done_to_this_group_is_marked_and_to_others_not(viewer: Client, billing: Group) -> None:

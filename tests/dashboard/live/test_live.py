@@ -422,7 +422,7 @@ async def test_a_group_is_told_when_its_stream_changed(pages: list[Page], ours: 
     feed = GroupFeed()
     feed.changed([stream.stream_id, "anotherstrea"])
     told = (await page.next("group:orders/billing"))["event"]
-    why = "Not watched for long enough to tell."
+    why = "Not enough samples yet to tell."
     assert (told["lag"], told["ack_pending"], told["reason"]) == (1, 1, why)
     while (worst := (await page.next("stream:orders"))["event"])["kind"] != "worst_group_sampled":
         pass

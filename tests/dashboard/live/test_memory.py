@@ -33,10 +33,8 @@ def test_a_stream_in_memory_is_made_by_the_form_and_marked_everywhere(owner: Cli
     assert owner.post("/streams/_new/", form).status_code == 302
     assert Stream.objects.get(name=unique).storage == "memory"
     for address in ("/streams/", f"/streams/{unique}/", f"/streams/{unique}/groups/"):
-        assert "may be lost at a restart" in owner.get(address).content.decode()
-    assert (
-        "in memory – may be lost at a restart" in owner.get(f"/streams/{unique}/settings/").content.decode()
-    )
+        assert "may be lost on restart" in owner.get(address).content.decode()
+    assert "in memory – may be lost on restart" in owner.get(f"/streams/{unique}/settings/").content.decode()
 
 
 def test_a_durable_one_is_not_marked(owner: Client, make_stream: MakeStream, unique: str) -> None:
@@ -92,7 +90,7 @@ def test_while_their_server_is_away_a_deed_on_several_streams_is_done_to_the_oth
     request.getfixturevalue("away")
     outcome = bulk.done(bulk.Preview(rates.rows([away, kept])), deed="purge", actor=SYSTEM, upto={})
     assert (outcome.streams, outcome.messages) == (1, 2)
-    assert outcome.refused == [f"{unique}: The message store does not answer; try again."]
+    assert outcome.refused == [f"{unique}: The message store is not responding; try again."]
 
 
 def test_while_their_server_is_away_their_messages_cannot_be_seen_for_now(

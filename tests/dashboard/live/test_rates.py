@@ -168,8 +168,8 @@ def test_while_nobody_sampled_a_workspace_has_no_rate(
     assert series.mean_in == pytest.approx(8 * 360 / 600)
     assert None in [minute.rate_in for minute in series.by_minute]
     page = owner.get("/").content.decode()
-    assert "nobody counted</td>" in page
-    told = re.search(r"nobody counted ([\d:]{8}) – ([\d:]{8})", page)
+    assert "no samples</td>" in page
+    told = re.search(r"no samples ([\d:]{8}) – ([\d:]{8})", page)
     assert told is not None
     assert page.count("null") >= 200, "a gap of the lines"
 

@@ -83,15 +83,15 @@ def test_bodies_are_given_ids(owner: Client, orders: Stream) -> None:
     ("line", "why"),
     [
         ('{"id": "c"}', "body: Required"),
-        ('{"id": "c", "body": 1', "not JSON that is taken here"),
+        ('{"id": "c", "body": 1', "not accepted as JSON"),
         ('{"id": "c", "body": 1}, {"id": "d", "body": 2}', "Expected one message"),
         ('[{"id": "c", "body": 1}]', "Expected an object"),
-        ('{"id": "c", "body": 1, "colour": "red"}', "colour: This field is not known."),
-        ('{"messages": [{"id": "c", "body": 1}]}', "messages: This field is not known."),
+        ('{"id": "c", "body": 1, "colour": "red"}', "colour: Unknown field."),
+        ('{"messages": [{"id": "c", "body": 1}]}', "messages: Unknown field."),
         ('{"id": "", "body": 1}', "id: Required"),
         ('{"id": "c", "body": 1, "key": "a b"}', "key: "),
         ('{"id": "c", "body": "' + "x" * 200 + '"}', "bytes; the stream takes 100"),
-        ("nonsense", "not JSON that is taken here"),
+        ("nonsense", "not accepted as JSON"),
     ],
 )
 def test_the_first_wrong_line_is_named_and_only_what_stands_before_it_is_stored(
@@ -102,7 +102,7 @@ def test_the_first_wrong_line_is_named_and_only_what_stands_before_it_is_stored(
         owner, f'{{"id": "a", "body": 1}}\n\n{{"id": "b", "body": 2}}\n{line}\n{{"id": "z", "body": 3}}'
     )
     assert answer.status_code == 422
-    assert "Line 4 was not stored, and nothing after it was:" in said(answer)
+    assert "Line 4 was not stored, nor was anything after it:" in said(answer)
     assert why in said(answer).replace("&quot;", '"')
     assert "2 messages were stored." in said(answer)
     assert [each.id for each in stored(orders)] == ["a", "b"]
@@ -126,7 +126,7 @@ def test_after_a_wrong_line_the_form_goes_on_there_with_other_ids(owner: Client,
 def test_known_ids_are_counted_and_not_stored_again(owner: Client, orders: Stream) -> None:
     line = '{"id": "a", "body": 1}'
     sent(owner, line)
-    assert "0 messages were stored. 1 was passed over: the stream knows its id." in said(sent(owner, line))
+    assert "0 messages were stored. 1 was skipped: the stream already has its id." in said(sent(owner, line))
     assert len(stored(orders)) == 1
 
 

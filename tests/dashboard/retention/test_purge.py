@@ -65,9 +65,9 @@ def test_what_is_chosen_goes_as_it_was_shown_and_comes_back_as_it_was(
     assert owner.get(PAGE, asked, headers={"HX-Request": "true"}).context["effect"].below
     assert left(stream) == list(range(1, 11)), "looking changes nothing"
     if not gone:
-        assert "No message goes." in text
+        assert "No message is removed." in text
         return
-    assert f"This removes {gone} messages ({2 * gone} B), read or not." in text
+    assert f"This removes {gone} messages ({2 * gone} B), read or unread." in text
     preview, purge = (f"orders/{path}?{call}" for path in ("purge/preview", "messages"))
     assert f"curl -X POST 'http://testserver/api/v1/streams/{preview}'" in unescape(text)
     assert f"curl -X DELETE 'http://testserver/api/v1/streams/{purge}'" in unescape(text)
@@ -101,7 +101,7 @@ def test_which_groups_lose_what_they_have_not_read_is_said_and_asked_again_where
     group_seek(stream.groups.get(name="ledger"), next_offset=1, actor=SYSTEM)
     again = purged(owner, shown, asked)
     assert again.status_code == 409
-    assert "Nothing was purged: more would go than you saw." in again.content.decode()
+    assert "Nothing was purged: more would be removed than previewed." in again.content.decode()
     assert "Group ledger loses 5 unread messages." in again.content.decode()
     assert len(left(stream)) == 10
     assert purged(owner, again, asked).status_code == 302
@@ -144,7 +144,7 @@ def test_what_cannot_be_undone_and_is_much_goes_only_for_the_name(
 ) -> None:
     more(make_stream("orders"), 1, 1000)
     asked = {"what": "key", "at": ">"}
-    assert "They can be brought back for" in owner.get(PAGE, asked).content.decode()
+    assert "They can be restored for" in owner.get(PAGE, asked).content.decode()
     settings.ENV = dataclasses.replace(settings.ENV, undo_s=0)
     shown = owner.get(PAGE, asked)
     assert "It cannot be undone." in shown.content.decode()

@@ -46,8 +46,8 @@ def test_the_effect_is_shown_as_a_part_and_as_a_page_and_changes_nothing(
     asked = {**OPEN, "max_messages": "19"}
     for headers in ({}, {"HX-Request": "true"}):
         text = owner.get(PAGE, asked, headers=headers).content.decode()
-        assert "1 message (2 B) goes now." in text
-        assert "First offset then: 2, as of offset 20." in text
+        assert "1 message (2 B) is removed now." in text
+        assert "First offset afterwards: 2, as of offset 20." in text
         assert ("<html" in text) is not bool(headers)
     assert held(stream) == 20
 
@@ -86,17 +86,17 @@ def test_where_the_stream_and_its_groups_are_going_is_said_beside_the_effect(
     for query in ({}, {**OPEN, "max_messages": "100000"}):
         assert "At the rate of the last" in owner.get(PAGE, query).content.decode()
     text = owner.get(PAGE, {**OPEN, "max_messages": "100000"}).content.decode()
-    assert "It comes to the limit of messages in" in text
-    assert "Group billing falls off the edge of the limit of messages in" in text
+    assert "It reaches max messages in" in text
+    assert "At its current rate, group billing reaches the edge of max messages in" in text
 
 
 def test_what_a_limit_a_key_has_yet_to_look_at_is_said(owner: Client, stream: Stream) -> None:
     stream.max_messages_per_key = 1
     told = [(registered(stream), settings_of(stream))]
     store.log().run(config.streams_publish(told))
-    assert "20 messages are yet to be looked at." in owner.get(PAGE).content.decode()
+    assert "20 messages are yet to be scanned." in owner.get(PAGE).content.decode()
     store.log().run(trim.keep_newest_of_keys(stream.stream_id))
-    assert "yet to be looked at" not in owner.get(PAGE).content.decode()
+    assert "yet to be scanned" not in owner.get(PAGE).content.decode()
 
 
 def test_a_small_loss_is_saved_by_its_button(owner: Client, stream: Stream) -> None:
@@ -104,7 +104,7 @@ def test_a_small_loss_is_saved_by_its_button(owner: Client, stream: Stream) -> N
     shown = owner.get(PAGE, wanted)
     assert "Save and remove 1 message<" in shown.content.decode()
     answer = owner.post(PAGE, {**wanted, **sent_back(shown)}, follow=True)
-    assert "What the stream keeps was changed." in answer.content.decode()
+    assert "The limits of the stream were changed." in answer.content.decode()
     assert held(stream) == 19
 
 
@@ -174,7 +174,7 @@ def test_of_a_stream_that_moves_the_most_that_may_go_within_a_minute_is_shown_an
     wanted = {**OPEN, "max_messages": "19", "confirm": "orders"}
     shown = owner.get(PAGE, wanted)
     text = shown.content.decode()
-    assert "1 message (2 B) goes now." in text
+    assert "1 message (2 B) is removed now." in text
     assert "within a minute it may be up to 31 messages" in text
     assert "Save and remove up to 31 messages" in text
     assert re.search(r'id="effect-again" [^>]*max_messages=19[^>]* hx-trigger="load delay:1[012]s"', text)
@@ -214,7 +214,7 @@ def test_what_cannot_be_read_is_said(owner: Client, stream: Stream, wrong: dict[
 
 
 def test_a_viewer_sees_the_effect_and_cannot_save(viewer: Client, stream: Stream) -> None:
-    assert "goes now" in viewer.get(PAGE, {**OPEN, "max_messages": "19"}).content.decode()
+    assert "is removed now" in viewer.get(PAGE, {**OPEN, "max_messages": "19"}).content.decode()
     assert viewer.post(PAGE, {**OPEN, "max_messages": "19"}).status_code == 403
 
 
@@ -240,13 +240,13 @@ def test_an_effect_that_is_not_complete_says_so_and_is_when_it_was_counted(
         ]
         log.run(append(stream.stream_id, batch))
     text = owner.get(PAGE, asked).content.decode()
-    assert "No message was found that goes." in text
-    assert "Not all messages were looked at yet: 2 % are counted." in text
+    assert "No message to remove was found." in text
+    assert "Not all messages have been scanned yet: 2 % are counted." in text
     assert f'hx-get="{PAGE}?' in text
     assert 'name="confirm"' in text, "what goes is not known: the name has to be typed"
     assert owner.post(PAGE, asked).status_code == 422
     with counting(settings.ENV.redis_url, tmp_path):
-        until(lambda: "9 messages (9 B) go now." in owner.get(PAGE, asked).content.decode())
+        until(lambda: "9 messages (9 B) are removed now." in owner.get(PAGE, asked).content.decode())
         assert "Not all messages" not in owner.get(PAGE, asked).content.decode()
 
 
@@ -256,8 +256,8 @@ def test_an_effect_that_will_not_be_complete_says_why(
     monkeypatch.setattr(census, "MOST_KEYS", 1)
     store.log().run(append(stream.stream_id, [NewMessage(id=f"k{n}", body=b"1", key=f"k{n}") for n in "abc"]))
     text = owner.get(PAGE, {**OPEN, "max_messages_per_key": "1"}).content.decode()
-    assert "The stream has more keys than are counted (two million)" in text
-    assert "Look again" not in text
+    assert "The stream has more keys than can be counted (two million)" in text
+    assert "Refresh" not in text
     assert 'name="confirm"' in text
 
 

@@ -92,7 +92,7 @@ def test_ctrl_c_and_again_continues(running: Product, unique: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--token", "not-a-token-of-ours"], "This token is not known"),
+        (["--token", "not-a-token-of-ours"], "Unknown token"),
         (["--stream", "two words"], "OKMQ refused: name"),
         (["--url", "ftp://127.0.0.1"], "is not an address"),
     ],

@@ -210,14 +210,14 @@ def test_a_test_is_sent_as_what_fires_is_and_says_how_it_was_taken(owner: Api, t
     assert (sent["what"], sent["rule"], sent["alert"], sent["began_at"]) == ("test", "lags", None, None)
     secret, at = AlertRule.objects.get().webhook_secret, int(headers["Okmq-Timestamp"])
     assert headers["Okmq-Signature"] == signature(secret, timestamp=at, body=body)
-    assert mail.outbox[-1].subject.endswith("lags is tested")
+    assert mail.outbox[-1].subject.endswith("lags is being tested")
     told.status = 500
     failed = owner.post("alerts/rules/lags/test")
     assert (failed.status_code, failed.json()[0]["error"]) == (200, "localhost answered 500.")
     events = Event.objects.filter(workspace_id=owner.workspace.pk, kind="alert_rule.tested").order_by("id")
     assert [event.summary for event in events] == [
-        "Alert rule lags was tested. The webhook took it. The email took it.",
-        "Alert rule lags was tested. The webhook did not take it: localhost answered 500. The email took it.",
+        "Alert rule lags was tested. The webhook accepted it. The email accepted it.",
+        "Alert rule lags was tested. The webhook did not accept it: localhost answered 500. The email accepted it.",
     ]
     assert owner.get("alerts/rules/lags").json()["deliveries"] == [], "it is no delivery of what fired"
 
@@ -454,7 +454,7 @@ def test_a_change_of_what_is_watched_ends_what_fires_and_a_mute_does_not(owner: 
     assert firing() == []
     [ended] = owner.get("events?kind=alert.ended").json()
     assert ended["summary"].startswith(
-        "Alert lags is over after 0 s, since its rule was changed: Group billing"
+        "Alert lags was resolved after 0 s, because its rule was changed: Group billing"
     )
     assert (ended["stream"], ended["group"]) == ("orders", "billing")
 
@@ -468,7 +468,10 @@ def test_who_was_told_that_it_fires_is_told_that_a_change_of_the_rule_ended_it(
     notifications.notifications_deliver()
     owner.patch("alerts/rules/lags", {"enabled": False})
     notifications.notifications_deliver()
-    assert [message.subject.split("] ")[1] for message in mail.outbox] == ["lags fires", "lags is over"]
+    assert [message.subject.split("] ")[1] for message in mail.outbox] == [
+        "lags is firing",
+        "lags is resolved",
+    ]
     Alerting().look(now_s=10)
     notifications.notifications_deliver()
     assert len(mail.outbox) == 2
@@ -481,7 +484,7 @@ def test_deleting_a_rule_leaves_an_event_that_what_fired_is_over(owner: Api, ord
     Alerting().look(now_s=0)
     owner.delete("alerts/rules/lags")
     [ended] = owner.get("events?kind=alert.ended").json()
-    assert "since its rule was deleted" in ended["summary"]
+    assert "because its rule was deleted" in ended["summary"]
 
 
 def test_a_rule_is_tried_on_the_samples_that_are_kept(owner: Api, orders: Stream) -> None:

@@ -86,7 +86,7 @@ def test_a_file_of_another_workspace_is_not_applied_here(owner: Api, stranger: A
     owner.post("streams/", {"name": "ours"})
     theirs = stranger.get("configuration").json()["file"]
     (sentence,) = errors(owner.post("configuration/apply", {"file": theirs, "prune": True}))
-    assert sentence.startswith("2:1: workspace: This is of another workspace")
+    assert sentence.startswith("2:1: workspace: This is for another workspace")
     assert owner.get("streams/ours").status_code == 200
 
 

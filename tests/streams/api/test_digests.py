@@ -109,7 +109,7 @@ def test_what_comes_more_is_told_together_in_its_order_once_there_is_room(
         == (headers["Okmq-Signature"])
     )
     assert (sent["rule"], sent["workspace"]) == ("lags", owner.workspace.name)
-    assert sent["sentence"] == "4 messages of lags, told together: 1 ended and 3 began."
+    assert sent["sentence"] == "4 messages of lags, sent together: 1 ended and 3 began."
     assert [bool(each["began_at"]) and bool(each["ended_at"]) for each in sent["messages"]] == [
         each.startswith("ended") for each in together
     ]
@@ -222,13 +222,13 @@ def test_a_mail_tells_them_line_by_line(owner: Api) -> None:
     deliver()
     deliver(after_min=10.1)
     one, several = mail.outbox
-    assert one.subject.endswith("] lags fires")
-    assert several.subject.endswith("] 2 messages together")
+    assert one.subject.endswith("] lags is firing")
+    assert several.subject.endswith("] 2 notifications in one")
     said = several.body.splitlines()
-    assert said[0] == "2 messages of lags, told together: 1 began and 1 ended."
+    assert said[0] == "2 messages of lags, sent together: 1 began and 1 ended."
     assert [line.split("  ")[1].split(",")[0] for line in said[2:4]] == [
-        "lags is over",
-        "lags fires: Lag of 2.",
+        "lags was resolved",
+        "lags is firing: Lag of 2.",
     ]
 
 

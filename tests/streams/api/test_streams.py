@@ -362,7 +362,7 @@ def test_find_tells_the_streams_that_take_a_key(owner: Api) -> None:
 
 def test_find_is_for_one_key(owner: Api) -> None:
     answer = owner.get("streams/find?key=a&key=b")
-    assert answer.json()["error"]["message"] == "key: This parameter may be sent once."
+    assert answer.json()["error"]["message"] == "key: This parameter may be sent only once."
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_what_a_person_takes_away_is_on_record_where_the_answer_is_lost(
         event = Event.objects.get(workspace="hanging", kind=kind, after__outcome="unknown")
     assert (event.actor, event.stream) == ("ann", "ticks")
     asked = "Messages of stream ticks were to be " + kind.partition(".")[2]
-    assert event.summary == f"{asked}; whether it was done is not known."
+    assert event.summary == f"{asked}; whether it happened is unknown."
 
 
 def refused(act: Callable[[], object]) -> bool:

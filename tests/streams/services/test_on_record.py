@@ -129,7 +129,7 @@ def test_where_the_process_ends_before_its_event_the_worker_writes_one(stream: S
     assert (event.actor, event.address, event.group) == ("ann", "10.0.0.7", "billing")
     assert event.after is not None
     assert (event.after["removal"], event.after["outcome"]) == (4, "unknown")
-    assert event.summary.endswith("whether it was done is not known.")
+    assert event.summary.endswith("whether it happened is unknown.")
 
 
 def test_who_goes_on_for_long_shows_it(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -428,7 +428,7 @@ def test_a_purge_by_key_that_is_ended_in_the_middle_tells_what_went_by_then_and_
 
     purge = removals.purge_found
     monkeypatch.setattr(removals, "purge_found", lambda *asked, **more: beside(purge(*asked, **more)))
-    with pytest.raises(Refusal, match=f"{2 * removals.DELETE_SLICE} messages of it were done before"):
+    with pytest.raises(Refusal, match=f"{2 * removals.DELETE_SLICE} messages of it had already been done"):
         stream_purge(stream, actor=SYSTEM, key="a")
     monkeypatch.setattr(removals, "purge_found", purge)
     assert stream_purge(stream, actor=SYSTEM, key="a") == 100 - 2 * removals.DELETE_SLICE
@@ -442,11 +442,11 @@ def test_a_purge_by_key_that_is_ended_in_the_middle_tells_what_went_by_then_and_
 
 @pytest.mark.parametrize(
     ("finals", "said"),
-    [([], ""), ([1], " What of removal 1 it reached"), ([1, 2], " What of removals 1, 2 it reached")],
+    [([], ""), ([1], " What it reached of removal 1"), ([1, 2], " What it reached of removals 1, 2")],
 )
 def test_an_event_of_a_purge_says_what_it_made_final(stream: Stream, finals: list[int], said: str) -> None:
     notes_record([("1-1", note(stream, messages=3, bytes=15, after={"finals": finals} if finals else {}))])
     summary = Event.objects.get(kind="stream.purged").summary
     assert summary == f"3 messages of {stream.name} were purged." + (
-        said and f"{said} cannot be undone any more."
+        said and f"{said} can no longer be undone."
     )

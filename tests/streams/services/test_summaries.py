@@ -64,7 +64,7 @@ def test_what_is_done_to_a_stream_and_its_group_is_told_in_whole_sentences(strea
         "Stream orders was changed: description and labels.",
         "Message 4 of orders was deleted.",
         "4 messages of orders were purged.",
-        "4 messages of orders were brought back.",
+        "4 messages of orders were restored.",
         "Removal 1 of orders and those before it were made final.",
         "Stream orders was deleted with all its messages.",
     ]
@@ -79,7 +79,7 @@ def test_what_is_done_to_a_stream_and_its_group_is_told_in_whole_sentences(strea
             "stream.purged",
             UNKNOWN,
             3,
-            "3 messages of orders were purged, and perhaps more: how it ended is not known.",
+            "3 messages of orders were purged, and perhaps more: the outcome is unknown.",
         ),
         ("message.deleted", {"offsets": [1, 2], "count": 2}, 0, "2 messages of orders were deleted."),
         (
@@ -112,14 +112,14 @@ def test_what_the_data_plane_noted_is_told_in_the_same_voice(
 
 def test_what_was_asked_for_and_has_no_known_end_says_so() -> None:
     assert not_known("group.paused", "orders", "billing") == (
-        "Deliveries to group billing of orders were to be paused; whether it was done is not known."
+        "Deliveries to group billing of orders were to be paused; whether it happened is unknown."
     )
     for kind in ASKED:
         told = not_known(kind, "orders", "g" if kind.startswith("group.") else "")
         assert "orders were to be " in told or "orders was to be " in told
     # A worker of the version before may find what a newer one has begun.
     assert not_known("group.renamed", "orders", "g") == (
-        "group.renamed of group g of orders was asked for; whether it was done is not known."
+        "group.renamed of group g of orders was requested; whether it happened is unknown."
     )
 
 

@@ -201,11 +201,11 @@ def test_what_goes_with_what_is_pruned_is_counted(workspace: Workspace, tmp_path
     )
     code, said = run("okmq_diff", str(file), "--prune")
     assert code == 1
-    assert "- stream invoices\n    with everything in it\n    3 messages go, 15 bytes\n" in said
+    assert "- stream invoices\n    with everything in it\n    3 messages are removed, 15 bytes\n" in said
     assert "    group audit has not acknowledged 2 messages\n" in said
     assert "done has not" not in said
     assert said.endswith(
-        "3 messages go, 15 bytes of them with deleted streams, 2 of the deleted groups have unread messages.\n"
+        "3 messages are removed, 15 bytes of them with deleted streams, 2 of the deleted groups have unread messages.\n"
     )
     code, said = run("okmq_diff", str(file), "--prune", "--json")
     told = json.loads(said)
@@ -223,8 +223,8 @@ def test_what_goes_with_what_is_pruned_is_counted(workspace: Workspace, tmp_path
 @pytest.mark.parametrize(
     ("most_keys", "reason", "said"),
     [
-        (1, "too_many_keys", "at least 1 message goes: a stream has more keys than are counted"),
-        (10, None, "1 message goes"),
+        (1, "too_many_keys", "at least 1 message is removed: a stream has more keys than can be counted"),
+        (10, None, "1 message is removed"),
     ],
 )
 def test_where_not_everything_is_counted_the_reason_is_said(
@@ -257,14 +257,14 @@ def test_a_section_that_is_not_there_is_not_spoken_of(workspace: Workspace) -> N
     [
         ("streams: {}", "1:1: okmq: Expected the version of this format, okmq: 1."),
         ("okmq: 2", "1:1: okmq: Expected the version of this format, okmq: 1."),
-        ("okmq: 1\nstream: {}", "2:1: stream: This is not known here; expected okmq"),
-        ("okmq: 1\nstreams:\n  a:\n    tttl: 5", "4:5: streams.a.tttl: This field is not known here."),
+        ("okmq: 1\nstream: {}", "2:1: stream: Unknown here; expected okmq"),
+        ("okmq: 1\nstreams:\n  a:\n    tttl: 5", "4:5: streams.a.tttl: Unknown field."),
         ("okmq: 1\nstreams:\n  a: {ttl: 0}", "3:7: streams.a.ttl: Expected a whole number from 1"),
         ("okmq: 1\nstreams:\n  a b: {}", "3:3: streams.a b: Expected 1 to 50 characters"),
         ("okmq: 1\nstreams:\n  a: 5", "3:3: streams.a: Expected a mapping of settings."),
         ("okmq: 1\nstreams: [a]", "2:1: streams: Expected a mapping of names."),
-        ("okmq: 1\nstreams:\n  a: {}\n  a: {}", "4:3: streams.a: This is said twice."),
-        ("okmq: 1\nstreams:\n  a: {name: b}", "3:7: streams.a.name: The name stands before the colon."),
+        ("okmq: 1\nstreams:\n  a: {}\n  a: {}", "4:3: streams.a: Duplicate."),
+        ("okmq: 1\nstreams:\n  a: {name: b}", "3:7: streams.a.name: The name goes before the colon."),
         ("okmq: 1\nstreams:\n  a: {policy: x}", "3:7: streams.a.policy: policy: There is no policy 'x'."),
         (
             "okmq: 1\nstreams:\n  a:\n    groups:\n      g: {ack: maybe}",
@@ -274,9 +274,9 @@ def test_a_section_that_is_not_there_is_not_spoken_of(workspace: Workspace) -> N
             "okmq: 1\nstreams:\n  a:\n    groups:\n      g: {start_from: offset}",
             "5:7: streams.a.groups.g.offset: start_from 'offset' needs offset.",
         ),
-        ("okmq: 1\nstreams: {a: &x {}, b: *x}", "2:24: aliases are not taken."),
-        ("okmq: 1\nstreams: {a: !!python/object:os.system {}}", "2:14: streams.a: Tags are not taken."),
-        ("okmq: 1\nstreams: {a: !mine {}}", "2:14: streams.a: Tags are not taken."),
+        ("okmq: 1\nstreams: {a: &x {}, b: *x}", "2:24: aliases are not accepted."),
+        ("okmq: 1\nstreams: {a: !!python/object:os.system {}}", "2:14: streams.a: Tags are not accepted."),
+        ("okmq: 1\nstreams: {a: !mine {}}", "2:14: streams.a: Tags are not accepted."),
         ("a: [", "1:5: expected the node content"),
         ("- 1", "1:1: Expected a mapping."),
     ],
@@ -290,14 +290,14 @@ def test_what_is_wrong_is_named_by_line_and_column(workspace: Workspace, text: s
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"okmq: 1\n\0", "2:1: The character U+0000 is not taken."),
-        (b"okmq: 1\nstreams: {a\x07: {}}", "2:12: The character U+0007 is not taken."),
+        (b"okmq: 1\n\0", "2:1: The character U+0000 is not accepted."),
+        (b"okmq: 1\nstreams: {a\x07: {}}", "2:12: The character U+0007 is not accepted."),
         (b"okmq: 1\nstreams: {\xff: {}}", "cannot be read"),
         (b"okmq: 1\nstreams: {\xed\xa0\x80: {}}", "cannot be read"),
-        (b'okmq: 1\nworkspace: "a\\0"', "2:12: workspace: NUL and lone surrogates are not taken"),
-        (b'okmq: 1\nworkspace: "\\uD800"', "2:12: workspace: NUL and lone surrogates are not taken"),
-        (b'okmq: 1\nstreams: {"\\0": {}}', "2:11: streams: NUL and lone surrogates are not taken"),
-        (b'okmq: 1\nstreams: {"\\uDFFF": {}}', "2:11: streams: NUL and lone surrogates are not taken"),
+        (b'okmq: 1\nworkspace: "a\\0"', "2:12: workspace: NUL and lone surrogates are not accepted"),
+        (b'okmq: 1\nworkspace: "\\uD800"', "2:12: workspace: NUL and lone surrogates are not accepted"),
+        (b'okmq: 1\nstreams: {"\\0": {}}', "2:11: streams: NUL and lone surrogates are not accepted"),
+        (b'okmq: 1\nstreams: {"\\uDFFF": {}}', "2:11: streams: NUL and lone surrogates are not accepted"),
         (b'okmq: 1\nstreams: {a: {description: "\\0"}}', "streams.a.description: NUL and lone"),
         (b'okmq: 1\nstreams: {a: {labels: {x: "\\uD800"}}}', "streams.a.labels.x: NUL and lone"),
         (b'"\\uD800": 1', "1:1: NUL and lone"),
@@ -317,7 +317,7 @@ def test_what_yaml_or_the_database_does_not_take_is_one_sentence(
 
 def test_a_byte_that_the_locale_escapes_is_named_by_its_place(workspace: Workspace) -> None:
     text = b"okmq: 1\nstreams: {\xff: {}}".decode(errors="surrogateescape")
-    assert faults(workspace, text) == ["2:11: The character U+DCFF is not taken."]
+    assert faults(workspace, text) == ["2:11: The character U+DCFF is not accepted."]
 
 
 def test_a_workspace_of_no_name_is_not_there(tmp_path: Path) -> None:
@@ -339,9 +339,9 @@ def test_everything_that_is_wrong_is_told_at_once_and_nothing_is_done(workspace:
         .replace("a week", "another")
     )
     assert faults(workspace, wrong) == [
-        "7:5: streams.invoices.ttl: ttl: Policy 'week' decides it; change the policy, or send policy: null as well.",
+        "7:5: streams.invoices.ttl: ttl: Set by policy 'week'; change the policy, or send policy: null as well.",
         "12:5: streams.orders.deny_delete: deny_delete cannot be switched off again.",
-        "19:9: streams.orders.groups.late.start_from: Where a group starts is fixed when it is made; seek moves it.",
+        "19:9: streams.orders.groups.late.start_from: Where a group starts is fixed when it is created; seek moves it.",
     ]
     assert state_of(workspace) == before
 
@@ -361,9 +361,9 @@ def test_the_commands_compare_apply_and_export(workspace: Workspace, tmp_path: P
     code, said = run("okmq_diff", str(file))
     assert code == 1
     assert '+ policy week\n    ttl: 604800\n    description: "a week"\n' in said
-    assert said.endswith("5 made.\n")
-    assert run("okmq_apply", str(file), "--dry-run")[1].endswith("Dry run, nothing was changed: 5 made.\n")
-    assert run("okmq_apply", str(file))[1].endswith("5 made.\n")
+    assert said.endswith("5 created.\n")
+    assert run("okmq_apply", str(file), "--dry-run")[1].endswith("Dry run, nothing was changed: 5 created.\n")
+    assert run("okmq_apply", str(file))[1].endswith("5 created.\n")
     assert run("okmq_diff", str(file)) == (0, "Nothing to change.\n")
     assert run("okmq_export", "--workspace", workspace.name)[1] == exported(workspace)
     file.write_text(file.read_text().replace("max_messages: 1000", "max_messages: 7"))
