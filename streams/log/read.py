@@ -129,11 +129,11 @@ def forward(
         look: where some are wanted, at most so many are read at once.
     """
     found: list[Entry] = []
-    room = _ROOM
+    room, passed = _ROOM, 0
     next_offset = max(start, at.floor)
     last = at.last if stop is None else min(at.last, stop - 1)
     while next_offset <= last and len(found) < limit:
-        count = at.page(limit - len(found) if wanted is None else look)
+        count = at.page(max(limit - len(found), passed) if wanted is None else look)
         page = yield ("XRANGE", keys.log(stream_id), next_offset, last, "COUNT", count)
         away = yield from hidden(stream_id, at, page)
         for entry in page:
@@ -147,6 +147,9 @@ def forward(
         if len(page) < count:
             break
         next_offset = entries.position(page[-1])[0] + 1
+        passed += count
+        if away(page[-1]):
+            next_offset = yield Script("gone_after", [keys.gone(stream_id)], [next_offset])
         if scan is not None and next_offset <= last and scan.stops(next_offset):
             break
     return found
@@ -164,11 +167,11 @@ def backward(
 ) -> Op[list[Entry]]:
     """The newest visible messages below offset ``before`` (and from ``start``), ascending, at most ``limit``."""
     found: list[Entry] = []
-    room = _ROOM
+    room, passed = _ROOM, 0
     first = max(start, at.floor)
     below = min(before, at.last + 1)
     while below > first and len(found) < limit:
-        count = at.page(limit - len(found) if wanted is None else PAGE)
+        count = at.page(max(limit - len(found), passed) if wanted is None else PAGE)
         page = yield (
             "XREVRANGE",
             keys.log(stream_id),
@@ -187,6 +190,9 @@ def backward(
         if len(page) < count:
             break
         below = entries.position(page[-1])[0]
+        passed += count
+        if away(page[-1]):
+            below = yield Script("gone_before", [keys.gone(stream_id)], [first, below])
         if scan is not None and below > first and scan.stops(below):
             break
     return found[::-1]

@@ -52,7 +52,7 @@ def search(
     low = max(start, at.floor)
     high = at.last + 1 if stop is None else min(at.last + 1, stop)
     found: list[Entry] = []
-    scanned = 0
+    scanned = passed = 0
     room = ANSWER_LIMIT_BYTES
     deadline = time.monotonic() + seconds
     goes_on = False
@@ -61,7 +61,7 @@ def search(
         if wanted is not None and goes_on and (scanned >= most or time.monotonic() > deadline):
             break
         goes_on = True
-        count = at.page(limit - len(found) if wanted is None else min(PAGE, most - scanned))
+        count = at.page(max(limit - len(found), passed) if wanted is None else min(PAGE, most - scanned))
         if newest_first:
             page = yield ("XREVRANGE", keys.log(stream_id), high - 1, low, "COUNT", count)
         else:
@@ -79,8 +79,13 @@ def search(
                 if len(found) == limit or room <= 0:
                     break
         else:
+            passed += count
             if len(page) < count:
                 low = high
+            elif away(page[-1]) and newest_first:
+                high = yield Script("gone_before", [keys.gone(stream_id)], [low, high])
+            elif away(page[-1]):
+                low = yield Script("gone_after", [keys.gone(stream_id)], [low])
     return Slice(found, scanned, (low, high) if low < high else None)
 
 

@@ -226,14 +226,10 @@ local function deliver_range(fetch)
   return last - first + 1 == page and page < room
 end
 
--- What was never out. Returns true when there may be more to look at.
-local function deliver_new(fetch)
+-- A page of what was never out. Returns how many were looked at, and whether there may be more to look at.
+local function deliver_page(fetch, page)
   local group, state, room = fetch.group, fetch.state, deliver_room(fetch)
   local in_turn = group.ordered == TURNS.on and group.ack ~= 'none'
-  if in_turn and redis.call('ZCARD', fetch.parked) >= ORDER_AHEAD then return false end
-  if room <= 0 or group.delivered >= state.last then return false end
-  local most = (in_turn or #group.filter > 0) and DELIVER_SCAN or room
-  local page = math.max(1, math.min(DELIVER_SCAN, most, math.floor((fetch.max_bytes - fetch.size) / math.max(1, state.widest))))
   local found = redis.call('XRANGE', fetch.log, group.delivered + 1, state.last, 'COUNT', page)
   local order, parked, whole, before, visible, expired = nil, {}, true, group.delivered, 0, 0
   if in_turn then
@@ -250,7 +246,7 @@ local function deliver_new(fetch)
         parked[#parked + 1], parked[#parked + 2] = offset, offset
       else
         deliver_one(fetch, entry, 1)
-        room = room - 1
+        fetch.pending_count, room = fetch.pending_count + 1, room - 1
       end
     end
     group.delivered = entry_offset(entry)
@@ -263,5 +259,33 @@ local function deliver_new(fetch)
   -- With a filter, what was removed is in the journal; what has just expired is not there yet.
   group.missed = group.missed + (#group.filter > 0 and expired or group.delivered - before - visible)
   -- Taking turns, a fetch that has something does not go through all that waits to find more.
-  return whole and #found == page and not (in_turn and #fetch.out > 0)
+  return #found, whole and #found == page and not (in_turn and #fetch.out > 0)
+end
+
+-- Passes over what went in front of what comes next, however much it is: it counts as missed as if it had been looked at.
+local function deliver_past_gone(fetch)
+  local group, state = fetch.group, fetch.state
+  local there = math.min(gone_next(fetch.gone, group.delivered + 1), state.last + 1)
+  if #group.filter == 0 then group.missed = group.missed + there - 1 - group.delivered end
+  group.delivered = there - 1
+end
+
+-- What was never out. Where much has gone, pages grow, so that who asks for one message is answered as soon as who asks for
+-- many. Returns true when there may be more to look at.
+local function deliver_new(fetch)
+  local group, state = fetch.group, fetch.state
+  local in_turn = group.ordered == TURNS.on and group.ack ~= 'none'
+  if in_turn and redis.call('ZCARD', fetch.parked) >= ORDER_AHEAD then return false end
+  local page, looked, more = (in_turn or #group.filter > 0) and DELIVER_SCAN or deliver_room(fetch), 0, true
+  while more and looked < DELIVER_SCAN do
+    if deliver_room(fetch) <= 0 or group.delivered >= state.last then return false end
+    deliver_past_gone(fetch)
+    if group.delivered >= state.last then return false end
+    local fitting = math.floor((fetch.max_bytes - fetch.size) / math.max(1, state.widest))
+    page = math.max(1, math.min(DELIVER_SCAN - looked, page, fitting))
+    local seen
+    seen, more = deliver_page(fetch, page)
+    looked, page = looked + seen, page * 2
+  end
+  return more
 end
