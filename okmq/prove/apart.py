@@ -29,6 +29,11 @@ class Apart:
     def history(self) -> History:
         return self.load.scene.history
 
+    @property
+    def messages(self) -> int:
+        """How many there are in the end."""
+        return sum(len(remains.messages) for remains in self.history.remains.values())
+
     def left_open(self, before: int, after: int, *, what: str) -> None:
         """Note it where more files and connections are open than may be."""
         if after > before * MAY_GROW + MAY_BE_MADE:

@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from time import monotonic
 
 from okmq.prove.archived import message
-from okmq.prove.callers import AGAIN_AFTER_S, Caller, receipts_of
+from okmq.prove.callers import AGAIN_AFTER_S, Caller, outcome_of, receipts_of
+from okmq.prove.history import Operation
 from okmq.prove.load import Load
 
 BATCH, PAUSE_S = 20, 0.15
@@ -36,7 +38,9 @@ class Writer(Caller):
 
     async def _taken(self, batch: list[dict[str, object]], numbers: range) -> bool:
         """Send a batch once; whether it was acknowledged."""
-        _, answer = await self.ask("POST", "/messages", batch)
+        began, answer = await self.ask("POST", "/messages", batch)
+        done = Operation(began=began, ended=monotonic(), outcome=outcome_of(answer), stream=self.stream)
+        self.scene.history.note(done)
         if answer is None or answer.status == 503:
             return False
         if answer.status >= 300:

@@ -59,7 +59,7 @@ class Scene:
         pause_s: what a publisher rests after a batch; 0 while a fault is about to strike.
         publishing, reading: they go on while these are set.
         surprises: answers that nobody asked for: a 500, or a refusal of what had to be taken.
-        late: calls that were not answered by their deadline.
+        late: calls that were not answered by their deadline: what was asked, and when.
     """
 
     ports: Sequence[int]
@@ -69,7 +69,7 @@ class Scene:
     publishing: asyncio.Event = field(default_factory=asyncio.Event)
     reading: asyncio.Event = field(default_factory=asyncio.Event)
     surprises: Counter[str] = field(default_factory=Counter)
-    late: int = 0
+    late: list[tuple[str, float]] = field(default_factory=list)
     last_stored_at: float = 0.0
     silences: list[tuple[float, float]] = field(default_factory=list)
     """From one publish that was stored to the next, where that was longer than a tenth of a second."""
@@ -118,7 +118,8 @@ class Caller(ABC):
             except NotSent:
                 await asyncio.sleep(AGAIN_AFTER_S)
             except NoAnswer as error:
-                self.scene.late += isinstance(error, TooLate)
+                if isinstance(error, TooLate):
+                    self.scene.late.append((f"{method} {path.partition('?')[0]}", began))
                 return began, None
 
     async def run(self) -> None:
@@ -133,7 +134,8 @@ class Caller(ABC):
         """What this kind of client does, until the scene ends it."""
 
 
-def _outcome(answer: Answer | None) -> Outcome:
+def outcome_of(answer: Answer | None) -> Outcome:
+    """What is known of a request by its answer."""
     if answer is None or answer.status >= 500:
         return "info"
     return "ok" if answer.status < 300 else "fail"
@@ -184,7 +186,7 @@ class Publisher(Caller):
         """Send a batch once; whether that settled it."""
         body: Any = {"messages": batch, "expect": {"last_offset": 2**52}} if refused else batch
         began, answer = await self.ask("POST", "/messages", body)
-        outcome = _outcome(answer)
+        outcome = outcome_of(answer)
         receipts = receipts_of(answer.body) if answer and outcome == "ok" else []
         self.scene.history.note(
             Publish(
@@ -219,7 +221,7 @@ class Reader(Caller):
             began, answer = await self.ask(
                 "GET", f"/messages?offset={start}&limit={PAGE}&wait={POLL_S:g}", wait_s=POLL_S
             )
-            outcome = _outcome(answer)
+            outcome = outcome_of(answer)
             found = messages_of(answer.body) if answer and outcome == "ok" else []
             messages = tuple(self.scene.seen(self.stream, each) for each in found)
             self.scene.history.note(
@@ -256,7 +258,7 @@ class Committer(Caller):
         outcome: Outcome = "info"
         while outcome == "info" and self.scene.reading.is_set():
             began, answer = await self.ask("POST", "/commit", {"offset": offset})
-            outcome = _outcome(answer)
+            outcome = outcome_of(answer)
             previous = msgspec.json.decode(answer.body)["previous"] if answer and outcome == "ok" else 0
             self.scene.history.note(
                 Commit(
@@ -285,7 +287,7 @@ class Member(Caller):
         asked = {"limit": FETCHED, "wait": POLL_S, "consumer": self.name}
         while self.scene.reading.is_set():
             began, answer = await self.ask("POST", verb, asked, wait_s=POLL_S)
-            outcome = _outcome(answer)
+            outcome = outcome_of(answer)
             found = _deliveries_of(answer.body) if answer and outcome == "ok" else []
             self.scene.history.note(
                 Fetch(
@@ -322,7 +324,7 @@ class Member(Caller):
             return
         leases = [each.lease for each in deliveries]
         began, answer = await self.ask("POST", f"/groups/{self._group}/{kind}", {"leases": leases})
-        outcome = _outcome(answer)
+        outcome = outcome_of(answer)
         if answer and outcome == "ok":
             done = msgspec.json.decode(answer.body)["acked" if kind == "ack" else "count"]
             outcome = "ok" if done == len(deliveries) else "info"

@@ -117,22 +117,20 @@ def found_by(aparts: Iterable[Apart], *, told: str, took_s: float, wrong: Iterab
     for apart in aparts:
         operations, scene = apart.history.operations, apart.load.scene
         verdict = check(apart.history)
-        messages = sum(len(remains.messages) for remains in apart.history.remains.values())
         struck += apart.struck
         calls.update(each.outcome for each in operations)
         counts.update({name: len(each) for name, each in verdict.found.items()})
         of["in_flight"] += in_flight(operations, [(each.began, each.back) for each in apart.struck])
         of["struck_in_flight"] += in_flight(operations, [(each.began, each.began) for each in apart.struck])
-        of["messages"] += messages
-        of["late"] += scene.late
+        of["messages"] += apart.messages
+        of["late"] += len(scene.late)
         of["surprises"] += scene.surprises.total()
         silence_s = max(silence_s, _silence_s(apart))
         sentences += [f"{name}: {each}" for name, found in verdict.found.items() for each in found]
         sentences += [f"unexpected answer: {what} ({count} times)" for what, count in scene.surprises.items()]
         sentences += apart.wrong
-        sentences += _too_slow(apart.struck, messages)
-        if scene.late:
-            sentences.append(f"{scene.late} calls were not answered by their deadline")
+        sentences += _too_slow(apart.struck, apart.messages)
+        sentences += _late(scene.late, apart.struck)
         if isinstance(apart, OfCuts):
             cuts += apart.cuts
             sentences += [f"cut at byte {each.at_bytes}: {fault}" for each in cuts for fault in each.faults]
@@ -149,6 +147,16 @@ def found_by(aparts: Iterable[Apart], *, told: str, took_s: float, wrong: Iterab
         sentences=sentences[:KEPT],
         **of,
     )
+
+
+def _late(late: Iterable[tuple[str, float]], struck: Iterable[Struck]) -> list[str]:
+    """Of what kind they were, and after which fault they were sent."""
+    faults = sorted(struck, key=lambda each: each.began)
+    counted = Counter[str]()
+    for what, sent in late:
+        before = [each for each in faults if each.began <= sent]
+        counted[f"{what}, sent after {before[-1].name}" if before else f"{what}, sent before any fault"] += 1
+    return [f"not answered by the deadline: {what} ({count} times)" for what, count in counted.items()]
 
 
 def _too_slow(struck: Iterable[Struck], messages: int) -> list[str]:

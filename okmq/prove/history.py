@@ -5,8 +5,10 @@ else, also no answer at all: nobody knows). Times are seconds of one monotonic c
 """
 
 import threading
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Literal
 
 Outcome = Literal["ok", "fail", "info"]
@@ -150,4 +152,6 @@ class History:
 def in_flight(operations: Iterable[Operation], spans: Iterable[tuple[float, float]]) -> int:
     """How many operations were under way at some moment of one of the spans of time."""
     times = sorted(spans)
-    return sum(any(each.began <= end and each.ended >= start for start, end in times) for each in operations)
+    starts = [start for start, _ in times]
+    latest_end = [float("-inf"), *accumulate((end for _, end in times), max)]
+    return sum(each.began <= latest_end[bisect_right(starts, each.ended)] for each in operations)

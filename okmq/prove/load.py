@@ -105,11 +105,13 @@ class Load:
                 await self.ask("POST", f"/streams/{stream}/groups/", wanted)
 
     async def _worked_off(self) -> dict[str, tuple[GroupAtRest, ...]]:
-        """How the groups stand when nothing is left to do, or when they have had their time."""
-        until = monotonic() + WORKED_OFF_WITHIN_S
+        """How the groups stand when nothing is left to do, or when they have come no further for long."""
+        least, until = float("inf"), 0.0
         while True:
             found = {stream: await self._groups(stream) for stream in STREAMS}
             left = sum(each.lag + each.pending for groups in found.values() for each in groups)
+            if left < least:
+                least, until = left, monotonic() + WORKED_OFF_WITHIN_S
             if not left or monotonic() > until:
                 return found
             await asyncio.sleep(0.2)

@@ -45,14 +45,18 @@ class OfSpark(Apart):
 
     Attributes:
         found: what is wrong with the history, in sentences, by kind.
-        messages, streams: how many there were of.
+        written, streams: how many messages were acknowledged, in how many streams.
         cut: what was under way when something was killed, how often.
     """
 
     found: dict[str, list[str]] = field(default_factory=dict)
-    messages: int = 0
+    written: int = 0
     streams: int = 0
     cut: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def messages(self) -> int:
+        return self.written
 
 
 def under_kills_of_spark(
@@ -171,7 +175,7 @@ class _Run:
     async def _all_is_archived(self) -> None:
         """Wait until the archived offset of every stream is its last."""
         self.apart.streams = len(self.writers.all)
-        self.apart.messages = sum(each.last for each in self.writers.all)
+        self.apart.written = sum(each.last for each in self.writers.all)
         await self._until_told({each.stream: each.last for each in self.writers.living})
 
     async def _all_is_counted(self) -> None:

@@ -184,10 +184,12 @@ class _Callers:
 
     async def _ask(self, client: Client, path: str, body: Any, *, wait_s: float = 0.0) -> Answer | None:
         """The answer where it is a success; what else came is taken down."""
+        began = monotonic()
         try:
             answer = await client.ask("POST", path, msgspec.json.encode(body), wait_s=wait_s)
         except (NotSent, NoAnswer) as error:
-            self.scene.late += isinstance(error, TooLate)
+            if isinstance(error, TooLate):
+                self.scene.late.append((f"POST {path}", began))
             self.scene.surprises[f"{path}: {error}"] += 1
             await asyncio.sleep(0.1)
             return None

@@ -20,7 +20,7 @@ def test_a_crowd_is_served_and_leaves_nothing_open(tmp_path: Path) -> None:
     apart = under_crowds(tmp_path, crowd=SMALL)
     verdict = check(apart.history)
     assert verdict.holds, verdict.found
-    assert (apart.load.scene.late, apart.load.scene.surprises, apart.wrong) == (0, {}, [])
+    assert (apart.load.scene.late, apart.load.scene.surprises, apart.wrong) == ([], {}, [])
     assert [each.name.split()[0] for each in apart.struck] == ["60", "60", "200", "a"]
 
 

@@ -74,16 +74,18 @@ def test_every_finding_is_counted_and_the_first_are_kept() -> None:
             began=0, ended=1, outcome="ok", stream="s", ids=("a",), bodies=(0,), offsets=(1,), known=(False,)
         )
     )
-    apart.load.scene.late = 1
+    apart.struck = [Struck(name="SIGSTOP of valkey", began=2.0, back=3.0)]
+    apart.load.scene.late = [("POST /messages", 1.0), ("POST /messages", 2.5)]
     apart.load.scene.surprises["a 500"] += 3
     apart.cuts = [Cut(at_bytes=n, left=0, of=0, faults=("torn",), start_s=0.0) for n in range(2 * KEPT)]
     found = found_by([apart], told="", took_s=0.0, wrong=["it broke off"])
-    assert (found.calls, found.late, found.surprises) == ({"ok": 1}, 1, 3)
-    assert found.wrong == 1 + 1 + 1 + 2 * KEPT
-    assert found.sentences[:3] == [
+    assert (found.calls, found.late, found.surprises) == ({"ok": 1}, 2, 3)
+    assert found.wrong == 1 + 1 + 2 + 2 * KEPT
+    assert found.sentences[:4] == [
         "it broke off",
         "unexpected answer: a 500 (3 times)",
-        "1 calls were not answered by their deadline",
+        "not answered by the deadline: POST /messages, sent before any fault (1 times)",
+        "not answered by the deadline: POST /messages, sent after SIGSTOP of valkey (1 times)",
     ]
     assert len(found.sentences) == KEPT
 

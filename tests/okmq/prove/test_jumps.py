@@ -19,7 +19,7 @@ def test_a_clock_that_is_set_brings_nothing_early_and_doubles_nothing(tmp_path: 
     apart = on_a_clock_that_is_set(tmp_path, library=library)
     verdict = check(apart.history)
     assert verdict.holds, verdict.found
-    assert (apart.load.scene.late, apart.load.scene.surprises, apart.wrong) == (0, {}, [])
+    assert (apart.load.scene.late, apart.load.scene.surprises, apart.wrong) == ([], {}, [])
     assert len(apart.struck) == len(JUMPS_S)
     tomorrow = datetime.now(UTC) + timedelta(hours=20)
     last = apart.history.remains["one"].messages[-1]
