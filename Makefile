@@ -64,6 +64,10 @@ types: dev ## mypy --strict
 contracts: dev ## which part may import which
 	.venv/bin/lint-imports
 
+.PHONY: audit
+audit: dev ## known vulnerabilities of what is locked; asks PyPI, and fails for what PyPI does not tell about
+	.venv/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock -r requirements-dev.lock
+
 .PHONY: format
 format: dev ## rewrite the code as ruff wants it
 	.venv/bin/ruff check --fix .
