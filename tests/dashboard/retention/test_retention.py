@@ -168,7 +168,7 @@ def test_of_a_stream_that_moves_the_most_that_may_go_within_a_minute_is_shown_an
     owner: Client, stream: Stream
 ) -> None:
     metrics, now = internal_stream(METRICS_STREAM, archive=False), time.time()
-    for ago_s in range(9, -1, -1):
+    for ago_s in range(59, -1, -1):
         sampled(metrics, at_s=now - ago_s, moved={stream: 0.5})
     group_create(stream, name="billing", settings={}, actor=SYSTEM)
     wanted = {**OPEN, "max_messages": "19", "confirm": "orders"}
@@ -187,6 +187,16 @@ def test_of_a_stream_that_moves_the_most_that_may_go_within_a_minute_is_shown_an
     store.log().run(trim.purge(stream.stream_id, below=3))
     assert owner.post(PAGE, {**wanted, **sent_back(shown)}).status_code == 302
     assert held(stream) == 19
+
+
+def test_what_came_at_once_is_not_taken_for_a_minute_of_it(owner: Client, stream: Stream) -> None:
+    metrics, now = internal_stream(METRICS_STREAM, archive=False), time.time()
+    sampled(metrics, at_s=now - 1, moved={stream: 20})
+    sampled(metrics, at_s=now, moved={stream: 0})
+    text = owner.get(PAGE, {**OPEN, "max_messages": "15"}).content.decode()
+    assert "5 messages (10 B) are removed now." in text
+    assert "within a minute it may be up to 25 messages" in text
+    assert "Save and remove up to 25 messages" in text
 
 
 def test_who_is_asked_again_is_shown_the_pace_that_was_seen_meanwhile(owner: Client, stream: Stream) -> None:
