@@ -223,6 +223,13 @@ def test_what_cannot_be_read_is_said(owner: Client, stream: Stream, wrong: dict[
     assert owner.post(PAGE, {**OPEN, **wrong}).status_code == 422
 
 
+def test_what_saving_would_refuse_is_not_previewed(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("shut", bodies=[b"1"] * 3, sealed=True)
+    page = owner.get("/streams/shut/retention/", {**OPEN, "max_messages": "1"}).content.decode()
+    assert "is sealed: it is read-only." in page
+    assert "removed now" not in page
+
+
 def test_a_viewer_sees_the_effect_and_cannot_save(viewer: Client, stream: Stream) -> None:
     assert "is removed now" in viewer.get(PAGE, {**OPEN, "max_messages": "19"}).content.decode()
     assert viewer.post(PAGE, {**OPEN, "max_messages": "19"}).status_code == 403
