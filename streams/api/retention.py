@@ -12,6 +12,7 @@ from streams.api.base import ApiView
 from streams.api.fields import Moment, Name, Strict
 from streams.api.operation import Operation
 from streams.api.queries import AskedNumber
+from streams.api.retention_effects import GroupUnread
 from streams.api.stream_objects import RetentionLimits, settings_in
 from streams.log.preview import Preview
 from streams.services.streams import changes_of
@@ -41,15 +42,6 @@ class PreviewAsked(Strict):
         min_value=0,
         max_value=30,
         help_text="Seconds to go on looking at messages where they have to be looked at; 0 answers within 200 ms.",
-    )
-
-
-class GroupUnread(serializers.Serializer[Any]):
-    """A group, and what it would lose."""
-
-    group = serializers.CharField()
-    unread = serializers.IntegerField(
-        help_text="Messages that would go and that the group has not acknowledged."
     )
 
 

@@ -25,6 +25,7 @@ class Change:
         path: as in ``State``.
         before, after: of a change the settings that change; None where there is no object.
         messages: stored messages of the stream that go at once, also because its groups want less.
+        losing: groups that stay and lose unread messages by it: name → how many, most first.
         reason: why not all were looked at and more may go, as of ``Preview.reason``; None where they were.
     """
 
@@ -32,6 +33,7 @@ class Change:
     before: dict[str, Any] | None
     after: dict[str, Any] | None
     messages: int = 0
+    losing: Mapping[str, int] = field(default_factory=dict)
     reason: str | None = None
 
     @property
@@ -149,11 +151,17 @@ def _changes(before: State, after: State, rows: Mapping[str, Stream]) -> list[Ch
         where: selectors.effect_of(rows[name], limits) for name, where, limits in _asked(found, after, rows)
     }
     return [
-        replace(change, messages=going[change.path].messages, reason=going[change.path].reason)
-        if change.path in going
+        replace(change, messages=told.messages, losing=_of_before(told, before), reason=told.reason)
+        if (told := going.get(change.path))
         else change
         for change in found
     ]
+
+
+def _of_before(told: selectors.Effect, before: State) -> dict[str, int]:
+    """What groups lose that were there before: one that is made begins with what is left."""
+    name = told.stream.name
+    return {group: unread for group, unread in told.losing.items() if ("group", name, group) in before}
 
 
 def _asked(

@@ -17,7 +17,7 @@ from streams.log.entries import NewMessage
 from streams.models import Stream
 from streams.selectors import METRICS_STREAM
 from streams.services.groups import group_create, group_seek
-from streams.services.streams import internal_stream
+from streams.services.streams import internal_stream, stream_change
 from streams.services.streams_told import registered, settings_of
 from streams.upkeep.watching import sample_of
 from tests.census import counting
@@ -224,7 +224,7 @@ def test_what_cannot_be_read_is_said(owner: Client, stream: Stream, wrong: dict[
 
 
 def test_what_saving_would_refuse_is_not_previewed(owner: Client, make_stream: MakeStream) -> None:
-    make_stream("shut", bodies=[b"1"] * 3, sealed=True)
+    stream_change(make_stream("shut", bodies=[b"1"] * 3), changes={"sealed": True}, actor=SYSTEM)
     page = owner.get("/streams/shut/retention/", {**OPEN, "max_messages": "1"}).content.decode()
     assert "is sealed: it is read-only." in page
     assert "removed now" not in page
