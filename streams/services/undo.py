@@ -11,6 +11,10 @@ from streams.services.events import event_record
 from streams.services.on_record import on_record
 from streams.services.summaries import outcome_said
 
+BACK = " Groups that lost unread messages by it have these back, unless they were moved by a seek since."
+"""Ends the summary of an undo of a stream with groups. How many of which group these are nobody counts: while messages
+are given back, others come, go and are acknowledged."""
+
 
 def removal_undo(stream: Stream, number: int, *, partial: bool = False, actor: Actor) -> Removed:
     """Bring back what a removal took: ids, offsets and times as they were, unread by groups that had not read it.
@@ -74,5 +78,6 @@ def _record(stream: Stream, number: int, back: Removed, *, actor: Actor, is_unsu
         after=uncounted(after) if is_unsure else after,
         summary=outcome_said(
             "stream.removal_undone", stream.name, back.messages, "restored", is_unsure=is_unsure
-        ),
+        )
+        + (BACK if back.messages and stream.groups.exists() else ""),
     )
