@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from dashboard.confirmations import LARGE_MESSAGES, is_production, names_production
 from dashboard.forms import BootstrapMixin
 from dashboard.live import rates
-from dashboard.shown import Shown
+from dashboard.shown import Shown, counts_read
 from streams.api.configuration import LONGEST_FILE
 from streams.api.declared import wording
 from streams.api.declared.applying import Outcome
@@ -23,6 +23,9 @@ from streams.api.declared.state import told
 from streams.models import Stream, Workspace
 
 MOST_SHOWN = 200
+
+UNREAD = "unread"
+"""Begins the path of what a group loses."""
 
 
 class ConfigurationForm(BootstrapMixin, forms.Form):
@@ -86,7 +89,8 @@ class ConfigurationPreview:
     """What a file changes.
 
     Attributes:
-        most: of each object of which messages go, how many may within the minute, by its path.
+        most: of each object of which messages go, and of each group that loses unread ones, how many may within the
+            minute, by its path.
         which: stands for these changes of these streams and groups; another for others, and for those of their names.
         phrase: what has to be typed before they are made; nothing where little goes.
     """
@@ -127,16 +131,16 @@ class ConfigurationPreview:
 
     @property
     def each(self) -> str:
-        """How many messages may go of each object, for ``is_as``."""
+        """How many messages may go of each object, and unread of each group, for ``is_as``."""
         return json.dumps(self.most)
 
     def is_as(self, then: Shown, which: str, each: str) -> bool:
-        """Whether it makes the changes that were shown, and no more goes than that, of all and of each."""
-        seen = _counts(each)
+        """Whether its changes are those that were shown, and no more goes than that, also of each and unread of a group."""
+        seen = counts_read(each)
         return (
             which == self.which
             and self.outcome.messages <= then.most
-            and all(going <= seen.get(_name(path), 0) for path, going in self.outcome.going)
+            and all(going <= seen.get(_name(path), 0) for path, going in _taken(self.outcome))
         )
 
 
@@ -147,7 +151,7 @@ def preview_of(outcome: Outcome, workspace: Workspace, *, then: Shown) -> Config
         then: what was shown before, where it was.
     """
     at_ms = int(time.time() * 1000)
-    going = {path: messages for path, messages in outcome.going if messages}
+    going = {path: messages for path, messages in _taken(outcome) if messages}
     ids = {path: str(outcome.ids["stream", path[1]]) for path in going}  # some are deleted, for now
     arriving = {each: ceil(rate) for each, rate in rates.arriving(set(ids.values())).items()}
     at_rate = sum(arriving.values())
@@ -166,6 +170,16 @@ def preview_of(outcome: Outcome, workspace: Workspace, *, then: Shown) -> Config
     )
 
 
+def _taken(outcome: Outcome) -> list[tuple[tuple[str, ...], int]]:
+    """How many messages go by each change, and how many of them each group that stays has not read: path, messages."""
+    unread = [
+        ((UNREAD, change.path[1], group), unread)
+        for change in outcome.changes
+        for group, unread in change.losing.items()
+    ]
+    return [*outcome.going, *unread]
+
+
 def _takes_of_production(outcome: Outcome, workspace: Workspace) -> bool:
     """Whether messages go of a stream that is labelled so, or was until this file."""
     taking = [change for change in outcome.changes if change.messages]
@@ -177,15 +191,6 @@ def _takes_of_production(outcome: Outcome, workspace: Workspace) -> bool:
 
 def _name(path: tuple[str, ...]) -> str:
     return " ".join(path)
-
-
-def _counts(text: str) -> dict[str, int]:
-    """What ``ConfigurationPreview.each`` said; nothing where it is none of that."""
-    try:
-        said = json.loads(text)
-    except ValueError:
-        return {}
-    return said if isinstance(said, dict) and all(type(each) is int for each in said.values()) else {}
 
 
 def _digest(outcome: Outcome) -> str:

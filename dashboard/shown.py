@@ -5,6 +5,7 @@ so there the most that may go within a minute is shown, too, and saving is held 
 their offsets nothing is done to any other.
 """
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -47,6 +48,15 @@ class Shown:
         since_s = max(1.0, (at_ms - self.at_ms) / 1000)
         grown = max(0, messages - self.messages) / since_s if self.at_ms else 0.0
         return Shown(messages, messages + ceil(max(arriving, grown * MINUTE_S)), at_ms)
+
+
+def counts_read(text: str) -> dict[str, int]:
+    """Numbers by name that a page wrote as JSON into a hidden field; nothing where it is none of that."""
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) and all(type(each) is int for each in said.values()) else {}
 
 
 def offsets_written(offsets: Iterable[int]) -> str:

@@ -42,12 +42,16 @@ class Retention:
 class Rates:
     """What the samples of the last minute tell: messages and bytes published and messages committed or acknowledged a
     second, the mean of the last ten seconds, and the last minute's means.
+
+    Attributes:
+        arriving: as of ``StreamRow``.
     """
 
     rate_in: float | None = 0.0
     bytes_in: float | None = 0.0
     rate_out: float | None = 0.0
     last_minute: Sequence[float] = field(default_factory=tuple)
+    arriving: float = 0.0
 
 
 UNKNOWN = Rates(rate_in=None, bytes_in=None, rate_out=None)
@@ -98,8 +102,10 @@ class StreamRow:
 
     @property
     def arriving(self) -> float:
-        """Messages that come in a minute at the mean rate of the last ten seconds."""
-        return 60 * (self.rates.rate_in or 0.0)
+        """Messages that may come in a minute: as many as in the last one, or at the rate of the last ten seconds where
+        that is lower.
+        """
+        return self.rates.arriving
 
     @property
     def first_offset(self) -> int | None:

@@ -9,10 +9,12 @@ from typing import Any
 
 from django import forms
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
 from dashboard.forms import BootstrapMixin
+from streams.log.notes import COUNTS, UNKNOWN
 from streams.models import ChainCheck, Event
 from streams.selectors import EventsWanted
 
@@ -110,11 +112,12 @@ class EventRow:
         """The fields that differ first, then what stayed the same."""
         before = self.event.before if isinstance(self.event.before, dict) else {}
         after = self.event.after if isinstance(self.event.after, dict) else {}
+        is_unknown = UNKNOWN.items() <= after.items()
         found = [
             Change(
                 field,
                 _said(before[field]) if field in before else None,
-                _said(after[field]) if field in after else None,
+                _said(after[field], is_unknown=is_unknown and field in COUNTS) if field in after else None,
             )
             for field in dict.fromkeys((*before, *after))
         ]
@@ -140,7 +143,9 @@ def folded(events: Iterable[Event], *, most: int) -> list[FoldedEvents]:
     ]
 
 
-def _said(value: Any) -> str:
+def _said(value: Any, *, is_unknown: bool = False) -> str:
+    if value is None and is_unknown:
+        return gettext("unknown")
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 

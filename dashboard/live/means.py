@@ -75,9 +75,9 @@ class Course:
             place += WIDTH
         return place
 
-    def mean(self, at_s: float) -> Moved:
-        """Of the ten seconds before a moment (unix seconds)."""
-        numbers, since_s = self._numbers, at_s - MEAN_S
+    def mean(self, at_s: float, *, over_s: float = MEAN_S) -> Moved:
+        """Of so many seconds before a moment (unix seconds)."""
+        numbers, since_s = self._numbers, at_s - over_s
         rate_in = bytes_in = rate_out = 0.0
         for place in range(len(numbers) - WIDTH, -1, -WIDTH):
             sampled_s = numbers[place]
@@ -92,14 +92,14 @@ class Course:
             rate_in += seconds * numbers[place + 1]
             bytes_in += seconds * numbers[place + 2]
             rate_out += seconds * numbers[place + 3]
-        return Moved(at_s, *(round(each / MEAN_S, DECIMALS) for each in (rate_in, bytes_in, rate_out)))
+        return Moved(at_s, *(round(each / over_s, DECIMALS) for each in (rate_in, bytes_in, rate_out)))
 
-    def mean_now(self, now_s: float) -> Moved:
-        """Of the ten seconds before the newest sample, or before now where that is long ago or was one of rest."""
+    def mean_now(self, now_s: float, *, over_s: float = MEAN_S) -> Moved:
+        """Of so many seconds before the newest sample, or before now where that is long ago or was one of rest."""
         numbers = self._numbers
         is_moving = bool(numbers) and (numbers[1 - WIDTH] > 0 or numbers[3 - WIDTH] > 0)
         is_going_on = is_moving and now_s - self.newest_s <= CARRY_S
-        return self.mean(self.newest_s if is_going_on else now_s)
+        return self.mean(self.newest_s if is_going_on else now_s, over_s=over_s)
 
 
 def means(rates: Sequence[float | None], *, step_s: int = 1) -> list[float | None]:

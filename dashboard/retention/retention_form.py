@@ -21,6 +21,7 @@ from streams.models import Policy, Stream
 from streams.models.policy import POLICY_LIMITS
 from streams.models.stream import Discard, Retention
 from streams.services.plans import within_plan
+from streams.services.streams import changes_of
 
 SETTLED_S = 2
 """A moment after the newest message the worker samples that nothing more came."""
@@ -162,11 +163,13 @@ def effect_of(stream: Stream, row: StreamRow, changes: dict[str, Any], *, then: 
 
     Args:
         then: what was shown before, where it was.
+
+    Raises:
+        Refusal: as saving them would be refused.
     """
-    limits = {name: getattr(stream, name) for name in POLICY_LIMITS} | changes
-    if changes.get("policy"):
-        policy = Policy.objects.get(workspace=stream.workspace, name=changes["policy"])
-        limits |= within_plan(stream.workspace, policy.limits)
+    limits = {name: getattr(stream, name) for name in POLICY_LIMITS} | changes_of(
+        stream, changes, is_held=False
+    )
     preview = selectors.retention_preview(stream, limits)
     shown = then.again(preview.messages, arriving=row.arriving, at_ms=int(time.time() * 1000))
     is_large = shown.most >= min(LARGE_MESSAGES, max(1, (row.messages or 0) * LARGE_PART))

@@ -74,7 +74,7 @@ def workspace(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
             changes = {field: form.cleaned_data[field] for field in SETTINGS}
             then, which = shown_then(request), request.POST.get("seen_which", "")
             preview = plan_preview(found, plan=changes["plan"], then=then)
-            is_as_shown = preview.is_as(then, which)
+            is_as_shown = preview.is_as(then, which, request.POST.get("seen_unread", ""))
             is_saved = request.POST.get("do") == "save" and is_as_shown
             confirm = ConfirmForm(request.POST if is_saved else None, phrase=preview.phrase)
             if is_saved and confirm.is_valid():

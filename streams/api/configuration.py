@@ -15,6 +15,7 @@ from streams.api.declared.state import exported
 from streams.api.fields import Strict, Switch, Text
 from streams.api.operation import Operation
 from streams.errors import Refusal
+from streams.selectors import MOST_GROUPS
 
 LONGEST_FILE = 131_072
 """Characters of a file that is applied in one request, during which others may have to wait for the database."""
@@ -40,7 +41,7 @@ class ConfigurationObject(serializers.Serializer):  # type: ignore[type-arg]
 class ConfigurationChange(serializers.Serializer):  # type: ignore[type-arg]
     """One object that is made, changed or deleted."""
 
-    may_lack = frozenset({"bytes", "unread"})
+    may_lack = frozenset({"bytes", "unread", "groups_losing", "unread_messages"})
     what = serializers.CharField(help_text="Such as `stream orders` or `group billing of orders`.")
     change = serializers.ChoiceField(choices=sorted(wording.SIGNS))
     before = serializers.DictField(
@@ -54,8 +55,13 @@ class ConfigurationChange(serializers.Serializer):  # type: ignore[type-arg]
     unread = serializers.DictField(
         child=serializers.IntegerField(),
         required=False,
-        help_text="What is deleted: messages that each group has not acknowledged.",
+        help_text="Of what is deleted, messages that each group has not acknowledged; of a stream that stays, those of "
+        f"them that go, of the {MOST_GROUPS} groups that lose most.",
     )
+    groups_losing = serializers.IntegerField(
+        required=False, help_text="Of a stream that stays: how many groups lose unread messages."
+    )
+    unread_messages = serializers.IntegerField(required=False, help_text="What all of these lose together.")
 
 
 class ConfigurationEffects(serializers.Serializer):  # type: ignore[type-arg]

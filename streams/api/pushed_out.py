@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from streams.api.retention import REASONS as REASONS_OF_PREVIEWS
-from streams.api.retention import GroupUnread
+from streams.api.retention_effects import GroupUnread
 from streams.selectors import PushedOut
 
 REASONS = ["per_key", *REASONS_OF_PREVIEWS]

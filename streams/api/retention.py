@@ -9,18 +9,29 @@ from rest_framework.response import Response
 from streams import selectors
 from streams.access import stream_for
 from streams.api.base import ApiView
-from streams.api.fields import Moment, Strict
+from streams.api.fields import Moment, Name, Strict
 from streams.api.operation import Operation
 from streams.api.queries import AskedNumber
-from streams.api.stream_objects import RetentionLimits
+from streams.api.retention_effects import GroupUnread
+from streams.api.stream_objects import RetentionLimits, settings_in
 from streams.log.preview import Preview
-from streams.services.plans import within_plan
+from streams.services.streams import changes_of
 
 REASONS = ["counting", "too_many_keys"]
 
 
 class LimitsAsked(RetentionLimits):
     """Limits to try, as they would be saved; what is not sent is as the stream has it."""
+
+    policy = Name(
+        required=False, allow_null=True, help_text="A policy to try, which decides the limits; null for none."
+    )
+
+
+REFUSALS = ("stream_not_found", "quota_exceeded", "operation_denied")
+
+
+AS_SAVED = "What saving would refuse is refused in the same way."
 
 
 class PreviewAsked(Strict):
@@ -31,15 +42,6 @@ class PreviewAsked(Strict):
         min_value=0,
         max_value=30,
         help_text="Seconds to go on looking at messages where they have to be looked at; 0 answers within 200 ms.",
-    )
-
-
-class GroupUnread(serializers.Serializer[Any]):
-    """A group, and what it would lose."""
-
-    group = serializers.CharField()
-    unread = serializers.IntegerField(
-        help_text="Messages that would go and that the group has not acknowledged."
     )
 
 
@@ -119,15 +121,15 @@ class RetentionForecastView(ApiView):
             body=LimitsAsked,
             body_optional=True,
             answer=RetentionForecast,
-            refusals=("stream_not_found", "quota_exceeded"),
-            description="Without a body: at the limits as they are.",
+            refusals=REFUSALS,
+            description=f"Without a body: at the limits as they are. {AS_SAVED}",
             examples={"smaller": {"max_bytes": 1_073_741_824}},
         ),
     }
 
     def post(self, request: Request, name: str) -> Response:
         stream = stream_for(self.caller, name, may="observe")
-        changes = within_plan(stream.workspace, self.sent(LimitsAsked), new=False)
+        changes = changes_of(stream, settings_in(self.sent(LimitsAsked)), is_held=False)
         found = selectors.retention_outlook(stream, changes)
         future = found.forecast
         foreseen = {
@@ -165,15 +167,15 @@ class RetentionPreviewView(ApiView):
             body=LimitsAsked,
             body_optional=True,
             answer=RetentionPreview,
-            refusals=("stream_not_found", "quota_exceeded"),
-            description="Without a body: what the limits as they are would take away now.",
+            refusals=REFUSALS,
+            description=f"Without a body: what the limits as they are would take away now. {AS_SAVED}",
             examples={"shorter": {"ttl": 86_400, "max_messages_per_key": 1}},
         ),
     }
 
     def post(self, request: Request, name: str) -> Response:
         stream = stream_for(self.caller, name, may="observe")
-        changes = within_plan(stream.workspace, self.sent(LimitsAsked), new=False)
+        changes = changes_of(stream, settings_in(self.sent(LimitsAsked)), is_held=False)
         found = selectors.retention_preview(stream, changes, within_s=self.asked.get("wait") or None)
         return Response(RetentionPreview(told(found)).data)
 

@@ -22,12 +22,20 @@ AT_ONCE = 1000
 UNKNOWN = {"outcome": "unknown"}
 """In ``after`` where it was cut off, or the store's answer was lost: all, a part or nothing of it may be done."""
 
+COUNTS = ("messages", "bytes", "count")
+"""In ``after`` how much was done."""
+
 SIGN_EVERY_S = 5.0
 
 
 def unsure(why: LogError) -> Mapping[str, str]:
     """What ``after`` also says where something was cut off by an error: ``UNKNOWN``, or nothing where it is known."""
     return {} if is_nothing_done(why) else UNKNOWN
+
+
+def uncounted(after: Mapping[str, Any]) -> dict[str, Any]:
+    """``after`` of what has no known end: where nothing is known to be done, how much was is null."""
+    return {name: value or None if name in COUNTS else value for name, value in after.items()} | UNKNOWN
 
 
 GIVEN_UP_AFTER_MS = 30_000

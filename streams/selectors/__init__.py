@@ -83,7 +83,7 @@ from streams.selectors.queries import queries_latest, queries_saved
 from streams.selectors.removals import RemovalView, finals_of, removals_of
 from streams.selectors.replays import replays_latest
 from streams.selectors.retention import purge_preview, retention_preview
-from streams.selectors.retention_effects import Effect, effect_of, effects_of
+from streams.selectors.retention_effects import MOST_GROUPS, Effect, effect_of, effects_of
 from streams.selectors.samples import (
     METRICS_STREAM,
     Sample,
@@ -133,6 +133,7 @@ from streams.selectors.workspaces import (
 
 __all__ = [
     "METRICS_STREAM",
+    "MOST_GROUPS",
     "SILENT_MS",
     "DayProfile",
     "Effect",

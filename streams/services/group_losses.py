@@ -57,15 +57,31 @@ def group_losses_record(states: Mapping[GroupName, GroupState], *, at_last: bool
     for named in states.keys() & groups.keys():
         group, state = groups[named], states[named]
         loss = losses.get(group.pk) or GroupLoss(group=group)
+        has_less = _taken_back(loss, state)
         lost = [_lost(group, loss, state, now, period), _dead_lettered(group, loss, state, now, period)]
         if None in lost:
             settled.discard(named)
         fresh = [event for each in lost if each is not None for event in each]
-        if fresh or loss.pk is None:
+        if fresh or has_less or loss.pk is None:
             loss.save()
         events += fresh
     events_append(events)
     return settled
+
+
+def _taken_back(loss: GroupLoss, state: GroupState) -> bool:
+    """Count from where the group stands if that is below what events told: a removal was undone, or a server in memory
+    lost the count. Else what the group loses next would be passed over.
+    """
+    counts = (
+        ("undelivered", state.lost),
+        ("unanswered", state.unfinished),
+        ("dead_lettered", state.dead_lettered),
+    )
+    lower = {field: count for field, count in counts if count < getattr(loss, field)}
+    for field, count in lower.items():
+        setattr(loss, field, count)
+    return bool(lower)
 
 
 def _lost(

@@ -21,23 +21,30 @@ def settled(workspace: Workspace, settings: Mapping[str, Any]) -> dict[str, Any]
     return within_plan(workspace, {**settings, **limits, **own})
 
 
-def resettled(stream: Stream, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes of a stream under its policy, the old or a new one, and the workspace's plan."""
+def resettled(stream: Stream, changes: Mapping[str, Any], *, is_held: bool = True) -> dict[str, Any]:
+    """Changes of a stream under its policy, the old or a new one, and the workspace's plan.
+
+    Args:
+        is_held: whether they are made in this transaction, which then holds the policy; not where this is only a look.
+    """
     policy = changes.get("policy", stream.policy)
     if not policy or not {"policy", *POLICY_LIMITS}.intersection(changes):
         return within_plan(stream.workspace, changes, new=False)
-    limits = _limits_of_policy(stream.workspace, policy, changes)
+    limits = _limits_of_policy(stream.workspace, policy, changes, is_held=is_held)
     decided = limits if "policy" in changes else {}
     return within_plan(stream.workspace, {**changes, **decided}, new=False)
 
 
-def _limits_of_policy(workspace: Workspace, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _limits_of_policy(
+    workspace: Workspace, name: str, settings: Mapping[str, Any], *, is_held: bool = True
+) -> dict[str, Any]:
     """What a policy decides, within the plan.
 
     Raises:
         Refusal: ``validation_error`` where there is no such policy, or where the settings want other limits.
     """
-    policy = Policy.objects.select_for_update().filter(workspace=workspace, name=name).first()
+    found = Policy.objects.filter(workspace=workspace, name=name)
+    policy = (found.select_for_update() if is_held else found).first()
     if policy is None:
         raise Refusal("validation_error", f"policy: There is no policy {name!r}.", fields=["policy"])
     limits = within_plan(workspace, policy.limits)

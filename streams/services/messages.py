@@ -13,13 +13,13 @@ from streams.access import Actor
 from streams.errors import refusal_of
 from streams.log import lag, read, removals, trim
 from streams.log.client import Op
-from streams.log.errors import DoneInPart, LogError
-from streams.log.notes import unsure
+from streams.log.errors import DoneInPart, LogError, is_nothing_done
+from streams.log.notes import uncounted
 from streams.log.trim import Removed
 from streams.models import Stream
 from streams.services.events import event_record
 from streams.services.on_record import on_record
-from streams.services.summaries import counted, finals_said, was
+from streams.services.summaries import finals_said, outcome_said
 
 
 def message_delete(stream: Stream, *, offset: int, actor: Actor) -> None:
@@ -82,17 +82,20 @@ def stream_purge(stream: Stream, *, actor: Actor, below: int | None = None, key:
             except DoneInPart as error:
                 cut_off, number = error, error.removal
                 removed = Removed(error.messages, error.bytes, error.ended)
+            is_unsure = cut_off is not None and not is_nothing_done(cut_off.why)
+            after = (
+                asked
+                | {"messages": removed.messages, "bytes": removed.bytes}
+                | removals.told(number, removed)
+            )
             event_record(
                 stream.workspace,
                 kind=kind,
                 actor=actor,
                 stream=stream.name,
-                after=asked
-                | {"messages": removed.messages, "bytes": removed.bytes}
-                | removals.told(number, removed)
-                | ({**unsure(cut_off.why)} if cut_off else {}),
-                summary=f"{counted(removed.messages)} of {stream.name} {was(removed.messages)} purged."
-                + finals_said(removals.told(number, removed)),
+                after=uncounted(after) if is_unsure else after,
+                summary=outcome_said(kind, stream.name, removed.messages, "purged", is_unsure=is_unsure)
+                + finals_said(after),
             )
             if cut_off is not None:
                 raise refusal_of(cut_off, stream=stream.name)

@@ -10,7 +10,7 @@ from django.utils import timezone
 from streams import store
 from streams.access import SYSTEM, Actor
 from streams.log import stats
-from streams.log.notes import UNKNOWN, Note, is_later
+from streams.log.notes import UNKNOWN, Note, is_later, uncounted
 from streams.log.stats import State
 from streams.models import Event, EventHead, RemovalCount, Retention, Stream, Token, Workspace
 from streams.services.events import event_of, events_append, head_locked
@@ -82,7 +82,7 @@ def _event(some: Sequence[Note], *, actor: str, workspace: Workspace | None) -> 
     after: dict[str, Any] = dict(first.after)
     unsure = ""
     if any(UNKNOWN.items() <= note.after.items() for note in some):
-        after, unsure = after | UNKNOWN, UNSURE
+        unsure = UNSURE
     if "offsets" in after:
         offsets = sorted({offset for note in some for offset in note.after["offsets"]})
         after |= {"offsets": offsets[:MOST_OFFSETS], "count": sum(note.after["count"] for note in some)}
@@ -110,7 +110,7 @@ def _event(some: Sequence[Note], *, actor: str, workspace: Workspace | None) -> 
         actor=Actor(actor, first.address),
         stream=first.stream,
         group=first.group,
-        after=after,
+        after=uncounted(after) if unsure else after,
         summary=summary,
     )
 

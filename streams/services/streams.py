@@ -194,7 +194,35 @@ def stream_row_change(
     if held is None:
         raise stream_not_found(name)
     stream, before = held, settings_of(held)
-    wanted = resettled(stream, changes)
+    changed = changes_of(stream, changes)
+    for field, value in changed.items():
+        setattr(stream, field, value)
+    if not changed:
+        return stream, []
+    stream.is_told = False
+    stream.save()
+    event = event_of(
+        stream.workspace,
+        kind="stream.changed",
+        actor=actor,
+        stream=stream.name,
+        before={field: before[field] for field in changed},
+        after=changed,
+        summary=f"Stream {stream.name} was changed: {listed(changed)}.",
+    )
+    return stream, [event]
+
+
+def changes_of(stream: Stream, changes: Mapping[str, Any], *, is_held: bool = True) -> dict[str, Any]:
+    """The settings that would be others, under the stream's policy and the plan, if these were saved.
+
+    Args:
+        is_held: as of ``resettled``; not where this is only a look.
+
+    Raises:
+        Refusal: ``operation_denied``, ``quota_exceeded`` and ``validation_error`` as ``stream_row_change``.
+    """
+    before, wanted = settings_of(stream), resettled(stream, changes, is_held=is_held)
     changed = {field: value for field, value in wanted.items() if before[field] != value}
     if "storage" in changed:
         raise Refusal(
@@ -214,22 +242,7 @@ def stream_row_change(
             f"Stream {stream.name!r} is sealed: it is read-only.",
             err_code=10109,
         )
-    for field, value in changed.items():
-        setattr(stream, field, value)
-    if not changed:
-        return stream, []
-    stream.is_told = False
-    stream.save()
-    event = event_of(
-        stream.workspace,
-        kind="stream.changed",
-        actor=actor,
-        stream=stream.name,
-        before={field: before[field] for field in changed},
-        after=changed,
-        summary=f"Stream {stream.name} was changed: {listed(changed)}.",
-    )
-    return stream, [event]
+    return changed
 
 
 def stream_delete(stream: Stream, *, actor: Actor) -> None:

@@ -53,6 +53,13 @@ def not_known(kind: str, stream: str, group: str = "") -> str:
     return f"{asked}; whether it happened is unknown."
 
 
+def outcome_said(kind: str, stream: str, messages: int, done: str, *, is_unsure: bool) -> str:
+    """The sentence on what was done to messages of a stream, as far as its outcome is known."""
+    if is_unsure and not messages:
+        return not_known(kind, stream)
+    return f"{counted(messages)} of {stream} {was(messages)} {done}{UNSURE if is_unsure else ''}."
+
+
 def went(state: str) -> str:
     """``was requested``, ``was paused``, but ``has failed``: of something that is done beside."""
     return f"{'has' if state in {'succeeded', 'failed'} else 'was'} {state}"

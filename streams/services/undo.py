@@ -4,12 +4,16 @@ from streams.access import Actor
 from streams.errors import Refusal, refusal_of
 from streams.log import undo
 from streams.log.errors import DoneInPart, LogError, is_nothing_done
-from streams.log.notes import UNKNOWN
+from streams.log.notes import uncounted
 from streams.log.trim import Removed
 from streams.models import Stream
 from streams.services.events import event_record
 from streams.services.on_record import on_record
-from streams.services.summaries import UNSURE, counted, not_known, was
+from streams.services.summaries import outcome_said
+
+BACK = " Groups that lost unread messages by it have these back, unless they were moved by a seek since."
+"""Ends the summary of an undo of a stream with groups. How many of which group these are nobody counts: while messages
+are given back, others come, go and are acknowledged."""
 
 
 def removal_undo(stream: Stream, number: int, *, partial: bool = False, actor: Actor) -> Removed:
@@ -65,15 +69,15 @@ def _refused(error: LogError, stream: Stream, number: int, *, actor: Actor) -> R
 
 
 def _record(stream: Stream, number: int, back: Removed, *, actor: Actor, is_unsure: bool = False) -> None:
+    after = {"removal": number, "messages": back.messages, "bytes": back.bytes}
     event_record(
         stream.workspace,
         kind="stream.removal_undone",
         actor=actor,
         stream=stream.name,
-        after={"removal": number, "messages": back.messages, "bytes": back.bytes}
-        | (UNKNOWN if is_unsure else {}),
-        summary=not_known("stream.removal_undone", stream.name)
-        if is_unsure and not back.messages
-        else f"{counted(back.messages)} of {stream.name} {was(back.messages)} restored"
-        f"{UNSURE if is_unsure else ''}.",
+        after=uncounted(after) if is_unsure else after,
+        summary=outcome_said(
+            "stream.removal_undone", stream.name, back.messages, "restored", is_unsure=is_unsure
+        )
+        + (BACK if back.messages and stream.groups.exists() else ""),
     )

@@ -12,12 +12,12 @@ from django.test import Client
 from streams import store
 from streams.access import SYSTEM
 from streams.api.declared.state import exported
-from streams.log import stats
+from streams.log import groups, stats
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Event, Group, Policy, Stream, Workspace
 from streams.selectors import METRICS_STREAM
-from streams.services.groups import group_create
+from streams.services.groups import group_create, group_seek
 from streams.services.streams import internal_stream
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.forms import sent_back
@@ -166,6 +166,21 @@ def test_no_more_goes_than_was_shown(owner: Client, make_stream: MakeStream) -> 
     assert "The effect has changed since the preview; nothing was applied." in shown(answer)
     assert "506 messages are removed" in shown(answer)
     assert count("orders") == 510
+    applied(owner, answer)
+    assert count("orders") == 4
+
+
+def test_no_group_loses_more_unread_than_was_shown(owner: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders", bodies=[b"1"] * 10)
+    group, _ = group_create(stream, name="billing", settings={}, actor=SYSTEM)
+    store.log().run(groups.fetch(stream.stream_id, "billing", limit=4))
+    store.log().run(groups.ack(stream.stream_id, "billing", "up_to", [4]))
+    seen = looked_at(owner, TIGHTER)
+    assert "group billing loses 2 unread messages" in shown(seen)
+    group_seek(group, next_offset=1, actor=SYSTEM)
+    answer = applied(owner, seen)
+    assert "The effect has changed since the preview; nothing was applied." in shown(answer)
+    assert "group billing loses 6 unread messages" in shown(answer)
     applied(owner, answer)
     assert count("orders") == 4
 

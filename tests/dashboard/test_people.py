@@ -7,10 +7,12 @@ from django.contrib.auth import authenticate, get_user_model
 from django.test import Client
 
 from streams import store
-from streams.log import stats, trim
+from streams.access import SYSTEM
+from streams.log import groups, stats, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import CAPS, Cap, Membership, OneTimePassword, Plan, Stream, Workspace
+from streams.services.groups import group_create, group_seek
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.forms import sent_back
 
@@ -121,6 +123,24 @@ def test_a_plan_is_saved_when_no_more_goes_than_was_seen(
     store.log().run(trim.purge(stream.stream_id, below=2))
     assert owner.post(f"{ROOMS}default/", {**form, **sent_back(moved)}).status_code == 302
     assert store.log().run(stats.inspect(stream.stream_id)).messages == 3
+
+
+def test_a_plan_is_saved_when_no_group_loses_more_than_was_seen(
+    owner: Client, make_stream: MakeStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CAPS, Plan.FREE, Cap(None, None, 3))
+    stream, form = make_stream("orders", bodies=[b"1"] * 5, archive=False), {"plan": "free", "do": "save"}
+    group, _ = group_create(stream, name="billing", settings={}, actor=SYSTEM)
+    store.log().run(groups.fetch(stream.stream_id, "billing", limit=1))
+    store.log().run(groups.ack(stream.stream_id, "billing", "up_to", [1]))
+    shown = owner.post(f"{ROOMS}default/", form)
+    assert b"1 group loses 1 message not acknowledged yet." in shown.content
+    assert b"<bdi>billing</bdi> 1<" in shown.content
+    group_seek(group, next_offset=1, actor=SYSTEM)
+    moved = owner.post(f"{ROOMS}default/", {**form, **sent_back(shown)})
+    assert b"The effect has changed since the preview" in moved.content
+    assert b"1 group loses 2 messages not acknowledged yet." in moved.content
+    assert owner.post(f"{ROOMS}default/", {**form, **sent_back(moved)}).status_code == 302
 
 
 def test_a_plan_that_takes_from_a_production_stream_asks_for_the_workspace_s_name(

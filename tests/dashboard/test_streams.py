@@ -5,6 +5,8 @@ import re
 import pytest
 from django.test import Client
 
+from streams import store
+from streams.log import trim
 from streams.models import Stream, Workspace
 from tests.dashboard.conftest import MakeStream
 
@@ -39,6 +41,16 @@ def test_the_list_shows_each_stream(owner: Client, make_stream: MakeStream, uniq
     kept = '<span class="nowrap">7 d</span> · <span class="nowrap">2 messages</span>'
     assert f"<span>{kept}</span> <span><span data-live=" in page
     assert 'data-of-messages="2">50 %</span> used</span>' in page
+
+
+def test_over_how_long_a_stream_goes_is_not_said_of_an_empty_one(
+    owner: Client, make_stream: MakeStream, unique: str
+) -> None:
+    stream = make_stream(unique, bodies=[b"1"])
+    over = re.compile(r'<dd [^>]*data-field="span_s" data-format="differs" data-value="null"( hidden)?>over')
+    assert over.findall(owner.get(f"/streams/{unique}/").content.decode()) == [""]
+    store.log().run(trim.purge(stream.stream_id))
+    assert over.findall(owner.get(f"/streams/{unique}/").content.decode()) == [" hidden"]
 
 
 def test_a_search_finds_a_part_of_a_name(owner: Client, make_stream: MakeStream) -> None:

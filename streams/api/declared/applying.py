@@ -1,8 +1,6 @@
 """Making a workspace as a file says: all of it, or with everything that is wrong nothing."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,15 +8,13 @@ from django.db import transaction
 
 from streams import selectors, store
 from streams.access import Actor
-from streams.api.declared.checking import Declared, StreamDeclared
+from streams.api.declared.checking import Declared
+from streams.api.declared.making import Making
 from streams.api.declared.pruning import Lost, losses_of
-from streams.api.declared.reading import Faulty, Path
-from streams.api.declared.state import OF_RULES, State, default_of, model_default, state_of
-from streams.errors import Refusal
-from streams.models import POLICY_LIMITS, AlertRule, Event, Group, Policy, Stream, Workspace
+from streams.api.declared.reading import Faulty
+from streams.api.declared.state import State, state_of
+from streams.models import POLICY_LIMITS, AlertRule, Group, Stream, Workspace
 from streams.models.stream import Retention
-from streams.services import alerts, groups, policies, streams, streams_told
-from streams.services.events import events_append
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +25,7 @@ class Change:
         path: as in ``State``.
         before, after: of a change the settings that change; None where there is no object.
         messages: stored messages of the stream that go at once, also because its groups want less.
+        losing: groups that stay and lose unread messages by it: name → how many, most first.
         reason: why not all were looked at and more may go, as of ``Preview.reason``; None where they were.
     """
 
@@ -36,6 +33,7 @@ class Change:
     before: dict[str, Any] | None
     after: dict[str, Any] | None
     messages: int = 0
+    losing: Mapping[str, int] = field(default_factory=dict)
     reason: str | None = None
 
     @property
@@ -97,7 +95,8 @@ def apply(
         agreed: asked inside the transaction, with what is about to be so; everything is taken back where it says no.
 
     Raises:
-        Faulty: with the place of everything that the services refuse; nothing was changed.
+        Faulty: with the place of everything that is wrong in the file and that the services refuse of the rest; nothing
+            was changed.
         LogError: the message store does not answer.
     """
     store.demand()
@@ -105,7 +104,7 @@ def apply(
         before = state_of(workspace)
         rows = {each.name: each for each in Stream.objects.filter(workspace=workspace, internal=False)}
         ids = _ids(rows, workspace)
-        making = _Making(declared, workspace, actor=actor)
+        making = Making(declared, workspace, actor=actor)
         making.policies()
         making.streams()
         making.tell(by_interest=False)
@@ -116,8 +115,8 @@ def apply(
         if prune:
             making.delete(undeclared)
         making.tell(by_interest=True)
-        if making.faults:
-            raise Faulty(making.faults)
+        if declared.faults:
+            raise Faulty(declared.faults)
         outcome = Outcome(
             _changes(before, state_of(workspace), rows),
             [] if prune else undeclared,
@@ -127,200 +126,6 @@ def apply(
         outcome.is_done = not dry_run and agreed(outcome)
         transaction.set_rollback(not outcome.is_done)
     return outcome
-
-
-class _Making:
-    """One walk over what is declared; what a service refuses is kept with its place, and the walk goes on."""
-
-    def __init__(self, declared: Declared, workspace: Workspace, *, actor: Actor) -> None:
-        self._declared, self._workspace, self._actor = declared, workspace, actor
-        self.faults: list[Any] = []
-        self._new: AbstractSet[str] = set()
-        self._touched: set[int] = set()
-
-    def policies(self) -> None:
-        held = {each.name: each for each in Policy.objects.filter(workspace=self._workspace)}
-        for name, settings in (self._declared.policies or {}).items():
-            wanted = self._whole(("policy", name), policies.SETTINGS, settings)
-            with self._refused_at(("policies", name)):
-                if name in held:
-                    _, rows = policies.policy_rows_change(held[name], changes=wanted, actor=self._actor)
-                    self._touched |= {row.pk for row in rows}
-                else:
-                    policies.policy_create(self._workspace, name=name, settings=settings, actor=self._actor)
-
-    def streams(self) -> None:
-        held = {each.name: each for each in Stream.objects.filter(workspace=self._workspace)}
-        declared = self._declared.streams or {}
-        self._new = declared.keys() - held.keys()
-        self._make([(name, declared[name].settings) for name in declared if name in self._new])
-        events: list[Event] = []
-        for name in declared.keys() - self._new:
-            with self._refused_at(("streams", name)):
-                changes = self._stream_changes(held[name], declared[name])
-                row, made = streams.stream_row_change(held[name], changes=changes, actor=self._actor)
-                self._touched.add(row.pk)
-                events += made
-        events_append(sorted(events, key=lambda event: event.stream))
-
-    def tell(self, *, by_interest: bool) -> None:
-        """After the commit, tell the log of the streams that policies or the file changed: each once, as it is then.
-
-        Args:
-            by_interest: of those that keep messages by interest, which hear of it after their groups, also those that
-                are deleted; the others hear of it before. So nothing goes that what the file says in the end keeps.
-        """
-        transaction.on_commit(
-            lambda: streams_told.streams_publish(
-                [
-                    each
-                    for each in Stream.objects.select_related("workspace").filter(workspace=self._workspace)
-                    if each.pk in self._touched and (each.retention == Retention.INTEREST) is by_interest
-                ]
-            )
-        )
-
-    def _make(self, wanted: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-        """Make streams in one go; where one is refused one by one, so that every refusal has its place."""
-        with suppress(Refusal), transaction.atomic():
-            streams.streams_create(self._workspace, wanted=wanted, actor=self._actor)
-            return
-        for name, settings in wanted:
-            with self._refused_at(("streams", name)):
-                streams.stream_create(self._workspace, name=name, settings=settings, actor=self._actor)
-
-    def _stream_changes(self, held: Stream, stream: StreamDeclared) -> dict[str, Any]:
-        wanted = self._whole(("stream", held.name), streams_told.SETTINGS, stream.settings)
-        wanted["policy"] = wanted["policy"] or ""
-        if wanted.pop("storage") != held.storage:
-            raise Refusal(
-                "validation_error", "The storage of a stream cannot be changed.", fields=["storage"]
-            )
-        if wanted["policy"]:
-            # The policy decides; what the file says beside it must be the same.
-            wanted = {
-                name: value
-                for name, value in wanted.items()
-                if name not in POLICY_LIMITS or name in stream.settings
-            }
-            if held.sealed and held.policy == wanted["policy"]:
-                wanted = {
-                    name: value for name, value in wanted.items() if name not in (*POLICY_LIMITS, "policy")
-                }
-        return wanted
-
-    def groups(self) -> None:
-        every = Group.objects.filter(stream__workspace=self._workspace).select_related("stream__workspace")
-        held = {(each.stream.name, each.name): each for each in every}
-        rows = {
-            each.name: each
-            for each in Stream.objects.filter(workspace=self._workspace).select_related("workspace")
-        }
-        for stream, declared in (self._declared.streams or {}).items():
-            for name, settings in declared.groups.items():
-                if stream not in rows:
-                    continue  # it was refused, and that is told
-                with self._refused_at(("streams", stream, "groups", name)):
-                    if (stream, name) not in held:
-                        groups.group_create(
-                            rows[stream],
-                            name=name,
-                            settings=settings,
-                            actor=self._actor,
-                            is_new_stream=stream in self._new,
-                        )
-                    else:
-                        self._group_change(held[stream, name], settings)
-
-    def _group_change(self, held: Group, settings: Mapping[str, Any]) -> None:
-        wanted = {
-            name: settings[name] if name in settings else model_default(Group, name)
-            for name in groups.SETTINGS
-        }
-        for name in ("start_from", "start_offset", "start_timestamp"):
-            if wanted.pop(name) != getattr(held, name):
-                raise Refusal(
-                    "validation_error",
-                    "Where a group starts is fixed when it is created; seek moves it.",
-                    fields=["start_from"],
-                )
-        groups.group_change(held, changes=wanted, actor=self._actor)
-
-    def alert_rules(self) -> None:
-        held = {each.name: each for each in AlertRule.objects.filter(workspace=self._workspace)}
-        for name, settings in (self._declared.alert_rules or {}).items():
-            with self._refused_at(("alert_rules", name)):
-                if name not in held:
-                    alerts.rule_create(self._workspace, name=name, settings=settings, actor=self._actor)
-                    continue
-                wanted = self._whole(("alert rule", name), OF_RULES, settings)
-                changes = {
-                    field: value for field, value in wanted.items() if getattr(held[name], field) != value
-                }
-                if changes:
-                    alerts.rule_change(held[name], changes=changes, actor=self._actor)
-
-    def is_undeclared(self, path: tuple[str, ...]) -> bool:
-        """Whether the file speaks of such things and not of this one."""
-        policies_, streams_ = self._declared.policies, self._declared.streams
-        match path:
-            case ("policy", name):
-                return policies_ is not None and name not in policies_
-            case ("stream", name):
-                return streams_ is not None and name not in streams_
-            case ("alert rule", name):
-                return self._declared.alert_rules is not None and name not in self._declared.alert_rules
-            case (_, stream, name):
-                return streams_ is not None and stream in streams_ and name not in streams_[stream].groups
-        return False
-
-    def delete(self, paths: list[tuple[str, ...]]) -> None:
-        """Delete what is not declared: groups, then streams, then the policies that they used; and alert rules."""
-        delete: dict[str, tuple[str, Callable[[tuple[str, ...]], None]]] = {
-            "group": ("streams", self._delete_group),
-            "stream": ("streams", self._delete_stream),
-            "policy": ("policies", self._delete_policy),
-            "alert rule": ("alert_rules", self._delete_rule),
-        }
-        for kind, (section, act) in delete.items():
-            for path in paths:
-                if path[0] == kind:
-                    with self._refused_at((section,)):
-                        act(path)
-
-    def _delete_group(self, path: tuple[str, ...]) -> None:
-        found = Group.objects.select_related("stream__workspace")
-        group = found.get(stream__workspace=self._workspace, stream__name=path[1], name=path[2])
-        groups.group_delete(group, actor=self._actor)
-
-    def _delete_stream(self, path: tuple[str, ...]) -> None:
-        stream = Stream.objects.select_related("workspace").get(workspace=self._workspace, name=path[1])
-        streams.stream_delete(stream, actor=self._actor)
-
-    def _delete_policy(self, path: tuple[str, ...]) -> None:
-        policies.policy_delete(Policy.objects.get(workspace=self._workspace, name=path[1]), actor=self._actor)
-
-    def _delete_rule(self, path: tuple[str, ...]) -> None:
-        rule = AlertRule.objects.select_related("workspace").get(workspace=self._workspace, name=path[1])
-        alerts.rule_delete(rule, actor=self._actor)
-
-    def _whole(
-        self, path: tuple[str, ...], names: tuple[str, ...], given: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Every setting: what is given, the default elsewhere."""
-        return {
-            name: given[name] if name in given else default_of(path, name, self._workspace) for name in names
-        }
-
-    @contextmanager
-    def _refused_at(self, path: Path) -> Iterator[None]:
-        try:
-            with transaction.atomic():
-                yield
-        except Refusal as refusal:
-            fields = refusal.details.get("fields") or refusal.details.get("differs") or [""]
-            at = (*path, fields[0]) if fields[0] else path
-            self.faults.append(self._declared.document.fault(at, refusal.message))
 
 
 def _ids(rows: Mapping[str, Stream], workspace: Workspace) -> dict[tuple[str, ...], str | int]:
@@ -346,11 +151,17 @@ def _changes(before: State, after: State, rows: Mapping[str, Stream]) -> list[Ch
         where: selectors.effect_of(rows[name], limits) for name, where, limits in _asked(found, after, rows)
     }
     return [
-        replace(change, messages=going[change.path].messages, reason=going[change.path].reason)
-        if change.path in going
+        replace(change, messages=told.messages, losing=_of_before(told, before), reason=told.reason)
+        if (told := going.get(change.path))
         else change
         for change in found
     ]
+
+
+def _of_before(told: selectors.Effect, before: State) -> dict[str, int]:
+    """What groups lose that were there before: one that is made begins with what is left."""
+    name = told.stream.name
+    return {group: unread for group, unread in told.losing.items() if ("group", name, group) in before}
 
 
 def _asked(

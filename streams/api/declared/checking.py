@@ -43,7 +43,8 @@ class Declared:
     """What a file says.
 
     Attributes:
-        policies, streams, alert_rules: by name; None where the file does not speak of them.
+        policies, streams, alert_rules: by name, without what is wrong; None where the file does not speak of them.
+        faults: what is wrong so far, each path once.
     """
 
     document: Document
@@ -52,42 +53,55 @@ class Declared:
     streams: dict[str, StreamDeclared] | None = None
     alert_rules: dict[str, dict[str, Any]] | None = None
     faults: list[Fault] = field(default_factory=list)
+    _wrong: set[Path] = field(default_factory=set)
+
+    def refuse(self, path: Path, *sentences: str) -> bool:
+        """Note what is wrong at a path; false where that, or what it stands in, is known to be wrong already."""
+        if self.is_wrong(path):
+            return False
+        self._wrong.add(path)
+        self.faults += [self.document.fault(path, sentence) for sentence in sentences]
+        return True
+
+    def is_wrong(self, path: Path) -> bool:
+        """Whether something is wrong at this path, or with what it stands in as a whole."""
+        return any(path[:length] in self._wrong for length in range(1, len(path) + 1))
+
+    def is_wrong_below(self, path: Path) -> bool:
+        """Whether something is wrong at this path, or in what stands there."""
+        return self.is_wrong(path) or any(each[: len(path)] == path for each in self._wrong)
 
 
 def check(document: Document) -> Declared:
-    """What a document declares.
+    """What a document declares. What of it is wrong is in ``faults``, so that whoever applies it can tell that together
+    with what the services refuse of the rest.
 
     Raises:
-        Faulty: with everything that is wrong, each with its place.
+        Faulty: it says no version or workspace that is known; with everything that is wrong.
     """
     found, content = Declared(document), document.content
     for name in content:
         if name not in TOP:
-            found.faults.append(document.fault((name,), f"Unknown here; expected {', '.join(TOP)}."))
+            found.refuse((name,), f"Unknown here; expected {', '.join(TOP)}.")
     if content.get("okmq") != VERSION or isinstance(content.get("okmq"), bool):
-        found.faults.append(
-            document.fault(("okmq",), f"Expected the version of this format, okmq: {VERSION}.")
-        )
+        found.refuse(("okmq",), f"Expected the version of this format, okmq: {VERSION}.")
     workspace = content.get("workspace")
     if isinstance(workspace, str):
         found.workspace = workspace
     elif workspace is not None:
-        found.faults.append(document.fault(("workspace",), "Expected a name."))
+        found.refuse(("workspace",), "Expected a name.")
     if "policies" in content:
-        each = _section(found, ("policies",), content["policies"])
-        found.policies = {
-            name: _checked(found, ("policies", name), PolicyWanted, fields) for name, fields in each.items()
-        }
+        found.policies = _checked_each(found, ("policies",), PolicyWanted)
     if "streams" in content:
         each = _section(found, ("streams",), content["streams"])
-        found.streams = {name: _stream(found, ("streams", name), fields) for name, fields in each.items()}
-    if "alert_rules" in content:
-        each = _section(found, ("alert_rules",), content["alert_rules"])
-        found.alert_rules = {
-            name: _checked(found, ("alert_rules", name), RuleDeclared, fields)
+        found.streams = {
+            name: stream
             for name, fields in each.items()
+            if (stream := _stream(found, ("streams", name), fields)) is not None
         }
-    if found.faults:
+    if "alert_rules" in content:
+        found.alert_rules = _checked_each(found, ("alert_rules",), RuleDeclared)
+    if found.is_wrong(("okmq",)) or found.is_wrong(("workspace",)):
         raise Faulty(found.faults)
     return found
 
@@ -102,21 +116,31 @@ def check_for(text: str, workspace: str) -> Declared:
     found = check(read(text))
     if found.workspace not in (None, workspace):
         sentence = f"This is for another workspace; write {workspace}, or leave it out, to apply it here."
-        raise Faulty([found.document.fault(("workspace",), sentence)])
+        found.refuse(("workspace",), sentence)
+        raise Faulty(found.faults)
     return found
 
 
-def _stream(found: Declared, path: Path, fields: Mapping[str, Any]) -> StreamDeclared:
-    groups = _section(found, (*path, "groups"), fields.get("groups"))
+def _checked_each(found: Declared, path: Path, schema: type[Strict]) -> dict[str, dict[str, Any]]:
+    """A section of plain objects, by name."""
+    each = _section(found, path, found.document.content[path[0]])
+    checked = {name: _checked(found, (*path, name), schema, fields) for name, fields in each.items()}
+    return {name: fields for name, fields in checked.items() if fields is not None}
+
+
+def _stream(found: Declared, path: Path, fields: Mapping[str, Any]) -> StreamDeclared | None:
+    declared = _section(found, (*path, "groups"), fields.get("groups"))
     own = {name: value for name, value in fields.items() if name != "groups"}
+    settings = _checked(found, path, stream_objects.StreamWanted, own)
+    groups = {
+        name: _checked(found, (*path, "groups", name), group_objects.GroupWanted, each)
+        for name, each in declared.items()
+    }
+    if settings is None:
+        return None
     return StreamDeclared(
-        stream_objects.settings_in(_checked(found, path, stream_objects.StreamWanted, own)),
-        {
-            name: group_objects.settings_in(
-                _checked(found, (*path, "groups", name), group_objects.GroupWanted, settings)
-            )
-            for name, settings in groups.items()
-        },
+        stream_objects.settings_in(settings),
+        {name: group_objects.settings_in(each) for name, each in groups.items() if each is not None},
     )
 
 
@@ -125,27 +149,34 @@ def _section(found: Declared, path: Path, value: Any) -> dict[str, dict[str, Any
     if value is None:
         return {}
     if not isinstance(value, dict):
-        found.faults.append(found.document.fault(path, "Expected a mapping of names."))
+        found.refuse(path, "Expected a mapping of names.")
         return {}
     section = {}
     for name, each in value.items():
         if each is not None and not isinstance(each, dict):
-            found.faults.append(found.document.fault((*path, name), "Expected a mapping of settings."))
+            found.refuse((*path, name), "Expected a mapping of settings.")
         else:
             section[name] = each or {}
     return section
 
 
-def _checked(found: Declared, path: Path, schema: type[Strict], fields: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(
+    found: Declared, path: Path, schema: type[Strict], fields: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """What is right of an object; None where that cannot be told, as its name is wrong."""
     if "name" in fields:
-        found.faults.append(found.document.fault((*path, "name"), "The name goes before the colon."))
-        return {}
+        found.refuse((*path, "name"), "The name goes before the colon.")
+        fields = {name: value for name, value in fields.items() if name != "name"}
     try:
         checked: dict[str, Any] = schema().run_validation({**fields, "name": path[-1]})
     except serializers.ValidationError as error:
         refused = validation_refusal(error.get_full_details()).details["errors"]
         for name, sentences in refused.items():
-            at = path if name == "name" else (*path, name)
-            found.faults += [found.document.fault(at, sentence) for sentence in sentences]
-        return {}
+            found.refuse(path if name == "name" else (*path, name), *sentences)
+        if "name" in refused:
+            return None
+        right = {
+            name: value for name, value in fields.items() if name in schema().fields and name not in refused
+        }
+        checked = schema(partial=True).run_validation({**right, "name": path[-1]})
     return {name: value for name, value in checked.items() if name != "name"}

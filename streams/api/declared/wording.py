@@ -1,13 +1,16 @@
 """What a configuration file changes, in lines for a person."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from streams.api.declared.applying import Change, Outcome
 from streams.api.declared.pruning import Lost
 from streams.api.declared.state import default_of, told
 from streams.models import Workspace
+from streams.selectors import MOST_GROUPS
+from streams.services.summaries import counted
 
 WITH = {"stream": "with everything in it", "alert rule": "with its alerts"}
 SIGNS = {"made": "+", "changed": "~", "deleted": "-"}
@@ -37,6 +40,10 @@ def summary(outcome: Outcome) -> str:
     said = [*counts, *([_going(outcome.messages, outcome.reason)] if is_told else [])]
     if size:
         said.append(f"{size} bytes of them with deleted streams")
+    losing = [unread for change in outcome.changes for unread in change.losing.values()]
+    if losing:
+        lose = "group loses" if len(losing) == 1 else "groups lose"
+        said.append(f"{len(losing)} {lose} {counted(sum(losing), 'unread message')}")
     if behind:
         said.append(f"{behind} of the deleted groups {'has' if behind == 1 else 'have'} unread messages")
     return f"{', '.join(said)}."
@@ -63,6 +70,9 @@ def _change_as_json(change: Change, lost: Lost | None) -> dict[str, Any]:
         "complete": change.is_complete,
         "reason": change.reason,
     }
+    if change.losing:
+        told_of["unread"] = dict(islice(change.losing.items(), MOST_GROUPS))
+        told_of |= {"groups_losing": len(change.losing), "unread_messages": sum(change.losing.values())}
     return told_of if lost is None else told_of | {"bytes": lost.bytes, "unread": dict(lost.unread)}
 
 
@@ -70,6 +80,7 @@ def going(change: Change, outcome: Outcome) -> Iterator[str]:
     """What goes for good with a change, in lines."""
     if change.messages or not change.is_complete:
         yield _going(change.messages, change.reason)
+    yield from _losing(change.losing)
     lost = outcome.lost.get(change.path)
     if lost is None:
         return
@@ -77,6 +88,16 @@ def going(change: Change, outcome: Outcome) -> Iterator[str]:
         yield f"{_going(lost.messages, None)}, {lost.bytes} bytes"
     for group, unread in lost.unread.items():
         yield f"group {group} has not acknowledged {unread} message{'' if unread == 1 else 's'}"
+
+
+def _losing(losing: Mapping[str, int]) -> Iterator[str]:
+    """The groups that lose most, and the others in one line."""
+    for group, unread in islice(losing.items(), MOST_GROUPS):
+        yield f"group {group} loses {counted(unread, 'unread message')}"
+    others = list(losing.values())[MOST_GROUPS:]
+    if others:
+        lose = "group loses" if len(others) == 1 else "groups lose"
+        yield f"{len(others)} more {lose} {counted(sum(others), 'unread message')}"
 
 
 WHY = {

@@ -87,6 +87,16 @@ def test_before_and_after_stand_side_by_side_what_differs_first() -> None:
     ]
 
 
+def test_a_number_that_is_not_known_is_said_so() -> None:
+    event = Event(after={"messages": None, "bytes": 0, "outcome": "unknown", "ttl": None})
+    assert EventRow(event).changes == [
+        Change("messages", None, "unknown"),
+        Change("bytes", None, "0"),
+        Change("outcome", None, '"unknown"'),
+        Change("ttl", None, "null"),
+    ]
+
+
 def test_a_change_is_shown_with_its_values(owner: Client, make_stream: MakeStream) -> None:
     stream_change(make_stream("orders", ttl=60), changes={"ttl": 90}, actor=ADA)
     page = owner.get("/streams/orders/activity/").content.decode()

@@ -17,7 +17,7 @@ from streams.log.entries import NewMessage
 from streams.models import Stream
 from streams.selectors import METRICS_STREAM
 from streams.services.groups import group_create, group_seek
-from streams.services.streams import internal_stream
+from streams.services.streams import internal_stream, stream_change
 from streams.services.streams_told import registered, settings_of
 from streams.upkeep.watching import sample_of
 from tests.census import counting
@@ -168,7 +168,7 @@ def test_of_a_stream_that_moves_the_most_that_may_go_within_a_minute_is_shown_an
     owner: Client, stream: Stream
 ) -> None:
     metrics, now = internal_stream(METRICS_STREAM, archive=False), time.time()
-    for ago_s in range(9, -1, -1):
+    for ago_s in range(59, -1, -1):
         sampled(metrics, at_s=now - ago_s, moved={stream: 0.5})
     group_create(stream, name="billing", settings={}, actor=SYSTEM)
     wanted = {**OPEN, "max_messages": "19", "confirm": "orders"}
@@ -187,6 +187,16 @@ def test_of_a_stream_that_moves_the_most_that_may_go_within_a_minute_is_shown_an
     store.log().run(trim.purge(stream.stream_id, below=3))
     assert owner.post(PAGE, {**wanted, **sent_back(shown)}).status_code == 302
     assert held(stream) == 19
+
+
+def test_what_came_at_once_is_not_taken_for_a_minute_of_it(owner: Client, stream: Stream) -> None:
+    metrics, now = internal_stream(METRICS_STREAM, archive=False), time.time()
+    sampled(metrics, at_s=now - 1, moved={stream: 20})
+    sampled(metrics, at_s=now, moved={stream: 0})
+    text = owner.get(PAGE, {**OPEN, "max_messages": "15"}).content.decode()
+    assert "5 messages (10 B) are removed now." in text
+    assert "within a minute it may be up to 25 messages" in text
+    assert "Save and remove up to 25 messages" in text
 
 
 def test_who_is_asked_again_is_shown_the_pace_that_was_seen_meanwhile(owner: Client, stream: Stream) -> None:
@@ -211,6 +221,13 @@ def make_more(stream: Stream, count: int) -> None:
 def test_what_cannot_be_read_is_said(owner: Client, stream: Stream, wrong: dict[str, str]) -> None:
     assert "notice bad" in owner.get(PAGE, {**OPEN, **wrong}).content.decode()
     assert owner.post(PAGE, {**OPEN, **wrong}).status_code == 422
+
+
+def test_what_saving_would_refuse_is_not_previewed(owner: Client, make_stream: MakeStream) -> None:
+    stream_change(make_stream("shut", bodies=[b"1"] * 3), changes={"sealed": True}, actor=SYSTEM)
+    page = owner.get("/streams/shut/retention/", {**OPEN, "max_messages": "1"}).content.decode()
+    assert "is sealed: it is read-only." in page
+    assert "removed now" not in page
 
 
 def test_a_viewer_sees_the_effect_and_cannot_save(viewer: Client, stream: Stream) -> None:

@@ -73,11 +73,16 @@ def test_lowering_a_plan_says_first_what_it_does_and_does_it(ruler: Api, owner: 
                 "before": {"ttl": 90 * DAY_S, "max_bytes": None},
                 "after": {"ttl": 7 * DAY_S, "max_bytes": GIB},
                 "messages": 0,
+                "groups": [],
+                "groups_losing": 0,
+                "unread": 0,
                 "complete": True,
                 "reason": None,
             }
         ],
         "messages": 0,
+        "groups_losing": 0,
+        "unread": 0,
         "complete": True,
     }
     assert preview(ruler, owner, "free") == expected

@@ -6,6 +6,7 @@ import pytest
 
 from streams import store
 from streams.log import census
+from streams.log import groups as log_groups
 from streams.log.append import append
 from streams.models import Event, Stream
 from streams.selectors import events_prove
@@ -149,6 +150,9 @@ def test_a_policy_is_changed_once_for_all_that_use_it(owner: Api) -> None:
                 "before": {"max_messages": None},
                 "after": {"max_messages": 2},
                 "messages": 3,
+                "groups": [],
+                "groups_losing": 0,
+                "unread": 0,
                 "complete": True,
                 "reason": None,
             },
@@ -157,11 +161,16 @@ def test_a_policy_is_changed_once_for_all_that_use_it(owner: Api) -> None:
                 "before": {"max_messages": None},
                 "after": {"max_messages": 2},
                 "messages": 0,
+                "groups": [],
+                "groups_losing": 0,
+                "unread": 0,
                 "complete": True,
                 "reason": None,
             },
         ],
         "messages": 3,
+        "groups_losing": 0,
+        "unread": 0,
         "complete": True,
         "sealed": [],
     }
@@ -179,12 +188,42 @@ def test_a_policy_is_changed_once_for_all_that_use_it(owner: Api) -> None:
     assert events_prove().faults == []
 
 
+def test_effects_name_the_groups_that_lose_unread_messages_and_how_many_those_lose(
+    owner: Api, ruler: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    week(owner)
+    owner.post("streams/", [{"name": "a", "policy": "week"}, {"name": "b", "policy": "week"}])
+    for stream, groups in (("a", ("all", "done", "most")), ("b", ("late",))):
+        publish(owner, stream, 10)
+        for group in groups:
+            owner.post(f"streams/{stream}/groups/", {"name": group})
+    at = Stream.objects.get(workspace=owner.workspace, name="a").stream_id
+    for group, up_to in (("done", 10), ("all", 3)):
+        store.log().run(log_groups.fetch(at, group, limit=10))
+        store.log().run(log_groups.ack(at, group, "up_to", [up_to]))
+    told = owner.post("policies/week/preview", {"max_messages": 2}).json()
+    a, b = told["streams"]
+    assert a["groups"] == [{"group": "most", "unread": 8}, {"group": "all", "unread": 5}]
+    assert (a["groups_losing"], a["unread"]) == (2, 13)
+    assert b["groups"] == [{"group": "late", "unread": 8}]
+    assert (told["groups_losing"], told["unread"]) == (3, 21)
+    alone = owner.post("streams/a/retention/preview", {"max_messages": 2, "policy": None}).json()["groups"]
+    assert [each for each in alone if each["unread"]] == sorted(a["groups"], key=lambda each: each["group"])
+    monkeypatch.setattr("streams.selectors.retention_effects.MOST_GROUPS", 1)
+    a, _ = owner.post("policies/week/preview", {"max_messages": 2}).json()["streams"]
+    assert (a["groups"], a["groups_losing"], a["unread"]) == ([{"group": "most", "unread": 8}], 2, 13)
+    told = ruler.post(f"workspaces/{owner.workspace.name}/plan/preview", {"plan": "free"}).json()
+    assert (told["groups_losing"], told["unread"]) == (0, 0), "nothing is that old or large"
+
+
 def test_a_sealed_stream_keeps_what_it_has(owner: Api) -> None:
     week(owner)
     owner.post("streams/", {"name": "a", "policy": "week", "sealed": True})
     assert owner.post("policies/week/preview", {"ttl": 60}).json() == {
         "streams": [],
         "messages": 0,
+        "groups_losing": 0,
+        "unread": 0,
         "complete": True,
         "sealed": ["a"],
     }

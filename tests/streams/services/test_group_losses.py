@@ -13,7 +13,9 @@ from streams.log.standing import GroupState
 from streams.models import Event, Group, GroupLoss, Stream
 from streams.services.group_losses import group_losses_record
 from streams.services.groups import group_create, group_delete
+from streams.services.messages import stream_purge
 from streams.services.streams import stream_delete
+from streams.services.undo import removal_undo
 from tests.streams.log.messages import message
 from tests.waiting import until
 
@@ -67,6 +69,27 @@ def test_what_went_before_a_group_had_it_is_one_event_an_hour(stream: Stream) ->
     assert told(stream, "group.lost")[1:] == [{"messages": 3, "undelivered": 3, "unanswered": 0}]
     event = Event.objects.filter(kind="group.lost", workspace=stream.workspace.name).latest("id")
     assert (event.stream, event.group, event.actor) == ("orders", "billing", SYSTEM.name)
+
+
+def test_what_is_lost_after_an_undo_is_told_though_it_is_no_more_than_before(stream: Stream) -> None:
+    publish(stream, 1, 6)
+    stream_purge(stream, actor=SYSTEM)
+    group_losses_record(state(stream))
+    lost = {"messages": 6, "undelivered": 6, "unanswered": 0}
+    assert told(stream, "group.lost") == [lost]
+    removal_undo(stream, 1, actor=SYSTEM)
+    assert state(stream)[stream.stream_id, "billing"].lost == 0
+    assert group_losses_record(state(stream)) == {(stream.stream_id, "billing")}
+    assert told(stream, "group.lost") == [lost], "what was told stays"
+    undone = Event.objects.get(kind="stream.removal_undone", workspace=stream.workspace.name)
+    assert undone.summary == (
+        "6 messages of orders were restored. Groups that lost unread messages by it have these back, "
+        "unless they were moved by a seek since."
+    )
+    hour_passes()
+    store.log().run(trim.purge(stream.stream_id, keep=1))
+    group_losses_record(state(stream))
+    assert told(stream, "group.lost")[1:] == [{"messages": 5, "undelivered": 5, "unanswered": 0}]
 
 
 def test_what_a_group_gives_up_is_told_with_how_many_are_there(stream: Stream) -> None:

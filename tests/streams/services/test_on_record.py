@@ -132,6 +132,38 @@ def test_where_the_process_ends_before_its_event_the_worker_writes_one(stream: S
     assert event.summary.endswith("whether it happened is unknown.")
 
 
+@pytest.mark.parametrize(
+    ("kind", "counts"),
+    [
+        ("stream.purged", {"messages", "bytes"}),
+        ("message.deleted", {"count"}),
+        ("stream.removal_undone", {"messages", "bytes"}),
+        ("group.acknowledged", {"count"}),
+        ("group.dead_letters_replayed", {"count"}),
+    ],
+)
+def test_how_much_was_done_is_not_said_where_it_is_not_known(
+    group: Group, kind: str, counts: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that ends between what it does and the event of it: the store has done it all the same."""
+    if kind == "stream.removal_undone":
+        messages.message_delete(group.stream, offset=5, actor=ANN)
+
+    def ends(*args: object, **named: object) -> None:
+        raise SystemExit
+
+    for module in (messages, undo, deliveries, dead_letters):
+        monkeypatch.setattr(module, "event_record", ends)
+    with pytest.raises(SystemExit):
+        DEEDS[kind](group)
+    silent_for_long(group.stream)
+    removals.notes_record(notes_of(group.stream))
+    event = Event.objects.get(kind=kind, after__outcome="unknown", stream=group.stream.name)
+    assert event.after is not None
+    assert {name: event.after[name] for name in notes.COUNTS if name in event.after} == dict.fromkeys(counts)
+    assert event.summary.endswith("whether it happened is unknown.")
+
+
 def test_who_goes_on_for_long_shows_it(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notes, "SIGN_EVERY_S", 0.0)
     with on_record(stream, kind="stream.purged", actor=ANN, asked={}) as deed:

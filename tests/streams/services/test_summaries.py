@@ -104,10 +104,13 @@ def test_what_the_data_plane_noted_is_told_in_the_same_voice(
         group="g" if kind.startswith("group.") else "",
         messages=taken,
         bytes=taken,
-        after=after,
+        after={"messages": taken, "bytes": taken} | after,
     )
     removals.notes_record([("9999999999999-1", note)])
-    assert Event.objects.get(kind=kind, stream="orders").summary == summary
+    event = Event.objects.get(kind=kind, stream="orders")
+    assert event.summary == summary
+    assert event.after is not None
+    assert event.after["messages"] == (taken or (None if UNKNOWN.items() <= after.items() else 0))
 
 
 def test_what_was_asked_for_and_has_no_known_end_says_so() -> None:

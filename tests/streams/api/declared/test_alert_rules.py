@@ -134,15 +134,18 @@ def test_a_webhook_and_a_mute_are_neither_written_nor_taken_nor_touched(workspac
             "late: {stream: a, watch: lag, limit: 1, mute_reason: x}",
             "3:43: alert_rules.late.mute_reason: A mu",
         ),
-        ("late: {stream: a, watch: lag, limt: 1}", "3:33: alert_rules.late.limt: Unknown field."),
+        ("late: {stream: a, watch: lag, limit: 1, limt: 1}", "3:43: alert_rules.late.limt: Unknown field."),
         (
             "late: {stream: a, watch: lag}",
-            "3:3: alert_rules.late.limit: limit: The watch 'lag' needs a limit.",
+            "3:3: alert_rules.late.limit: The watch 'lag' needs a limit.",
         ),
         ("late: {stream: a, limit: 1}", "3:3: alert_rules.late.watch: This field is required."),
         ("late: {stream: a, watch: lag, limit: -1}", "3:33: alert_rules.late.limit: Expected a number"),
         ("a b: {stream: a, watch: lag, limit: 1}", "3:3: alert_rules.a b: "),
-        ("late: {name: b, stream: a, watch: lag}", "3:10: alert_rules.late.name: The name goes before"),
+        (
+            "late: {name: b, stream: a, watch: lag, limit: 1}",
+            "3:10: alert_rules.late.name: The name goes before",
+        ),
         ("late: 5", "3:3: alert_rules.late: Expected a mapping of settings."),
     ],
 )

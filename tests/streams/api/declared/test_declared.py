@@ -59,9 +59,9 @@ def applied(workspace: Workspace, text: str, **options: Any) -> Any:
     return apply(check(read(text)), workspace, actor=SYSTEM, **options)
 
 
-def faults(workspace: Workspace, text: str) -> list[str]:
+def faults(workspace: Workspace, text: str, **options: Any) -> list[str]:
     with pytest.raises(Faulty) as refused:
-        applied(workspace, text)
+        applied(workspace, text, **options)
     return [str(fault) for fault in refused.value.faults]
 
 
@@ -265,7 +265,7 @@ def test_a_section_that_is_not_there_is_not_spoken_of(workspace: Workspace) -> N
         ("okmq: 1\nstreams: [a]", "2:1: streams: Expected a mapping of names."),
         ("okmq: 1\nstreams:\n  a: {}\n  a: {}", "4:3: streams.a: Duplicate."),
         ("okmq: 1\nstreams:\n  a: {name: b}", "3:7: streams.a.name: The name goes before the colon."),
-        ("okmq: 1\nstreams:\n  a: {policy: x}", "3:7: streams.a.policy: policy: There is no policy 'x'."),
+        ("okmq: 1\nstreams:\n  a: {policy: x}", "3:7: streams.a.policy: There is no policy 'x'."),
         (
             "okmq: 1\nstreams:\n  a:\n    groups:\n      g: {ack: maybe}",
             "5:11: streams.a.groups.g.ack: Expected one of explicit, all, none.",
@@ -339,7 +339,7 @@ def test_everything_that_is_wrong_is_told_at_once_and_nothing_is_done(workspace:
         .replace("a week", "another")
     )
     assert faults(workspace, wrong) == [
-        "7:5: streams.invoices.ttl: ttl: Set by policy 'week'; change the policy, or send policy: null as well.",
+        "7:5: streams.invoices.ttl: Set by policy 'week'; change the policy, or send policy: null as well.",
         "12:5: streams.orders.deny_delete: deny_delete cannot be switched off again.",
         "19:9: streams.orders.groups.late.start_from: Where a group starts is fixed when it is created; seek moves it.",
     ]

@@ -7,10 +7,11 @@ import pytest
 
 from streams import store
 from streams.access import SYSTEM
+from streams.api.declared import wording
 from streams.api.declared.applying import Outcome, apply
 from streams.api.declared.checking import check
 from streams.api.declared.reading import read
-from streams.log import config, groups, stats, trim
+from streams.log import config, groups, standing, stats, trim
 from streams.log.append import append
 from streams.models import Stream, Workspace
 from tests.streams.log.messages import message
@@ -120,6 +121,37 @@ def test_a_pruned_stream_is_not_told_of_once_more(
     applied(workspace, "policies:\n  p: {max_messages: 5}\nstreams: {}", prune=True)
     assert heard == []
     assert not Stream.objects.filter(workspace=workspace).exists()
+
+
+def test_the_groups_that_lose_unread_messages_are_said(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied(workspace, "streams:\n  s: {groups: {a: {}, b: {}, c: {}, done: {}, gone: {}}}")
+    fill(workspace, 20)
+    for group, up_to in (("done", 20), ("b", 5)):
+        acknowledge(workspace, group, up_to)
+    text = "streams:\n  s: {max_messages: 10, groups: {a: {}, b: {}, c: {}, done: {}, new: {}}}"
+    said = applied(workspace, text, prune=True, dry_run=True)
+    (change,) = [each for each in said.changes if each.path == ("stream", "s")]
+    assert list(change.losing.items()) == [("a", 10), ("c", 10), ("b", 5)]
+    assert list(wording.going(change, said)) == [
+        "10 messages are removed",
+        "group a loses 10 unread messages",
+        "group c loses 10 unread messages",
+        "group b loses 5 unread messages",
+    ]
+    assert "3 groups lose 25 unread messages" in wording.summary(said)
+    monkeypatch.setattr(wording, "MOST_GROUPS", 1)
+    assert list(wording.going(change, said))[1:] == [
+        "group a loses 10 unread messages",
+        "2 more groups lose 15 unread messages",
+    ]
+    (told,) = [each for each in wording.as_json(said, workspace)["changes"] if each["what"] == "stream s"]
+    assert (told["unread"], told["groups_losing"], told["unread_messages"]) == ({"a": 10}, 3, 25)
+    applied(workspace, text, prune=True)
+    lost = store.log().run(standing.inspect_these([(stream_id(workspace), name) for name in "abc"]))
+    states = [lost[stream_id(workspace), name] for name in "abc"]
+    assert [each.lost + each.unfinished for each in states] == [10, 5, 10]
 
 
 def test_what_a_narrower_filter_lets_go_is_said(workspace: Workspace) -> None:
