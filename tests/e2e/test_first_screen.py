@@ -125,3 +125,19 @@ def test_a_commit_lag_is_shown_once_something_was_committed(
     expect(page.locator("dl.of-stream [data-field=lag]")).to_have_text("250")
     page.reload()
     expect(page.get_by_text("Commit lag")).to_be_visible()
+
+
+def test_a_row_whose_message_went_meanwhile_says_so_in_its_place(
+    page: Page, api: httpx.Client, orders: str
+) -> None:
+    page.goto(f"/streams/{orders}/?start=oldest")
+    api.delete(f"/streams/{orders}/messages", params={"offset": 11}).raise_for_status()
+    opener = page.locator("[data-open]").first
+    opener.click()
+    note = page.locator("tr.detail-row").get_by_role("status")
+    expect(note).to_have_text(
+        "Message 1 was removed by retention or a purge. The stream holds offsets 11 to 400."
+    )
+    expect(page.locator(ROWS)).to_have_count(50)
+    opener.click()
+    expect(note).to_have_count(0)
