@@ -60,7 +60,7 @@ def body_test(text: str) -> BodyTest:
     if match is None or not match[2].strip():
         raise ValueError("Enter a path and a value, such as .customer.id = 42 or .status ~ paid.")
     if match[1] not in _OPERATIONS:
-        raise ValueError(f"“{match[1]}” compares nothing. Use one of = != < <= > >= ~ and then a value.")
+        raise ValueError(f"“{match[1]}” is no comparison; use one of = != < <= > >= ~.")
     return _at_path(steps, _value_test(match[1], match[2].strip()))
 
 

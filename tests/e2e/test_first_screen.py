@@ -75,6 +75,7 @@ def test_what_arrives_moves_no_row(page: Page, api: httpx.Client, orders: str) -
 def test_on_a_phone_the_first_message_is_on_the_first_screen(log_in: OpenPage, orders: str) -> None:
     page = log_in(viewport=PHONE, has_touch=True)
     page.goto(f"/streams/{orders}/")
+    expect(page.locator("[data-live-word]")).to_have_text("Live")
     assert top(page.locator(ROWS).first) < 720
     expect(page.get_by_label("Body", exact=True)).to_be_hidden()
     page.locator("summary").filter(has_text="Search messages").click()
@@ -141,3 +142,63 @@ def test_a_row_whose_message_went_meanwhile_says_so_in_its_place(
     expect(page.locator(ROWS)).to_have_count(50)
     opener.click()
     expect(note).to_have_count(0)
+
+
+@pytest.fixture
+def listed(api: httpx.Client, unique: str) -> str:
+    """The beginning of the names of three streams."""
+    labels = {"env": "production", "team": "shop", "region": "eu", "tier": "gold"}
+    for name in ("a", "b.floor-3.temperature-raw", "c"):
+        api.post("/streams/", json={"name": f"{unique}.{name}", "labels": labels}).raise_for_status()
+    return unique
+
+
+@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 800}, PHONE], ids=["desk", "phone"])
+def test_ticking_streams_moves_no_row_and_says_how_many(
+    log_in: OpenPage, listed: str, viewport: dict[str, int]
+) -> None:
+    page = log_in(viewport=viewport)
+    page.goto(f"/streams/?name={listed}")
+    rows, boxes = page.locator("#stream-table tbody tr"), page.get_by_label(re.compile(f"^Select {listed}"))
+    places = "all => all.map((row) => row.getBoundingClientRect().top + scrollY)"
+    before = rows.evaluate_all(places)
+    boxes.first.check()
+    told = page.locator("[data-picked]")
+    expect(told).to_have_text("1 selected")
+    expect(told).to_be_in_viewport()
+    boxes.nth(1).check()
+    expect(told).to_have_text("2 selected")
+    assert rows.evaluate_all(places) == before
+    if viewport != PHONE:
+        page.get_by_label("Select all on this page").check()
+        expect(told).to_have_text("3 selected")
+        page.get_by_label("Select all on this page").uncheck()
+    else:
+        boxes.first.uncheck()
+        boxes.nth(1).uncheck()
+    expect(page.get_by_role("button", name="Purge…")).to_be_hidden()
+
+
+def test_rows_of_streams_are_low_and_none_is_pushed_out(page: Page, listed: str) -> None:
+    page.goto(f"/streams/?name={listed}")
+    heights = [bottom(row) - top(row) for row in page.locator("#stream-table tbody tr").all()]
+    assert len(heights) == 3
+    assert max(heights) <= 80
+    expect(page.get_by_role("link", name="+3").first).to_be_visible()
+    assert page.locator("#stream-table .scroll").evaluate("it => it.scrollWidth <= it.clientWidth")
+
+
+def test_on_a_phone_a_list_is_sorted_by_a_menu_and_the_zone_is_in_the_main_menu(
+    log_in: OpenPage, listed: str
+) -> None:
+    page = log_in(viewport=PHONE, has_touch=True, timezone_id="Asia/Tokyo")
+    page.goto(f"/streams/?name={listed}")
+    page.get_by_label("Sort by").select_option("Name ↓")
+    expect(page).to_have_url(re.compile(r"sort=-name"))
+    expect(page.locator("[data-row]").first).to_have_text(f"{listed}.c")
+    zone = page.get_by_role("navigation", name="Main").get_by_role("link", name="Asia/Tokyo")
+    zone.click()
+    expect(page).to_have_url("/profile/")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto("/streams/")
+    expect(page.get_by_label("Sort by")).to_be_hidden()

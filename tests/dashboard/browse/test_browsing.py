@@ -338,3 +338,11 @@ def test_a_single_message_is_said_in_the_singular(owner: Client, make_stream: Ma
     assert "1 message; at most 1 in " in page
     preview = owner.get("/streams/_bulk/?do=delete&stream=orders").content.decode()
     assert "This removes 1 message (1 B), 0 consumer groups with" in preview
+
+
+def test_a_young_stream_s_timeline_is_a_minute_of_seconds(viewer: Client, orders: Stream) -> None:
+    timeline = viewer.get("/streams/orders/").context["timeline"]
+    assert timeline.step_ms == 1000
+    assert timeline.end_ms - timeline.start_ms >= 60_000
+    assert timeline.total == 120
+    assert sum(bar.count for bar in timeline.bars[-2:]) >= 60, "what is there stands at the end"

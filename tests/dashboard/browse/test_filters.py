@@ -73,9 +73,9 @@ def test_a_filter_that_cannot_be_read_is_said(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (".total >> 5", "“>>” compares nothing"),
-        (".total => 5", "“=>” compares nothing"),
-        (".total ~= 5", "“~=” compares nothing"),
+        (".total >> 5", "“>>” is no comparison"),
+        (".total => 5", "“=>” is no comparison"),
+        (".total ~= 5", "“~=” is no comparison"),
         (".total > > 5", "a number or text in quotes"),
         (".total > abc", "a number or text in quotes"),
         (".total <= 5,5", "a number or text in quotes"),

@@ -153,7 +153,9 @@ def test_a_viewer_may_not_publish(viewer: Client, make_stream: MakeStream) -> No
     assert viewer.post("/streams/orders/publish/", {"id": "a", "key": "", "body": "1"}).status_code == 403
 
 
-def test_a_message_that_went_is_told_with_what_the_stream_holds(owner: Client, make_stream: MakeStream) -> None:
+def test_a_message_that_went_is_told_with_what_the_stream_holds(
+    owner: Client, make_stream: MakeStream
+) -> None:
     stream = make_stream("orders", bodies=BODIES[:9])
     message_delete(stream, offset=5, actor=SYSTEM)
     store.log().run(trim.purge(stream.stream_id, below=4))
@@ -178,7 +180,7 @@ def test_a_filter_that_is_wrong_is_refused_at_its_field(owner: Client, make_stre
     answer = owner.get("/streams/orders/", {"match": ".total >> 5"})
     assert answer.status_code == 422
     field = answer.content.decode().split('<div class="at-match">')[1].split("</div>")[0]
-    assert "compares nothing" in field
+    assert "is no comparison" in field
     assert "is-invalid" in field
     assert 'aria-describedby="id_match_error"' in field
     assert 'id="id_match_error"' in field
