@@ -154,7 +154,8 @@ class StreamRow:
 
     @property
     def labels(self) -> list[tuple[str, str]]:
-        return sorted(self.stream.labels.items())
+        """By name, but the one that guards a stream first: a list may have room for one."""
+        return sorted(self.stream.labels.items(), key=lambda label: (label[0] != "env", label))
 
     @property
     def health(self) -> str:

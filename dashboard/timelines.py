@@ -11,6 +11,9 @@ from streams.models import Event, Stream, Workspace
 
 MOST_BARS = 72
 MOST_EVENTS = 50
+LEAST_SPAN_MS = 60_000
+"""Of a whole stream, however young it is: bars of a second."""
+
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 STEPS_MS = (
     *(1, 2, 5, 10, 20, 50, 100, 200, 500),
@@ -91,8 +94,12 @@ def edges(first_ms: int, last_ms: int) -> list[int]:
 def timeline_of(
     stream: Stream, *, first_ms: int, last_ms: int, zoomed: bool = False, retained_from_ms: int | None = None
 ) -> Timeline:
-    """The volume from one moment to another (unix ms, both included), with what else is known of that span."""
-    times = edges(first_ms, last_ms)
+    """The volume from one moment to another (unix ms, both included), with what else is known of that span.
+
+    Of a whole stream it begins a minute before the end at the latest.
+    """
+    begin = first_ms if zoomed else min(first_ms, last_ms - LEAST_SPAN_MS)
+    times = edges(begin, last_ms)
     offsets = selectors.offsets_at(stream, times)
     counts = selectors.messages_between(stream, offsets)
     bars = [

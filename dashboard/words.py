@@ -21,6 +21,7 @@ WORDS = (
     gettext_noop("Waiting for messages"),
     gettext_noop("Paused, up to %(count)s waiting"),
     gettext_noop("Stopped, %(count)s rows kept"),
+    gettext_noop("%(count)s selected"),
 )
 
 

@@ -3,6 +3,7 @@
 import logging
 import secrets
 import sys
+import tomllib
 from urllib.parse import unquote, urlsplit
 
 import dj_database_url
@@ -18,6 +19,7 @@ except environment.EnvError as error:
     raise ImproperlyConfigured(str(error)) from None
 
 BASE_DIR = environment.PROJECT
+RELEASE = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 DEBUG = ENV.debug
 
 

@@ -17,6 +17,9 @@ from streams.log.read import Wanted
 
 MOST_FILTER_CHARACTERS = 500
 MOST_READING_CHARACTERS = 60
+MORE = ("until", "header", "cols", "decode")
+"""Fields that stand behind *More filters*."""
+
 READINGS = (
     "auto",
     "raw",
@@ -182,6 +185,17 @@ class BrowseForm(BootstrapMixin, forms.Form):
             return None
         start, end = self.cleaned_data.get("time"), self.cleaned_data.get("until")
         return (start, end) if start and end and start < end else None
+
+    @property
+    def asks_more(self) -> bool:
+        """Whether one of the fields is set that stand behind *More filters*."""
+        return any(self[name].value() or self[name].errors for name in MORE)
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether the page is another one than that of the newest messages."""
+        chosen = self["start"].value() not in (None, "", "newest")
+        return chosen or self.asks_more or any(self[name].value() for name in ("at", "key", "match"))
 
     @property
     def is_filtered(self) -> bool:

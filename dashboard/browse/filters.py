@@ -7,7 +7,8 @@ its JSON and what stands there::
     .customer.id = 42          a number, exactly: 9007199254740993 is not 9007199254740992
     .status = "paid"           a string; without quotes too
     .items[*].sku ~ SKU-4      any element; ~ is "contains"
-    .total >= 99.5             < <= > >= compare numbers with numbers and text with text
+    .total >= 99.5             < <= > >= compare numbers with numbers,
+    .day >= "2026-11-21"       and text in quotes with text
     .["odd name"][0] != null   names that are not plain words, places in an array
     .discount                  there is something at the path
 
@@ -33,7 +34,8 @@ Step = str | int | None
 """One step of a path: a name, a place in an array, or None for every element."""
 
 _STEP = re.compile(r'\.([^\s.\[\]=!<>~"]+)|\.?\[(?:([0-9]{1,9})|(\*)|("(?:[^"\\]|\\.)*"))\]')
-_TEST = re.compile(r"\s*(==|=|!=|<=|>=|<|>|~)\s*(.*)", re.DOTALL)
+_TEST = re.compile(r"\s*([=!<>~]+)\s*(.*)", re.DOTALL)
+_OPERATIONS = ("=", "==", "!=", "<", "<=", ">", ">=", "~")
 _HEADER = re.compile(r'(?:("(?:[^"\\]|\\.)*")|([^\s=!~"]+))\s*(?:(==|=|!=|~)(.*))?', re.DOTALL)
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
@@ -57,6 +59,8 @@ def body_test(text: str) -> BodyTest:
     match = _TEST.fullmatch(rest)
     if match is None or not match[2].strip():
         raise ValueError("Enter a path and a value, such as .customer.id = 42 or .status ~ paid.")
+    if match[1] not in _OPERATIONS:
+        raise ValueError(f"“{match[1]}” is no comparison; use one of = != < <= > >= ~.")
     return _at_path(steps, _value_test(match[1], match[2].strip()))
 
 
@@ -217,6 +221,12 @@ def _value_test(operation: str, written: str) -> Callable[[Any], bool]:
     try:
         wanted = json.loads(written, parse_float=Decimal)
     except (ValueError, ArithmeticError, RecursionError):
+        if operation in _COMPARISONS:
+            raise ValueError(
+                f'After {operation} enter a number or text in quotes: {operation} 99.5, {operation} "2026-11-21".'
+            ) from None
+        if written.startswith('"') and operation != "~":
+            raise ValueError(f"“{written}” is not a quoted string.") from None
         wanted = written
     if operation == "~":
         part = wanted if isinstance(wanted, str) else written
@@ -226,7 +236,7 @@ def _value_test(operation: str, written: str) -> Callable[[Any], bool]:
     if operation == "!=":
         return lambda value: not _equal(value, wanted)
     if isinstance(wanted, bool) or not isinstance(wanted, int | Decimal | str):
-        raise ValueError(f"Only numbers and text can be compared with {operation}.")
+        raise ValueError(f"Only numbers and text in quotes can be compared with {operation}.")
     compare = _COMPARISONS[operation]
     return lambda value: (
         _is_number(value) == _is_number(wanted)

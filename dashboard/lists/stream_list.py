@@ -1,7 +1,7 @@
 """The list of streams: what is asked of it, in which order it stands, and a page of it."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from operator import attrgetter
@@ -32,7 +32,7 @@ COLUMNS = (
     ("rate", _("In")),
     ("out", _("Out")),
     ("last", _("Last write")),
-    ("lag", _("Lag")),
+    ("lag", _("Commit lag")),
     ("keeps", _("Retention")),
     ("groups", _("Groups")),
     ("status", _("Worst group")),
@@ -255,6 +255,17 @@ def _value_of(found: QuerySet[Stream], column: str) -> Callable[[StreamName, Fig
 
 def _within(query: ListQuery, total: int) -> int:
     return min(query.number, max(1, -(-total // query.size)))
+
+
+def sorts_of(shown: Collection[str], query: ListQuery) -> list[tuple[str, str]]:
+    """What a list without headings offers to be sorted by: each shown column both ways, and the present order."""
+    labels = {"name": _("Name"), **dict(COLUMNS)}
+    columns = [column for column in SORTS if column in {"name", query.column, *shown}]
+    return [
+        (f"{sign}{column}", f"{labels[column]} {arrow}")
+        for column in columns
+        for sign, arrow in ((("", "↑"), ("-", "↓")) if column == "name" else (("-", "↓"), ("", "↑")))
+    ]
 
 
 def columns_of(remembered: str) -> frozenset[str]:

@@ -334,29 +334,6 @@ def configuration_command(base_url: str, form: ConfigurationForm) -> str:
 
 
 @register.simple_tag
-def as_python(command: str) -> str:
-    """Curl calls as ``call`` writes them, in Python with httpx."""
-    lines = ["import os", "", "import httpx", ""]
-    lines.append('client = httpx.Client(headers={"Authorization": f"Bearer {os.environ[\'OKMQ_TOKEN\']}"})')
-    for curl in command.split("\n\n"):
-        words = shlex.split(curl.replace("\\\n", " "))
-        method, url, body = "", "", ""
-        for word, after in zip(words, [*words[1:], ""], strict=True):
-            if word == "-X":
-                method = after
-            elif word == "-d":
-                body = after
-            elif word.startswith("http"):
-                url = word
-        sent = f", content={body!r}" if body else ""
-        method = method or ("POST" if body else "GET")
-        # What is deleted may be answered with nothing, and only the API answers with JSON.
-        told = "text" if method == "DELETE" or "/api/v1/" not in url else "json()"
-        lines.append(f"print(client.request({method!r}, {url!r}{sent}).{told})")
-    return "\n".join(lines)
-
-
-@register.simple_tag
 def events_command(base_url: str, wanted: EventsWanted, rows: Sequence[EventRow]) -> str:
     """The events that a page shows, from the API, which tells them oldest first: the newest, or those from a row on."""
     is_newest = wanted.before is None and wanted.after is None

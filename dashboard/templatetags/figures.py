@@ -1,5 +1,6 @@
 """Numbers in templates: painted by the server, then kept fresh by ``static/js/bind.js`` under the same names."""
 
+import re
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -105,10 +106,19 @@ def condition(rule: AlertRule) -> str:
     return gettext(CONDITIONS[rule.watch]) % {"value": value}
 
 
+BREAKS = re.compile(r"([._-])(?=.)")
+
+
 @register.filter
 def parted(parts: Sequence[str]) -> SafeString:
     """``7 d · 10.0 GiB``, which breaks over lines only between its parts."""
     return format_html_join(" · ", '<span class="nowrap">{}</span>', ((part,) for part in parts))
+
+
+@register.filter
+def breakable(name: str) -> SafeString:
+    """A name that breaks over lines after its dots, dashes and underscores only."""
+    return SafeString(BREAKS.sub(r"\1<wbr>", escape(name)))
 
 
 @register.filter

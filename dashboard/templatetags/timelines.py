@@ -13,7 +13,7 @@ from dashboard.timelines import Bar, Timeline
 
 register = template.Library()
 
-WIDTH, HEIGHT = 720, 56
+WIDTH, HEIGHT = 720, 40
 KEPT = ("key", "header", "match", "cols")
 """What of the page's query goes with a chosen span: the filters, and the columns."""
 

@@ -16,7 +16,7 @@ from dashboard.browse.windows import FIRST_SLICE_S, Window, window_of
 from dashboard.stream_rows import StreamRow
 from dashboard.timelines import Timeline
 from dashboard.views.door import console_page, is_part
-from dashboard.views.stream_page import stream_context
+from dashboard.views.stream_page import standing, stream_context
 from streams import selectors
 from streams.access import Caller, stream_for
 from streams.log.errors import MessageNotFound
@@ -101,20 +101,30 @@ def timeline_of(row: StreamRow, form: BrowseForm) -> Timeline | None:
 @console_page
 def message(request: HttpRequest, caller: Caller, name: str, offset: int) -> HttpResponse:
     """One message: a page of its own, or what opens under its row."""
-    if is_part(request):
-        stream = stream_for(caller, name, may="read")
+    stream = stream_for(caller, name, may="read")
+    try:
         row = MessageRow(selectors.message_at(stream, offset), reading=reading_of(request))
-        answer = render(
-            request,
-            "dashboard/parts/message.html",
-            {"stream": stream, "shown": row, "in_place": True, "caller": caller},
-        )
+    except MessageNotFound:
+        answer = _missing(request, caller, stream, offset)
     else:
-        context = stream_context(request, caller, name, tab="messages")
-        row = MessageRow(selectors.message_at(context["stream"], offset), reading=reading_of(request))
-        answer = render(request, "dashboard/stream/message.html", context | {"shown": row})
+        if is_part(request):
+            shown = {"stream": stream, "shown": row, "in_place": True, "caller": caller}
+            answer = render(request, "dashboard/parts/message.html", shown)
+        else:
+            context = stream_context(request, caller, name, tab="messages")
+            answer = render(request, "dashboard/stream/message.html", context | {"shown": row})
     answer["Vary"] = "HX-Request"
     return answer
+
+
+def _missing(request: HttpRequest, caller: Caller, stream: Stream, offset: int) -> HttpResponse:
+    """That a message is not there: a note in the place of what opens under its row, or a page."""
+    if is_part(request):
+        # The note is what was asked for; a page that lists a message has seen it.
+        found = {"row": standing(stream)["row"], "offset": offset}
+        return render(request, "dashboard/parts/message_missing.html", found)
+    context = stream_context(request, caller, stream.name, tab="messages") | {"offset": offset}
+    return render(request, "dashboard/stream/message_missing.html", context, status=404)
 
 
 @require_GET

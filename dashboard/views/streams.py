@@ -8,7 +8,15 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from dashboard import exports, formats
 from dashboard.forms import StreamForm
-from dashboard.lists.stream_list import COLUMNS, PAGE_SIZES, columns_of, page_of, query_of, totals_of
+from dashboard.lists.stream_list import (
+    COLUMNS,
+    PAGE_SIZES,
+    columns_of,
+    page_of,
+    query_of,
+    sorts_of,
+    totals_of,
+)
 from dashboard.views.door import base_url, console_page, is_part, safe_next
 from streams import selectors
 from streams.access import Caller
@@ -32,6 +40,7 @@ def streams(request: HttpRequest, caller: Caller) -> HttpResponse:
         "page": page,
         "query": query,
         "sort": query.sort,
+        "sorts": sorts_of(shown, query),
         "sizes": PAGE_SIZES,
         "columns": [(column, label, column in shown) for column, label in COLUMNS],
         "shown": shown,

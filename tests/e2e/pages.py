@@ -30,7 +30,7 @@ def open_menus(page: Page) -> None:
 
 def open_filters(page: Page) -> None:
     """The menu of what is kept under a name."""
-    page.locator("summary").filter(has_text="Filters").click()
+    page.locator("summary").filter(has_text="Saved filters").click()
 
 
 def search_keys(page: Page) -> None:

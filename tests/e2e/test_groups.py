@@ -99,7 +99,10 @@ def test_on_a_phone_a_groups_figures_are_whole_and_its_reason_is_read_in_the_lis
     assert figures.locator("dd").evaluate_all(cut) == []
     for told in ("acks", "lost unread", "of max", "ack floor", "redelivered"):
         expect(figures.get_by_text(told)).to_be_visible()
-    for field in ("bytes", "first_ms", "last_ms", "bytes_in", "committed"):
+    for field in ("messages", "bytes", "rate_in", "last_ms"):
+        expect(page.locator(f'dl.line [data-field="{field}"]')).to_be_visible()
+    page.goto(f"/streams/{stream}/")
+    for field in ("bytes", "first_ms", "last_ms", "bytes_in", "duplicates"):
         expect(page.locator(f'dl.of-stream [data-field="{field}"]')).to_be_visible()
 
 

@@ -3,6 +3,7 @@
 import { growOlder, paint, topicsOf } from "./bind.js";
 import { startBrush } from "./brush.js";
 import { startCopying } from "./copy.js";
+import { say } from "./format.js";
 import { startKeys, startPalette } from "./keys.js";
 import { Live } from "./live.js";
 import { startMessages, startSearching } from "./messages.js";
@@ -68,8 +69,10 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
   for (const [name, value] of [...detail.formData]) if (value === "") detail.formData.delete(name);
 });
 document.addEventListener("change", ({ target }) => {
-  if (!target.matches("[data-all]")) return;
-  for (const box of target.form.querySelectorAll(`[name=${target.dataset.all || "stream"}]`)) box.checked = target.checked;
+  const boxes = [...(target.form?.querySelectorAll(`[name=${target.dataset.all || "stream"}]`) ?? [])];
+  if (target.matches("[data-all]")) for (const box of boxes) box.checked = target.checked;
+  const picked = target.form?.querySelector("[data-picked]");
+  if (picked) picked.textContent = say("%(count)s selected", { count: boxes.filter((box) => box.checked).length });
 });
 // On a narrow screen menus are longer than it: where one is, is in sight.
 for (const here of document.querySelectorAll("nav [aria-current=page]")) {

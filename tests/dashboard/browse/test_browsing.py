@@ -334,7 +334,15 @@ def test_what_was_open_and_is_gone_is_said(viewer: Client, orders: Stream) -> No
 def test_a_single_message_is_said_in_the_singular(owner: Client, make_stream: MakeStream) -> None:
     make_stream("orders", bodies=[b"1"])
     page = owner.get("/streams/orders/").content.decode()
-    assert "1 message, at offset 1 ·" in page
+    assert "1 message, at offset 1<" in page
     assert "1 message; at most 1 in " in page
     preview = owner.get("/streams/_bulk/?do=delete&stream=orders").content.decode()
     assert "This removes 1 message (1 B), 0 consumer groups with" in preview
+
+
+def test_a_young_stream_s_timeline_is_a_minute_of_seconds(viewer: Client, orders: Stream) -> None:
+    timeline = viewer.get("/streams/orders/").context["timeline"]
+    assert timeline.step_ms == 1000
+    assert timeline.end_ms - timeline.start_ms >= 60_000
+    assert timeline.total == 120
+    assert sum(bar.count for bar in timeline.bars[-2:]) >= 60, "what is there stands at the end"

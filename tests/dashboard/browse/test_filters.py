@@ -42,6 +42,10 @@ BODY = (
         ('["odd name"].x[1] = 2', True),
         ('.["odd name"].x = [1, 2]', True),
         (".name > 5", False),
+        ('.name > "Zo"', True),
+        ('.name > "a"', False),
+        (".name ~ =5", False),
+        ('.said ~ "no', True),
         (".id < 5e400", True),
     ],
 )
@@ -63,6 +67,24 @@ def test_a_body_that_is_odd_only_does_not_match(body: bytes) -> None:
 @pytest.mark.parametrize("text", ["..a", ".a =", ".a b", '["a', ".a < true", ".a[x] = 1", ".[*"])
 def test_a_filter_that_cannot_be_read_is_said(text: str) -> None:
     with pytest.raises(ValueError, match=r"^[A-Z\[\"].*\.$"):
+        body_test(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (".total >> 5", "“>>” is no comparison"),
+        (".total => 5", "“=>” is no comparison"),
+        (".total ~= 5", "“~=” is no comparison"),
+        (".total > > 5", "a number or text in quotes"),
+        (".total > abc", "a number or text in quotes"),
+        (".total <= 5,5", "a number or text in quotes"),
+        ('.total >= "5', "a number or text in quotes"),
+        ('.name = "Zo', "is not a quoted string"),
+    ],
+)
+def test_what_would_silently_match_nothing_is_refused(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
         body_test(text)
 
 

@@ -4,7 +4,9 @@ import pytest
 from django.test import Client
 
 from streams import selectors, store
-from streams.log import stats
+from streams.access import SYSTEM
+from streams.log import stats, trim
+from streams.services.messages import message_delete
 from tests.dashboard.conftest import MakeStream
 
 BODIES = [str(number).encode() for number in range(1, 121)]
@@ -149,3 +151,36 @@ def test_a_viewer_may_not_publish(viewer: Client, make_stream: MakeStream) -> No
     make_stream("orders")
     assert b"disabled" in viewer.get("/streams/orders/publish/").content
     assert viewer.post("/streams/orders/publish/", {"id": "a", "key": "", "body": "1"}).status_code == 403
+
+
+def test_a_message_that_went_is_told_with_what_the_stream_holds(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders", bodies=BODIES[:9])
+    message_delete(stream, offset=5, actor=SYSTEM)
+    store.log().run(trim.purge(stream.stream_id, below=4))
+    for offset, why in ((2, "removed by retention or a purge"), (5, "deleted, or has expired"), (12, "yet")):
+        alone = owner.get(f"/streams/orders/messages/{offset}/")
+        assert alone.status_code == 404
+        note = owner.get(f"/streams/orders/messages/{offset}/", headers={"HX-Request": "true"})
+        assert note.status_code == 200
+        for told in (alone.content.decode(), note.content.decode()):
+            assert f"Message {offset} " in told
+            assert why in told
+            assert "The stream holds offsets 4 to 9." in told
+        assert 'href="/streams/orders/"' in alone.content.decode()
+        assert "case-sensitive" not in alone.content.decode()
+    deleting = owner.get("/streams/orders/messages/2/delete/")
+    assert deleting.status_code == 404
+    assert "case-sensitive" not in deleting.content.decode()
+
+
+def test_a_filter_that_is_wrong_is_refused_at_its_field(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders", bodies=[b'{"total": 7}'])
+    answer = owner.get("/streams/orders/", {"match": ".total >> 5"})
+    assert answer.status_code == 422
+    field = answer.content.decode().split('<div class="at-match">')[1].split("</div>")[0]
+    assert "is no comparison" in field
+    assert "is-invalid" in field
+    assert 'aria-describedby="id_match_error"' in field
+    assert 'id="id_match_error"' in field

@@ -13,6 +13,7 @@ from django.utils.html import strip_tags
 from streams import selectors, store
 from streams.access import SYSTEM, Actor
 from streams.log.append import append
+from streams.log.commit import commit
 from streams.log.entries import NewMessage
 from streams.models import Group, Stream
 from streams.services.streams import internal_stream, stream_delete
@@ -373,3 +374,43 @@ def test_the_totals_of_the_workspace_stand_above_the_list(viewer: Client, make_s
     (strip,) = re.findall(r'<dl class="panel figures strip">.*?</dl>', page, re.DOTALL)
     assert 'data-live="overview" data-field="messages" data-format="count">3</span>' in strip
     assert ">4 B</span>" in strip
+
+
+def test_a_name_breaks_at_dots_and_dashes_and_labels_take_one_line(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    make_stream("sensors.floor-3.celsius", labels={"a": "1", "env": "production", "z": "<b>"})
+    row = viewer.get("/streams/").content.decode().split("<tbody>")[1]
+    assert '<a title="sensors.floor-3.celsius"' in row
+    assert "data-row>sensors.<wbr>floor-<wbr>3.<wbr>celsius</a>" in row
+    assert "env:production</bdi>" in row
+    assert 'title="a:1 z:&lt;b&gt; ">+2</a>' in row
+
+
+def test_a_phone_offers_the_columns_that_are_shown_to_sort_by(viewer: Client, three: list[Stream]) -> None:
+    page = viewer.get("/streams/?sort=-created")
+    sorts = dict(page.context["sorts"])
+    assert sorts["-messages"] == "Messages ↓"
+    assert sorts["name"] == "Name ↑"
+    assert sorts["-created"] == "Created ↓", "what it is sorted by is there also where its column is not"
+    assert "-dead" not in sorts
+    assert '<option value="-created" selected>' in page.content.decode()
+
+
+def test_the_lag_of_commits_is_told_of_streams_that_have_some(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders", bodies=[b"1"] * 5)
+    viewer.cookies["okmq_columns"] = "lag"
+    hidden = 'data-field="committed" data-format="differs" data-value="0" hidden>'
+    page = viewer.get("/streams/").content.decode()
+    assert "Commit lag" in page
+    assert hidden in page
+    store.log().run(commit(stream.stream_id, 2))
+    assert hidden not in viewer.get("/streams/").content.decode()
+
+
+def test_the_empty_list_has_its_call(viewer: Client) -> None:
+    page = viewer.get("/streams/").content.decode()
+    assert "No streams yet" in page
+    assert "/api/v1/streams/?limit=50" in page

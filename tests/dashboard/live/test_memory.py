@@ -76,7 +76,7 @@ def test_while_their_server_is_away_figures_are_unknown_and_never_nought(
     assert settings_page.status_code == 200
     assert "removes all its messages" in settings_page.content.decode()
     assert (
-        f'data-live="stream:{unique}" data-field="lag" data-format="count">–<'
+        f'data-live="stream:{unique}" data-field="messages" data-format="count">–<'
         in settings_page.content.decode()
     )
     assert owner.get("/").status_code == 200
