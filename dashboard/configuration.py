@@ -135,7 +135,7 @@ class ConfigurationPreview:
         return json.dumps(self.most)
 
     def is_as(self, then: Shown, which: str, each: str) -> bool:
-        """Whether its changes are those that were shown, and no more goes than that, also of each and unread of a group."""
+        """Whether it makes the changes that were shown, and no more goes, of all, of each and unread of each group."""
         seen = counts_read(each)
         return (
             which == self.which
