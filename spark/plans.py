@@ -16,7 +16,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from spark.nesting import MOST_VALUES, refuse_endless, too_nested, values_in
-from spark.sentences import sentence
+from spark.sentences import follows_a_statement, sentence
 from spark.session import activate
 from spark.walk import QueryRefused, Walk, elements, kind_of
 
@@ -66,6 +66,8 @@ def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checke
     try:
         plan = parser.parsePlan(sql)
     except ParseException as error:
+        if follows_a_statement(error, sql):
+            raise QueryRefused("Only one statement is allowed.") from None
         raise QueryRefused(sentence(error)) from None
     except Py4JJavaError:  # the parser's stack has an end
         raise QueryRefused("The query is nested too deeply.") from None

@@ -23,6 +23,12 @@ _WORKER_ENDED = "Python worker exited unexpectedly"
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] +")
 """Spark's name of what is wrong, before what it says of it."""
 
+_POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
+"""Where in a query Spark stood: the line from 1, the character in it from 0."""
+
+_OF_WHAT_WAS_WRITTEN = re.compile(r"^\[[A-Z0-9_.]+\] .*?SQLSTATE: (?:22|42)", re.DOTALL)
+"""What Spark says of an expression, or of a value that it cannot take: the classes of SQL for syntax and for data."""
+
 _ADVICE = re.compile(r'\s[A-Z](?:[^."]|\.(?=\S))*"spark\.(?:[^.]|\.(?=\S))*\.?')
 """A sentence that is not the first and names a setting of Spark's: nobody who asks can change one."""
 
@@ -62,6 +68,21 @@ def reason(error: Py4JJavaError) -> str | None:
         return "It ran out of stack, as a regular expression does on a long text."
     named = [_plain(text) for _, text in said if _CONDITION.match(text)]
     return named[-1] if named else None
+
+
+def follows_a_statement(error: PySparkException, sql: str) -> bool:
+    """Whether what Spark did not understand in a query stands right behind the semicolon of a statement."""
+    found = _POSITION.search(str(error))
+    lines = sql.splitlines(keepends=True)
+    if found is None or int(found[1]) > len(lines):
+        return False
+    before = "".join(lines[: int(found[1]) - 1]) + lines[int(found[1]) - 1][: int(found[2])]
+    return before.rstrip().endswith(";") and before.strip() != ";"
+
+
+def is_of_what_was_written(error: BaseException) -> bool:
+    """Whether somebody's expression is at fault, or a value that it cannot take, and not Spark or what it reads."""
+    return any(map(_OF_WHAT_WAS_WRITTEN.match, said_by(error)))
 
 
 def said_by(error: BaseException) -> Iterator[str]:

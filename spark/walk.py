@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark import functions
+from spark.statements import in_sql
 
 MOST_NODES = 5_000
 """Nodes of a parsed plan: its walk is a few calls into the JVM each."""
@@ -239,7 +240,7 @@ def _text(found: Any) -> str | None:
 def _not_reading(kind: str) -> QueryRefused:
     if kind == "UnresolvedHint":
         return QueryRefused("A hint (/*+ … */) is not possible here; leave it out.")
-    what = kind.rstrip("$").rpartition("$")[2].removeprefix("Unresolved")
+    what = in_sql(kind) or kind.rstrip("$").rpartition("$")[2].removeprefix("Unresolved")
     return QueryRefused(f"Only one reading query (SELECT) is possible; {what} is not.")
 
 

@@ -15,7 +15,8 @@ class FrequentKey:
 
     Attributes:
         messages: that it has in these.
-        most: that it may have in all: in each other window at most as many as the last key that is kept there.
+        most: that it may have in all: in each other window at most as many as the last key that is kept there, and what
+            came since a window was looked at.
         share: of the messages of the first key.
     """
 
@@ -52,6 +53,7 @@ def top_keys_of(points: Iterable[Rollup]) -> FrequentKeys:
             last = min(kept.values())
             bound += last
             unseen.update(dict.fromkeys(kept, last))
+        bound += point.messages_unscanned
     found = sorted(counted.items(), key=lambda each: (-each[1], each[0]))
     shown = [
         FrequentKey(key, messages, messages + bound - unseen[key], messages / found[0][1])

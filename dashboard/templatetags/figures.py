@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
 from dashboard import formats
+from dashboard.history.run_results import did
 from dashboard.stream_rows import StreamRow
 from streams import naming
 from streams.models import AlertRule, Run
@@ -24,6 +25,9 @@ for _name, _format in formats.FORMATS.items():
 register.filter("in_messages", formats.messages)
 register.filter("version", processes.version)
 register.filter("shortened", naming.shortened)
+
+
+register.simple_tag(did)
 
 
 @register.simple_tag

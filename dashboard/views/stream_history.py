@@ -150,6 +150,7 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "gaps": selectors.history_gaps(stream, since=asked.since, until=asked.until),
         "sums": sums_of(points, before, asked, now=now),
         "top_keys": top_keys_of(points),
+        "scan": selectors.scan_of(points),
         "week": week_shown(stream, asked),
         "profile": selectors.profile_latest(stream, until=asked.until),
         "past_groups": past_groups,

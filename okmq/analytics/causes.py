@@ -7,6 +7,9 @@ ERROR_LENGTH = 500
 _CAUSE = re.compile(
     r"^(?:: |Caused by: )?(?:[\w$]+\.)*([\w$]*(?:Error|Exception|NotFound|Unavailable)): (.+)$", re.MULTILINE
 )
+# How Spark says that a Python process of its own has gone, where its end was not noticed first.
+_WORKER_ENDED = re.compile(r"^(?:IO|Socket)Exception: Broken pipe|Python worker exited unexpectedly")
+WORKER_ENDED = "A Python process of Spark ended while this ran, perhaps for want of memory."
 _NOT_A_CAUSE = ("An error occurred while calling", "Traceback")
 
 
@@ -15,4 +18,5 @@ def readable(error: BaseException) -> str:
     text = str(error)
     causes = [f"{name}: {said}" for name, said in _CAUSE.findall(text) if not said.startswith(_NOT_A_CAUSE)]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return [type(error).__name__, *lines[:1], *causes[-1:]][-1][:ERROR_LENGTH]
+    said = [type(error).__name__, *lines[:1], *causes[-1:]][-1]
+    return WORKER_ENDED if _WORKER_ENDED.search(said) else said[:ERROR_LENGTH]

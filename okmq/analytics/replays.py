@@ -130,7 +130,10 @@ class Replays:
                 return  # it is taken up again
             if self.spark.died_under(f"Replay {replay.pk}", since=started):
                 return
-            log.exception("Replay %s failed.", replay.pk)
+            if _is_of_its_condition(replay, error):
+                log.info("Replay %s ends: its condition cannot be used.", replay.pk)
+            else:
+                log.exception("Replay %s failed.", replay.pk)
             service.replay_failed(replay, error=_told(error))
             self.spark.end_if_dead()
 
@@ -284,6 +287,14 @@ def _first_ms(moment: datetime) -> int:
 
 def _id(replay: Replay, message: "Past") -> str:
     return message.id if replay.keeps_ids else f"replay-{replay.pk}-{message.offset}"
+
+
+def _is_of_its_condition(replay: Replay, error: Exception) -> bool:
+    """Whether it ends because of what somebody wrote, which is no fault of this process."""
+    from spark.sentences import is_of_what_was_written
+    from spark.walk import QueryRefused
+
+    return bool(replay.where) and (isinstance(error, QueryRefused) or is_of_what_was_written(error))
 
 
 def _told(error: Exception) -> str:

@@ -52,10 +52,13 @@ class Rollups:
         counts |= {"samples": self._stand(session, run)}
         service.run_progress(run, progress=0.6, counts=counts)
         windows = 0
-        while not self.stop.is_set() and (due := windows_service.windows_due(now=timezone.now())):
-            windows += self._look(due, session())
+        due = windows_service.windows_due(now=timezone.now())
+        due += windows_service.windows_beside(but=due)
+        while due and not self.stop.is_set():
+            windows += self._look(due, session(), run)
             counts |= {"windows": windows}
             service.run_progress(run, progress=0.9, counts=counts)
+            due = windows_service.windows_due(now=timezone.now())
         return {**counts, "windows": windows}
 
     def _count(self, run: Run, session: Session) -> dict[str, int]:
@@ -122,7 +125,7 @@ class Rollups:
             )
         return changed
 
-    def _look(self, due: list[DueWindow], session: "SparkSession") -> int:
+    def _look(self, due: list[DueWindow], session: "SparkSession", run: Run) -> int:
         """Look at windows and store what was found; returns how many."""
         from spark.history import History
         from spark.jobs.figures import Window, look
@@ -155,6 +158,7 @@ class Rollups:
                 for window, figures in zip(due, found, strict=True)
             ),
             since=began,
+            run=run,
         )
 
     def _files(self, session: "SparkSession") -> "list[HistoryFile]":
@@ -175,6 +179,7 @@ def _to_store(
     return windows_service.WindowFigures(
         pk=window.pk,
         looked_at=window.messages,
+        scanned=found.messages,
         first_offset=found.first,
         last_offset=found.last,
         missing=missing,

@@ -41,9 +41,15 @@ class HistoryPoint(serializers.Serializer):  # type: ignore[type-arg]
     messages = serializers.IntegerField()
     bytes = serializers.IntegerField()
     looked_at = serializers.IntegerField(
-        help_text="How many messages the step had when it was looked at as a whole; it is again when it has grown by "
-        "a quarter, and once it is over."
+        source="messages_scanned",
+        help_text="Of how many messages the figures of the step as a whole are: as many as were there when it was "
+        "looked at. It is again when it has grown by a quarter, once it is over, and in a run for which that is "
+        "little work, when it has grown at all.",
     )
+    looked_run = serializers.IntegerField(
+        source="look_run_id", allow_null=True, help_text="The run that looked at the step last."
+    )
+    looked_time = Moment(source="look_time", allow_null=True, help_text="When it did.")
     ids = serializers.IntegerField(allow_null=True, help_text="Distinct ids.")
     keys = serializers.IntegerField(allow_null=True, help_text="Distinct keys.")
     missing = serializers.IntegerField(
@@ -84,7 +90,7 @@ class HistoryGap(serializers.Serializer):  # type: ignore[type-arg]
 
 
 class HistoryRun(serializers.Serializer):  # type: ignore[type-arg]
-    """The run that computed it last."""
+    """The run that counted messages and bytes last; figures of steps as a whole name their own (`looked_run`)."""
 
     id = serializers.IntegerField()
     url = serializers.CharField()

@@ -45,7 +45,7 @@ class GroupPast(_Stood):
 
 
 class CountedStep(serializers.Serializer):  # type: ignore[type-arg]
-    """How many in one step; steps without any may be left out."""
+    """How many in one step; steps without any are left out."""
 
     start = Moment()
     messages = serializers.IntegerField()
@@ -53,4 +53,4 @@ class CountedStep(serializers.Serializer):  # type: ignore[type-arg]
 
 def counted_steps(found: dict[Any, int]) -> list[dict[str, Any]]:
     """Numbers by step, as ``CountedStep`` takes them."""
-    return [{"start": start, "messages": messages} for start, messages in found.items()]
+    return [{"start": start, "messages": messages} for start, messages in found.items() if messages]

@@ -79,7 +79,10 @@ class Rollup(models.Model):
     anew now and then while it grows, and for the last time once it is over; null until the first time.
 
     Attributes:
-        looked_at: how many messages it had when it was looked at last.
+        looked_at: how many messages were counted into it when it was looked at last.
+        scanned: how many of these were there to look at: fewer where some had been erased; null of a look by a version
+            before.
+        look_run, look_time: which run looked at it last, and when; null likewise, and once a look was forgotten.
         first_offset, last_offset: lowest and highest offset.
         missing: offsets between these two that the history does not have.
         ids, keys: distinct ones.
@@ -95,6 +98,9 @@ class Rollup(models.Model):
     messages = models.PositiveBigIntegerField()
     bytes = models.PositiveBigIntegerField()
     looked_at = models.PositiveBigIntegerField(default=0)
+    scanned = models.PositiveBigIntegerField(null=True)
+    look_run = models.ForeignKey(Run, on_delete=models.SET_NULL, null=True, related_name="+")
+    look_time = models.DateTimeField(null=True)
     first_offset = models.PositiveBigIntegerField(null=True)
     last_offset = models.PositiveBigIntegerField(null=True)
     missing = models.PositiveBigIntegerField(null=True)
@@ -128,6 +134,16 @@ class Rollup(models.Model):
 
     def __str__(self) -> str:
         return f"{self.stream_id} {self.step} {self.start:%Y-%m-%d %H:%M}: {self.messages}"
+
+    @property
+    def messages_scanned(self) -> int:
+        """What its figures of the window as a whole are from."""
+        return self.looked_at if self.scanned is None else self.scanned
+
+    @property
+    def messages_unscanned(self) -> int:
+        """What has been counted into it since it was looked at."""
+        return max(0, self.messages - self.looked_at)
 
     @property
     def frequent_keys(self) -> list[dict[str, Any]] | None:

@@ -97,6 +97,7 @@ from streams.selectors.samples import (
     samples_read_on,
 )
 from streams.selectors.saved_filters import filters_saved
+from streams.selectors.scans import Scan, scan_of
 from streams.selectors.silences import SILENT_MS, Sampling, sampling, silences_between, unsampled_seconds
 from streams.selectors.standing import (
     GroupPast,
@@ -160,6 +161,7 @@ __all__ = [
     "SampledStep",
     "SamplesRead",
     "Sampling",
+    "Scan",
     "Silence",
     "StreamName",
     "StreamView",
@@ -247,6 +249,7 @@ __all__ = [
     "runs_page",
     "samples_read_on",
     "sampling",
+    "scan_of",
     "silences_between",
     "standing_position",
     "stream_figures",

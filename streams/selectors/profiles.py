@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from streams.models import Rollup, Stream
+from streams.selectors.scans import Scan, scan_of
 
 NULLS_MOVED = 0.1
 """A field is drifting where the share of bodies without a value of it changed by so much."""
@@ -47,11 +48,11 @@ class FieldShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayProfile:
-    """The newest profile of a range; ``against`` is the day that it is compared with."""
+    """The newest profile of a range; ``against`` is the day that it is compared with, ``scan`` what it is from."""
 
     start: datetime
     against: datetime | None
-    messages: int
+    scan: Scan
     bodies: int
     unreadable: int
     fields: list[FieldShare]
@@ -68,7 +69,7 @@ def profile_latest(stream: Stream, *, until: datetime) -> DayProfile | None:
     return DayProfile(
         start=day.start,
         against=None if before is None else before.start,
-        messages=day.looked_at,
+        scan=scan_of([day]),
         bodies=day.bodies or 0,
         unreadable=day.unreadable or 0,
         fields=[

@@ -6,14 +6,17 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
-from streams.models import Erasure, Rollup, RollupPosition
+from streams.models import Erasure, Rollup, RollupPosition, Run
 from streams.models.history import RunState, Step
 from streams.services.storable import storable
 
 AT_ONCE = 3000
 """Windows of one look: their figures are in memory together."""
+
+BESIDE = 100_000
+"""Messages in windows that are looked at beside those that are due, in a run that is under way anyway."""
 
 FIGURES = (
     "first_offset",
@@ -28,7 +31,9 @@ FIGURES = (
     "fields",
 )
 
-FORGOTTEN: dict[str, Any] = {"looked_at": 0, "top_keys": None, "fields": None}
+LOOK = ("looked_at", "scanned", "look_run", "look_time")
+
+FORGOTTEN: dict[str, Any] = {**dict.fromkeys([*LOOK, *FIGURES]), "looked_at": 0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +56,13 @@ class DueWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowFigures:
-    """What a look at a window found, and that it was looked at with so many messages counted (``looked_at``)."""
+    """What a look at a window found, and that it was looked at with so many messages counted (``looked_at``), of which
+    so many were there (``scanned``).
+    """
 
     pk: int
     looked_at: int
+    scanned: int
     first_offset: int | None
     last_offset: int | None
     missing: int
@@ -79,10 +87,37 @@ def windows_due(*, now: datetime, limit: int = AT_ONCE) -> list[DueWindow]:
     for step in Step:
         over |= Q(step=step, start__lte=now - step.length)
     grown = Q(messages__gte=F("looked_at") + F("looked_at") / 4)
-    due = Rollup.objects.filter(Q(looked_at__lt=F("messages")) & (over | grown)).order_by("-start", "pk")[
-        :limit
-    ]
-    rows = list(due.values_list("pk", "stream_id", "step", "start", "messages"))
+    return _as_due(_behind().filter(over | grown).order_by("-start", "pk")[:limit])
+
+
+def windows_beside(*, but: Iterable[DueWindow], most: int = BESIDE) -> list[DueWindow]:
+    """Further windows that have grown at all, the smallest first, as long as few messages are read for them.
+
+    They are no reason for a run, but in one that is under way they cost little (docs/adr/0026).
+
+    Args:
+        but: those that are looked at anyway.
+        most: messages that all of these windows have together.
+    """
+    found: list[DueWindow] = []
+    known = {each.pk for each in but}
+    for each in _as_due(_behind().order_by("messages", "pk")[:AT_ONCE]):
+        if each.pk in known:
+            continue
+        most -= each.messages
+        if most < 0:
+            break
+        found.append(each)
+    return found[: max(0, AT_ONCE - len(known))]
+
+
+def _behind() -> QuerySet[Rollup]:
+    """The windows that have grown since they were looked at."""
+    return Rollup.objects.filter(looked_at__lt=F("messages"))
+
+
+def _as_due(windows: QuerySet[Rollup]) -> list[DueWindow]:
+    rows = list(windows.values_list("pk", "stream_id", "step", "start", "messages"))
     counted = dict(
         RollupPosition.objects.filter(stream_id__in={row[1] for row in rows}).values_list(
             "stream_id", "offset"
@@ -102,7 +137,7 @@ def windows_due(*, now: datetime, limit: int = AT_ONCE) -> list[DueWindow]:
 
 
 @transaction.atomic
-def windows_store(found: Iterable[WindowFigures], *, since: datetime) -> int:
+def windows_store(found: Iterable[WindowFigures], *, since: datetime, run: Run | None = None) -> int:
     """Put figures in the place of those of an earlier look; those of rows that have gone are passed over.
 
     So are those of streams of which something was erased meanwhile: they may name it, and are due again.
@@ -112,6 +147,7 @@ def windows_store(found: Iterable[WindowFigures], *, since: datetime) -> int:
 
     Args:
         since: when the look began, before it knew which files to read.
+        run: that looked.
 
     Returns:
         How many were put there.
@@ -125,7 +161,7 @@ def windows_store(found: Iterable[WindowFigures], *, since: datetime) -> int:
     rows = [row for row in rows if row.stream_id not in passed_over]
     for row in rows:
         look = looks[row.pk]
-        row.looked_at = look.looked_at
+        row.looked_at, row.scanned, row.look_run, row.look_time = look.looked_at, look.scanned, run, since
         for name in FIGURES:
             setattr(row, name, getattr(look, name))
         if look.fields is not None:
@@ -134,7 +170,7 @@ def windows_store(found: Iterable[WindowFigures], *, since: datetime) -> int:
         rows,
         update_conflicts=True,
         unique_fields=["pk"],
-        update_fields=["looked_at", *FIGURES],
+        update_fields=[*LOOK, *FIGURES],
         batch_size=500,
     )
     return len(rows)

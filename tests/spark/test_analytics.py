@@ -103,6 +103,12 @@ def test_the_schedule_archives_and_counts_what_is_new_and_only_that(
     assert {each.messages for each in of_days} == {each.looked_at for each in of_days}
     assert sum(each.ids or 0 for each in of_days) == 400
     assert max(each.size_max or 0 for each in of_days) == max(row[7] for row in rows)
+    published.numbered(stream, 3, prefix="third")
+    due(analytics)
+    due(analytics)
+    newest = Rollup.objects.filter(step="day").order_by("start").last()
+    assert newest is not None
+    assert (newest.messages_unscanned, newest.look_run) == (0, Run.objects.order_by("id").last())
 
 
 def test_a_run_on_demand_with_nothing_new_needs_no_spark(
@@ -235,6 +241,13 @@ def test_a_query_that_a_crash_cut_off_is_told_so(analytics: Analytics) -> None:
                 ": java.io.IOException: outer\n\tat a.b.C(D.scala:1)\nCaused by: java.io.IOException: Disk is full\n"
             ),
             "IOException: Disk is full",
+        ),
+        (
+            RuntimeError(
+                "py4j.protocol.Py4JJavaError: An error occurred while calling o1.collectToPython.\n"
+                ": org.apache.spark.SparkException: Job aborted\nCaused by: java.io.IOException: Broken pipe\n"
+            ),
+            "A Python process of Spark ended while this ran, perhaps for want of memory.",
         ),
         (RuntimeError("x" * 2000), "x" * 500),
     ],

@@ -1,6 +1,7 @@
 """Ranges of the past are published again: all of them, in order, once, also over crashes and pauses."""
 
 import json
+import logging
 import re
 import threading
 import time
@@ -270,7 +271,7 @@ def test_a_body_that_is_too_large_for_the_target_is_named_by_its_own_offset(here
     ],
 )
 def test_a_condition_that_does_more_than_look_at_a_message_fails_with_a_sentence(
-    here: Here, where: str, said: str
+    here: Here, where: str, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     here.published.numbered(here.stream("a"), 3)
     target = here.stream("b")
@@ -278,6 +279,7 @@ def test_a_condition_that_does_more_than_look_at_a_message_fails_with_a_sentence
     assert replay.state == ReplayState.FAILED
     assert re.search(said, replay.error), replay.error
     assert here.messages(target) == []
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
 # Some milliseconds a message: long in all, and a task hears between two messages that it has to end.

@@ -12,9 +12,11 @@ from django.utils import timezone
 from dashboard.history.heat import Cell, week_of
 from dashboard.history.history_figures import top_keys_of
 from dashboard.history.history_ranges import asked_for
+from dashboard.history.run_results import did
 from dashboard.views.stream_history import seed_of
 from streams.access import SYSTEM, Actor
-from streams.models import Replay, Rollup, Run, StandingRollup, Stream, Workspace
+from streams.models import Replay, Rollup, RollupPosition, Run, StandingRollup, Stream, Workspace
+from streams.models.history import Step
 from streams.selectors import METRICS_STREAM
 from streams.services.events import event_record
 from streams.services.history import Progressed, history_missed, rollups_add
@@ -421,7 +423,9 @@ def test_the_most_frequent_keys_of_a_range_are_told_with_what_is_certain(kept: i
         held = Counter(chance.choices("abcdefgh", weights=range(1, 9), k=40))
         true += held
         top = sorted(held.items(), key=lambda each: (-each[1], each[0]))[:kept]
-        points.append(Rollup(messages=40, keys=len(held), top_keys=[list(each) for each in top]))
+        points.append(
+            Rollup(messages=40, looked_at=40, keys=len(held), top_keys=[list(each) for each in top])
+        )
     told = top_keys_of(points)
     assert all(each.messages <= true[each.key] <= each.most for each in told.keys)
     shown = {each.key for each in told.keys}
@@ -604,12 +608,15 @@ def test_a_lag_of_less_than_a_second_is_told_in_milliseconds_beside_what_it_is(
 
 def test_every_chart_says_how_fresh_it_is_and_from_which_run(owner: Client, busy: Stream) -> None:
     hour = timezone.now().replace(minute=0, second=0, microsecond=0)
-    Rollup.objects.filter(stream_id=busy.stream_id).update(top_keys=[["eu", 3]], looked_at=10)
-    day = {"step": "day", "start": hour.replace(hour=0), "messages": 80, "bytes": 560, "bodies": 3}
+    counting, standing, scanning = (
+        Run.objects.create(job="rollup", requested_by="schedule") for _ in range(3)
+    )
+    look = {"looked_at": 10, "look_run": scanning, "look_time": hour}
+    Rollup.objects.filter(stream_id=busy.stream_id).update(top_keys=[["eu", 3]], **look)
+    day = {"step": "day", "start": hour.replace(hour=0), "messages": 80, "bytes": 560, "bodies": 3, **look}
     Rollup.objects.create(
         stream_id=busy.stream_id, fields=[{"name": "id", "present": 3, "types": {"int": 3}}], **day
     )
-    counting, standing = (Run.objects.create(job="rollup", requested_by="schedule") for _ in range(2))
     of_messages = Progressed(stream_id=busy.stream_id, from_offset=0, to_offset=80, fresh_to=hour)
     rollups_add([], positions=[of_messages], run=counting)
     stood(busy, "late", hour - timedelta(hours=1), 1_000)
@@ -619,7 +626,7 @@ def test_every_chart_says_how_fresh_it_is_and_from_which_run(owner: Client, busy
     page = owner.get("/streams/orders/history/?range=30d&step=hour").content.decode()
     panels = [part.split("</section>")[0] for part in page.split('<section class="panel"')[1:]]
     said = {
-        heading: re.findall(r"from run #(\d+)", panel)
+        heading: re.findall(r"(?:from|by) run #(\d+)", panel)
         for panel in panels
         if (heading := re.sub(r"<[^>]*>", "", re.findall(r"<h[23].*?</h[23]>", panel)[0]))
         and "republish from history" not in heading.lower()
@@ -627,8 +634,73 @@ def test_every_chart_says_how_fresh_it_is_and_from_which_run(owner: Client, busy
     assert len(said) == 9, sorted(said)
     of_the_groups = {name: runs for name, runs in said.items() if name in {"late", "Groups in this range"}}
     assert list(of_the_groups.values()) == [[str(standing.pk)]] * 2
-    assert [runs for name, runs in said.items() if name not in of_the_groups] == [[str(counting.pk)]] * 7
+    of_looks = {
+        name: runs
+        for name, runs in said.items()
+        if name in {"Size of a body", "Most frequent keys"} or name.startswith("Fields on")
+    }
+    assert list(of_looks.values()) == [[str(scanning.pk)]] * 3
+    sums = said.keys() - of_the_groups.keys() - of_looks.keys()
+    assert [said[name] for name in sums] == [[str(counting.pk)]] * 4
 
 
 def test_a_stream_whose_groups_were_not_sampled_has_no_charts_of_them(owner: Client, busy: Stream) -> None:
     assert "Group lag" not in owner.get("/streams/orders/history/").content.decode()
+
+
+def test_figures_of_bars_as_a_whole_say_what_they_are_from(viewer: Client, make_stream: MakeStream) -> None:
+    stream, now = make_stream("orders"), timezone.now()
+    run, later = (Run.objects.create(job="rollup", requested_by="schedule") for _ in range(2))
+    RollupPosition.objects.create(stream_id=stream.stream_id, offset=1200, fresh_to=now, run=later)
+    looked = {"looked_at": 1080, "scanned": 1080, "look_run": run, "look_time": now, "bytes": 1}
+    hour = Step.HOUR.floor(now)
+    figures = {"keys": 2, "ids": 1080, "size_p50": 1, "size_p99": 1, "top_keys": [["a", 1000], ["b", 80]]}
+    Rollup.objects.create(
+        stream_id=stream.stream_id, step="hour", start=hour, messages=1200, **looked, **figures
+    )
+    day: dict[str, object] = {"bodies": 1080, "unreadable": 0, "fields": []}
+    Rollup.objects.create(
+        stream_id=stream.stream_id, step="day", start=Step.DAY.floor(now), messages=1200, **looked, **day
+    )
+    page = " ".join(viewer.get("/streams/orders/history/").content.decode().split())
+    assert page.count("from 1,080 of 1,200 messages so far, scanned") == 3, "sizes, keys, fields"
+    assert page.count(f"by run #{run.pk} <") == 3
+    assert "1,080 objects in 1,080 messages" in page
+    assert "any other key may have up to 120" in page
+    Rollup.objects.filter(stream_id=stream.stream_id).update(looked_at=1200, scanned=1100)
+    page = " ".join(viewer.get("/streams/orders/history/").content.decode().split())
+    assert page.count("from 1,100 messages, scanned") == 3, "a hundred were erased"
+    assert "any other key" not in page
+
+
+def test_a_bar_that_nobody_has_scanned_counts_for_what_any_key_may_have() -> None:
+    known = Rollup(messages=10, looked_at=10, keys=1, top_keys=[["a", 10]])
+    told = top_keys_of([known, Rollup(messages=7)])
+    assert [(each.key, each.messages, each.most) for each in told.keys] == [("a", 10, 17)]
+    assert (told.others, told.is_exact) == (7, False)
+
+
+@pytest.mark.parametrize(
+    ("job", "counts", "said"),
+    [
+        (
+            "rollup",
+            {"bytes": 0, "messages": 0, "points": 0, "samples": 3, "windows": 0},
+            "3 group figures updated",
+        ),
+        (
+            "rollup",
+            {"bytes": 2048, "messages": 1200, "points": 3, "samples": 0, "windows": 13},
+            "1,200 messages (2.00 KiB) counted · 3 sums updated · 13 windows rescanned",
+        ),
+        ("archive", {"messages": 1, "bytes": 9, "batches": 1}, "1 message (9 B) archived · in 1 batch"),
+        (
+            "compact",
+            {"messages": 40, "files": 16, "into": 1},
+            "40 messages rewritten · 16 files merged into 1",
+        ),
+        ("rollup", {"messages": 0, "windows": 0}, "nothing new"),
+    ],
+)
+def test_what_a_run_did_is_told_in_words(job: str, counts: dict[str, int], said: str) -> None:
+    assert did(Run(job=job, counts=counts, state="succeeded")) == said

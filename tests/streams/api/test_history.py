@@ -28,7 +28,20 @@ START = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
 SIZES = ("size_p50", "size_p90", "size_p99", "size_max")
 NOT_LOOKED_AT = {
     "looked_at": 0,
-    **dict.fromkeys(("ids", "keys", "missing", *SIZES, "top_keys", "bodies", "unreadable", "fields")),
+    **dict.fromkeys(
+        (
+            "looked_run",
+            "looked_time",
+            "ids",
+            "keys",
+            "missing",
+            *SIZES,
+            "top_keys",
+            "bodies",
+            "unreadable",
+            "fields",
+        )
+    ),
 }
 
 
@@ -120,6 +133,7 @@ def test_a_look_at_a_step_is_told_with_how_many_messages_it_knows(owner: Api, st
     found = WindowFigures(
         pk=due.pk,
         looked_at=3,
+        scanned=3,
         first_offset=5,
         last_offset=9,
         missing=1,
@@ -128,13 +142,16 @@ def test_a_look_at_a_step_is_told_with_how_many_messages_it_knows(owner: Api, st
         top_keys=[("a", 2), ("b", 1)],
         **sizes,
     )
-    windows_store([found], since=START)
+    run = Run.objects.create(job="rollup")
+    windows_store([found], since=START, run=run)
     point = owner.get("streams/orders/history?step=hour").json()["points"][-1]
     assert point == {
         "start": "2026-11-21T07:00:00.000Z",
         "messages": 4,
         "bytes": 40,
         "looked_at": 3,
+        "looked_run": run.pk,
+        "looked_time": "2026-11-21T06:00:00.000Z",
         "ids": 4,
         "keys": 2,
         "missing": 1,
@@ -409,3 +426,23 @@ def test_no_samples_no_points(owner: Api, stream: Stream, metrics: Stream) -> No
 @pytest.mark.parametrize("query", ["range=2h", "range=", "range=1h&range=6h", "step=1"])
 def test_a_wrong_range_is_refused(owner: Api, stream: Stream, query: str) -> None:
     assert code(owner.get(f"streams/orders/metrics?{query}")) == "validation_error"
+
+
+def test_figures_of_a_step_as_a_whole_name_the_run_that_looked_and_what_was_there(
+    owner: Api, stream: Stream
+) -> None:
+    run = Run.objects.create(job="rollup", requested_by="schedule")
+    Rollup.objects.create(
+        stream_id=stream.stream_id,
+        step="hour",
+        start=START,
+        messages=10,
+        bytes=1,
+        looked_at=9,
+        scanned=8,
+        look_run=run,
+        look_time=START,
+    )
+    (point,) = owner.get("streams/orders/history?step=hour").json()["points"]
+    assert (point["messages"], point["looked_at"], point["looked_run"]) == (10, 8, run.pk)
+    assert point["looked_time"] is not None

@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from streams.models import Erasure, Rollup, RollupPosition, Workspace
-from streams.services.windows import WindowFigures, windows_due, windows_forget, windows_store
+from streams.models import Erasure, Rollup, RollupPosition, Run, Workspace
+from streams.services.windows import (
+    WindowFigures,
+    windows_beside,
+    windows_due,
+    windows_forget,
+    windows_store,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -16,6 +22,7 @@ WITHIN, AFTER = NOON + timedelta(minutes=30), NOON + timedelta(hours=1)
 FOUND = WindowFigures(
     pk=0,
     looked_at=10,
+    scanned=10,
     first_offset=1,
     last_offset=12,
     missing=2,
@@ -130,3 +137,30 @@ def test_a_look_that_an_erasure_overtook_is_not_stored_and_taken_again() -> None
     assert windows_store(found, since=AFTER - timedelta(seconds=1)) == 1
     assert [each.pk for each in windows_due(now=AFTER)] == [row.pk]
     assert windows_store(found, since=AFTER + timedelta(seconds=1)) == 2
+
+
+def test_a_run_also_looks_at_what_has_grown_at_all_as_long_as_that_is_little_work() -> None:
+    due = window(messages=10)
+    small, large, too_large = (
+        window(start=NOON + timedelta(hours=hours), messages=messages, looked_at=messages - 1)
+        for hours, messages in ((1, 100), (2, 900), (3, 1000))
+    )
+    window(start=NOON + timedelta(hours=4), messages=50, looked_at=50)
+    anyway = windows_due(now=WITHIN)
+    assert [each.pk for each in anyway] == [due.pk]
+    assert [each.pk for each in windows_beside(but=anyway, most=1000)] == [small.pk, large.pk]
+    assert [each.pk for each in windows_beside(but=anyway, most=2000)] == [small.pk, large.pk, too_large.pk]
+    assert windows_beside(but=anyway, most=99) == []
+
+
+def test_a_look_names_its_run_and_time_and_how_much_was_there_until_it_is_forgotten() -> None:
+    row, run = window(), Run.objects.create(job="rollup", requested_by="schedule")
+    windows_store([replace(FOUND, pk=row.pk, scanned=8)], since=AFTER, run=run)
+    row.refresh_from_db()
+    assert (row.look_run, row.look_time) == (run, AFTER)
+    assert (row.looked_at, row.messages_scanned, row.messages_unscanned) == (10, 8, 0)
+    assert windows_due(now=AFTER) == [], "what was erased does not have it looked at for ever"
+    windows_forget("s", offset=5, key="")
+    row.refresh_from_db()
+    assert (row.look_run, row.look_time, row.ids, row.size_p50) == (None, None, None, None)
+    assert (row.messages_scanned, row.messages_unscanned) == (0, 10)
