@@ -115,7 +115,12 @@ def _sought(group: Group, caller: Caller) -> dict[str, Any]:
         group.stream, offset=dropped.oldest, stop=dropped.below, limit=1
     ):
         dropped = None
-    return {"last_seek": seeks[0] if seeks else None, "not_given_back": dropped}
+    newest = seeks[0] if seeks else None
+    return {
+        "last_seek": newest,
+        "seek_is_fresh": newest is not None and newest.is_fresh(timezone.now()),
+        "not_given_back": dropped,
+    }
 
 
 @require_GET
