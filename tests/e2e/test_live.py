@@ -27,7 +27,9 @@ def is_live(page: Page) -> None:
 
 
 def value(page: Page, topic: str, field: str) -> str:
-    return page.locator(f'[data-live="{topic}"][data-field="{field}"]').first.inner_text()
+    return page.locator(
+        f'[data-live="{topic}"][data-field="{field}"]:not([data-format=differs])'
+    ).first.inner_text()
 
 
 def becomes(
@@ -41,7 +43,8 @@ def becomes(
 ) -> None:
     """A number is shown in time, since now or since the watch was started."""
     watch = watch or Stopwatch()
-    expect(page.locator(f'[data-live="{topic}"][data-field="{field}"]').first).to_have_text(wanted)
+    shown = f'[data-live="{topic}"][data-field="{field}"]:not([data-format=differs])'
+    expect(page.locator(shown).first).to_have_text(wanted)
     assert watch.elapsed_s <= within_s
 
 
