@@ -205,7 +205,7 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
         said.append(_("%(again)s are redelivered."))
     if told["to"] >= told["from"] or told["skipped"]:
         said.append(_("%(skipped)s were skipped."))
-    messages.success(request, " ".join(str(each) for each in said) % figures)
+    messages.success(request, " ".join(str(each) for each in said) % figures, extra_tags="sought")
     return redirect("dashboard:group", name=name, group=group)
 
 
