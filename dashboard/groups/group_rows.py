@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 
 from django.utils.translation import gettext as _
@@ -31,10 +30,6 @@ DOTS: dict[Status, str] = {
     "catching up": "warn",
 }
 """How a status looks; the word always stands beside the dot."""
-
-
-FRESH_MS = 600_000
-"""How long a seek is what a person looks for first on a group's page."""
 
 
 def _paused(state: GroupState) -> str:
@@ -250,10 +245,6 @@ class PastSeek:
     @property
     def moved(self) -> bool:
         return self.to != self.back_to
-
-    def is_fresh(self, now: datetime) -> bool:
-        """Whether its Undo stands on top of the page, where whoever has just moved the group looks."""
-        return now.timestamp() * 1000 - self.at_ms < FRESH_MS
 
 
 def past_seek(event: Event) -> PastSeek | None:

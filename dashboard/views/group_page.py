@@ -115,12 +115,7 @@ def _sought(group: Group, caller: Caller) -> dict[str, Any]:
         group.stream, offset=dropped.oldest, stop=dropped.below, limit=1
     ):
         dropped = None
-    newest = seeks[0] if seeks else None
-    return {
-        "last_seek": newest,
-        "seek_is_fresh": newest is not None and newest.is_fresh(timezone.now()),
-        "not_given_back": dropped,
-    }
+    return {"last_seek": seeks[0] if seeks else None, "not_given_back": dropped}
 
 
 @require_GET
@@ -210,7 +205,7 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
         said.append(_("%(again)s are redelivered."))
     if told["to"] >= told["from"] or told["skipped"]:
         said.append(_("%(skipped)s were skipped."))
-    messages.success(request, " ".join(str(each) for each in said) % figures)
+    messages.success(request, " ".join(str(each) for each in said) % figures, extra_tags="sought")
     return redirect("dashboard:group", name=name, group=group)
 
 

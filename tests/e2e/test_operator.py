@@ -121,7 +121,7 @@ def test_a_position_is_sought_back_after_a_preview_and_the_seek_undone(
     seek.get_by_role("button", name="Go to offset 1").click()
     expect(page.get_by_text("The next offset is 1; it was 8.")).to_be_visible()
     assert fetched(api, group, limit=1) == [1]
-    undo = page.get_by_role("button", name="Undo: back to offset 8")
+    undo = page.locator(".notice").get_by_role("button", name="Undo: back to offset 8")
     expect(undo).to_be_in_viewport()
     undo.click()
     expect(page.get_by_text("The next offset is 8")).to_be_visible()

@@ -136,6 +136,17 @@ def test_an_undo_returns_the_position_and_says_what_it_does_not_bring_back(
     assert position(billing) == 13
 
 
+def test_the_line_that_tells_of_a_seek_has_its_undo(owner: Client, billing: Group) -> None:
+    page = owner.post(f"{PAGE}seek/", {"next_offset": 1, "seen_from": 11}, follow=True).content.decode()
+    line = page.split("The next offset is 1; it was 11.")[1].split("</form>")[0]
+    assert "Undo: back to offset 11" in line
+    sent = dict(re.findall(r'name="(of|next_offset|seen_from)" value="(\d+)"', line))
+    again = owner.post(f"{PAGE}seek/", sent, follow=True).content.decode()
+    assert position(billing) == 11
+    assert "The next offset is 11; it was 1." in again
+    assert owner.get(PAGE).content.decode().count("Undo: back to offset") == 1
+
+
 def test_after_an_undo_what_was_in_flight_is_told_of_until_it_is_given_back(
     owner: Client, billing: Group
 ) -> None:
