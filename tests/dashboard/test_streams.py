@@ -47,7 +47,9 @@ def test_over_how_long_a_stream_goes_is_not_said_of_an_empty_one(
     owner: Client, make_stream: MakeStream, unique: str
 ) -> None:
     stream = make_stream(unique, bodies=[b"1"])
-    over = re.compile(r'<span [^>]*data-field="span_s" data-format="differs" data-value="null"( hidden)?> · over')
+    over = re.compile(
+        r'<span [^>]*data-field="span_s" data-format="differs" data-value="null"( hidden)?> · over'
+    )
     assert over.findall(owner.get(f"/streams/{unique}/").content.decode()) == [""]
     store.log().run(trim.purge(stream.stream_id))
     assert over.findall(owner.get(f"/streams/{unique}/").content.decode()) == [" hidden"]
