@@ -330,7 +330,7 @@ def test_the_time_that_a_stream_spans_is_one_line_of_its_header(
     page.goto(f"/streams/{stream}/")
     figures = page.locator("dl.of-stream")
     before = figures.evaluate("it => it.clientHeight")
-    span = figures.locator("[data-field=span_s]")
+    span = figures.locator("[data-field=span_s][data-format=duration]")
     span.evaluate("it => { it.textContent = '13 min 59 s' }")
     assert span.evaluate("it => it.closest('dd').clientHeight") < 24
     assert figures.evaluate("it => it.clientHeight") == before <= 75
