@@ -37,13 +37,19 @@ def bottom(place: Locator) -> float:
     return box["y"] + box["height"]
 
 
+def saved(page: Page) -> float:
+    """How high the row of filters is that other tests have saved for the workspace; 0 without any."""
+    row = page.locator(".kept-filters:has(.chip)")
+    return bottom(row) - top(row) + 16 if row.count() else 0.0
+
+
 def whole_rows(page: Page) -> int:
     return sum(bottom(row) <= 800 for row in page.locator(ROWS).all()[:20])
 
 
 def test_ten_messages_are_on_the_first_screen(page: Page, orders: str) -> None:
     page.goto(f"/streams/{orders}/")
-    assert top(page.locator(ROWS).first) < 430
+    assert top(page.locator(ROWS).first) < 430 + saved(page)
     assert whole_rows(page) >= 10
 
 
@@ -51,7 +57,7 @@ def test_ten_matches_are_on_the_first_screen_with_what_was_scanned_above_them(
     page: Page, orders: str
 ) -> None:
     page.goto(f"/streams/{orders}/?match=refused")
-    assert top(page.locator(ROWS).first) < 430
+    assert top(page.locator(ROWS).first) < 430 + saved(page)
     assert whole_rows(page) >= 10
     status, head = page.locator("[data-search-status]"), page.locator("[data-rows] thead")
     expect(status).to_contain_text("50 match")
@@ -76,7 +82,7 @@ def test_on_a_phone_the_first_message_is_on_the_first_screen(log_in: OpenPage, o
     page = log_in(viewport=PHONE, has_touch=True)
     page.goto(f"/streams/{orders}/")
     expect(page.locator("[data-live-word]")).to_have_text("Live")
-    assert top(page.locator(ROWS).first) < 720
+    assert top(page.locator(ROWS).first) < 720 + saved(page)
     expect(page.get_by_label("Body", exact=True)).to_be_hidden()
     page.locator("summary").filter(has_text="Search messages").click()
     page.get_by_label("Body", exact=True).fill("paid")
