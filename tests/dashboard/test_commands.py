@@ -188,9 +188,10 @@ def blocks(page: Client, path: str) -> list[str]:
 
 
 def test_to_make_a_stream_and_to_publish_are_copied_apart(owner: Client) -> None:
-    make, publish = blocks(owner, "/streams/")
-    assert [make.count("curl "), publish.count("curl ")] == [1, 1]
+    make, publish, of_list, in_python = blocks(owner, "/streams/")
+    assert [make.count("curl "), publish.count("curl "), of_list.count("curl ")] == [1, 1, 1]
     assert "/messages" not in make
+    assert "import httpx" in in_python
 
 
 def test_a_dead_letter_that_is_copied_to_be_looked_at_is_not_delivered_again(
