@@ -100,7 +100,7 @@ class _Reader:
         return "".join(self._parts)
 
     def value(self) -> None:
-        """Enter the next value, or the opening of the next array or map."""
+        """Write the next value, or the opening of the next array or map."""
         self.values += 1
         mark = self._number(">B")
         if 0x80 <= mark <= 0x8F or mark in _MAPS:
@@ -126,7 +126,7 @@ class _Reader:
         self._close_full()
 
     def _begin(self) -> None:
-        """Enter what stands between the value before and the next one."""
+        """Write what stands between the value before and the next one."""
         if not self._levels:
             return
         level = self._levels[-1]

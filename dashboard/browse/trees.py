@@ -104,7 +104,7 @@ def _label(level: _Level) -> str:
 
 
 def _close(levels: list[_Level], *, closed: bool) -> None:
-    """Enter the innermost level into the one around it."""
+    """Write the innermost level into the one around it."""
     level = levels.pop()
     outer = levels[-1]
     if not level.count and closed:

@@ -142,7 +142,7 @@ class History:
         with self._lock:
             self.operations.append(operation)
             if len(self.operations) % KEPT_APART == 0:
-                # Notes are no garbage: to walk through millions of them held up every caller for half a minute.
+                # Notes are no garbage, and a walk through millions of them holds up every caller for seconds.
                 gc.freeze()
 
     def streams(self) -> list[str]:
