@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
+from redis.client import PubSub
 
 from streams.log import config, groups, keys, questions
 from streams.log.append import append
@@ -14,7 +17,7 @@ from streams.log.client import Log
 from streams.log.errors import StreamNotFound
 from streams.log.following import Following
 from streams.log.groups import Settings
-from streams.log.preview import Purge, preview
+from streams.log.preview import WITHIN_S, Preview, Purge, preview
 from tests.census import counting
 from tests.streams.log.conftest import DEFAULTS
 from tests.streams.log.messages import fill, message
@@ -144,3 +147,32 @@ def test_where_nobody_counts_who_asks_looks_itself(log: Log, stream: str) -> Non
 def test_what_is_refused_is_refused_by_who_was_asked(log: Log) -> None:
     with pytest.raises(StreamNotFound):
         questions.ask(log, keys.stream_id(), ONE_A_KEY, {}, within_s=0.1)
+
+
+def test_it_is_not_asked_again_where_the_answer_would_come_too_late(log: Log, stream: str) -> None:
+    asked: list[questions.Question] = []
+    part = Preview(
+        messages=1, bytes=1, first_offset=2, oldest_ms=None, unread={}, as_of=9, is_complete=False, counted=0.1
+    )
+    over = threading.Event()
+
+    def count(channel: PubSub) -> None:
+        """As one does for which each answer takes more than half of the time that there is."""
+        while not over.is_set():
+            found = channel.get_message(timeout=0.05)
+            if found and found["type"] == "message":
+                asked.append(msgspec.json.decode(found["data"], type=questions.Question))
+                over.wait(0.6 * WITHIN_S)
+                log.client.execute_command("PUBLISH", asked[-1].told, msgspec.json.encode(part))
+
+    with log.client.pubsub() as channel:
+        channel.subscribe(keys.CENSUS_ASKED)
+        counting_thread = threading.Thread(target=count, args=(channel,))
+        counting_thread.start()
+        try:
+            told = questions.ask(log, stream, ONE_A_KEY, {}, within_s=WITHIN_S)
+        finally:
+            over.set()
+            counting_thread.join()
+    assert told == part
+    assert len(asked) == 1
