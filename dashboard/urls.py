@@ -109,6 +109,7 @@ urlpatterns = [
     path("streams/<str:name>/groups/<str:group>/delete/", group_settings.delete, name="group_delete"),
     path("streams/<str:name>/groups/<str:group>/pending/", group_pending.pending, name="group_pending"),
     path("streams/<str:name>/groups/<str:group>/pending/settle/", group_pending.settle, name="group_settle"),
+    path("streams/<str:name>/groups/<str:group>/dead-letters/", group_letters.letters, name="dead_letters"),
     path(
         "streams/<str:name>/groups/<str:group>/dead-letters/replay/",
         group_letters.replay,

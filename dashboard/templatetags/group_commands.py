@@ -56,9 +56,14 @@ def all_groups_command(base_url: str, rows: Sequence[GroupRow]) -> str:
 
 @register.simple_tag
 def group_command(base_url: str, stream: str, group: str) -> str:
-    """One group, and its dead letters, from the API."""
-    path = f"{_groups(base_url, stream)}{group}"
-    return f"{call(path)}\n\n{call(f'{path}/dead-letters/')}"
+    """One group, from the API."""
+    return call(f"{_groups(base_url, stream)}{group}")
+
+
+@register.simple_tag
+def letters_list_command(base_url: str, stream: str, group: str, after: int) -> str:
+    """A page of a group's dead letters, from the API, which does not look into reasons."""
+    return call(asked(f"{_groups(base_url, stream)}{group}/dead-letters/", ("after", after or None)))
 
 
 @register.simple_tag

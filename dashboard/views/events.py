@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from dashboard import exports, formats, quantities
+from dashboard.groups.group_rows import GroupRow
 from dashboard.lists.event_rows import PAGE_SIZE, EventRow, EventsForm, chain_state
 from dashboard.quantities import number_of
 from dashboard.views.door import base_url, console_page, is_part
@@ -67,7 +68,9 @@ def group_activity(request: HttpRequest, caller: Caller, name: str, group: str) 
     if is_part(request):
         return _activity_now(request, caller, stream=name, group=group)
     context = stream_context(request, caller, name, tab="groups")
-    context |= {"group": found, **_found(request, caller, stream=name, group=group)}
+    # Events are read also while the store of a group is away; its tabs say no counts then.
+    shown = next(map(GroupRow, selectors.reachable_views([found])), None)
+    context |= {"group": found, "shown": shown, **_found(request, caller, stream=name, group=group)}
     return _activity(request, context)
 
 

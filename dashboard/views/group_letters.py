@@ -1,4 +1,4 @@
-"""The dead letters of a group: each on a page of its own, replayed, deleted."""
+"""The dead letters of a group: the list, each on a page of its own, replayed, deleted."""
 
 from dataclasses import replace
 from urllib.parse import urlencode
@@ -14,7 +14,7 @@ from dashboard import formats, quantities
 from dashboard.browse.readings import reading_of
 from dashboard.confirmations import LARGE_MESSAGES, ConfirmForm, phrase_for
 from dashboard.groups.desk_forms import LettersForm
-from dashboard.groups.group_rows import DeadLetterRow
+from dashboard.groups.group_rows import DeadLetterRow, GroupRow
 from dashboard.quantities import number_of
 from dashboard.shown import offsets_written
 from dashboard.views.door import console_page, is_part
@@ -30,6 +30,7 @@ from streams.services.dead_letters import (
 )
 
 ALL = "all"
+SHOWN = 50
 
 
 def letter_at(group: Group, offset: int) -> DeadLetterRow:
@@ -54,6 +55,28 @@ def offset_posted(request: HttpRequest) -> int:
     if not offset:
         raise Refusal("validation_error", "No dead letter was specified.", fields=["offset"])
     return offset
+
+
+@require_GET
+@console_page
+def letters(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
+    """The dead letters by offset, those whose reason contains what is asked for; looking changes nothing."""
+    found = group_for(caller, name, group, may="read")
+    after = number_of(request.GET.get("after"), default=0, low=0, high=quantities.LARGEST - 1)
+    reason = request.GET.get("reason", "").strip()
+    # How it stands is looked at first: what dies or is replayed in between, the page says to be newer.
+    shown = GroupRow(selectors.group_view(found))
+    page = selectors.dead_letters(found, start=after + 1, limit=SHOWN + 1, reason=reason)
+    context = stream_context(request, caller, name, tab="groups") | {
+        "group": found,
+        "shown": shown,
+        "letters": [DeadLetterRow(each) for each in page[:SHOWN]],
+        "letters_after": page[SHOWN - 1].offset if len(page) > SHOWN else None,
+        "after": after,
+        "reason": reason,
+        "may_manage": caller.may("manage"),
+    }
+    return render(request, "dashboard/stream/dead_letters.html", context)
 
 
 @require_GET
@@ -98,7 +121,7 @@ def replay(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
     letter_at(found, offset)
     count = dead_letters_replay(found, offsets=[offset], actor=caller.actor)
     messages.success(request, _replayed(count))
-    return redirect("dashboard:group", name=name, group=group)
+    return redirect("dashboard:dead_letters", name=name, group=group)
 
 
 @require_POST
@@ -164,6 +187,6 @@ def _chosen(group: Group, form: LettersForm) -> tuple[list[int], bool]:
 
 def _back(group: Group, form: LettersForm) -> str:
     """The list; with its filter where that said what was meant, so that what has died since is seen."""
-    address = resolve_url("dashboard:group", name=group.stream.name, group=group.name)
+    address = resolve_url("dashboard:dead_letters", name=group.stream.name, group=group.name)
     reason = form.data.get("reason") if form.data.get("scope") == ALL else ""
-    return f"{address}?{urlencode({'reason': reason})}#dead-letters" if reason else f"{address}#dead-letters"
+    return f"{address}?{urlencode({'reason': reason})}" if reason else address

@@ -15,7 +15,6 @@ from dashboard import formats
 from dashboard.browse.message_rows import MessageRow
 from dashboard.groups.group_forms import LIKE, SHIFT, PauseForm, SeekForm, SeekNowForm
 from dashboard.groups.group_rows import (
-    DeadLetterRow,
     GroupRow,
     SeekPreview,
     not_given_back,
@@ -25,14 +24,12 @@ from dashboard.groups.group_rows import (
 from dashboard.groups.member_rows import members_of
 from dashboard.live.lag_chart import lag_chart_of
 from dashboard.live.live_ranges import live_range_of
-from dashboard.quantities import number_of
 from dashboard.views.door import console_page, is_part
 from dashboard.views.of_page import held_to_group
 from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, group_for
 from streams.errors import Refusal
-from streams.log.dead_letters import DeadLetter
 from streams.log.lag import wanted_by
 from streams.models import Group
 from streams.selectors.events import EventsWanted
@@ -43,7 +40,6 @@ from streams.services.groups import (
     offset_of_position,
 )
 
-LETTERS_SHOWN = 50
 SEEKS_LOOKED_AT = 20
 """The newest seeks, of which it is told what they dropped."""
 LOOKED_FOR_S = 0.4
@@ -145,16 +141,11 @@ def standing(group: Group) -> dict[str, Any]:
 
 def page_context(request: HttpRequest, caller: Caller, group: Group) -> dict[str, Any]:
     """Everything on a group's page, with forms that nobody has filled in."""
-    after = number_of(request.GET.get("after"), default=0, low=0, high=2**63 - 2)
-    reason = request.GET.get("reason", "").strip()
-    # How it stands is looked at first: what dies or is replayed in between, the page says to be newer.
     stands, now = standing(group), timezone.now()
     asked = live_range_of(request.GET, now=now)
     lag_chart = lag_chart_of(stands["shown"].view, asked, now=now)
-    letters: list[DeadLetter] = []
     sought: dict[str, Any] = {}
     if caller.may("read"):
-        letters = selectors.dead_letters(group, start=after + 1, limit=LETTERS_SHOWN + 1, reason=reason)
         sought = _sought(group, caller)
     else:
         lag_chart = replace(lag_chart, turns=[])
@@ -165,12 +156,8 @@ def page_context(request: HttpRequest, caller: Caller, group: Group) -> dict[str
         | {
             "group": group,
             "lag_chart": lag_chart,
-            "letters": [DeadLetterRow(letter) for letter in letters[:LETTERS_SHOWN]],
-            "letters_after": letters[LETTERS_SHOWN - 1].offset if len(letters) > LETTERS_SHOWN else None,
-            "after": after,
             "seek_form": SeekForm(),
             "preview": None,
-            "reason": reason,
             "pause_form": PauseForm(),
             "may_manage": caller.may("manage"),
             "may_read": caller.may("read"),

@@ -97,6 +97,7 @@ ROWS = {
     "group_pause": Row(post="manage", at=GROUP),
     "group_resume": Row(post="manage", at=GROUP),
     "group_delete": Row(post="manage", at=GROUP),
+    "dead_letters": Row(get="read", at=GROUP),
     "dead_letters_replay": Row(post="manage", at=GROUP),
     "dead_letters_bulk": Row(post="manage", at=GROUP),
     "dead_letter": Row(get="read", at=LETTER),

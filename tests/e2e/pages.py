@@ -165,7 +165,6 @@ PAGES: dict[str, tuple[State, ...]] = {
     "group": (
         State(GROUP),
         State(GROUP + "?position=earliest", name="seek previewed"),
-        State(GROUP, do_to_letters, "letters chosen"),
     ),
     "group_activity": (State(GROUP + "activity/"),),
     "group_settings": (State(GROUP + "settings/"),),
@@ -173,6 +172,11 @@ PAGES: dict[str, tuple[State, ...]] = {
         State(GROUP + "pending/"),
         State(GROUP + "pending/", settle_all, "settling"),
         State(GROUP + "pending/?deliveries=9", name="nothing matches"),
+    ),
+    "dead_letters": (
+        State(GROUP + "dead-letters/"),
+        State(GROUP + "dead-letters/", do_to_letters, "letters chosen"),
+        State(GROUP + "dead-letters/?reason=no-such-reason", name="nothing matches"),
     ),
     "dead_letter": (State(GROUP + "dead-letters/{letter}/"),),
     "stream_history": (State(STREAM + "history/"),),

@@ -41,6 +41,7 @@ def make_seek_and_replay(page: Page, api: httpx.Client, stream: str) -> None:
     expect(page.get_by_text("The next offset is 8; it was 2. 6 were skipped.")).to_be_visible()
     expect(lag(page)).to_have_text("3")
 
+    page.get_by_role("navigation", name="Group").get_by_role("link", name="Dead letters 1").click()
     letters = page.locator("#dead-letters")
     expect(letters.get_by_text("<b>bad</b>")).to_be_visible()
     letters.get_by_role("button", name="Replay 1").click()
@@ -141,5 +142,5 @@ def test_a_lag_shows_live_with_its_reason_and_what_is_out_is_given_back_and_ende
     again = api.post(f"{group}/fetch", json={"limit": 1, "wait": 0}).raise_for_status().json()
     assert [(message["offset"], message["deliveries"]) for message in again] == [(1, 2)]
     expect(page.get_by_text("Nacked: 1.")).to_be_visible()
-    page.get_by_role("navigation", name="Group").get_by_role("link", name="Overview").click()
+    page.get_by_role("navigation", name="Group").get_by_role("link", name="Dead letters").click()
     expect(page.locator("#dead-letters").get_by_text("no such customer")).to_be_visible()

@@ -146,7 +146,7 @@ def test_a_message_that_is_given_back_too_often_becomes_a_dead_letter_and_is_rep
         expect(page.get_by_text("Nacked: 1.")).to_be_visible()
     page.get_by_role("navigation", name="Group").get_by_role("link", name="Overview").click()
     expect(figure(page, "dead_letters")).to_have_text("1", timeout=10_000)
-    page.reload()
+    page.get_by_role("navigation", name="Group").get_by_role("link", name="Dead letters 1").click()
     letters = page.locator("#dead-letters")
     letters.get_by_role("link", name="1", exact=True).click()
     expect(letters.locator(".detail pre").first).to_contain_text('"n": 1')

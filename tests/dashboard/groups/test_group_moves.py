@@ -18,9 +18,9 @@ from streams.services.groups import group_create
 from streams.services.streams import stream_change
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.forms import confirmed, sent_back
-from tests.dashboard.groups.test_groups import BODIES, PAGE, bury, fetched, letters, make_group
+from tests.dashboard.groups.test_groups import BODIES, LETTERS, PAGE, bury, fetched, letters, make_group
 
-BULK = f"{PAGE}dead-letters/bulk/"
+BULK = f"{LETTERS}bulk/"
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ def test_a_preview_of_chosen_ones_counts_what_is_still_dead(owner: Client, dead:
     assert "2 dead letters, of offsets 12 to 13." in owner.post(BULK, form).content.decode()
     confirmed(owner, BULK, form)
     answer = owner.post(BULK, form)
-    assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}#dead-letters")
+    assert (answer.status_code, answer["Location"]) == (302, LETTERS)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_all_that_match_are_those_that_were_shown_and_what_died_since_stays(
     page = owner.post(BULK, form)
     bury(dead, count=3, why="Timeout again")
     answer = owner.post(BULK, {**form, **sent_back(page)})
-    shown_after = f"{PAGE}?reason=time#dead-letters" if reason else f"{PAGE}#dead-letters"
+    shown_after = f"{LETTERS}?reason=time" if reason else LETTERS
     assert answer["Location"] == shown_after  # where what died since is seen
     assert letters(dead) == [*([11, 12] if reason else []), 15, 16, 17]
 
@@ -311,7 +311,7 @@ def test_the_chosen_are_replayed(owner: Client, dead: Group) -> None:
 
 
 def test_the_list_is_filtered_by_reason(viewer: Client, dead: Group) -> None:
-    shown = viewer.get(f"{PAGE}?reason=TIME").context["letters"]
+    shown = viewer.get(f"{LETTERS}?reason=TIME").context["letters"]
     assert [each.letter.offset for each in shown] == [13, 14]
 
 
@@ -332,7 +332,7 @@ def test_a_bulk_that_cannot_be_read_does_nothing(owner: Client, dead: Group, for
 def test_a_viewer_moves_no_dead_letter(viewer: Client, dead: Group) -> None:
     assert viewer.post(BULK, {"do": "delete", "scope": "all", "seen_offsets": "11-14"}).status_code == 403
     assert letters(dead) == [11, 12, 13, 14]
-    page = viewer.get("/streams/orders/groups/billing/").content.decode()
+    page = viewer.get(LETTERS).content.decode()
     assert page.count('<td class="pick" title="This needs the right to manage.">') == 4
 
 

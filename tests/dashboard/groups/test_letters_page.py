@@ -1,0 +1,68 @@
+"""The list of a group's dead letters: a page of its own, which every page of the group counts and leads to."""
+
+import re
+
+import pytest
+from django.test import Client
+from django.utils.html import strip_tags
+
+from streams.access import SYSTEM
+from streams.models import AlertRule, Group
+from streams.services.alerts import alert_begin, rule_create
+from tests.dashboard.conftest import MakeStream
+from tests.dashboard.groups.test_groups import LETTERS, PAGE, bury, fetched, make_group
+
+
+@pytest.fixture
+def billing(make_stream: MakeStream) -> Group:
+    """Three dead letters, and two messages in flight."""
+    group = make_group(make_stream("orders", bodies=[b"1"] * 9))
+    bury(group, count=3)
+    fetched(group, limit=2)
+    return group
+
+
+def tabs(page: str) -> list[str]:
+    (found,) = re.findall(r'<nav class="group-tabs".*?</nav>', page, re.DOTALL)
+    return [" ".join(strip_tags(each).split()) for each in re.findall(r"<a .*?</a>", found, re.DOTALL)]
+
+
+@pytest.mark.parametrize("path", ["", "pending/", "dead-letters/", "settings/", "activity/"])
+def test_every_page_of_a_group_leads_to_its_dead_letters_and_counts_them(
+    viewer: Client, billing: Group, path: str
+) -> None:
+    page = viewer.get(f"{PAGE}{path}").content.decode()
+    assert tabs(page) == ["Overview", "In flight 2", "Dead letters 3", "Settings", "Activity"]
+    assert f'href="{LETTERS}"' in page
+    assert re.search(
+        rf'href="{LETTERS}".*?data-live="group:orders/billing" data-field="dead_letters"', page, re.DOTALL
+    )
+
+
+def test_the_list_is_on_its_own_page_and_not_below_the_overview(viewer: Client, billing: Group) -> None:
+    assert 'id="dead-letters"' not in viewer.get(PAGE).content.decode()
+    page = viewer.get(LETTERS)
+    assert [each.letter.offset for each in page.context["letters"]] == [1, 2, 3]
+    assert f'href="{LETTERS}" aria-current="page"' in page.content.decode()
+
+
+def test_lists_of_groups_lead_to_them(viewer: Client, billing: Group) -> None:
+    for page in ("/streams/orders/groups/", "/groups/"):
+        assert f'href="{LETTERS}"' in viewer.get(page).content.decode()
+
+
+def test_a_letter_leads_back_to_the_list_and_a_replay_ends_there(owner: Client, billing: Group) -> None:
+    assert f'href="{LETTERS}"' in owner.get(f"{LETTERS}2/").content.decode()
+    assert owner.post(f"{LETTERS}replay/", {"offset": "2"})["Location"] == LETTERS
+
+
+def test_an_alert_on_dead_letters_leads_to_them(viewer: Client, billing: Group) -> None:
+    rule = rule_of(billing)
+    alert_begin(rule, stream="orders", group="billing", value=3.0, sentence="3 dead letters")
+    page = viewer.get("/alerts/").content.decode()
+    assert f'<a href="{LETTERS}"><bdi>3 dead letters' in page
+
+
+def rule_of(group: Group) -> AlertRule:
+    settings = {"stream": "orders", "group": "billing", "watch": "dead_letters", "limit": 1.0}
+    return rule_create(group.stream.workspace, name="dead", settings=settings, actor=SYSTEM)
