@@ -1,6 +1,7 @@
 """What people fill in. Each form checks what can be checked without the store; services refuse the rest."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -9,6 +10,7 @@ from django.core.validators import RegexValidator
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
+from streams.errors import Refusal
 from streams.models import Stream
 from streams.models.stream import Discard, Retention, Storage
 from streams.models.token import Scope
@@ -39,6 +41,18 @@ class BootstrapMixin:
             if name in self.fields:
                 self.fields[name].widget.attrs["class"] += " is-invalid"
         return valid
+
+
+def refusal_show(refusal: Refusal, form: forms.Form, *, names: Mapping[str, str] | None = None) -> None:
+    """Put a refusal where the person can mend it, without the field's name that callers of the API are told.
+
+    Args:
+        names: what fields of the API are called in this form, where that differs.
+    """
+    for field in refusal.details.get("fields") or [None]:
+        named = (names or {}).get(field or "", field)
+        sentence = refusal.message.removeprefix(f"{field}: ")
+        form.add_error(named if named in form.fields else None, sentence)
 
 
 class QuantityField(forms.CharField):

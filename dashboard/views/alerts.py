@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard import formats
 from dashboard.alert_forms import NewRuleForm, RuleForm
+from dashboard.forms import refusal_show
 from dashboard.views.door import base_url, console_page
 from streams import selectors
 from streams.access import Caller, rule_for
@@ -179,6 +180,7 @@ def _tell_secret(request: HttpRequest, rule: AlertRule) -> None:
 
 
 def _show(refusal: Refusal, form: NewRuleForm) -> None:
-    for field in refusal.details.get("fields") or [None]:
-        named = "name" if refusal.code == "alert_rule_exists" else FIELDS.get(field or "", field)
-        form.add_error(named if named in form.fields else None, refusal.message)
+    if refusal.code == "alert_rule_exists":
+        form.add_error("name", refusal.message)
+    else:
+        refusal_show(refusal, form, names=FIELDS)

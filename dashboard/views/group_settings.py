@@ -8,6 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from dashboard.forms import refusal_show
 from dashboard.groups.group_forms import GroupDeleteForm, GroupSettingsForm
 from dashboard.groups.group_rows import GroupRow
 from dashboard.lists.bulk import is_more
@@ -55,8 +56,7 @@ def settings(request: HttpRequest, caller: Caller, name: str, group: str) -> Htt
         try:
             group_change(found, changes=form.settings(), actor=caller.actor)
         except Refusal as refusal:
-            for field in refusal.details.get("fields") or [None]:
-                form.add_error(field if field in form.fields else None, refusal.message)
+            refusal_show(refusal, form)
         else:
             messages.success(request, _("Group %(name)s was changed.") % {"name": group})
             return redirect("dashboard:group_settings", name=name, group=group)

@@ -6,6 +6,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from dashboard.forms import refusal_show
 from dashboard.groups.group_forms import GroupForm
 from dashboard.lists.group_list import group_page_of, group_query_of
 from dashboard.views.door import console_page, is_part
@@ -60,6 +61,4 @@ def _show(refusal: Refusal, form: GroupForm) -> None:
     if refusal.code == "group_exists":
         form.add_error("name", refusal.message)
         return
-    for field in refusal.details.get("fields") or [None]:
-        named = FIELDS.get(field or "", field)
-        form.add_error(named if named in form.fields else None, refusal.message)
+    refusal_show(refusal, form, names=FIELDS)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard import formats
-from dashboard.forms import DeleteForm
+from dashboard.forms import DeleteForm, refusal_show
 from dashboard.lists.bulk import Preview
 from dashboard.live import rates
 from dashboard.stream_settings_form import LastingForm, StreamSettingsForm
@@ -95,8 +95,7 @@ def settings(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         try:
             stream_change(stream, changes=form.changes(), actor=caller.actor)
         except Refusal as refusal:
-            for field in refusal.details.get("fields") or [None]:
-                form.add_error(field if field in form.fields else None, refusal.message)
+            refusal_show(refusal, form)
         else:
             messages.success(request, _("Stream %(name)s was changed.") % {"name": name})
             return redirect("dashboard:stream_settings", name=name)

@@ -67,7 +67,7 @@ def rule_check(rule: AlertRule) -> None:
     if rule.webhook_url and (fault := webhooks.url_fault(rule.webhook_url)):
         raise _invalid("webhook_url", fault)
     if rule.mute_reason and rule.muted_until is None:
-        raise _invalid("mute_reason", "Specify until when it is muted as well (muted_until).")
+        raise _invalid("mute_reason", "Specify until when it is muted as well.")
     if rule.email and not _can_mail():
         raise _invalid("email", "This installation has no mail server (OKMQ_MAIL_URL).")
 

@@ -80,6 +80,7 @@ def test_what_fires_is_muted_with_one_click_and_heard_again_with_another(
     Alerting().look(now_s=0)
     page = viewer.get("/alerts/").content.decode()
     assert 'name="seconds" value="3600" disabled' in page
+    assert "Mute this rule for</span>" in page, "not only the alert beside it"
     before = timezone.now()
     sent = {"seconds": "3600", "reason": "moving the warehouse"}
     assert owner.post("/alerts/lags/mute/", sent)["Location"] == "/alerts/"
@@ -89,6 +90,7 @@ def test_what_fires_is_muted_with_one_click_and_heard_again_with_another(
     page = owner.get("/alerts/").content.decode()
     assert "Group billing of orders: lag 20, above 2." in page, "it fires on, and is listed"
     assert "muted until" in page
+    assert "Unmute this rule" in page
     assert ">moving the warehouse</bdi>" in page
     assert firing(owner) is None, "and counts on no page"
     owner.post("/alerts/lags/mute/", {"seconds": "0"})
@@ -139,6 +141,7 @@ def test_what_makes_no_rule_is_said_at_its_field(owner: Client, changes: dict[st
     answer = owner.post("/alerts/", FORM | changes)
     assert answer.status_code == 422
     assert field in answer.context["form"].errors
+    assert f"{field}: " not in answer.content.decode(), "what the API calls it"
     assert not AlertRule.objects.exists()
 
 
