@@ -64,8 +64,8 @@ for (const [given, state, word, age] of [
   [{ connection: "open", hidden: true, silentMs: 0 }, "paused", "Paused", ""],
   [{ connection: "open", hidden: false, silentMs: 9_000, waiting: 0 }, "paused", "Paused", ""],
   [{ connection: "open", hidden: false, silentMs: 0, waiting: 1212 }, "paused", "Paused", "1,212 new"],
-  [{ connection: "closed", hidden: false, silentMs: 0, waiting: 3 }, "reconnecting", "Reconnecting", ""],
-  [{ connection: "closed", hidden: false, silentMs: 0 }, "reconnecting", "Reconnecting", ""],
+  [{ connection: "closed", hidden: false, silentMs: 14_300, waiting: 3 }, "reconnecting", "Reconnecting", "14 s"],
+  [{ connection: "closed", hidden: false, silentMs: 900 }, "reconnecting", "Reconnecting", "0 s"],
   [{ connection: "open", hidden: false, silentMs: 0, deleted: { dataset: { subject: "Deleted" } } }, "deleted", "Deleted", ""],
   [{ connection: "gone", hidden: false, silentMs: 0 }, "gone", "Logged out", ""],
 ]) {

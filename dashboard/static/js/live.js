@@ -24,7 +24,7 @@ const is = (state, word, age = "") => ({ state, word, age });
 export function statusOf({ connection, hidden, silentMs, waiting = null, deleted = null }) {
   if (connection === "gone") return is("gone", say("Logged out"));
   if (hidden) return is("paused", say("Paused"));
-  if (connection === "closed") return is("reconnecting", say("Reconnecting"));
+  if (connection === "closed") return is("reconnecting", say("Reconnecting"), duration(silentMs / 1000));
   if (deleted) return is("deleted", deleted.dataset.subject);
   if (waiting !== null) return is("paused", say("Paused"), waiting ? say("%(count)s new", { count: count(waiting) }) : "");
   if (silentMs > STALE_AFTER_MS) return is("stale", say("Stale"), duration(silentMs / 1000));
@@ -126,7 +126,6 @@ export class Live {
     socket.onopen = () => {
       this.#sequence = 0;
       this.#beat = null;
-      this.#heardAt = performance.now();
       this.#ask();
     };
     socket.onmessage = (message) => this.#receive(JSON.parse(message.data));
@@ -154,8 +153,10 @@ export class Live {
   }
 
   #receive({ topic, seq, event }) {
+    const isFirst = this.#connection !== "open";
+    if (isFirst) this.#heardAt = performance.now(); // it may not say how old the numbers are
     this.#hear(event);
-    if (this.#connection !== "open") {
+    if (isFirst) {
       this.#attempt = 0; // some accept and close
       this.#stopPolling();
       this.#become("open");
