@@ -1,6 +1,8 @@
 """Publishing one message by hand; checked and stored as the API would."""
 
+import contextlib
 import secrets
+from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -15,8 +17,17 @@ from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, group_for, stream_for
 from streams.errors import Refusal
+from streams.log.entries import Message
 
 EXAMPLE = '{\n  "hello": "world"\n}'
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What is published again: a message of the stream, or a dead letter of a group."""
+
+    message: Message
+    group: str = ""
 
 
 @require_http_methods(["GET", "POST"])
@@ -24,8 +35,13 @@ EXAMPLE = '{\n  "hello": "world"\n}'
 def publish(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The form. After a success it keeps the body and offers a fresh id; sending it again is a duplicate."""
     outcome: Outcome | None = None
+    again: Again | None = None
     if request.method == "POST":
         stream = stream_for(caller, name, may="publish")
+        with contextlib.suppress(
+            Refusal
+        ):  # it may have gone since; that does not keep its copy from being stored
+            again = _again(request, caller, name)
         form = PublishForm(request.POST)
         if form.is_valid():
             try:
@@ -35,29 +51,37 @@ def publish(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
             else:
                 form = PublishForm(initial={**form.cleaned_data, "id": fresh_id()})
     else:
-        form = PublishForm(initial={"id": fresh_id(), **_beginning(request, caller, name)})
+        again = _again(request, caller, name)
+        form = PublishForm(initial={"id": fresh_id(), **_beginning(again)})
     context = stream_context(request, caller, name, tab="publish")
-    context |= {"form": form, "outcome": outcome, "may_publish": caller.may("publish")}
+    context |= {"form": form, "outcome": outcome, "again": again, "may_publish": caller.may("publish")}
     return render(request, "dashboard/stream/publish.html", context, status=422 if form.errors else 200)
 
 
-def _beginning(request: HttpRequest, caller: Caller, name: str) -> dict[str, str]:
-    """What the form begins with: an example, or the message at the offset ``like``, to be published again.
+def _again(request: HttpRequest, caller: Caller, name: str) -> Again | None:
+    """The message at the offset ``like`` of the address, where it has one.
 
     With ``letter_of``, a group, it is the dead letter at this offset, which the stream may have lost.
-
-    Raises:
-        Refusal: ``message_too_large`` for a body that is longer than the form takes.
     """
     if "like" not in request.GET:
-        return {"body": EXAMPLE}
+        return None
     offset = number_of(request.GET["like"], default=0, low=0, high=LARGEST)
     stream = stream_for(caller, name, may="read")
     if "letter_of" in request.GET:
         group = group_for(caller, name, request.GET["letter_of"], may="read")
-        like = letter_at(group, offset).message.message
-    else:
-        like = selectors.message_at(stream, offset)
+        return Again(letter_at(group, offset).message.message, group.name)
+    return Again(selectors.message_at(stream, offset))
+
+
+def _beginning(again: Again | None) -> dict[str, str]:
+    """What the form begins with: an example, or what is published again.
+
+    Raises:
+        Refusal: ``message_too_large`` for a body that is longer than the form takes.
+    """
+    if again is None:
+        return {"body": EXAMPLE}
+    like = again.message
     body = like.body.decode("utf-8", "replace")
     if len(body) > MAX_BODY_CHARACTERS:
         raise Refusal("message_too_large", "This body is too long for a form: download it and use the API.")

@@ -262,7 +262,9 @@ def test_a_message_is_published_again_from_a_form_that_holds_it(
     body = b'{"n": 9007199254740993, "f": 1.0}'
     message = NewMessage(id="a", key="orders.eu", headers=b'{"trace":"4bf9"}', body=body)
     store.log().run(append(stream.stream_id, [message]))
-    initial = owner.get("/streams/orders/publish/?like=1").context["form"].initial
+    page = owner.get("/streams/orders/publish/?like=1")
+    initial = page.context["form"].initial
+    assert '<a href="/streams/orders/messages/1/">message 1</a> of stream orders.' in page.content.decode()
     assert owner.post("/streams/orders/publish/", initial).status_code == 200
     again = selectors.message_at(stream, 2)
     assert (again.key, again.headers, again.body) == (message.key, message.headers, body)
