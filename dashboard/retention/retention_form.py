@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from dashboard import quantities
+from dashboard import formats, quantities
 from dashboard.confirmations import LARGE_MESSAGES, is_production
 from dashboard.forms import BootstrapMixin, QuantityField
 from dashboard.live.means import MEAN_S
@@ -136,6 +137,26 @@ class RetentionEffect:
     losing: dict[str, int]
     shown: Shown
     last_ms: int
+
+    @property
+    def saved(self) -> str:
+        """What to say once it is saved: how many go, at least where not all was counted or more comes meanwhile."""
+        count = self.preview.messages
+        if not count:
+            return gettext("Retention saved.")
+        if not self.preview.is_complete or self.shown.margin:
+            said = ngettext(
+                "Retention saved. At least %(count)s message is being removed.",
+                "Retention saved. At least %(count)s messages are being removed.",
+                count,
+            )
+        else:
+            said = ngettext(
+                "Retention saved. %(count)s message is being removed.",
+                "Retention saved. %(count)s messages are being removed.",
+                count,
+            )
+        return said % {"count": formats.count(count)}
 
     @property
     def losing_most(self) -> dict[str, int]:

@@ -5,7 +5,6 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from dashboard.confirmations import ConfirmForm
@@ -82,6 +81,6 @@ def _save(request: HttpRequest, caller: Caller, context: dict[str, Any]) -> Http
             except Refusal as refusal:
                 form.add_error(None, refusal.message)
             else:
-                messages.success(request, _("The limits of the stream were changed."))
+                messages.success(request, effect.saved)
                 return redirect("dashboard:stream_retention", name=stream.name)
     return render(request, "dashboard/stream/retention.html", context, status=status)

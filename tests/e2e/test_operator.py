@@ -174,7 +174,7 @@ def test_retention_is_tightened_after_its_exact_loss_was_seen(
     expect(page.get_by_text("That does not match. Nothing was done.")).to_be_visible()
     page.get_by_label(f"Type {stream} to confirm").fill(stream)
     page.get_by_role("button", name="Save and remove 6 messages").click()
-    expect(page.get_by_text("The limits of the stream were changed.")).to_be_visible()
+    expect(page.get_by_text("Retention saved. 6 messages are being removed.")).to_be_visible()
     told = api.get(f"/streams/{stream}").json()
     assert (told["messages"], told["max_messages"], told["first_offset"]) == (4, 4, 7)
 

@@ -104,8 +104,14 @@ def test_a_small_loss_is_saved_by_its_button(owner: Client, stream: Stream) -> N
     shown = owner.get(PAGE, wanted)
     assert "Save and remove 1 message<" in shown.content.decode()
     answer = owner.post(PAGE, {**wanted, **sent_back(shown)}, follow=True)
-    assert "The limits of the stream were changed." in answer.content.decode()
+    assert "Retention saved. 1 message is being removed." in answer.content.decode()
     assert held(stream) == 19
+
+
+def test_what_removes_nothing_is_said_to_be_saved_and_no_more(owner: Client, stream: Stream) -> None:
+    wanted = {**OPEN, "max_messages": "21"}
+    answer = owner.post(PAGE, {**wanted, **sent_back(owner.get(PAGE, wanted))}, follow=True)
+    assert "Retention saved.<" in answer.content.decode()
 
 
 def test_a_large_loss_asks_for_the_name(owner: Client, stream: Stream) -> None:
@@ -185,7 +191,8 @@ def test_of_a_stream_that_moves_the_most_that_may_go_within_a_minute_is_shown_an
     make_more(stream, 31)
     assert owner.post(PAGE, {**wanted, **sent_back(shown)}).status_code == 409
     store.log().run(trim.purge(stream.stream_id, below=3))
-    assert owner.post(PAGE, {**wanted, **sent_back(shown)}).status_code == 302
+    saved = owner.post(PAGE, {**wanted, **sent_back(shown)}, follow=True)
+    assert "Retention saved. At least 30 messages are being removed." in saved.content.decode()
     assert held(stream) == 19
 
 
