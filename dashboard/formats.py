@@ -14,6 +14,7 @@ from django.utils.translation import gettext, ngettext
 UNKNOWN = "–"
 _IEC = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _SECOND, _MINUTE, _HOUR, _DAY = 1, 60, 3600, 86_400
+_YEAR = 365 * _DAY
 
 
 def _fixed(value: float, decimals: int) -> str:
@@ -98,6 +99,11 @@ def duration(seconds: float | None) -> str:
             rest = whole % unit // part
             return f"{whole // unit} {name}" + (f" {rest} {part_name}" if rest else "")
     raise AssertionError("a minute or more has a unit")
+
+
+def foreseen(seconds: float) -> str:
+    """As ``duration``, of what the rate of an hour at most leads to: beyond a year it tells no more than that."""
+    return duration(seconds) if seconds <= _YEAR else gettext("more than a year")
 
 
 def latency(seconds: float | None) -> str:

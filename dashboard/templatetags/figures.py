@@ -23,6 +23,7 @@ register = template.Library()
 for _name, _format in formats.FORMATS.items():
     register.filter(_name, _format)
 register.filter("in_messages", formats.messages)
+register.filter("foreseen", formats.foreseen)
 register.filter("version", processes.version)
 register.filter("shortened", naming.shortened)
 

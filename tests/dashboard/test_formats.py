@@ -26,5 +26,14 @@ def test_one_message_is_no_messages() -> None:
     assert [formats.messages(each) for each in (0, 1, 1204)] == ["0 messages", "1 message", "1,204 messages"]
 
 
+def test_what_rates_lead_to_is_told_up_to_a_year() -> None:
+    year = 365 * 86_400
+    assert [formats.foreseen(each) for each in (90, year, year + 1)] == [
+        "1 min 30 s",
+        "365 d",
+        "more than a year",
+    ]
+
+
 def test_every_format_is_in_the_fixture_that_both_sides_share() -> None:
     assert sorted(FIXTURE) == sorted(FORMATS)

@@ -285,6 +285,22 @@ def test_an_effect_that_will_not_be_complete_says_why(
     assert 'name="confirm"' in text
 
 
+def test_what_lies_beyond_a_year_is_not_told_to_the_day(owner: Client, make_stream: MakeStream) -> None:
+    far = 9_000_000_000_000
+    stream = make_stream("orders", bodies=[b"12"] * 20, archive=False, max_messages=far)
+    group_create(stream, name="billing", settings={}, actor=SYSTEM)
+    for text in (
+        owner.get(PAGE).content.decode(),
+        owner.get("/streams/orders/kept/?of=groups").content.decode(),
+        owner.get(PAGE, {**OPEN, "max_messages": str(far + 1)}).content.decode(),
+    ):
+        assert "the oldest more than a year old." in text
+        assert "It reaches max messages in more than a year." in text
+        assert "group billing reaches the edge of max messages in more than a year" in text
+    for page in ("/streams/orders/kept/", "/streams/orders/"):
+        assert "max messages reached in more than a year</dd>" in owner.get(page).content.decode()
+
+
 def watched(stream: Stream, name: str) -> None:
     """As the worker looks at a group."""
     log = store.log()
