@@ -3,10 +3,13 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+from django.utils import timezone
+
+from dashboard import formats
 from dashboard.exports import csv_line
 from streams.models import Query
 from streams.services.answers import rows_of, text_of
@@ -20,14 +23,16 @@ _TIMES = ("timestamp", "date")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A value as text; ``kind`` is text, number, null or json."""
+    """A value as text, a time in UTC; ``kind`` is text, number, null, json or time."""
 
     text: str
     kind: str
 
     @property
     def short(self) -> str:
-        """What a table shows of it."""
+        """What a table shows of it; a time on the clocks of the active zone, which the column's heading names."""
+        if self.kind == "time" and (moment := _moment(self.text)):
+            return formats.clock(int(moment.timestamp()) * 1000 + moment.microsecond // 1000)
         return self.text if len(self.text) <= LONGEST_CELL else f"{self.text[:LONGEST_CELL]}…"
 
 
@@ -38,14 +43,19 @@ def headings(query: Query) -> list[tuple[str, str, bool]]:
 
 def rows(query: Query) -> list[list[Cell]]:
     """All rows; numbers with the digits that Spark wrote."""
-    return [[_cell(bytes(value)) for value in row] for row in rows_of(query.rows)]
+    types = [spark_type for _, spark_type in query.columns]
+    return [
+        [_cell(bytes(value), spark_type) for value, spark_type in zip(row, types, strict=True)]
+        for row in rows_of(query.rows)
+    ]
 
 
-def _cell(raw: bytes) -> Cell:
+def _cell(raw: bytes, spark_type: str) -> Cell:
     if raw == b"null":
         return Cell("null", "null")
     if raw.startswith(b'"'):
-        return Cell(text_of(raw), "text")
+        text = text_of(raw)
+        return Cell(text, "time" if spark_type == "timestamp" and _moment(text) else "text")
     return Cell(raw.decode(), "json" if raw[:1] in b"{[" else "number")
 
 
@@ -90,11 +100,18 @@ def _kind(spark_type: str) -> str:
 def _place(cell: Cell, kind: str) -> float | None:
     if kind == "number":
         return _number(cell)
+    moment = _moment(cell.text)
+    return moment.timestamp() if moment else None
+
+
+def _moment(text: str) -> datetime | None:
+    """A time of Spark's, a date from its first moment in the active zone; None beyond what calendars here hold."""
+    here = timezone.get_current_timezone()
     try:
-        moment = datetime.fromisoformat(cell.text)
-    except ValueError:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=here)).astimezone(here)
+    except (ValueError, OverflowError):
         return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _number(cell: Cell) -> float | None:

@@ -84,6 +84,47 @@ def test_an_answer_is_a_table_with_its_digits_and_a_file(owner: Client) -> None:
     assert file.getvalue().decode() == 'big,text,n,m\r\n9007199254740993,\'=1+1,,"{""a"": 1}"\r\n'
 
 
+def test_times_of_an_answer_are_in_the_zone_of_the_page_and_those_of_its_file_in_utc(owner: Client) -> None:
+    owner.cookies["okmq_zone"] = "Asia/Kathmandu"
+    columns = [("at", "timestamp"), ("local", "timestamp_ntz"), ("day", "date"), ("said", "string")]
+    moment, plain = "2026-01-01T20:00:00.250Z", "2026-01-01T20:00:00.250"
+    unreadable = "+12026-01-01T20:00:00.000Z"
+    edge = "0001-01-01T00:00:00.000Z"
+    path = answered(
+        asked(owner),
+        columns,
+        [
+            [moment, plain, "2026-01-01", moment],
+            [unreadable, None, None, None],
+            [edge, None, None, None],
+            [None] * 4,
+        ],
+    )
+    page = text(owner, path)
+    assert "timestamp · Asia/Kathmandu</span>" in page
+    assert f'datetime="{moment}" title="{moment}">2026-01-02 01:45:00.250</time>' in page
+    for as_it_is in (plain, "2026-01-01", moment, unreadable):
+        assert f"<bdi>{as_it_is}</bdi>" in page
+    file = owner.get(f"{path}csv/").getvalue().decode()
+    assert file.splitlines()[1] == f"{moment},{plain},2026-01-01,{moment}"
+    owner.cookies["okmq_zone"] = "America/New_York"
+    page = text(owner, path)
+    assert "2026-01-01 15:00:00.250</time>" in page
+    assert f"<bdi>{edge}</bdi>" in page
+    owner.cookies["okmq_zone"] = "UTC"
+    assert "timestamp · UTC</span>" in text(owner, path)
+
+
+def test_a_day_on_a_chart_begins_where_the_days_of_the_page_do(owner: Client) -> None:
+    """A chart's axis is in the page's zone: a midnight of UTC would stand on the day before, west of it."""
+    owner.cookies["okmq_zone"] = "America/New_York"
+    path = answered(
+        asked(owner), [("day", "date"), ("messages", "bigint")], [["2026-01-01", 5], ["2026-01-02", 6]]
+    )
+    seed = text(owner, path).split('id="answer-chart" type="application/json">')[1].split("</script>")[0]
+    assert json.loads(seed)["times"] == [1767243600.0, 1767330000.0]
+
+
 def test_an_answer_goes_into_a_stream_of_those_who_may_publish(
     owner: Client, viewer: Client, workspace: Workspace
 ) -> None:
