@@ -6,8 +6,10 @@ from operator import attrgetter
 
 from django.db.models import QuerySet
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
 
 from dashboard.groups.group_rows import GroupRow
+from dashboard.lists.sorts import both_ways
 from dashboard.quantities import is_on, number_of
 from streams import expressions, selectors
 from streams.models import Group
@@ -23,7 +25,15 @@ NUMBERS = {
 }
 """What a list is sorted by, as the worker saw it last; what is not known counts as nought."""
 
-SORTS = ("name", "status", *NUMBERS)
+COLUMNS = (
+    ("name", _("Name")),
+    ("status", _("Status")),
+    ("lag", _("Lag")),
+    ("time", _("Time lag")),
+    ("pending", _("Pending")),
+    ("dead", _("Dead letters")),
+)
+SORTS = tuple(column for column, _label in COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +55,11 @@ class GroupQuery:
     @property
     def is_narrowed(self) -> bool:
         return bool(self.name or self.status)
+
+    @property
+    def sorts(self) -> list[tuple[str, str]]:
+        """What a list without headings offers to be sorted by."""
+        return both_ways((column, str(label)) for column, label in COLUMNS)
 
     @property
     def fault(self) -> str | None:

@@ -11,6 +11,7 @@ from django.db.models import Count, QuerySet
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from dashboard.lists.sorts import both_ways
 from dashboard.live import rates
 from dashboard.quantities import is_on, number_of
 from dashboard.stream_rows import StreamRow
@@ -260,12 +261,7 @@ def _within(query: ListQuery, total: int) -> int:
 def sorts_of(shown: Collection[str], query: ListQuery) -> list[tuple[str, str]]:
     """What a list without headings offers to be sorted by: each shown column both ways, and the present order."""
     labels = {"name": _("Name"), **dict(COLUMNS)}
-    columns = [column for column in SORTS if column in {"name", query.column, *shown}]
-    return [
-        (f"{sign}{column}", f"{labels[column]} {arrow}")
-        for column in columns
-        for sign, arrow in ((("", "↑"), ("-", "↓")) if column == "name" else (("-", "↓"), ("", "↑")))
-    ]
+    return both_ways((column, labels[column]) for column in SORTS if column in {"name", query.column, *shown})
 
 
 def columns_of(remembered: str) -> frozenset[str]:

@@ -107,6 +107,23 @@ def test_on_a_phone_a_groups_figures_are_whole_and_its_reason_is_read_in_the_lis
         expect(page.locator(f'dl.of-stream [data-field="{field}"]')).to_be_visible()
 
 
+def test_on_a_phone_groups_are_sorted_by_a_menu(log_in: OpenPage, api: httpx.Client, stream: str) -> None:
+    for name in ("a", "b"):
+        api.post(f"/streams/{stream}/groups/", json={"name": f"{name}-{stream}"}).raise_for_status()
+    page = log_in(viewport={"width": 390, "height": 844}, has_touch=True)
+    for address in (f"/groups/?group={stream}", f"/streams/{stream}/groups/"):
+        page.goto(address)
+        expect(page.locator("[data-row]").first).to_have_text(f"a-{stream}")
+        page.get_by_label("Sort by").select_option("Name ↓")
+        expect(page.locator("[data-row]").first).to_have_text(f"b-{stream}")
+        expect(page).to_have_url(re.compile(r"sort=-name"))
+        page.get_by_label("Sort by").select_option("Dead letters ↓")
+        expect(page.get_by_label("Sort by")).to_have_value("-dead")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    expect(page.get_by_role("columnheader", name="Dead letters")).to_have_attribute("aria-sort", "descending")
+    expect(page.get_by_label("Sort by")).to_be_hidden()
+
+
 def test_a_lag_shows_live_with_its_reason_and_what_is_out_is_given_back_and_ended_by_hand(
     page: Page, api: httpx.Client, stream: str
 ) -> None:

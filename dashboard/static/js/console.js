@@ -69,6 +69,7 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
   for (const [name, value] of [...detail.formData]) if (value === "") detail.formData.delete(name);
 });
 document.addEventListener("change", ({ target }) => {
+  if (target.matches("[data-submits]")) target.form.requestSubmit();
   const boxes = [...(target.form?.querySelectorAll(`[name=${target.dataset.all || "stream"}]`) ?? [])];
   if (target.matches("[data-all]")) for (const box of boxes) box.checked = target.checked;
   const picked = target.form?.querySelector("[data-picked]");
