@@ -30,12 +30,32 @@ for minutes, messages in ((50, 7), (10, 120)):
 """
 
 
+ANSWERED = """
+import django, json
+django.setup()
+from streams.models import Query, Workspace
+from streams.services.queries import query_answer
+query = Query.objects.create(workspace=Workspace.objects.get(name="default"), sql="SELECT", limit=10, state="running")
+columns = [("n", "bigint")] + [(f"c{{n}}", "bigint") for n in range({series})]
+rows = [json.dumps([at] + [at] * {series}) for at in (1, 2, 3)]
+query_answer(query, columns=columns, rows=rows, truncated=False)
+print(query.pk)
+"""
+
+
+def in_product(running: Product, code: str) -> str:
+    """What a program prints that works on the product's database."""
+    environ = {**running.environ, "DJANGO_SETTINGS_MODULE": "okmq.settings"}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(
+        command, cwd=env.PROJECT, env=environ, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
 @pytest.fixture
 def counted(running: Product, stream: str) -> str:
     """A stream of which the history counted 7 messages 50 minutes ago and 120 ten minutes ago."""
-    environ = {**running.environ, "DJANGO_SETTINGS_MODULE": "okmq.settings"}
-    code = COUNTED.format(stream=stream)
-    subprocess.run([sys.executable, "-c", code], cwd=env.PROJECT, env=environ, check=True)
+    in_product(running, COUNTED.format(stream=stream))
     return stream
 
 
@@ -72,6 +92,21 @@ def test_charts_side_by_side_are_level_however_long_their_heads(page: Page, coun
     )
     wrapped, beside = page.evaluate(tops)
     assert wrapped == beside > first
+
+
+@pytest.mark.parametrize(("series", "wide"), [(1, [0]), (2, []), (3, [2])])
+def test_an_answer_in_sql_leaves_no_half_of_its_card_empty(
+    page: Page, running: Product, series: int, wide: list[int]
+) -> None:
+    page.goto(f"/sql/{in_product(running, ANSWERED.format(series=series))}/")
+    expect(page.locator("#answer .chart canvas")).to_have_count(series)
+    whole = page.locator("#answer table").bounding_box()
+    assert whole is not None
+    widths = page.locator("#answer .chart canvas").evaluate_all(
+        "all => all.map((each) => each.getBoundingClientRect().width)"
+    )
+    assert [at for at, width in enumerate(widths) if width > 0.9 * whole["width"]] == wide
+    assert all(width > 0.4 * whole["width"] for width in widths)
 
 
 def test_a_chart_that_is_not_drawn_anew_yet_widens_no_narrower_page(page: Page, counted: str) -> None:
