@@ -149,6 +149,7 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "turns": turns,
         "gaps": selectors.history_gaps(stream, since=asked.since, until=asked.until),
         "sums": sums_of(points, before, asked, now=now),
+        "largest": max((point.size_max or 0 for point in points), default=0),
         "top_keys": top_keys_of(points),
         "scan": selectors.scan_of(points),
         "week": week_shown(stream, asked),

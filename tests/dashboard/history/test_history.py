@@ -355,6 +355,22 @@ def test_all_of_it_has_no_period_before(owner: Client, busy: Stream) -> None:
     assert "Compare with previous period" not in page.content.decode()
 
 
+PERCENTILES = {
+    "data-says": "median",
+    "data-line-says": "99th percentile",
+    "data-kind": "bars",
+    "data-colour": "series-2",
+}
+LEGEND = '<span data-kind="bars">median</span><span data-kind="above">99th percentile</span>'
+
+
+def charted(page: str, series: str) -> dict[str, str]:
+    """How a chart of a page draws what: its bars are the series that is named."""
+    (chart,) = re.findall(rf'<div class="chart[^>]*data-series="{series}"[^>]*>', page)
+    said = dict(re.findall(r'(data-[a-z-]+)="([^"]*)"', chart))
+    return {name: said[name] for name in (*PERCENTILES, "data-line")}
+
+
 def test_what_a_look_at_each_bar_found_is_told_and_what_is_not_known_yet(
     viewer: Client, make_stream: MakeStream
 ) -> None:
@@ -385,6 +401,9 @@ def test_what_a_look_at_each_bar_found_is_told_and_what_is_not_known_yet(
     first, second = re.findall(r"<bdi>([^<]*)</bdi></a></td><td class=.num.>([0-9]+)", page)
     assert (first, second) == (("us", "10"), ("eu.&lt;b&gt;", "9"))
     assert "?key=eu.%3Cb%3E" in page
+    assert charted(page, "size_p50") == PERCENTILES | {"data-line": "size_p99"}
+    assert page.count(LEGEND) == 1
+    assert "max 2.00 KiB" in page
 
 
 def test_the_fields_of_the_newest_day_and_what_became_of_them(
@@ -576,7 +595,9 @@ def test_the_groups_that_lagged_most_have_charts_and_a_table_that_says_the_same(
     page = answer.content.decode()
     assert "One more group had less lag" in page
     assert f"from run #{run.pk}" in page
-    assert 'data-series="p99_3"' in page
+    for place in range(4):
+        assert charted(page, f"p50_{place}") == PERCENTILES | {"data-line": f"p99_{place}"}
+    assert page.count(LEGEND) == 4
     assert "max 4 min" in page
     table = page.split("Group lag as a table")[1].split("</details>")[0]
     cells = re.findall(r'<td class="num">([^<]*)</td>', table.split("<tbody>")[1])
