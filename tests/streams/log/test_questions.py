@@ -152,7 +152,14 @@ def test_what_is_refused_is_refused_by_who_was_asked(log: Log) -> None:
 def test_it_is_not_asked_again_where_the_answer_would_come_too_late(log: Log, stream: str) -> None:
     asked: list[questions.Question] = []
     part = Preview(
-        messages=1, bytes=1, first_offset=2, oldest_ms=None, unread={}, as_of=9, is_complete=False, counted=0.1
+        messages=1,
+        bytes=1,
+        first_offset=2,
+        oldest_ms=None,
+        unread={},
+        as_of=9,
+        is_complete=False,
+        counted=0.1,
     )
     over = threading.Event()
 
