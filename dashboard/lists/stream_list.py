@@ -261,7 +261,9 @@ def _within(query: ListQuery, total: int) -> int:
 def sorts_of(shown: Collection[str], query: ListQuery) -> list[tuple[str, str]]:
     """What a list without headings offers to be sorted by: each shown column both ways, and the present order."""
     labels = {"name": _("Name"), **dict(COLUMNS)}
-    return both_ways((column, labels[column]) for column in SORTS if column in {"name", query.column, *shown})
+    return both_ways(
+        (column, str(labels[column])) for column in SORTS if column in {"name", query.column, *shown}
+    )
 
 
 def columns_of(remembered: str) -> frozenset[str]:
