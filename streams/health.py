@@ -37,6 +37,7 @@ class Sample(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         room_messages, room_bytes: what may be published before a limit of messages or bytes takes it, or None;
             max_messages and max_bytes are those limits.
         offset, appended_bytes: how much was published ever; None in a sample of an older version.
+        on_last: messages out for the last time, as far as they were counted; is_more_on_last: there may be more.
     """
 
     at_ms: int
@@ -63,6 +64,8 @@ class Sample(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     max_bytes: int | None = None
     offset: int | None = None
     appended_bytes: int | None = None
+    on_last: int = 0
+    is_more_on_last: bool = False
 
     @property
     def is_at_rest(self) -> bool:
@@ -252,9 +255,7 @@ def judged(samples: Sequence[Sample], *, fetch_gap_ms: float = 0.0, ack_gap_ms: 
             "losing", f"Retention removes the oldest unacknowledged message in {_time(min(near))}."
         )
     if last.is_last_chance:
-        return Verdict(
-            "poisoned", "A message is on its last delivery; one more failure makes it a dead letter."
-        )
+        return Verdict("poisoned", _on_last(last))
     if last.is_paused:
         return Verdict("paused", f"Paused; {_waits(last.lag)}.")
     behind = last.lag > last.deliveries - samples[-2].deliveries
@@ -401,6 +402,15 @@ def _slope(samples: Sequence[Sample]) -> float:
 
 def _messages(count: int) -> str:
     return f"{count:,} message{'' if count == 1 else 's'}"
+
+
+def _on_last(last: Sample) -> str:
+    if last.on_last < 2:
+        return (
+            f"{last.on_last or 'A'} message is on its last delivery; one more failure makes it a dead letter."
+        )
+    count = f"{'At least ' if last.is_more_on_last else ''}{_messages(last.on_last)}"
+    return f"{count} are on their last delivery; one more failure makes each a dead letter."
 
 
 def _waits(count: int) -> str:

@@ -13,6 +13,9 @@ from streams.log.together import together
 
 NAMES_AT_ONCE = 1000
 
+LAST_COUNTED = 100
+"""So many messages on their last delivery are counted (``lua/group_inspect.lua``)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupState:
@@ -30,11 +33,12 @@ class GroupState:
         made_ms: when the group was made; None for one made before this was noted.
         deliveries: ever handed out, redeliveries among them.
         unfinished: removed while they were out, never acknowledged.
-        is_last_chance: a message is out that becomes a dead letter unless it is answered.
+        on_last: messages out that become dead letters unless they are answered; ``LAST_COUNTED`` stands for more, too.
         dead_lettered: ever, because they were delivered too often; what was deleted or replayed since is among them.
         edge_ms: until the age limit, ``ttl_ms``, takes the oldest message not acknowledged.
         room_messages, room_bytes: what may be published before ``max_messages`` or ``max_bytes`` takes it.
         offset, appended_bytes: of the stream, ever.
+        generation: another one after every seek.
     """
 
     delivered_offset: int
@@ -53,7 +57,7 @@ class GroupState:
     made_ms: int | None = None
     deliveries: int = 0
     unfinished: int = 0
-    is_last_chance: bool = False
+    on_last: int = 0
     edge_ms: int | None = None
     steady_ms: int = 0
     ttl_ms: int | None = None
@@ -64,6 +68,11 @@ class GroupState:
     max_bytes: int | None = None
     offset: int | None = None
     appended_bytes: int | None = None
+    generation: int | None = None
+
+    @property
+    def is_last_chance(self) -> bool:
+        return self.on_last > 0
 
     @property
     def quiet_ms(self) -> int | None:
@@ -91,7 +100,7 @@ class _Inspection(NamedTuple):
     now_ms: int
     deliveries: int
     unfinished: int
-    is_last_chance: int
+    on_last: int
     edge_ms: int
     has_expired: int
     is_unswept: int
@@ -106,6 +115,7 @@ class _Inspection(NamedTuple):
     max_bytes: int
     offset: int
     appended_bytes: int
+    generation: int
 
     def state(self, *, lag: int, oldest_ms: int) -> GroupState:
         is_paused = self.paused_until_ms < 0 or self.paused_until_ms > self.now_ms
@@ -126,7 +136,7 @@ class _Inspection(NamedTuple):
             now_ms=self.now_ms,
             deliveries=self.deliveries,
             unfinished=self.unfinished,
-            is_last_chance=bool(self.is_last_chance),
+            on_last=self.on_last,
             edge_ms=None if self.edge_ms < 0 else self.edge_ms,
             steady_ms=self.steady_ms,
             ttl_ms=self.ttl_ms or None,
@@ -137,6 +147,7 @@ class _Inspection(NamedTuple):
             max_bytes=self.max_bytes or None,
             offset=self.offset,
             appended_bytes=self.appended_bytes,
+            generation=self.generation,
         )
 
 

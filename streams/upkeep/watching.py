@@ -167,6 +167,8 @@ def sample_of(state: GroupState, *, held: int, polls: int, is_overdue: bool = Fa
         offset=state.offset,
         appended_bytes=state.appended_bytes,
         is_last_chance=state.is_last_chance or is_overdue,
+        on_last=state.on_last,
+        is_more_on_last=state.on_last >= standing.LAST_COUNTED,
         is_paused=state.paused_until_ms is not None,
     )
 

@@ -96,6 +96,24 @@ def test_the_first_that_holds(samples: list[Sample], status: str) -> None:
     assert judged(samples).status == status
 
 
+@pytest.mark.parametrize(
+    ("counted", "told"),
+    [
+        ({}, "A message is on its last delivery; one more failure makes it a dead letter."),
+        ({"on_last": 1}, "1 message is on its last delivery; one more failure makes it a dead letter."),
+        ({"on_last": 7}, "7 messages are on their last delivery; one more failure makes each a dead letter."),
+        (
+            {"on_last": 100, "is_more_on_last": True},
+            "At least 100 messages are on their last delivery; one more failure makes each a dead letter.",
+        ),
+    ],
+)
+def test_a_poisoned_group_says_how_many_are_on_their_last_delivery(
+    counted: dict[str, int], told: str
+) -> None:
+    assert judged(with_last(window(), is_last_chance=True, **counted)).reason == told
+
+
 def test_a_lag_that_has_begun_to_fall_is_not_said_to_keep_up() -> None:
     lags = [n * 200 for n in range(12)] + [2150, 2100, 2050]
     verdict = judged(window(lags=lags))

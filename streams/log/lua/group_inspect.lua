@@ -21,14 +21,17 @@
 -- ARGV[2] wake: channel
 -- returns: delivered, ack floor, undelivered (all keys), pending, redelivered, dead letters, lost, acked,
 --   time of the oldest message not acknowledged or 0, fetched_ms, acked_ms, paused_until, made_ms, now,
---   deliveries so far, removed while out, 1 when a message is out for the last time, ms until the oldest goes by age or -1,
+--   deliveries so far, removed while out, how many messages are out for the last time (100: or more),
+--   ms until the oldest goes by age or -1,
 --   1 when what expired must be swept first, 1 when parked ones must be, steady, age limit in ms or 0,
 --   1 when the group has a filter, dead letters ever made by too many deliveries, 1 to call again first,
 --   messages and bytes that may come before the oldest goes or -1, limits of messages and bytes or 0,
---   last offset and bytes ever appended
+--   last offset and bytes ever appended, generation
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: allow-oom
 -- include: state, gone, floor, members, group, runs, order, out, losses, edge
+local LAST_COUNTED = 100
+
 local log, meta, gone, group_key, pending, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local leases, parked, expiry, last, members = KEYS[7], KEYS[8], KEYS[9], KEYS[15], KEYS[17]
 local steady, wake = ARGV[1], ARGV[2]
@@ -64,17 +67,21 @@ end
 local waiting = group_entry(log, gone, keys.replayed, state, now, string.format('%.0f', floor + 1))
   or redis.call('XRANGE', log, gone_next(gone, math.max(floor + 1, state.floor)), '+', 'COUNT', 1)[1]
 local oldest_ms, margin, room, room_bytes = waiting and entry_ms(waiting) or 0, edge_of(keys, state, delivered, now)
-local ripe, is_last = redis.call('ZRANGE', expiry, 0, 0, 'WITHSCORES')[2], false
-while not is_last do
-  local offset = redis.call('ZRANGE', last, 0, 0)[1]
-  local held = offset and lease_read(leases, offset)
-  is_last = held and group.max_deliver > 1 and held.deliveries >= group.max_deliver
-  if not offset then break end
-  if not is_last then redis.call('ZREM', last, offset) end
+local ripe, on_last = redis.call('ZRANGE', expiry, 0, 0, 'WITHSCORES')[2], 0
+-- What was answered is taken away, so that those that are counted stand first.
+while on_last < LAST_COUNTED do
+  local offsets, answered = redis.call('ZRANGE', last, on_last, LAST_COUNTED - 1), {}
+  if #offsets == 0 then break end
+  for _, offset in ipairs(offsets) do
+    local held = lease_read(leases, offset)
+    if held and group.max_deliver > 1 and held.deliveries >= group.max_deliver then on_last = on_last + 1
+    else answered[#answered + 1] = offset end
+  end
+  if #answered > 0 then redis.call('ZREM', last, unpack(answered)) end
 end
 return {delivered, floor, undelivered, group_out(group, pending), group.redelivered, redis.call('ZCARD', dead), lost,
   group.acked, oldest_ms, group.fetched_ms, group.acked_ms, group.paused_until, group.made_ms, now, group.sequence,
-  group.unfinished, is_last and 1 or 0, margin,
+  group.unfinished, on_last, margin,
   ripe and tonumber(ripe) <= now and 1 or 0, unswept, tonumber(steady),
   (state.ttl or 0) * 1000, #group.filter > 0 and 1 or 0, group.dead_lettered, settled and 0 or 1,
-  room, room_bytes, state.max_messages or 0, state.max_bytes or 0, state.last, state.cum}
+  room, room_bytes, state.max_messages or 0, state.max_bytes or 0, state.last, state.cum, group.generation}

@@ -545,6 +545,21 @@ def test_any_message_that_is_out_for_the_last_time_is_told_of(
         assert log.run(standing.inspect(stream, "g")).is_last_chance is is_left
 
 
+def test_messages_that_are_out_for_the_last_time_are_counted_up_to_a_bound(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group(max_deliver=2, max_ack_pending=1000)
+    fill(log, stream, 250)
+    fetch(log, stream, 250)
+    log.run(groups.nack(stream, "g", "offsets", range(1, 251)))
+    assert counts(fetch(log, stream, 250)) == [2] * 250
+    assert log.run(standing.inspect(stream, "g")).on_last == standing.LAST_COUNTED
+    log.run(groups.ack(stream, "g", "offsets", [*range(1, 150), *range(200, 248)]))
+    assert log.run(standing.inspect(stream, "g")).on_last == 53
+    log.run(groups.ack(stream, "g", "offsets", range(150, 251)))
+    assert log.run(standing.inspect(stream, "g")).on_last == 0
+
+
 def spent(log: Log, stream: str) -> None:
     """Message 1 is out for the last time, and its time is over."""
     fill(log, stream, 3)
