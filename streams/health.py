@@ -38,6 +38,7 @@ class Sample(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
             max_messages and max_bytes are those limits.
         offset, appended_bytes: how much was published ever; None in a sample of an older version.
         on_last: messages out for the last time, as far as they were counted; is_more_on_last: there may be more.
+        generation: of the group, another one after every seek; None in a sample of an older version.
     """
 
     at_ms: int
@@ -66,10 +67,15 @@ class Sample(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     appended_bytes: int | None = None
     on_last: int = 0
     is_more_on_last: bool = False
+    generation: int | None = None
 
     @property
     def is_at_rest(self) -> bool:
         return not self.lag and not self.pending
+
+    def is_before_seek(self, generation: int | None) -> bool:
+        """Whether the group of this generation was moved since."""
+        return None not in (self.generation, generation) and self.generation != generation
 
 
 class Edges(Protocol):
@@ -178,6 +184,7 @@ def told(
     is_at_rest: bool = True,
     is_paused: bool | None = None,
     silent_ms: int = 0,
+    generation: int | None = None,
 ) -> Verdict:
     """The verdict on a group as it may be said now: on its own page, in lists, in sums and by the API.
 
@@ -187,11 +194,13 @@ def told(
         is_at_rest: whether nothing waits and nothing is out; what has something to do has to be looked at.
         is_paused: None where only the worker has looked.
         silent_ms: how long ago the worker sampled last; so long, no rest is known to have lasted.
+        generation: of the group now; None where only the worker has looked.
 
     Returns:
         A verdict that is unknown where the worker has not looked for long enough, or not for a while.
     """
-    is_fresh = watched is not None and now_ms - watched[1].at_ms <= STALE_MS
+    is_sought = watched is not None and watched[1].is_before_seek(generation)
+    is_fresh = watched is not None and not is_sought and now_ms - watched[1].at_ms <= STALE_MS
     if is_paused:
         # At once, without waiting for the worker; but what is lost meanwhile comes before a pause.
         if watched is not None and is_fresh and watched[0].status in {"losing", "poisoned"}:
@@ -199,6 +208,8 @@ def told(
         return Verdict("paused", "Paused; acknowledgements still count.")
     if watched is None:
         return Verdict("unknown", "Not enough samples yet to tell.")
+    if is_sought:
+        return Verdict("unknown", f"Seek since the last sample; {_needs()}.")
     verdict, last = watched
     if is_paused is not None and verdict.status == "paused":
         return Verdict("unknown", "Not sampled since it was resumed.")
@@ -238,10 +249,15 @@ def looked(before: Health | None, sample: Sample) -> Health:
     )
 
 
-def judged(samples: Sequence[Sample], *, fetch_gap_ms: float = 0.0, ack_gap_ms: float = 0.0) -> Verdict:
-    """The first state that holds over a window of samples, oldest first."""
+def judged(window: Sequence[Sample], *, fetch_gap_ms: float = 0.0, ack_gap_ms: float = 0.0) -> Verdict:
+    """The first state that holds over a window of samples, oldest first, since the newest seek among them."""
+    samples = [each for each in window if not each.is_before_seek(window[-1].generation)]
     first, last = samples[0], samples[-1]
     if len(samples) < KNOWN_FROM:
+        if len(samples) < len(window):
+            sought_ms = last.at_ms - window[-len(samples) - 1].at_ms
+            reason = f"Seek less than {_time(sought_ms)} ago; {_needs()}."
+            return _paused(last) if last.is_paused else Verdict("unknown", reason)
         return Verdict("unknown", f"Watched for {_time(last.at_ms - first.at_ms)}, too short to tell.")
     removed = last.removed - first.removed
     if removed > 0:
@@ -257,7 +273,7 @@ def judged(samples: Sequence[Sample], *, fetch_gap_ms: float = 0.0, ack_gap_ms: 
     if last.is_last_chance:
         return Verdict("poisoned", _on_last(last))
     if last.is_paused:
-        return Verdict("paused", f"Paused; {_waits(last.lag)}.")
+        return _paused(last)
     behind = last.lag > last.deliveries - samples[-2].deliveries
     overdue = last.pending - last.held
     return (
@@ -402,6 +418,14 @@ def _slope(samples: Sequence[Sample]) -> float:
 
 def _messages(count: int) -> str:
     return f"{count:,} message{'' if count == 1 else 's'}"
+
+
+def _paused(last: Sample) -> Verdict:
+    return Verdict("paused", f"Paused; {_waits(last.lag)}.")
+
+
+def _needs() -> str:
+    return f"the status needs {_time(KNOWN_FROM * EVERY_MS)} of samples after it"
 
 
 def _on_last(last: Sample) -> str:

@@ -11,7 +11,7 @@ from dashboard import formats
 from dashboard.browse import bodies, coded
 from dashboard.browse.coded import Reading
 from dashboard.browse.message_rows import MessageRow
-from streams.health import Status
+from streams.health import STALE_MS, Status
 from streams.log.dead_letters import DeadLetter
 from streams.log.entries import Message
 from streams.log.standing import GroupState
@@ -108,6 +108,15 @@ class GroupRow:
     @property
     def acked_ms(self) -> int | None:
         return self._wall_ms(self.state.acked_ms)
+
+    @property
+    def judged_ms(self) -> int | None:
+        """When the worker found what is said; None where it is of now, as of a group that stood still since."""
+        watched = self.view.watched
+        if watched is None or self.view.health is not watched.verdict:
+            return None
+        at_ms = watched.samples[-1].at_ms
+        return self._wall_ms(at_ms) if self.state.steady_ms - at_ms <= STALE_MS else None
 
     def _wall_ms(self, steady_ms: int | None) -> int | None:
         return None if steady_ms is None else self.state.now_ms - (self.state.steady_ms - steady_ms)

@@ -174,6 +174,7 @@ class GroupSampled:
     edge_seconds: float | None
     fetched_ms: int | None
     acked_ms: int | None
+    judged_ms: int | None
     out_mark: str
     dead_mark: str
 

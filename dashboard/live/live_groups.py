@@ -48,6 +48,7 @@ def group_sampled(row: GroupRow, *, at_ms: int) -> GroupSampled:
         edge_seconds=row.edge_seconds,
         fetched_ms=row.fetched_ms,
         acked_ms=row.acked_ms,
+        judged_ms=row.judged_ms,
         out_mark=row.out_mark,
         dead_mark=row.dead_mark,
     )

@@ -98,6 +98,7 @@ class GroupView:
             is_at_rest=not self.state.lag and not self.state.ack_pending,
             is_paused=self.state.paused_until_ms is not None,
             silent_ms=self.seen.silent_ms or 0,
+            generation=self.state.generation,
         )
 
     @property

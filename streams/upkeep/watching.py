@@ -168,6 +168,7 @@ def sample_of(state: GroupState, *, held: int, polls: int, is_overdue: bool = Fa
         appended_bytes=state.appended_bytes,
         is_last_chance=state.is_last_chance or is_overdue,
         on_last=state.on_last,
+        generation=state.generation,
         is_more_on_last=state.on_last >= standing.LAST_COUNTED,
         is_paused=state.paused_until_ms is not None,
     )

@@ -21,6 +21,7 @@ def judged(
     dead: int = 0,
     ago_ms: int = 0,
     acked: Sequence[int] = (0,),
+    generation: int | None = None,
 ) -> None:
     """As if the worker had found this of a group a moment ago, or ``ago_ms`` before; ``acked`` is of each look."""
 
@@ -42,6 +43,7 @@ def judged(
                 fetched_ms=now_ms,
                 acked_ms=0,
                 lag_ms=lag_ms,
+                generation=generation,
             )
             for back, done in zip(reversed(range(len(acked))), acked, strict=True)
         ]

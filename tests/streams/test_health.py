@@ -216,6 +216,34 @@ def test_a_pause_and_the_first_verdict_show_at_once() -> None:
     assert follow(health_of(samples, "ok"), paused) == ["paused"]
 
 
+def test_after_a_seek_only_what_was_sampled_since_is_judged() -> None:
+    before = window(generation=1)
+    since = [msgspec.structs.replace(each, generation=2, lag=5000) for each in window(WINDOW + 6)[WINDOW:]]
+    held = health_of(before, "slow")
+    told = [looked(held, since[0]).verdict.reason, looked(looked(held, since[0]), since[1]).verdict.reason]
+    assert told == [
+        f"Seek less than {seconds} s ago; the status needs 50 s of samples after it." for seconds in (10, 20)
+    ]
+    assert follow(held, *since) == ["unknown"] * 4 + ["ok"] * 2
+    paused = [msgspec.structs.replace(each, is_paused=True) for each in since]
+    assert follow(held, *paused) == ["paused"] * 6
+    later = msgspec.structs.replace(window(WINDOW + 1)[-1], generation=1)
+    assert looked(health_of(window(), "ok"), later).verdict.status == "ok", "an older version noted none"
+
+
+@pytest.mark.parametrize("status", ["losing", "slow", "ok"])
+def test_a_verdict_from_before_a_seek_is_not_told(status: str) -> None:
+    (last,) = window(1, generation=1)
+    watched = (Verdict(status, "So it was."), last)  # type: ignore[arg-type]
+    now_ms = last.at_ms + 1000
+    assert health.told(watched, now_ms=now_ms, generation=1) == watched[0]
+    assert health.told(watched, now_ms=now_ms) == watched[0]
+    assert health.told(watched, now_ms=now_ms, generation=2) == Verdict(
+        "unknown", "Seek since the last sample; the status needs 50 s of samples after it."
+    )
+    assert health.told(watched, now_ms=now_ms, generation=2, is_paused=True).status == "paused"
+
+
 def test_a_rest_that_nobody_looked_at_counts_as_standing_still() -> None:
     resting = window(pending=0, held=0, step=0)
     later = msgspec.structs.replace(resting[-1], at_ms=resting[-1].at_ms + 3_600_000, lag=5)

@@ -473,20 +473,3 @@ def test_members_are_told_with_their_state_and_what_they_have_out_more_than_once
     assert "?consumer=c-2&amp;deliveries=2" in page
     part = owner.get(PAGE, headers={"HX-Request": "true"}).content.decode()
     assert [[*row[:4], *row[5:]] for row in cells_of_members(part)] == rows
-
-
-def test_a_poisoned_group_leads_to_what_is_on_its_last_delivery(
-    owner: Client, make_stream: MakeStream
-) -> None:
-    group = make_group(make_stream("orders", bodies=BODIES), max_deliver=2)
-    fetched(group, limit=5)
-    store.log().run(groups.nack(group.stream.stream_id, "billing", "offsets", [1, 2]))
-    fetched(group, limit=2)
-    judged(group.stream, "billing", "ok", pending=5)
-    assert "?deliveries=" not in owner.get(PAGE).content.decode()
-    judged(group.stream, "billing", "poisoned", pending=5)
-    page = owner.get(PAGE).content.decode()
-    (way,) = re.findall(r'It is poisoned\.</span> <a href="([^"]*)"', page)
-    assert way == f"{PAGE}pending/?deliveries=2"
-    desk = owner.get(way).content.decode()
-    assert re.findall(r'aria-label="Select (\d+)"', desk) == ["1", "2"]

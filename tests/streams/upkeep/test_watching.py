@@ -54,6 +54,19 @@ def test_what_waits_is_looked_at_again_and_again_whether_or_not_anybody_comes(
     run(valkey, act)
 
 
+def test_a_seek_begins_the_watch_anew(valkey: str, log: Log, stream: str) -> None:
+    async def act(store: AsyncLog) -> None:
+        watch = Watch(store, every_s=0)
+        for _ in range(KNOWN_FROM):
+            found = await watch.look([stream])
+        assert statuses(found) == ["ok"]
+        await store.run(groups.seek(stream, "g", next_offset=1))
+        (*before, last) = [statuses(await watch.look([stream])) for _ in range(KNOWN_FROM)]
+        assert (before, last) == ([["unknown"]] * (KNOWN_FROM - 1), ["ok"])
+
+    run(valkey, act)
+
+
 def test_one_delivery_is_the_last_when_its_time_is_over(log: Log, stream: str) -> None:
     log.run(groups.group_publish(stream, "g", Settings(max_deliver=1, ack_wait_ms=60_000)))
     log.run(groups.fetch(stream, "g", limit=1))
