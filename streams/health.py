@@ -6,10 +6,14 @@ flicker. Times are ms of the store's steady clock.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
+
+from streams import reasons
+from streams.edges import edges_of
+from streams.reasons import Reason
 
 Status = Literal["unknown", "losing", "poisoned", "paused", "stopped", "stalled", "slow", "catching up", "ok"]
 
@@ -20,7 +24,6 @@ KNOWN_FROM = WINDOW // 3
 ENTER_AFTER, LEAVE_AFTER = 2, 3
 QUIET_MS = 60_000
 RECENT_MS = 30_000
-NEAR_MS = 300_000
 
 
 class Sample(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -78,41 +81,28 @@ class Sample(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         return None not in (self.generation, generation) and self.generation != generation
 
 
-class Edges(Protocol):
-    """What a sample and a group's state know of the limits of their stream."""
+class Verdict(msgspec.Struct, frozen=True, rename={"text": "reason"}):
+    """A state, why, and where it is known in how many seconds nothing will wait any more.
 
-    @property
-    def edge_ms(self) -> int | None: ...
-    @property
-    def ttl_ms(self) -> int | None: ...
-    @property
-    def room_messages(self) -> int | None: ...
-    @property
-    def max_messages(self) -> int | None: ...
-    @property
-    def room_bytes(self) -> int | None: ...
-    @property
-    def max_bytes(self) -> int | None: ...
-
-
-class Edge(NamedTuple):
-    """In how many ms a limit takes the oldest message not acknowledged, and for how many ms it keeps one in all."""
-
-    left_ms: float
-    span_ms: float
-
-    @property
-    def is_near(self) -> bool:
-        """Nearer than five minutes or a tenth of what is kept, but never at more than half of it."""
-        return self.left_ms < min(max(NEAR_MS, self.span_ms / 10), self.span_ms / 2)
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """A state, why, and where it is known in how many seconds nothing will wait any more."""
+    Attributes:
+        text: the reason in the language of who found it, which is all that hosts of the version before read.
+        why: the figures of the reason; None where a worker of the version before kept it.
+    """
 
     status: Status
-    reason: str
+    text: str
     eta_seconds: float | None = None
+    why: Reason | None = None
+
+    @property
+    def reason(self) -> str:
+        """One sentence, with the figures it follows from, in the language that is active."""
+        return self.text if self.why is None else self.why.words()
+
+
+def because(status: Status, why: Reason, eta_seconds: float | None = None) -> Verdict:
+    """The verdict with its reason in both forms."""
+    return Verdict(status, why.words(), eta_seconds, why)
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,17 +195,17 @@ def told(
         # At once, without waiting for the worker; but what is lost meanwhile comes before a pause.
         if watched is not None and is_fresh and watched[0].status in {"losing", "poisoned"}:
             return watched[0]
-        return Verdict("paused", "Paused; acknowledgements still count.")
+        return because("paused", reasons.Paused())
     if watched is None:
-        return Verdict("unknown", "Not enough samples yet to tell.")
+        return because("unknown", reasons.NotSampled())
     if is_sought:
-        return Verdict("unknown", f"Seek since the last sample; {_needs()}.")
+        return because("unknown", reasons.Sought(KNOWN_FROM * EVERY_MS))
     verdict, last = watched
     if is_paused is not None and verdict.status == "paused":
-        return Verdict("unknown", "Not sampled since it was resumed.")
+        return because("unknown", reasons.Resumed())
     is_rest_known = is_at_rest and last.is_at_rest and silent_ms <= STALE_MS
     if not is_rest_known and not is_fresh:
-        return Verdict("unknown", "The worker has not sampled this group recently.")
+        return because("unknown", reasons.NotSampledRecently())
     return verdict
 
 
@@ -255,25 +245,21 @@ def judged(window: Sequence[Sample], *, fetch_gap_ms: float = 0.0, ack_gap_ms: f
     first, last = samples[0], samples[-1]
     if len(samples) < KNOWN_FROM:
         if len(samples) < len(window):
-            sought_ms = last.at_ms - window[-len(samples) - 1].at_ms
-            reason = f"Seek less than {_time(sought_ms)} ago; {_needs()}."
-            return _paused(last) if last.is_paused else Verdict("unknown", reason)
-        return Verdict("unknown", f"Watched for {_time(last.at_ms - first.at_ms)}, too short to tell.")
+            if last.is_paused:
+                return because("paused", reasons.Paused(last.lag))
+            within_ms = last.at_ms - window[-len(samples) - 1].at_ms
+            return because("unknown", reasons.Sought(KNOWN_FROM * EVERY_MS, within_ms))
+        return because("unknown", reasons.TooShort(last.at_ms - first.at_ms))
     removed = last.removed - first.removed
     if removed > 0:
-        return Verdict(
-            "losing",
-            f"{_messages(removed)} removed unacknowledged in the last {_time(last.at_ms - first.at_ms)}.",
-        )
-    near = [edge.left_ms for edge in _edges(last, samples) if edge.is_near and not last.is_at_rest]
+        return because("losing", reasons.Removed(removed, last.at_ms - first.at_ms))
+    near = [edge.left_ms for edge in edges_of(last, samples) if edge.is_near and not last.is_at_rest]
     if near:
-        return Verdict(
-            "losing", f"Retention removes the oldest unacknowledged message in {_time(min(near))}."
-        )
+        return because("losing", reasons.RemovedSoon(min(near)))
     if last.is_last_chance:
-        return Verdict("poisoned", _on_last(last))
+        return because("poisoned", reasons.OnLast(last.on_last, last.is_more_on_last))
     if last.is_paused:
-        return _paused(last)
+        return because("paused", reasons.Paused(last.lag))
     behind = last.lag > last.deliveries - samples[-2].deliveries
     overdue = last.pending - last.held
     return (
@@ -284,43 +270,13 @@ def judged(window: Sequence[Sample], *, fetch_gap_ms: float = 0.0, ack_gap_ms: f
     )
 
 
-def nearest_ms(edges: Edges, samples: Sequence[Sample]) -> float | None:
-    """In how many ms a limit takes the oldest message not acknowledged; None where none is about to.
-
-    Args:
-        edges: of now.
-        samples: of the last minutes, which tell how fast the stream grows.
-    """
-    return min((edge.left_ms for edge in _edges(edges, samples)), default=None)
-
-
-def _edges(edges: Edges, samples: Sequence[Sample]) -> Iterator[Edge]:
-    if edges.edge_ms is not None and edges.ttl_ms is not None:
-        yield Edge(edges.edge_ms, edges.ttl_ms)
-    if len(samples) < 2:
-        return
-    first, last = samples[0], samples[-1]
-    for room, most, before, now in (
-        (edges.room_messages, edges.max_messages, first.offset, last.offset),
-        (edges.room_bytes, edges.max_bytes, first.appended_bytes, last.appended_bytes),
-    ):
-        if room is None or most is None or before is None or now is None or now <= before:
-            continue
-        ms_each = (last.at_ms - first.at_ms) / (now - before)
-        yield Edge(room * ms_each, most * ms_each)
-
-
 def _stopped(last: Sample, *, works: bool, gap_ms: float) -> Verdict | None:
     quiet_ms = last.at_ms - max(last.fetched_ms, last.acked_ms)
     if not works or last.polls or quiet_ms < max(QUIET_MS, 3 * gap_ms):
         return None
     if last.held:
-        held = f"Consumers hold {_messages(last.held)} and have neither fetched nor acknowledged for"
-        return Verdict("stopped", f"{held} {_time(quiet_ms)}; {_waits(last.lag)}.")
-    return Verdict(
-        "stopped",
-        f"No consumers: nobody has fetched for {_time(quiet_ms)}; {_waits(last.lag or last.pending)}.",
-    )
+        return because("stopped", reasons.Held(last.held, quiet_ms, last.lag))
+    return because("stopped", reasons.NoConsumers(quiet_ms, last.lag or last.pending))
 
 
 def _stalled(samples: Sequence[Sample], *, behind: bool, gap_ms: float) -> Verdict | None:
@@ -334,11 +290,7 @@ def _stalled(samples: Sequence[Sample], *, behind: bool, gap_ms: float) -> Verdi
     always_behind = behind and all(sample.lag for sample in samples)
     if not (always_behind or in_vain) or since_ms < max(QUIET_MS, 3 * gap_ms):
         return None
-    return Verdict(
-        "stalled",
-        f"Consumers fetch, but nothing was acknowledged for {_time(since_ms)};"
-        f" {_messages(last.pending)} in flight, {_waits(last.lag)}.",
-    )
+    return because("stalled", reasons.NothingAcknowledged(since_ms, last.pending, last.lag))
 
 
 def _stuck(samples: Sequence[Sample]) -> Verdict | None:
@@ -346,37 +298,29 @@ def _stuck(samples: Sequence[Sample]) -> Verdict | None:
     first, last = samples[0], samples[-1]
     if len(samples) < WINDOW or not all(sample.pending for sample in samples):
         return None
-    return Verdict(
-        "stalled",
-        f"Others are acknowledged, but the oldest message has not been for {_time(last.at_ms - first.at_ms)};"
-        f" {_messages(last.redelivered - first.redelivered)} redelivered.",
-    )
+    why = reasons.OldestStuck(last.at_ms - first.at_ms, last.redelivered - first.redelivered)
+    return because("stalled", why)
 
 
 def _moving(samples: Sequence[Sample], *, gap_ms: float) -> Verdict | None:
     last, slope = samples[-1], _slope(samples)
     never_fell = all(a.lag <= b.lag for a, b in itertools.pairwise(samples))
     if never_fell and slope > 0:
-        return Verdict(
-            "slow", f"More is published than acknowledged: {_waits(last.lag)}, {slope:.3g} more per second."
-        )
+        return because("slow", reasons.Growing(last.lag, slope))
     if slope < 0:
         quiet_ms = last.at_ms - last.fetched_ms
         if not last.polls and quiet_ms > max(RECENT_MS, 2 * gap_ms):
-            return Verdict(
-                "catching up",
-                f"{_waits(last.lag).capitalize()}; the lag fell, but nobody has fetched for {_time(quiet_ms)}.",
-            )
+            return because("catching up", reasons.FallingNoLonger(last.lag, quiet_ms))
         eta = last.lag / -slope
-        return Verdict("catching up", f"{_waits(last.lag).capitalize()}, ETA {_time(eta * 1000)}.", eta)
+        return because("catching up", reasons.Falling(last.lag, eta * 1000), eta)
     return None
 
 
 def _fine(last: Sample, *, behind: bool) -> Verdict:
-    if last.is_at_rest:
-        return Verdict("ok", "Everything was delivered and acknowledged.")
-    how = "Neither falls behind nor catches up" if behind else "Keeps up"
-    return Verdict("ok", f"{how}; {_waits(last.lag)}, {_messages(last.pending)} in flight.", None)
+    return because(
+        "ok",
+        reasons.AtRest() if last.is_at_rest else reasons.Steady(last.lag, last.pending, is_behind=behind),
+    )
 
 
 def _over_rest(samples: Sequence[Sample], sample: Sample) -> list[Sample]:
@@ -414,36 +358,3 @@ def _slope(samples: Sequence[Sample]) -> float:
     return (
         sum((at - middle_s) * (each.lag - middle) for at, each in zip(seconds, samples, strict=True)) / spread
     )
-
-
-def _messages(count: int) -> str:
-    return f"{count:,} message{'' if count == 1 else 's'}"
-
-
-def _paused(last: Sample) -> Verdict:
-    return Verdict("paused", f"Paused; {_waits(last.lag)}.")
-
-
-def _needs() -> str:
-    return f"the status needs {_time(KNOWN_FROM * EVERY_MS)} of samples after it"
-
-
-def _on_last(last: Sample) -> str:
-    if last.on_last < 2:
-        return (
-            f"{last.on_last or 'A'} message is on its last delivery; one more failure makes it a dead letter."
-        )
-    count = f"{'At least ' if last.is_more_on_last else ''}{_messages(last.on_last)}"
-    return f"{count} are on their last delivery; one more failure makes each a dead letter."
-
-
-def _waits(count: int) -> str:
-    return f"{_messages(count)} waiting" if count else "nothing waiting"
-
-
-def _time(ms: float) -> str:
-    seconds = round(ms / 1000)
-    for name, size in (("d", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds // size} {name}"
-    return f"{seconds} s"

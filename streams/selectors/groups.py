@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 from streams import health, store
+from streams.edges import nearest_ms
 from streams.errors import group_not_found
 from streams.health import Health, Verdict
 from streams.log import dead_letters as letters
@@ -77,7 +78,7 @@ class GroupView:
         """
         if not (self.state.lag or self.state.ack_pending):
             return None
-        edge_ms = health.nearest_ms(self.state, self.watched.samples if self.watched else [])
+        edge_ms = nearest_ms(self.state, self.watched.samples if self.watched else [])
         return None if edge_ms is None else edge_ms / 1000
 
     @property

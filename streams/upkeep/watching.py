@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streams import health
+from streams.edges import nearest_ms
 from streams.health import Health, Sample
 from streams.log import healths, latency, open_polls, pending, spent, standing, trails
 from streams.log.append import append
@@ -211,7 +212,7 @@ def _trail(watched: Health) -> Looked:
 
 def _figures(watched: Watched) -> Mapping[str, object]:
     state, sample = watched.state, watched.health.samples[-1]
-    edge_ms = health.nearest_ms(sample, watched.health.samples)
+    edge_ms = nearest_ms(sample, watched.health.samples)
     return {
         "made": state.made_ms,
         "delivered": state.delivered_offset,

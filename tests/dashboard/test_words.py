@@ -13,12 +13,17 @@ from django.utils import translation
 from django.utils.translation import trans_real
 
 from dashboard import formats, words
+from streams import health
+from streams.health import Health, because
+from streams.reasons import Paused
 
 SCRIPTS = sorted((Path(words.__file__).parent / "static" / "js").glob("*.js"))
 GERMAN = {
     "": "Content-Type: text/plain; charset=UTF-8\n",
     "Stale": "Veraltet",
     "%(time)s ago": "vor %(time)s",
+    "Paused; %(waiting)s.": "Angehalten; %(waiting)s.",
+    "%(count)s message waiting\0%(count)s messages waiting": "%(count)s wartet\0%(count)s warten",
 }
 
 
@@ -69,6 +74,17 @@ def test_a_page_brings_its_scripts_their_words(owner: Client, german: None) -> N
 
 def test_what_the_server_says_before_the_script_is_in_the_same_language(german: None) -> None:
     assert formats.age(180) == "vor 3 min"
+
+
+@pytest.mark.parametrize(("lag", "said"), [(1, "Angehalten; 1 wartet."), (1200, "Angehalten; 1,200 warten.")])
+def test_a_reason_that_a_worker_kept_is_in_the_language_of_who_reads_it(
+    german: None, lag: int, said: str
+) -> None:
+    with translation.override("en"):
+        kept = health.written(Health(samples=[], verdict=because("paused", Paused(lag)), since_ms=1))
+    found = health.read(kept)
+    assert found
+    assert found.verdict.reason == said
 
 
 def test_a_page_in_english_brings_none(owner: Client) -> None:

@@ -1,5 +1,6 @@
 """The verdict on a group, over windows made by hand."""
 
+import json
 from collections.abc import Sequence
 
 import msgspec
@@ -238,9 +239,9 @@ def test_a_verdict_from_before_a_seek_is_not_told(status: str) -> None:
     now_ms = last.at_ms + 1000
     assert health.told(watched, now_ms=now_ms, generation=1) == watched[0]
     assert health.told(watched, now_ms=now_ms) == watched[0]
-    assert health.told(watched, now_ms=now_ms, generation=2) == Verdict(
-        "unknown", "Seek since the last sample; the status needs 50 s of samples after it."
-    )
+    told = health.told(watched, now_ms=now_ms, generation=2)
+    said = "Seek since the last sample; the status needs 50 s of samples after it."
+    assert (told.status, told.reason) == ("unknown", said)
     assert health.told(watched, now_ms=now_ms, generation=2, is_paused=True).status == "paused"
 
 
@@ -264,6 +265,16 @@ def test_it_is_kept_as_it_was() -> None:
     assert health.read(health.written(held)) == held
     assert health.read(b"[]") is None
     assert health.read(None) is None
+
+
+def test_hosts_of_the_version_before_find_the_reason_as_text_and_theirs_is_read() -> None:
+    found = judged(with_last(window(), removed=2))
+    kept = json.loads(health.written(Health(samples=window(2), verdict=found, since_ms=START_MS)))
+    assert kept["verdict"]["reason"] == "2 messages removed unacknowledged in the last 2 min."
+    del kept["verdict"]["why"]
+    theirs = health.read(json.dumps(kept).encode())
+    assert theirs
+    assert theirs.verdict.reason == found.reason
 
 
 def test_a_group_at_rest_is_settled_when_its_window_is() -> None:
