@@ -63,7 +63,8 @@ local after = math.max(state.floor, math.min(wanted, state.last + 1))
 group.missed = losses_now(keys, state, group)
 group.delivered = after - 1
 if #group.filter == 0 then group.missed = group.missed - losses_ahead(keys, state, group) end
-redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready, last, runs, members, shelved, parked_aside)
+redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready, last, runs, shelved, parked_aside)
+members_release(members)
 group.told = nil
 group.runs, group.in_runs, group.returning = 0, 0, 0
 group.generation = group.generation + 1

@@ -799,6 +799,35 @@ def test_who_has_what_is_told_of_more_members_than_a_slice(
     }
 
 
+def test_a_seek_keeps_who_is_there_and_since_when_with_nothing_in_flight(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group()
+    fill(log, stream, 3)
+    fetch(log, stream, 2, consumer="a:1")
+    fetch(log, stream, 1, consumer="b")
+    before = log.run(pending.members(stream, "g"))
+    log.run(groups.seek(stream, "g", next_offset=1))
+    assert log.run(pending.members(stream, "g")) == {
+        name: member._replace(messages=0) for name, member in before.items()
+    }
+    fetch(log, stream, 3, consumer="b")
+    assert {name: held.messages for name, held in log.run(pending.members(stream, "g")).items()} == {
+        "a:1": 0,
+        "b": 3,
+    }
+
+
+def test_a_seek_of_very_many_members_has_them_begin_anew(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group()
+    many = {f"member {number}": "1:1" for number in range(1101)}
+    log.client.hset(keys.members(stream, "g"), mapping=many)
+    log.run(groups.seek(stream, "g", next_offset=1))
+    assert not log.client.execute_command("EXISTS", keys.members(stream, "g"))
+
+
 def test_who_fetches_in_vain_or_answers_is_active_and_who_does_neither_is_forgotten(
     log: Log, stream: str, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:

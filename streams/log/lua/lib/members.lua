@@ -54,6 +54,17 @@ local function members_prune(key)
   redis.call('HDEL', key, unpack(over))
 end
 
+-- Who was there stays, and since when, but nobody has anything out any more; very many begin anew.
+local function members_release(key)
+  if redis.call('HLEN', key) > MEMBERS_IDLE + MEMBERS_PRUNED then
+    redis.call('UNLINK', key)
+    return
+  end
+  local held = redis.call('HGETALL', key)
+  for n = 2, #held, 2 do held[n] = '0:' .. string.match(held[n], ':(%d+)$') end
+  if #held > 0 then redis.call('HSET', key, unpack(held)) end
+end
+
 local function members_count(acks, consumer, acked, now)
   local span, held = math.floor(now / MEMBERS_SPAN_MS), redis.call('HGET', acks, consumer)
   local at, inside, before = string.match(held or '0:0:0', '^(%d+):(%d+):(%d+)$')
