@@ -113,7 +113,11 @@ def timeline_of(
 def _of_retention(times: Sequence[int], edge_ms: int | None) -> list[Mark]:
     if edge_ms is None or not times[0] <= edge_ms <= times[-1]:
         return []
-    return [Mark((edge_ms - times[0]) / (times[-1] - times[0]), "edge", "next to be removed by age")]
+    return [
+        Mark(
+            (edge_ms - times[0]) / (times[-1] - times[0]), "edge", "Retention edge: next to be removed by age"
+        )
+    ]
 
 
 def _of_groups(stream: Stream, bars: Sequence[Bar]) -> list[Mark]:
