@@ -61,6 +61,7 @@ PAGES = (
     "/streams/{stream}/groups/{group}/?position=offset&at={middle}",
     "/streams/{stream}/groups/{group}/?range=6h",
     "/streams/{stream}/groups/{group}/pending/",
+    "/streams/{stream}/groups/{group}/dead-letters/",
     "/streams/{stream}/groups/{group}/settings/",
     "/events/",
     "/alerts/",
