@@ -139,6 +139,11 @@ def clock(ms: int) -> str:
     return f"{_local(ms):%Y-%m-%d %H:%M:%S}.{ms % 1000:03d}"
 
 
+def minute(ms: int) -> str:
+    """``2026-11-21 07:05`` in the active zone, where a zone stands beside it and seconds say nothing."""
+    return f"{_local(ms):%Y-%m-%d %H:%M}"
+
+
 def offset(ms: int) -> str:
     """How far the active zone is from UTC at a moment: ``UTC`` or ``+01:00``."""
     at = _local(ms)

@@ -24,6 +24,8 @@ for _name, _format in formats.FORMATS.items():
     register.filter(_name, _format)
 register.filter("in_messages", formats.messages)
 register.filter("foreseen", formats.foreseen)
+register.filter("minute", formats.minute)
+register.filter("offset", formats.offset)
 register.filter("version", processes.version)
 register.filter("shortened", naming.shortened)
 
