@@ -89,11 +89,12 @@ def test_a_range_that_ends_within_a_bar_is_told_as_it_is_counted(
     history = "/streams/orders/history/?since=2020-01-01T00:00Z&until=2026-11-20T{}Z&step=minute"
     page = owner.get(history.format("21:22")).content.decode()
     assert "4,250 in this range" in page
-    assert re.search(r"2020-01-01 00:00:00.000 UTC – 2026-11-21 00:00:00.000 UTC <[^>]*>\(whole days", page)
+    assert re.search(r"2020-01-01 00:00 – 2026-11-21 00:00 UTC</span> <[^>]*>\(whole days", page)
+    assert 'title="2020-01-01 00:00:00.000 UTC – 2026-11-21 00:00:00.000 UTC"' in page
     assert "by day: minute would need too many bars" in page
     assert "2020-01-01T00:00:00.000Z&amp;to=2026-11-21T00:00:00.000Z" in page
     page = owner.get(history.format("00:00").replace("=minute", "=day")).content.decode()
-    assert "2020-01-01 00:00:00.000 UTC – 2026-11-20 00:00:00.000 UTC</span>" in page
+    assert "2020-01-01 00:00 – 2026-11-20 00:00 UTC</span></span>" in page
     assert "too many bars</span>" not in page
     since = (timezone.now() - timedelta(seconds=90)).isoformat().replace("+00:00", "Z")
     asked = owner.get(f"/streams/orders/history/?since={since}").context["asked"]
