@@ -230,7 +230,8 @@ def looked(before: Health | None, sample: Sample) -> Health:
     count = before.next_count + 1 if before.next_status == found.status else 1
     # What a person did shows at once, and so does the first that is known.
     needed = LEAVE_AFTER if found.status == "ok" else ENTER_AFTER
-    if "unknown" in (shown.status, found.status) or "paused" in (shown.status, found.status):
+    is_undone = shown.status == "losing" and sample.removed < before.samples[-1].removed
+    if is_undone or "unknown" in (shown.status, found.status) or "paused" in (shown.status, found.status):
         needed = 1
     if count >= needed:
         return health
@@ -250,7 +251,8 @@ def judged(window: Sequence[Sample], *, fetch_gap_ms: float = 0.0, ack_gap_ms: f
             within_ms = last.at_ms - window[-len(samples) - 1].at_ms
             return because("unknown", reasons.Sought(KNOWN_FROM * EVERY_MS, within_ms))
         return because("unknown", reasons.TooShort(last.at_ms - first.at_ms))
-    removed = last.removed - first.removed
+    # An undo takes back what its removal took.
+    removed = last.removed - min(each.removed for each in samples)
     if removed > 0:
         return because("losing", reasons.Removed(removed, last.at_ms - first.at_ms))
     near = [edge.left_ms for edge in edges_of(last, samples) if edge.is_near and not last.is_at_rest]

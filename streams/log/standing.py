@@ -32,7 +32,7 @@ class GroupState:
         paused_until_ms: None when not paused, -1 without an end.
         made_ms: when the group was made; None for one made before this was noted.
         deliveries: ever handed out, redeliveries among them.
-        unfinished: removed while they were out, never acknowledged.
+        unfinished: removed while they were out, never acknowledged; an undo takes back what comes again by it.
         on_last: messages out that become dead letters unless they are answered; ``LAST_COUNTED`` stands for more, too.
         dead_lettered: ever, because they were delivered too often; what was deleted or replayed since is among them.
         edge_ms: until the age limit, ``ttl_ms``, takes the oldest message not acknowledged.

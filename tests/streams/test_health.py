@@ -217,6 +217,15 @@ def test_a_pause_and_the_first_verdict_show_at_once() -> None:
     assert follow(health_of(samples, "ok"), paused) == ["paused"]
 
 
+def test_what_an_undo_brought_back_is_lost_no_more_and_shows_at_once() -> None:
+    well, taken = window(60), [msgspec.structs.replace(each, removed=40) for each in window(60)]
+    held = health_of(well[:WINDOW], "ok")
+    assert follow(held, taken[15], taken[16], well[17], well[18]) == ["ok", "losing", "ok", "ok"]
+    held = health_of(taken[:WINDOW], "ok")
+    lost = [msgspec.structs.replace(each, removed=3) for each in well]
+    assert follow(held, well[15], lost[16], lost[17])[-1] == "losing", "what is lost since the undo counts"
+
+
 def test_after_a_seek_only_what_was_sampled_since_is_judged() -> None:
     before = window(generation=1)
     since = [msgspec.structs.replace(each, generation=2, lag=5000) for each in window(WINDOW + 6)[WINDOW:]]

@@ -590,6 +590,20 @@ def test_what_was_out_comes_again_unless_it_was_answered_meanwhile(log: Log, str
     assert set(again) == {1, 3, 4}
 
 
+def test_what_was_out_and_comes_again_by_an_undo_was_not_removed_unacknowledged(
+    log: Log, stream: str
+) -> None:
+    fill(log, stream, 400)
+    log.run(groups.group_publish(stream, "g", Settings()))
+    fetched(log, stream, "g")
+    for take in (lambda: delete(log, stream, *range(1, 201)), lambda: purge(log, stream)):
+        number, before = take(), log.run(standing.inspect(stream, "g"))
+        assert before.unfinished == 400 - before.ack_pending > 0
+        log.run(undo.undo(stream, number))
+        found = log.run(standing.inspect(stream, "g"))
+        assert (found.ack_pending, found.unfinished, found.lost) == (400, 0, 0)
+
+
 def test_leases_of_what_is_gone_for_good_are_forgotten(log: Log, stream: str) -> None:
     fill(log, stream, 4)
     log.run(groups.group_publish(stream, "g", Settings(ack_wait_ms=100)))

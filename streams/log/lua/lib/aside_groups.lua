@@ -35,7 +35,7 @@ end
 -- What was out when it went, and was not answered since, comes again.
 local function aside_again(reader, group, offset, key)
   if redis.call('ZADD', reader.pending, 'NX', offset, offset) == 0 then return end
-  redis.call('ZREM', reader.shelved, offset)
+  if redis.call('ZREM', reader.shelved, offset) == 1 then group.unfinished = math.max(0, group.unfinished - 1) end
   local held = lease_read(reader.leases, offset)
   if held.sequence ~= '0' then members_tell(group, held.consumer, 1, held.at_ms) end
   local first = not (key and group_in_turns(group)) or order_return(reader, offset, key)
