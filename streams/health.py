@@ -292,7 +292,10 @@ def _stalled(samples: Sequence[Sample], *, behind: bool, gap_ms: float) -> Verdi
     always_behind = behind and all(sample.lag for sample in samples)
     if not (always_behind or in_vain) or since_ms < max(QUIET_MS, 3 * gap_ms):
         return None
-    return because("stalled", reasons.NothingAcknowledged(since_ms, last.pending, last.lag))
+    # Longer than the window where something waited for it so long.
+    over_ms = max(since_ms, min(last.at_ms - last.acked_ms, last.lag_ms)) if last.acked_ms else since_ms
+    is_ever = not last.acked and not last.acked_ms
+    return because("stalled", reasons.NothingAcknowledged(over_ms, last.pending, last.lag, is_ever))
 
 
 def _stuck(samples: Sequence[Sample]) -> Verdict | None:
@@ -307,7 +310,8 @@ def _stuck(samples: Sequence[Sample]) -> Verdict | None:
 def _moving(samples: Sequence[Sample], *, gap_ms: float) -> Verdict | None:
     last, slope = samples[-1], _slope(samples)
     never_fell = all(a.lag <= b.lag for a, b in itertools.pairwise(samples))
-    if never_fell and slope > 0:
+    grew = any(each.lag < last.lag for each in samples if last.at_ms - each.at_ms <= RECENT_MS)
+    if never_fell and grew:
         return because("slow", reasons.Growing(last.lag, slope))
     if slope < 0:
         quiet_ms = last.at_ms - last.fetched_ms

@@ -134,18 +134,22 @@ class NoConsumers(msgspec.Struct, frozen=True, tag="no consumers"):
 
 
 class NothingAcknowledged(msgspec.Struct, frozen=True, tag="nothing acknowledged"):
+    """``is_ever``: the group has never acknowledged anything."""
+
     over_ms: int
     in_flight: int
     lag: int
+    is_ever: bool = False
 
     def words(self) -> str:
+        figures = {"in_flight": _in_flight(self.in_flight), "waiting": _waiting(self.lag)}
+        if self.is_ever:
+            return (
+                _("Consumers fetch, but nothing was ever acknowledged; %(in_flight)s, %(waiting)s.") % figures
+            )
         return _(
             "Consumers fetch, but nothing was acknowledged for %(time)s; %(in_flight)s, %(waiting)s."
-        ) % {
-            "time": _time(self.over_ms),
-            "in_flight": _in_flight(self.in_flight),
-            "waiting": _waiting(self.lag),
-        }
+        ) % {"time": _time(self.over_ms), **figures}
 
 
 class OldestStuck(msgspec.Struct, frozen=True, tag="oldest stuck"):
@@ -197,7 +201,7 @@ class FallingNoLonger(msgspec.Struct, frozen=True, tag="falling no longer"):
 
 class AtRest(msgspec.Struct, frozen=True, tag="at rest"):
     def words(self) -> str:
-        return _("Everything was delivered and acknowledged.")
+        return _("Nothing is waiting, and nothing is in flight.")
 
 
 class Steady(msgspec.Struct, frozen=True, tag="steady"):

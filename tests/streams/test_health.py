@@ -60,6 +60,11 @@ def growing(step: int = 100, **edge: object) -> list[Sample]:
     return with_last(samples, **edge)
 
 
+def unacknowledged(**fixed: object) -> list[Sample]:
+    """Of a group that somebody fetches from, with seven messages waiting."""
+    return window(step=0, **{"lag": 7, **fixed})
+
+
 @pytest.mark.parametrize(
     ("samples", "status"),
     [
@@ -89,6 +94,8 @@ def growing(step: int = 100, **edge: object) -> list[Sample]:
         (window(step=0, pending=1, held=1, polls=1, fetched_ms=START_MS, acked_ms=START_MS), "ok"),
         (window(step=0, pending=1, held=0, polls=0, fetched_ms=START_MS, acked_ms=START_MS), "stopped"),
         (window(lags=[1000 + n * 50 for n in range(WINDOW)]), "slow"),
+        (window(lags=[*range(100, 100 + WINDOW - 3), 120, 120, 120]), "slow"),
+        (window(lags=[*range(100, 100 + WINDOW - 4), 120, 120, 120, 120]), "ok"),  # it grew, but not lately
         (window(lags=[3000 - n * 100 for n in range(WINDOW)]), "catching up"),
         (window(lags=[3000 + (n % 2) for n in range(WINDOW)]), "ok"),
     ],
@@ -161,8 +168,20 @@ def test_one_that_usually_rests_long_is_not_stopped_early() -> None:
             window(step=0, lag=7, polls=0, fetched_ms=START_MS, acked_ms=START_MS),
             "Consumers hold 10 messages and have neither fetched nor acknowledged for 2 min; 7 messages waiting.",
         ),
+        (
+            unacknowledged(acked_ms=START_MS - 20 * 60_000, lag_ms=30 * 60_000),
+            "Consumers fetch, but nothing was acknowledged for 22 min; 10 messages in flight, 7 messages waiting.",
+        ),
+        (
+            unacknowledged(acked_ms=START_MS - 20 * 60_000, lag_ms=180_000),  # the oldest came later
+            "Consumers fetch, but nothing was acknowledged for 3 min; 10 messages in flight, 7 messages waiting.",
+        ),
+        (
+            unacknowledged(acked=0, acked_ms=0, lag_ms=21 * 60_000),
+            "Consumers fetch, but nothing was ever acknowledged; 10 messages in flight, 7 messages waiting.",
+        ),
         (with_last(window(), removed=1200), "1,200 messages removed unacknowledged in the last 2 min."),
-        (window(pending=0, held=0), "Everything was delivered and acknowledged."),
+        (window(pending=0, held=0, dead=20), "Nothing is waiting, and nothing is in flight."),
     ],
 )
 def test_the_reason_says_the_figures(samples: list[Sample], reason: str) -> None:
