@@ -11,6 +11,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
+from streams import durations
+
 UNKNOWN = "–"
 _IEC = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _SECOND, _MINUTE, _HOUR, _DAY = 1, 60, 3600, 86_400
@@ -85,20 +87,7 @@ def percent(value: float | None) -> str:
 
 def duration(seconds: float | None) -> str:
     """``2 d 4 h`` from seconds: the two largest units, the second one left out when it is nought."""
-    if seconds is None:
-        return UNKNOWN
-    whole = max(0, int(seconds))
-    if whole < _MINUTE:
-        return f"{whole} s"
-    for unit, name, part, part_name in (
-        (_DAY, "d", _HOUR, "h"),
-        (_HOUR, "h", _MINUTE, "min"),
-        (_MINUTE, "min", 1, "s"),
-    ):
-        if whole >= unit:
-            rest = whole % unit // part
-            return f"{whole // unit} {name}" + (f" {rest} {part_name}" if rest else "")
-    raise AssertionError("a minute or more has a unit")
+    return UNKNOWN if seconds is None else durations.written(seconds)
 
 
 def foreseen(seconds: float) -> str:

@@ -4,6 +4,8 @@ import msgspec
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from streams import durations
+
 
 class TooShort(msgspec.Struct, frozen=True, tag="too short"):
     watched_ms: int
@@ -253,9 +255,4 @@ def _in_flight(count: int) -> str:
 
 
 def _time(ms: float) -> str:
-    """One unit: a whole number of the largest of which there are two."""
-    seconds = round(ms / 1000)
-    for name, size in (("d", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds // size} {name}"
-    return f"{seconds} s"
+    return durations.written(round(ms / 1000))

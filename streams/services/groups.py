@@ -188,7 +188,7 @@ def group_seek(group: Group, *, next_offset: int, actor: Actor, dry_run: bool = 
                 "waiting": waiting,
                 "oldest": state.ack_floor + 1,
             }
-            moved = f"was moved from offset {told['from']} to {told['to']}"
+            moved = f"was moved from offset {told['from']:,} to {told['to']:,}"
             _recorded(group, "sought", moved, actor=actor, before=before_it, after={"next": told["to"]})
     return told
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from streams import health
+from streams import health, reasons
 from streams.health import EVERY_MS, WINDOW, Health, Sample, Verdict, judged, looked
 
 START_MS = 1_000_000_000
@@ -162,15 +162,15 @@ def test_one_that_usually_rests_long_is_not_stopped_early() -> None:
     [
         (
             window(step=0, lag=1, polls=0, pending=0, held=0, fetched_ms=START_MS, acked_ms=START_MS),
-            "No consumers: nobody has fetched for 2 min; 1 message waiting.",
+            "No consumers: nobody has fetched for 2 min 20 s; 1 message waiting.",
         ),
         (
             window(step=0, lag=7, polls=0, fetched_ms=START_MS, acked_ms=START_MS),
-            "Consumers hold 10 messages and have neither fetched nor acknowledged for 2 min; 7 messages waiting.",
+            "Consumers hold 10 messages and have neither fetched nor acknowledged for 2 min 20 s; 7 messages waiting.",
         ),
         (
             unacknowledged(acked_ms=START_MS - 20 * 60_000, lag_ms=30 * 60_000),
-            "Consumers fetch, but nothing was acknowledged for 22 min; 10 messages in flight, 7 messages waiting.",
+            "Consumers fetch, but nothing was acknowledged for 22 min 20 s; 10 messages in flight, 7 messages waiting.",
         ),
         (
             unacknowledged(acked_ms=START_MS - 20 * 60_000, lag_ms=180_000),  # the oldest came later
@@ -180,7 +180,7 @@ def test_one_that_usually_rests_long_is_not_stopped_early() -> None:
             unacknowledged(acked=0, acked_ms=0, lag_ms=21 * 60_000),
             "Consumers fetch, but nothing was ever acknowledged; 10 messages in flight, 7 messages waiting.",
         ),
-        (with_last(window(), removed=1200), "1,200 messages removed unacknowledged in the last 2 min."),
+        (with_last(window(), removed=1200), "1,200 messages removed unacknowledged in the last 2 min 20 s."),
         (window(pending=0, held=0, dead=20), "Nothing is waiting, and nothing is in flight."),
     ],
 )
@@ -188,10 +188,20 @@ def test_the_reason_says_the_figures(samples: list[Sample], reason: str) -> None
     assert judged(samples).reason == reason
 
 
+@pytest.mark.parametrize(
+    ("ms", "told"),
+    [(49_600, "50 s"), (113_000, "1 min 53 s"), (120_000, "2 min"), (7_500_000, "2 h 5 min")],
+)
+def test_a_time_has_the_form_that_the_console_gives_it(ms: int, told: str) -> None:
+    assert reasons.NoConsumers(ms, 1).words() == (
+        f"No consumers: nobody has fetched for {told}; 1 message waiting."
+    )
+
+
 def test_catching_up_says_when_it_is_done() -> None:
     found = judged(window(lags=[3000 - n * 100 for n in range(WINDOW)]))
     assert found.eta_seconds == pytest.approx(160)
-    assert found.reason == "1,600 messages waiting, ETA 2 min."
+    assert found.reason == "1,600 messages waiting, ETA 2 min 40 s."
 
 
 @pytest.mark.parametrize(("stood", "is_late"), [(2, False), (4, True)])
@@ -298,7 +308,7 @@ def test_it_is_kept_as_it_was() -> None:
 def test_hosts_of_the_version_before_find_the_reason_as_text_and_theirs_is_read() -> None:
     found = judged(with_last(window(), removed=2))
     kept = json.loads(health.written(Health(samples=window(2), verdict=found, since_ms=START_MS)))
-    assert kept["verdict"]["reason"] == "2 messages removed unacknowledged in the last 2 min."
+    assert kept["verdict"]["reason"] == "2 messages removed unacknowledged in the last 2 min 20 s."
     del kept["verdict"]["why"]
     theirs = health.read(json.dumps(kept).encode())
     assert theirs

@@ -113,6 +113,14 @@ def test_what_the_data_plane_noted_is_told_in_the_same_voice(
     assert event.after["messages"] == (taken or (None if UNKNOWN.items() <= after.items() else 0))
 
 
+def test_offsets_have_thousands_separators(stream: Stream) -> None:
+    store.log().run(append(stream.stream_id, [message(n) for n in range(1200)]))
+    group, _ = groups.group_create(stream, name="billing", settings={"start_from": "latest"}, actor=ANN)
+    groups.group_seek(group, next_offset=1001, actor=ANN)
+    told = Event.objects.get(kind="group.sought", stream="orders", workspace=stream.workspace.name)
+    assert told.summary == "Group billing of orders was moved from offset 1,201 to 1,001."
+
+
 def test_what_was_asked_for_and_has_no_known_end_says_so() -> None:
     assert not_known("group.paused", "orders", "billing") == (
         "Deliveries to group billing of orders were to be paused; whether it happened is unknown."
