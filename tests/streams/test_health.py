@@ -62,7 +62,7 @@ def growing(step: int = 100, **edge: object) -> list[Sample]:
 
 def unacknowledged(**fixed: object) -> list[Sample]:
     """Of a group that somebody fetches from, with seven messages waiting."""
-    return window(step=0, **{"lag": 7, **fixed})
+    return [msgspec.structs.replace(each, **fixed) for each in window(step=0, lag=7)]
 
 
 @pytest.mark.parametrize(
