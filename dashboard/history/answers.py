@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +16,7 @@ from streams.services.answers import rows_of, text_of
 
 PAGE_ROWS = 200
 LONGEST_CELL = 400
+EPOCH = datetime.fromtimestamp(0, UTC)
 MOST_SERIES = 4
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _TIMES = ("timestamp", "date")
@@ -32,7 +33,7 @@ class Cell:
     def short(self) -> str:
         """What a table shows of it; a time on the clocks of the active zone, which the column's heading names."""
         if self.kind == "time" and (moment := _moment(self.text)):
-            return formats.clock(int(moment.timestamp()) * 1000 + moment.microsecond // 1000)
+            return formats.clock((moment - EPOCH) // timedelta(milliseconds=1))
         return self.text if len(self.text) <= LONGEST_CELL else f"{self.text[:LONGEST_CELL]}…"
 
 

@@ -89,7 +89,7 @@ def test_times_of_an_answer_are_in_the_zone_of_the_page_and_those_of_its_file_in
     columns = [("at", "timestamp"), ("local", "timestamp_ntz"), ("day", "date"), ("said", "string")]
     moment, plain = "2026-01-01T20:00:00.250Z", "2026-01-01T20:00:00.250"
     unreadable = "+12026-01-01T20:00:00.000Z"
-    edge = "0001-01-01T00:00:00.000Z"
+    edge, before_unix = "0001-01-01T00:00:00.000Z", "1969-12-31T23:59:59.250Z"
     path = answered(
         asked(owner),
         columns,
@@ -97,12 +97,14 @@ def test_times_of_an_answer_are_in_the_zone_of_the_page_and_those_of_its_file_in
             [moment, plain, "2026-01-01", moment],
             [unreadable, None, None, None],
             [edge, None, None, None],
+            [before_unix, None, None, None],
             [None] * 4,
         ],
     )
     page = text(owner, path)
     assert "timestamp · Asia/Kathmandu</span>" in page
     assert f'datetime="{moment}" title="{moment}">2026-01-02 01:45:00.250</time>' in page
+    assert f'title="{before_unix}">1970-01-01 05:29:59.250</time>' in page
     for as_it_is in (plain, "2026-01-01", moment, unreadable):
         assert f"<bdi>{as_it_is}</bdi>" in page
     file = owner.get(f"{path}csv/").getvalue().decode()
