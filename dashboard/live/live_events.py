@@ -96,7 +96,9 @@ class OverviewSampled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSilent:
-    """For so long nobody has sampled: told to a page that begins to listen, which has missed no beat yet."""
+    """For so long, since ``at_ms``, nobody has sampled: told to a page that begins to listen, which has
+    missed no beat yet.
+    """
 
     kind: ClassVar[str] = "worker_silent"
     at_ms: int

@@ -121,9 +121,9 @@ def snapshots(asked: Iterable[Topic]) -> list[tuple[Topic, Event | Here | Gone |
     at_ms = int(time.time() * 1000)
     seen = selectors.sampling()
     found: list[tuple[Topic, Event | Here | Gone | WorkerSilent]] = [
-        (topic, WorkerSilent(at_ms=at_ms, silent_ms=seen.silent_ms))
+        (topic, WorkerSilent(at_ms=seen.at_ms, silent_ms=seen.silent_ms))
         for topic in topics
-        if topic.name == OVERVIEW and not seen.is_going_on and seen.silent_ms is not None
+        if topic.name == OVERVIEW and seen.at_ms is not None and seen.silent_ms is not None and seen.is_stale
     ]
     found += [
         (topic, Gone(at_ms=at_ms) if topic.is_absent else Here(at_ms=at_ms))

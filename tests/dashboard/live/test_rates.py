@@ -146,6 +146,9 @@ def test_what_nobody_samples_is_not_known(metrics: Stream, make_stream: MakeStre
     told = {each["event"]["kind"]: each["event"] for each in events}
     assert told["overview_sampled"]["rate_in"] is told["stream_sampled"]["rate_in"] is None
     assert told["worker_silent"]["silent_ms"] >= 20_000
+    assert told["worker_silent"]["at_ms"] == told["overview_sampled"]["at_ms"], (
+        "both say when it sampled last"
+    )
     assert events[-1]["event"]["kind"] != "overview_sampled", "a page would take it for a beat"
     page = owner.get("/").content.decode()
     assert re.search(r"data-live-age>2\d s<", page), "also without a script"
