@@ -1,4 +1,4 @@
-"""Names as long as they may be, also without a place to break: no column of a list leaves its panel for them."""
+"""Names as long as they may be, also without a place to break, and large headers: nothing leaves its panel."""
 
 from collections.abc import Callable
 from typing import Any
@@ -121,3 +121,17 @@ def test_a_rule_with_a_long_name_keeps_its_buttons_in_sight_also_while_it_is_mut
     expect(firing.get_by_role("button", name="Unmute this rule")).to_be_visible()
     assert leaves(page) == [], "muted"
     api.delete(f"/alerts/rules/{rule}").raise_for_status()
+
+
+def test_a_large_header_scrolls_in_its_box(page: Page, api: httpx.Client, stream: str) -> None:
+    message = {"id": "m1", "body": 1, "headers": {"trace": "W" * 10_000, "small": "one"}}
+    api.post(f"/streams/{stream}/messages", json=[message]).raise_for_status()
+    at = f"/streams/{stream}/groups/g"
+    api.post(f"/streams/{stream}/groups/", json={"name": "g"}).raise_for_status()
+    api.post(f"{at}/fetch", json={"limit": 1, "wait": 0}).raise_for_status()
+    api.post(f"{at}/term", json={"offsets": [1], "reason": "no price"}).raise_for_status()
+    for address in (f"/streams/{stream}/messages/1/", f"{at}/dead-letters/1/"):
+        page.goto(address)
+        box = page.locator(".facts dd", has_text="WWW")
+        assert box.evaluate("(box) => box.clientHeight < 200 && box.scrollHeight > box.clientHeight")
+        expect(box).to_have_attribute("tabindex", "0")
