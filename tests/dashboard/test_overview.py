@@ -42,6 +42,20 @@ def test_groups_are_counted_by_status_the_worst_first(viewer: Client, orders: St
     assert re.search(r"4 by status · sampled <time [^>]*data-age", groups), "and how fresh that is"
 
 
+def test_groups_of_which_nothing_is_known_yet_are_not_said_to_be_well(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders", bodies=[b"1"])
+    sure = "no group is in trouble"
+    assert sure in viewer.get("/").content.decode()
+    group_create(stream, name="billing", settings={}, actor=SYSTEM)
+    page = viewer.get("/").content.decode()
+    assert "the status of some groups is not known yet" in page
+    assert sure not in page
+    judged(stream, "billing", "ok")
+    assert sure in viewer.get("/").content.decode()
+
+
 def test_a_group_in_trouble_needs_attention_with_its_reason(viewer: Client, orders: Stream) -> None:
     found = [(each.level, each.sentence, each.url) for each in viewer.get("/").context["concerns"]]
     assert found == [
