@@ -3,14 +3,19 @@
 import logging
 from collections.abc import Callable
 from functools import wraps
+from inspect import getclosurevars
 from typing import Concatenate, ParamSpec
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
+from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render, resolve_url
+from django.urls import Resolver404, resolve
 from django.utils import timezone
 from django.utils.cache import patch_cache_control
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 
 from dashboard.quantities import number_of
 from dashboard.shown import Shown
@@ -98,9 +103,42 @@ def base_url(request: HttpRequest) -> str:
 def _to_login(request: HttpRequest) -> HttpResponse:
     if wants_json(request):
         return JsonResponse(Refusal("unauthorized", "Log in again.").body(), status=401)
+    page = _page_of(request)
+    if request.method not in {"GET", "HEAD"}:
+        messages.warning(request, _("You were logged out; nothing was done."))
     if is_part(request):
-        return _elsewhere(request, "dashboard:login")
-    return redirect_to_login(request.get_full_path())
+        answer = HttpResponse(status=401)
+        answer["HX-Redirect"] = f"{resolve_url('dashboard:login')}?{urlencode({'next': page})}"
+        return answer
+    return redirect_to_login(page)
+
+
+def _page_of(request: HttpRequest) -> str:
+    """Where to go on after the login: a page that can be looked at, which an action's own address may not be."""
+    if request.method in {"GET", "HEAD"} and not is_part(request):
+        return request.get_full_path()
+    told = request.headers.get("HX-Current-URL") or request.headers.get("Referer", "")
+    if url_has_allowed_host_and_scheme(
+        told, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    ):
+        parts = urlsplit(told)
+        if _is_looked_at(parts.path):
+            return urlunsplit(("", "", parts.path, parts.query, ""))
+    name = request.resolver_match.kwargs.get("name") if request.resolver_match else None
+    if name and request.path.startswith("/streams/"):
+        return resolve_url("dashboard:stream_messages", name=name)
+    return resolve_url("dashboard:overview")
+
+
+def _is_looked_at(path: str) -> bool:
+    """Whether a path is a page's, not only an action's."""
+    try:
+        view = resolve(path).func
+    except Resolver404:
+        return False
+    # What require_POST and its kind allow is told nowhere else.
+    allowed = getclosurevars(view).nonlocals.get("request_method_list")
+    return allowed is None or "GET" in allowed
 
 
 def _elsewhere(request: HttpRequest, page: str) -> HttpResponse:

@@ -51,7 +51,35 @@ def test_an_action_needs_a_login(nobody: Client, page: str) -> None:
 
 def test_a_part_asked_for_without_a_login_sends_the_browser_to_the_login(nobody: Client) -> None:
     answer = nobody.get("/streams/", headers={"HX-Request": "true"})
-    assert (answer.status_code, answer["HX-Redirect"]) == (401, "/login/")
+    assert (answer.status_code, answer["HX-Redirect"]) == (401, "/login/?next=%2F")
+    shown = {"HX-Request": "true", "HX-Current-URL": "http://testserver/streams/?name=a"}
+    answer = nobody.get("/streams/", headers=shown)
+    assert (answer.status_code, answer["HX-Redirect"]) == (401, "/login/?next=%2Fstreams%2F%3Fname%3Da")
+
+
+@pytest.mark.parametrize(
+    ("action", "shown", "page"),
+    [
+        (
+            "/streams/orders/delete/",
+            "http://testserver/streams/orders/settings/",
+            "/streams/orders/settings/",
+        ),
+        ("/streams/_new/", "http://testserver/streams/_new/", "/streams/_new/"),
+        ("/streams/orders/delete/", "http://testserver/streams/orders/delete/", "/streams/orders/"),
+        ("/streams/orders/delete/", "https://evil.example/streams/", "/streams/orders/"),
+        ("/streams/orders/delete/", "", "/streams/orders/"),
+        ("/settings/tokens/1/revoke/", "", "/"),
+    ],
+)
+def test_an_action_after_the_session_ended_comes_back_to_its_page_and_says_that_nothing_was_done(
+    nobody: Client, owner: Client, make_stream: MakeStream, action: str, shown: str, page: str
+) -> None:
+    make_stream("orders")
+    answer = nobody.post(action, headers={"Referer": shown})
+    assert (answer.status_code, answer["Location"]) == (302, f"/login/?next={page}")
+    log_in(nobody, RIGHT, name="owner")
+    assert b"You were logged out; nothing was done." in nobody.get("/profile/").content
 
 
 def test_polling_without_a_login_is_401(nobody: Client) -> None:
