@@ -35,7 +35,7 @@ class DeskForm(BootstrapMixin, forms.Form):
         label=_("Consumer"),
         required=False,
         max_length=255,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "data-search": ""}),
     )
 
     def clean_age(self) -> int | None:

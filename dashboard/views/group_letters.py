@@ -17,7 +17,7 @@ from dashboard.groups.desk_forms import LettersForm
 from dashboard.groups.group_rows import DeadLetterRow, GroupRow
 from dashboard.quantities import number_of
 from dashboard.shown import offsets_written
-from dashboard.views.door import console_page, is_part
+from dashboard.views.door import console_page, is_part, safe_next
 from dashboard.views.of_page import held_to_group
 from dashboard.views.stream_page import stream_context
 from streams import selectors
@@ -121,7 +121,8 @@ def replay(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
     letter_at(found, offset)
     count = dead_letters_replay(found, offsets=[offset], actor=caller.actor)
     messages.success(request, _replayed(count))
-    return redirect("dashboard:dead_letters", name=name, group=group)
+    listed = resolve_url("dashboard:dead_letters", name=name, group=group)
+    return redirect(safe_next(request, default=listed))
 
 
 @require_POST

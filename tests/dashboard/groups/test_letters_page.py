@@ -1,5 +1,6 @@
 """The list of a group's dead letters: a page of its own, which every page of the group counts and leads to."""
 
+import html
 import re
 
 import pytest
@@ -54,6 +55,25 @@ def test_lists_of_groups_lead_to_them(viewer: Client, billing: Group) -> None:
 def test_a_letter_leads_back_to_the_list_and_a_replay_ends_there(owner: Client, billing: Group) -> None:
     assert f'href="{LETTERS}"' in owner.get(f"{LETTERS}2/").content.decode()
     assert owner.post(f"{LETTERS}replay/", {"offset": "2"})["Location"] == LETTERS
+
+
+def test_the_keys_reach_the_rows_and_the_filter(viewer: Client, billing: Group) -> None:
+    for path, rows in (("dead-letters/", 3), ("pending/", 2)):
+        page = viewer.get(f"{PAGE}{path}").content.decode()
+        assert len(re.findall(r"<a [^>]*data-row", page)) == rows
+        assert len(re.findall(r"<input [^>]*data-search", page)) == 1
+
+
+@pytest.mark.parametrize("query", ["?reason=no", "?after=1", "?after=1&reason=no", ""])
+def test_a_replay_in_a_row_stays_on_the_page_it_was_on(owner: Client, billing: Group, query: str) -> None:
+    page = owner.get(f"{LETTERS}{query}")
+    told = re.search(
+        r'<input type="hidden" name="next" value="([^"]*)">\s*<button[^>]*name="offset"',
+        page.content.decode(),
+    )
+    assert told
+    sent = {"offset": "2", "next": html.unescape(told[1])}
+    assert owner.post(f"{LETTERS}replay/", sent)["Location"] == f"{LETTERS}{query}"
 
 
 def test_an_alert_on_dead_letters_leads_to_them(viewer: Client, billing: Group) -> None:
