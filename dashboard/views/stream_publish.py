@@ -38,9 +38,8 @@ def publish(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     again: Again | None = None
     if request.method == "POST":
         stream = stream_for(caller, name, may="publish")
-        with contextlib.suppress(
-            Refusal
-        ):  # it may have gone since; that does not keep its copy from being stored
+        # It may have gone since; that does not keep its copy from being stored.
+        with contextlib.suppress(Refusal):
             again = _again(request, caller, name)
         form = PublishForm(request.POST)
         if form.is_valid():

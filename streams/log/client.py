@@ -4,12 +4,11 @@ An operation is a generator: it yields commands, is sent their replies and retur
 retry a command that may have been executed: redis-py's default of ten silent retries stores a message twice.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Any, cast
 
 from redis.exceptions import ConnectionError as StoreConnectionError
-from redis.exceptions import OutOfMemoryError, RedisError, ResponseError
+from redis.exceptions import RedisError, ResponseError
 
 from streams import addresses
 from streams.log import errors, keys, routing, scripts
@@ -29,6 +28,7 @@ from streams.log.commands import (
     one,
     small,
 )
+from streams.log.named import named
 from streams.log.wire import Wire
 
 __all__ = [
@@ -43,7 +43,6 @@ __all__ = [
     "Servers",
     "Steady",
     "T",
-    "named",
     "one",
     "small",
 ]
@@ -343,62 +342,3 @@ def _after_loading(loaded: Any, reply: Any) -> Any:
     if isinstance(reply, RedisError):
         raise reply
     return reply
-
-
-_EXPECTED = {
-    "OKMQ_WRONG_LAST": "last_offset",
-    "OKMQ_WRONG_ID": "last_id",
-    "OKMQ_WRONG_KEY": "last_key_offset",
-}
-
-
-def named(error: RedisError) -> errors.LogError:
-    """The log's own error for what the server or the connection said."""
-    if not isinstance(error, ResponseError):
-        return errors.StoreUnavailable(str(error) or type(error).__name__)
-    if isinstance(error, OutOfMemoryError):
-        return errors.StoreFull(str(error))
-    code, _, rest = str(error).partition(" ")
-    match code:
-        case "CROSSSLOT":
-            return errors.KeysApart(str(error))
-        case "OKMQ_NO_STREAM":
-            return errors.StreamNotFound()
-        case "OKMQ_CEILING":
-            return errors.OffsetsUsedUp()
-        case "OKMQ_NO_GROUP":
-            return errors.GroupNotFound()
-        case "OKMQ_NO_REMOVAL":
-            return errors.RemovalNotFound()
-        case "OKMQ_REMOVAL_OVER":
-            return errors.RemovalOver()
-        case "OKMQ_UNDO_LATER":
-            return errors.RemovedSince(int(rest))
-        case "OKMQ_UNDO_PART":
-            left, messages = map(int, rest.split())
-            return errors.RemovalTaken(left, messages)
-        case "OKMQ_LEASE_LOST":
-            return errors.LeaseLost(rest)
-        case "OKMQ_SEALED":
-            return errors.StreamSealed()
-        case "OKMQ_DENIED":
-            return errors.OperationDenied(rest)
-        case "OKMQ_TOO_LARGE":
-            index, size, limit = map(int, rest.split())
-            return errors.MessageTooLarge(index, size, limit)
-        case "OKMQ_FULL":
-            limit_name, allowed = rest.split()
-            return errors.StreamFull(limit_name, int(allowed))
-        case "OKMQ_RANGE":
-            return errors.OffsetOutOfRange(int(rest))
-        case "OKMQ_WRONG_LAST" | "OKMQ_WRONG_ID" | "OKMQ_WRONG_KEY":
-            last, last_id, held = json.loads(rest)
-            return errors.WrongExpectation(
-                _EXPECTED[code],
-                last_offset=int(last),
-                last_id=last_id,
-                last_key_offset={key: int(offset) for key, offset in held or []},
-            )
-        case _:
-            # LOADING, MISCONF, BUSY, READONLY, CLUSTERDOWN …: the server is there and refuses for now.
-            return errors.StoreUnavailable(str(error))

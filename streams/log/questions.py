@@ -13,8 +13,9 @@ from redis.exceptions import RedisError
 
 from streams.log import keys
 from streams.log.censuses import Censuses
-from streams.log.client import Log, named
+from streams.log.client import Log
 from streams.log.errors import LogError
+from streams.log.named import named
 from streams.log.preview import ALWAYS, EMPTY, WITHIN_S, Preview, Purge, preview
 
 PATIENCE_S = 1.0

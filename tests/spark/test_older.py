@@ -15,7 +15,7 @@ from pyspark.sql.types import IntegerType, MapType, StringType, StructField, Str
 
 from spark import schemas
 from spark.options import parse
-from spark.source import UntoldStreamReader
+from spark.readers import UntoldStreamReader
 from spark.writing import OkmqStreamRowWriter
 from spark.writing import Published as Done
 from streams.log.client import Log

@@ -25,7 +25,7 @@ from pyspark.sql.datasource import (
 
 from spark import pushed, schemas
 from spark.options import parse
-from spark.source import PushedReader
+from spark.readers import PushedReader
 from tests.spark.published import Published, Row, moment, rows
 from tests.spark.test_source_batch import read
 from tests.waiting import until

@@ -10,8 +10,9 @@ from spark import reading, schemas
 from spark.options import parse
 from spark.positions import archive_backlog, positions
 from spark.ranges import Range
+from spark.readers import OffsetRanges, OkmqStreamReader
 from spark.reading import DataLossError, StreamDeletedError, batches
-from spark.source import OffsetRanges, OkmqDataSource, OkmqStreamReader
+from spark.source import OkmqDataSource
 from streams.log import config, removals, trim, undo
 from streams.log.entries import NewMessage
 from tests.spark.published import Published

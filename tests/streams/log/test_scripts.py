@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.log import client, keys, scripts
+from streams.log import keys, named, scripts
 from streams.log.client import Log
 from streams.log.group_scripts import group_script
 
@@ -70,7 +70,7 @@ def test_every_error_said_is_raised_and_the_other_way_round(path: Path) -> None:
 
 def test_every_error_of_the_scripts_has_a_name_of_its_own() -> None:
     raised = {name for path in FILES for name in re.findall(r"'(OKMQ_[A-Z_]+)", path.read_text())}
-    known = set(re.findall(r'"(OKMQ_[A-Z_]+)"', Path(client.__file__).read_text()))
+    known = set(re.findall(r'"(OKMQ_[A-Z_]+)"', Path(named.__file__).read_text()))
     assert raised == known
 
 
