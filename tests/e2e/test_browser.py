@@ -104,6 +104,23 @@ def test_dragging_over_the_timeline_chooses_a_span(page: Page, filled: str) -> N
     expect(page.locator(ROWS).first).to_contain_text("1")
 
 
+def test_a_mark_on_a_bar_is_no_obstacle(page: Page, filled: str) -> None:
+    mark, first = page.locator("[data-brush] .mark").first, page.locator("[data-brush] a").first
+    for drags in (False, True):
+        page.goto(f"/streams/{filled}/")
+        begin, end = first.bounding_box(), mark.bounding_box()
+        assert begin is not None
+        assert end is not None
+        if drags:
+            page.mouse.move(begin["x"] + 2, begin["y"] + 20)
+            page.mouse.down()
+        page.mouse.move(end["x"], end["y"] + 20)
+        if not drags:
+            page.mouse.down()
+        page.mouse.up()
+        expect(page).to_have_url(re.compile(r"start=time&at=.*&until="))
+
+
 def test_a_tail_shows_what_arrives_and_counts_what_waits_while_paused(
     page: Page, api: httpx.Client, stream: str
 ) -> None:

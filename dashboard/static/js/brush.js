@@ -14,7 +14,9 @@ export function startBrush(root) {
   const shade = svg.querySelector(".brush");
   let begun = null;
   let ended = null;
-  const barAt = (event) => root.elementFromPoint(event.clientX, event.clientY)?.closest("[data-brush] a");
+  // A mark may stand on a bar.
+  const barAt = (event) =>
+    root.elementsFromPoint(event.clientX, event.clientY).find((each) => each.matches(".reach"))?.closest("a");
 
   svg.addEventListener("dragstart", (event) => event.preventDefault());
   svg.addEventListener("pointerdown", (event) => {
@@ -30,8 +32,9 @@ export function startBrush(root) {
     shade.setAttribute("width", Math.max(...reaches.map((reach) => reach.x + reach.width)) - left);
     shade.toggleAttribute("hidden", begun === ended);
   });
-  root.addEventListener("pointerup", () => {
-    if (begun && begun !== ended) location.assign(spanAddress(svg.dataset.brush, begun.dataset, ended.dataset));
+  root.addEventListener("pointerup", (event) => {
+    const follows = begun === ended && event.target.closest("a");
+    if (begun && !follows) location.assign(spanAddress(svg.dataset.brush, begun.dataset, ended.dataset));
     begun = null;
   });
 }
