@@ -3,11 +3,16 @@
 import contextlib
 import secrets
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render, resolve_url
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from dashboard import formats
 from dashboard.forms import MAX_BODY_CHARACTERS, PublishForm
 from dashboard.publish.publishing import Outcome, publish_one
 from dashboard.quantities import LARGEST, number_of
@@ -18,6 +23,7 @@ from streams import selectors
 from streams.access import Caller, group_for, stream_for
 from streams.errors import Refusal
 from streams.log.entries import Message
+from streams.models import Stream
 
 EXAMPLE = '{\n  "hello": "world"\n}'
 
@@ -33,14 +39,12 @@ class Again:
 @require_http_methods(["GET", "POST"])
 @console_page
 def publish(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """The form. After a success it keeps the body and offers a fresh id; sending it again is a duplicate."""
+    """The form. What was stored by it, at the offset ``stored`` of the address, is its content next, with a fresh id."""
     outcome: Outcome | None = None
     again: Again | None = None
     if request.method == "POST":
         stream = stream_for(caller, name, may="publish")
-        # It may have gone since; that does not keep its copy from being stored.
-        with contextlib.suppress(Refusal):
-            again = _again(request, caller, name)
+        again = _again_if_there(request, caller, name)
         form = PublishForm(request.POST)
         if form.is_valid():
             try:
@@ -48,13 +52,28 @@ def publish(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
             except Refusal as refusal:
                 _show(refusal, form)
             else:
+                if not outcome.duplicate:
+                    return _stored(request, stream, outcome.offset)
                 form = PublishForm(initial={**form.cleaned_data, "id": fresh_id()})
+    elif "stored" in request.GET:
+        again = _again_if_there(request, caller, name)
+        form = PublishForm(initial={"id": fresh_id(), **_as_stored(request, caller, name, again)})
     else:
         again = _again(request, caller, name)
         form = PublishForm(initial={"id": fresh_id(), **_beginning(again)})
     context = stream_context(request, caller, name, tab="publish")
     context |= {"form": form, "outcome": outcome, "again": again, "may_publish": caller.may("publish")}
     return render(request, "dashboard/stream/publish.html", context, status=422 if form.errors else 200)
+
+
+def _stored(request: HttpRequest, stream: Stream, offset: int) -> HttpResponse:
+    """To the form by an address of its own, which Back and a reload find again without publishing anything."""
+    text = _("Stored at offset %(offset)s.") % {"offset": formats.count(offset)}
+    address = resolve_url("dashboard:message", stream.name, offset)
+    messages.success(request, format_html('{} <a href="{}">{}</a>', text, address, _("Show it")))
+    source = {name: request.GET[name] for name in ("like", "letter_of") if name in request.GET}
+    query = urlencode({**source, "stored": offset})
+    return redirect(f"{resolve_url('dashboard:stream_publish', stream.name)}?{query}")
 
 
 def _again(request: HttpRequest, caller: Caller, name: str) -> Again | None:
@@ -70,6 +89,21 @@ def _again(request: HttpRequest, caller: Caller, name: str) -> Again | None:
         group = group_for(caller, name, request.GET["letter_of"], may="read")
         return Again(letter_at(group, offset).message.message, group.name)
     return Again(selectors.message_at(stream, offset))
+
+
+def _again_if_there(request: HttpRequest, caller: Caller, name: str) -> Again | None:
+    """What is published again; None also where it went since, which keeps no copy of it from being stored."""
+    with contextlib.suppress(Refusal):
+        return _again(request, caller, name)
+    return None
+
+
+def _as_stored(request: HttpRequest, caller: Caller, name: str, again: Again | None) -> dict[str, str]:
+    """What the form goes on with after it stored a message; as at its beginning where that is gone already."""
+    offset = number_of(request.GET["stored"], default=0, low=0, high=LARGEST)
+    with contextlib.suppress(Refusal):
+        return _beginning(Again(selectors.message_at(stream_for(caller, name, may="read"), offset)))
+    return _beginning(again)
 
 
 def _beginning(again: Again | None) -> dict[str, str]:

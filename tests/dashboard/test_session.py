@@ -44,6 +44,15 @@ def test_a_page_needs_a_login_and_comes_back_to_it(nobody: Client, page: str) ->
     assert (answer.status_code, answer["Location"]) == (302, f"/login/?next={page}")
 
 
+@pytest.mark.parametrize("page", ["/settings/tokens/1/revoke/", "/logout/", "/zone/"])
+def test_an_address_of_an_action_says_that_it_is_no_page(owner: Client, nobody: Client, page: str) -> None:
+    for client in (owner, nobody):
+        answer = client.get(page, headers={"X-Request-Id": "asked-1"})
+        assert (answer.status_code, answer["Allow"].split(", ")[0]) == (405, "POST")
+        assert b"This address is not a page." in answer.content
+        assert b"asked-1" in answer.content
+
+
 @pytest.mark.parametrize("page", ["/streams/orders/delete/", "/settings/tokens/1/revoke/", "/streams/_new/"])
 def test_an_action_needs_a_login(nobody: Client, page: str) -> None:
     assert nobody.post(page).status_code == 302

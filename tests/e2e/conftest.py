@@ -117,10 +117,14 @@ def anonymous(browser: Browser, running: Product, watched: Watched) -> Iterator[
 def sign_in(page: Page, running: Product) -> None:
     """Log the page's browser in as the administrator."""
     page.goto("/login/")
-    page.get_by_label("Username").fill("admin")
-    page.get_by_label("Password").fill(running.password)
-    page.get_by_role("button", name="Log in").click()
+    fill_in_login(page, "admin", running.password)
     page.wait_for_url("/")
+
+
+def fill_in_login(page: Page, name: str, password: str) -> None:
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Log in").click()
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import { startMessages, startSearching } from "./messages.js";
 import { watchParts } from "./parts.js";
 import { advance, rememberRate } from "./spark.js";
 import { startTail } from "./tail.js";
+import { startTyped } from "./typed.js";
 
 const status = document.querySelector("[data-live-status]"); // none where nothing moves
 let lastWord;
@@ -87,4 +88,5 @@ startSearching(document);
 startBrush(document);
 startTail(document);
 startPalette(document);
+startTyped(document);
 watchParts(document);

@@ -109,7 +109,13 @@ def test_publishing_tells_the_offset_and_a_second_time_the_duplicate(
 ) -> None:
     stream = make_stream("orders")
     form = {"id": "a", "key": "orders.eu", "body": '{"n": 9007199254740993, "f": 1.0}'}
-    assert "Stored at offset 1." in owner.post("/streams/orders/publish/", form).content.decode()
+    answer = owner.post("/streams/orders/publish/", form)
+    assert (answer.status_code, answer["Location"]) == (302, "/streams/orders/publish/?stored=1")
+    page = owner.get(answer["Location"])
+    assert 'Stored at offset 1. <a href="/streams/orders/messages/1/">Show it</a>' in page.content.decode()
+    kept = page.context["form"].initial
+    assert (kept["key"], kept["body"]) == (form["key"], form["body"])
+    assert kept["id"] != "a"
     assert "id is already at offset 1." in owner.post("/streams/orders/publish/", form).content.decode()
     (message,) = selectors.messages_from(stream, offset=0, limit=10)
     assert (message.id, message.key, message.body) == ("a", "orders.eu", b'{"n": 9007199254740993, "f": 1.0}')

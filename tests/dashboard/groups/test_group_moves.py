@@ -347,11 +347,11 @@ def test_a_dead_letter_is_edited_and_published_again_though_the_stream_lost_it(
     told = f'A copy of <a href="{LETTERS}11/">dead letter 11</a> of group billing in stream orders.'
     assert told in shown.content.decode()
     sent = {name: form[name].value() or "" for name in form.fields}
-    after = owner.post(page, sent).content.decode()
+    after = owner.post(page, sent, follow=True).content.decode()
     assert "Stored at offset" in after
     assert told in after, "the way back is there afterwards, too"
     owner.post(f"{LETTERS}replay/", {"offset": "11"})
-    after = owner.post(page, sent | {"id": "another"}).content.decode()
+    after = owner.post(page, sent | {"id": "another"}, follow=True).content.decode()
     assert "Stored at offset" in after
     assert "A copy of" not in after, "it is no dead letter any more"
     assert owner.get("/streams/orders/publish/?like=9&letter_of=billing").status_code == 404

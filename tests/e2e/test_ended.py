@@ -1,0 +1,62 @@
+"""A session that ends while somebody types: nothing of it is lost, and nobody else is shown it."""
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from dashboard.views.stream_publish import EXAMPLE
+from tests.e2e.conftest import OpenPage, Watched, fill_in_login
+from tests.product import Product
+
+pytestmark = [pytest.mark.e2e, pytest.mark.running]
+
+TYPED = '{"written": "for a quarter of an hour"}'
+
+
+def type_and_lose_the_session(page: Page, stream: str) -> None:
+    page.goto(f"/streams/{stream}/publish/")
+    page.get_by_label("Body (JSON)").fill(TYPED)
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_role("button", name="Publish", exact=True).click()
+
+
+def test_what_was_typed_is_there_again_after_the_login(
+    page: Page, running: Product, api: httpx.Client, stream: str
+) -> None:
+    type_and_lose_the_session(page, stream)
+    fill_in_login(page, "admin", running.password)
+    expect(page.get_by_text("You were logged out; nothing was done.")).to_be_visible()
+    expect(page.get_by_label("Body (JSON)")).to_have_value(TYPED)
+    assert api.get(f"/streams/{stream}/").json()["messages"] == 0
+    page.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_text("Stored at offset 1.")).to_be_visible()
+
+
+def test_a_limit_that_was_typed_is_previewed_again_after_the_login(
+    page: Page, running: Product, stream: str, watched: Watched
+) -> None:
+    watched.forgive("401")
+    page.goto(f"/streams/{stream}/retention/")
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_label("Max messages", exact=True).fill("1234")
+    fill_in_login(page, "admin", running.password)
+    expect(page.get_by_label("Max messages", exact=True)).to_have_value("1234")
+    expect(page.locator("#effect")).to_contain_text("No message is removed now.")
+
+
+def test_nobody_else_is_shown_what_was_typed(
+    page: Page, anonymous: OpenPage, running: Product, api: httpx.Client, stream: str, unique: str
+) -> None:
+    person = api.post("/users/", json={"name": unique, "role": "operator"}).raise_for_status().json()
+    other = anonymous()
+    other.goto("/login/")
+    fill_in_login(other, unique, person["password"])
+    other.get_by_label("New password", exact=True).fill("a-long-new-word")
+    other.get_by_label("New password confirmation").fill("a-long-new-word")
+    other.get_by_role("button", name="Change password").click()
+    expect(other.locator("[data-live-word]")).to_have_text("Live")
+
+    type_and_lose_the_session(page, stream)
+    fill_in_login(page, unique, "a-long-new-word")
+    expect(page.get_by_text("You were logged out; nothing was done.")).to_be_visible()
+    expect(page.get_by_label("Body (JSON)")).to_have_value(EXAMPLE)
