@@ -1,4 +1,4 @@
-"""What Django answers with 405 and no word, such as the address of a form's action that somebody opens, is told on a page."""
+"""A page for what Django answers with 405 and no word, such as the address of an action that somebody opens."""
 
 from django.http import HttpRequest, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase

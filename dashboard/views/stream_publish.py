@@ -39,7 +39,7 @@ class Again:
 @require_http_methods(["GET", "POST"])
 @console_page
 def publish(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """The form. What was stored by it, at the offset ``stored`` of the address, is its content next, with a fresh id."""
+    """The form. It goes on with what it has stored, at the offset ``stored`` of its address, and a fresh id."""
     outcome: Outcome | None = None
     again: Again | None = None
     if request.method == "POST":
