@@ -301,6 +301,20 @@ def test_what_lies_beyond_a_year_is_not_told_to_the_day(owner: Client, make_stre
         assert "max messages reached in more than a year</dd>" in owner.get(page).content.decode()
 
 
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ({"max_messages": "20"}, "max messages: what is published removes messages it has not acknowledged."),
+        ({"ttl": "1 s"}, "max age: messages it has not acknowledged are removed as they reach that age."),
+    ],
+)
+def test_a_group_at_the_edge_of_a_stream_at_rest_is_not_told_to_be_losing(
+    owner: Client, stream: Stream, limit: dict[str, str], told: str
+) -> None:
+    group_create(stream, name="behind", settings={}, actor=SYSTEM)
+    until(lambda: f"Group behind is at the edge of {told}" in owner.get(PAGE, OPEN | limit).content.decode())
+
+
 def watched(stream: Stream, name: str) -> None:
     """As the worker looks at a group."""
     log = store.log()
