@@ -9,12 +9,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard import formats
 from dashboard.alert_forms import NewRuleForm, RuleForm
 from dashboard.forms import refusal_show
-from dashboard.views.door import base_url, console_page
+from dashboard.views.door import base_url, console_action, console_form
 from streams import selectors
 from streams.access import Caller, rule_for
 from streams.errors import Refusal
@@ -28,8 +27,7 @@ FIELDS = {"for_seconds": "lasting", "muted_until": "muted"}
 LATEST_SHOWN = 50
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
     """What fires, the rules and the form of a new one; a POST tries it or makes it."""
     caller.demand("manage" if request.method == "POST" else "read")
@@ -68,8 +66,7 @@ def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
     return render(request, "dashboard/alerts.html", context, status=422 if form.errors else 200)
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """One rule; a POST tries or saves it."""
     found = rule_for(caller, name, may="manage" if request.method == "POST" else "read")
@@ -105,8 +102,7 @@ def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     return render(request, "dashboard/alert_rule.html", context, status=422 if form.errors else 200)
 
 
-@require_POST
-@console_page
+@console_action
 def switch(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """Let a rule rest, or go on."""
     found = rule_for(caller, name, may="manage")
@@ -114,8 +110,7 @@ def switch(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     return redirect("dashboard:alerts")
 
 
-@require_POST
-@console_page
+@console_action
 def mute(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """Let a rule tell nobody for a while (``seconds``, and why), or at once again (0); what fires by it fires on."""
     found = rule_for(caller, name, may="manage")
@@ -136,8 +131,7 @@ def mute(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     return redirect("dashboard:alerts")
 
 
-@require_POST
-@console_page
+@console_action
 def test(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """Send a test to each receiver of a rule, as it is saved, and say how it took it."""
     found = rule_for(caller, name, may="manage")
@@ -151,8 +145,7 @@ def test(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     return redirect("dashboard:alert_rule", name)
 
 
-@require_POST
-@console_page
+@console_action
 def delete(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """Delete a rule with its alerts."""
     rule_delete(rule_for(caller, name, may="manage"), actor=caller.actor)

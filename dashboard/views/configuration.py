@@ -6,11 +6,10 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods
 
 from dashboard.configuration import ConfigurationForm, ConfigurationPreview, preview_of
 from dashboard.confirmations import ConfirmForm
-from dashboard.views.door import base_url, console_page, is_part, shown_then
+from dashboard.views.door import base_url, console_form, console_page, is_part, shown_then
 from streams.access import Caller
 from streams.api.declared.applying import Outcome, apply
 from streams.api.declared.checking import check_for
@@ -18,8 +17,7 @@ from streams.api.declared.reading import Faulty
 from streams.api.declared.state import exported
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def configuration(request: HttpRequest, caller: Caller) -> HttpResponse:
     """A form for a file; what it changes is shown first, and made when it was seen; htmx asks for that again."""
     caller.demand("read" if request.method == "GET" else "admin")
@@ -65,7 +63,6 @@ class _Wanted:
         return is_agreed and self.confirm.is_valid()
 
 
-@require_GET
 @console_page
 def download(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The file of now."""

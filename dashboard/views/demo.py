@@ -4,15 +4,13 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
-from dashboard.views.door import console_page
+from dashboard.views.door import console_action
 from streams.access import Caller
 from streams.services.demos import A_SECOND, STREAM, demo_start, demo_stop
 
 
-@require_POST
-@console_page
+@console_action
 def start(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Fill a stream with live traffic."""
     caller.demand("manage")
@@ -22,8 +20,7 @@ def start(request: HttpRequest, caller: Caller) -> HttpResponse:
     return redirect("dashboard:overview")
 
 
-@require_POST
-@console_page
+@console_action
 def stop(request: HttpRequest, caller: Caller) -> HttpResponse:
     """End it; the stream stays."""
     caller.demand("manage")

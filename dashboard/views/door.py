@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from functools import wraps
-from inspect import getclosurevars
 from typing import Concatenate, ParamSpec
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -16,6 +15,7 @@ from django.utils import timezone
 from django.utils.cache import patch_cache_control
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
 
 from dashboard.quantities import number_of
 from dashboard.shown import Shown
@@ -26,16 +26,31 @@ from streams.log.errors import LogError
 
 P = ParamSpec("P")
 Page = Callable[Concatenate[HttpRequest, Caller, P], HttpResponseBase]
+View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 logger = logging.getLogger(__name__)
 
 
-def console_page(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
+def console_page(view: Page[P]) -> View[P]:
     """A page for someone who is logged in; the view is given the caller. Refusals become pages.
 
     None of it stays in a cache: the browser's may be there for others, too.
     """
+    return _behind(view, "GET")
 
+
+def console_form(view: Page[P]) -> View[P]:
+    """As ``console_page``, of a page that is sent back to its own address."""
+    return _behind(view, "GET", "POST")
+
+
+def console_action(view: Page[P]) -> View[P]:
+    """As ``console_page``, of what is only done, and is no page of its own."""
+    return _behind(view, "POST")
+
+
+def _behind(view: Page[P], *methods: str) -> View[P]:
+    @require_http_methods(methods)
     @wraps(view)
     def unstored(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         answer = guarded(request, *args, **kwargs)
@@ -58,6 +73,7 @@ def console_page(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpRes
             logger.warning("A page was refused by the log.", extra={"path": request.path}, exc_info=error)
             return refused(request, refusal_of(error))
 
+    vars(unstored)["methods"] = methods
     return unstored
 
 
@@ -136,9 +152,7 @@ def _is_looked_at(path: str) -> bool:
         view = resolve(path).func
     except Resolver404:
         return False
-    # What require_POST and its kind allow is told nowhere else.
-    allowed = getclosurevars(view).nonlocals.get("request_method_list")
-    return allowed is None or "GET" in allowed
+    return "GET" in getattr(view, "methods", ("GET",))
 
 
 def _elsewhere(request: HttpRequest, page: str) -> HttpResponse:

@@ -10,7 +10,6 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.http import require_GET
 
 from dashboard import exports, formats, quantities
 from dashboard.groups.group_rows import GroupRow
@@ -40,7 +39,6 @@ CSV_COLUMNS = (
 )
 
 
-@require_GET
 @console_page
 def events(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The events of the workspace, newest first; the query string holds the filters and the page."""
@@ -49,7 +47,6 @@ def events(request: HttpRequest, caller: Caller) -> HttpResponse:
     return render(request, "dashboard/events.html", {**context, **_found(request, caller)})
 
 
-@require_GET
 @console_page
 def stream_activity(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """What happened to a stream and its groups."""
@@ -60,7 +57,6 @@ def stream_activity(request: HttpRequest, caller: Caller, name: str) -> HttpResp
     return _activity(request, context | _found(request, caller, stream=name))
 
 
-@require_GET
 @console_page
 def group_activity(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """What happened to a group."""
@@ -90,7 +86,6 @@ def _activity_now(request: HttpRequest, caller: Caller, **fixed: Any) -> HttpRes
     return answer
 
 
-@require_GET
 @console_page
 def export(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     """Everything that matches, oldest first, as NDJSON or CSV."""

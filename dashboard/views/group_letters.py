@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_GET, require_POST
 
 from dashboard import formats, quantities
 from dashboard.browse.readings import reading_of
@@ -17,7 +16,7 @@ from dashboard.groups.desk_forms import LettersForm
 from dashboard.groups.group_rows import DeadLetterRow, GroupRow
 from dashboard.quantities import number_of
 from dashboard.shown import offsets_written
-from dashboard.views.door import console_page, is_part, safe_next
+from dashboard.views.door import console_action, console_page, is_part, safe_next
 from dashboard.views.of_page import held_to_group
 from dashboard.views.stream_page import stream_context
 from streams import selectors
@@ -57,7 +56,6 @@ def offset_posted(request: HttpRequest) -> int:
     return offset
 
 
-@require_GET
 @console_page
 def letters(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """The dead letters by offset, those whose reason contains what is asked for; looking changes nothing."""
@@ -79,7 +77,6 @@ def letters(request: HttpRequest, caller: Caller, name: str, group: str) -> Http
     return render(request, "dashboard/stream/dead_letters.html", context)
 
 
-@require_GET
 @console_page
 def letter(request: HttpRequest, caller: Caller, name: str, group: str, offset: int) -> HttpResponse:
     """One dead letter: a page of its own, or what opens under its row."""
@@ -100,7 +97,6 @@ def letter(request: HttpRequest, caller: Caller, name: str, group: str, offset: 
     return answer
 
 
-@require_GET
 @console_page
 def raw(request: HttpRequest, caller: Caller, name: str, group: str, offset: int) -> HttpResponse:
     """The whole body exactly as sent; plain text, so that no browser makes a page of it."""
@@ -111,8 +107,7 @@ def raw(request: HttpRequest, caller: Caller, name: str, group: str, offset: int
     return answer
 
 
-@require_POST
-@console_page
+@console_action
 @held_to_group
 def replay(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """Deliver one dead letter again with a fresh count."""
@@ -125,8 +120,7 @@ def replay(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
     return redirect(safe_next(request, default=listed))
 
 
-@require_POST
-@console_page
+@console_action
 @held_to_group
 def bulk(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """Say how many, and which; whoever confirms it has those that were shown replayed or deleted, and no other."""

@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
 
 from dashboard import formats
 from dashboard.browse.message_rows import MessageRow
@@ -24,7 +23,7 @@ from dashboard.groups.group_rows import (
 from dashboard.groups.member_rows import members_of
 from dashboard.live.lag_chart import lag_chart_of
 from dashboard.live.live_ranges import live_range_of
-from dashboard.views.door import console_page, is_part
+from dashboard.views.door import console_action, console_page, is_part
 from dashboard.views.of_page import held_to_group
 from dashboard.views.stream_page import stream_context
 from streams import selectors
@@ -114,7 +113,6 @@ def _sought(group: Group, caller: Caller) -> dict[str, Any]:
     return {"last_seek": seeks[0] if seeks else None, "not_given_back": dropped}
 
 
-@require_GET
 @console_page
 def group_page(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """The group's page; with a position in the query string it shows what a seek there would do."""
@@ -165,8 +163,7 @@ def page_context(request: HttpRequest, caller: Caller, group: Group) -> dict[str
     )
 
 
-@require_POST
-@console_page
+@console_action
 @held_to_group
 def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """Go where the preview went. Were more skipped by now than it said, it is shown again instead."""
@@ -196,8 +193,7 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
     return redirect("dashboard:group", name=name, group=group)
 
 
-@require_POST
-@console_page
+@console_action
 @held_to_group
 def pause(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """Deliver nothing for a while, or until it is resumed."""
@@ -211,8 +207,7 @@ def pause(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRe
     return redirect("dashboard:group", name=name, group=group)
 
 
-@require_POST
-@console_page
+@console_action
 @held_to_group
 def resume(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """Deliver again."""

@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
 
 from dashboard import formats, quantities
 from dashboard.confirmations import LARGE_MESSAGES, ConfirmForm, phrase_for
@@ -17,7 +16,7 @@ from dashboard.groups.desk_forms import DeskForm, SettleForm
 from dashboard.groups.group_rows import GroupRow
 from dashboard.quantities import number_of
 from dashboard.shown import offsets_written
-from dashboard.views.door import console_page
+from dashboard.views.door import console_action, console_page
 from dashboard.views.of_page import held_to_group
 from dashboard.views.stream_page import stream_context
 from streams import selectors
@@ -61,7 +60,6 @@ def _context(
     }
 
 
-@require_GET
 @console_page
 def pending(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """What is in flight, by offset; looking changes nothing."""
@@ -72,8 +70,7 @@ def pending(request: HttpRequest, caller: Caller, name: str, group: str) -> Http
     return render(request, "dashboard/stream/pending.html", context, status=422 if desk.errors else 200)
 
 
-@require_POST
-@console_page
+@console_action
 @held_to_group
 def settle(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """Say what would happen; whoever confirms it has it done to the messages that were shown, and to no other."""

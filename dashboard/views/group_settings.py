@@ -6,13 +6,12 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.forms import refusal_show
 from dashboard.groups.group_forms import GroupDeleteForm, GroupSettingsForm
 from dashboard.groups.group_rows import GroupRow
 from dashboard.lists.bulk import is_more
-from dashboard.views.door import console_page
+from dashboard.views.door import console_action, console_form
 from dashboard.views.of_page import held_to_group
 from dashboard.views.stream_page import stream_context
 from streams import selectors
@@ -43,8 +42,7 @@ def _context(request: HttpRequest, caller: Caller, group: Group) -> dict[str, An
     }
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 @held_to_group
 def settings(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """Every setting that may change; a POST changes what differs."""
@@ -64,8 +62,7 @@ def settings(request: HttpRequest, caller: Caller, name: str, group: str) -> Htt
     return render(request, PAGE, context, status=422)
 
 
-@require_POST
-@console_page
+@console_action
 @held_to_group
 def delete(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """Delete the group if its name was typed and no more goes than that told of, or little more."""

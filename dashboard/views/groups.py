@@ -2,7 +2,6 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
 
 from dashboard import exports
 from dashboard.groups.group_rows import DOTS
@@ -12,7 +11,6 @@ from streams import selectors
 from streams.access import Caller
 
 
-@require_GET
 @console_page
 def groups(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Who reads what, and how that goes; the query string holds status, search, sort and page."""
@@ -50,7 +48,6 @@ EXPORTED = (
 )
 
 
-@require_GET
 @console_page
 def export(request: HttpRequest, caller: Caller) -> HttpResponse:
     """All groups that match as CSV, in the order of the list: as the worker saw them last, one read of each."""

@@ -1,7 +1,6 @@
 """What a page polls while its socket cannot be had."""
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.http import require_GET
 
 from dashboard.live import live_events, rates, topics
 from dashboard.views.door import console_page
@@ -9,7 +8,6 @@ from streams import selectors
 from streams.access import Caller
 
 
-@require_GET
 @console_page
 def now(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The events that the socket would send for these topics, as they stand now."""

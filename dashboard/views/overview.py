@@ -7,7 +7,6 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.http import require_GET
 
 from dashboard import timelines
 from dashboard.attention import concerns
@@ -35,7 +34,6 @@ MOST_STREAMS = 500
 """Of a workspace with more streams what is usual is not said: a first page that waits for it helps nobody."""
 
 
-@require_GET
 @console_page
 def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Totals, rates, processes, concerns, newest events; with no stream yet, how to begin. htmx asks for what has no

@@ -2,14 +2,12 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
 
 from dashboard.palette import hits
 from dashboard.views.door import base_url, console_page, is_part
 from streams.access import Caller
 
 
-@require_GET
 @console_page
 def palette(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Streams, groups, pages and actions that ``q`` finds."""

@@ -4,10 +4,9 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.people_forms import PersonForm
-from dashboard.views.door import base_url, console_page
+from dashboard.views.door import base_url, console_action, console_form
 from streams import selectors
 from streams.access import Caller, demand_account, membership_for
 from streams.errors import Refusal
@@ -21,8 +20,7 @@ from streams.services.people import (
 )
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def people(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The list and the form; a new person's one-time password is in this one answer and nowhere else."""
     caller.demand("admin")
@@ -45,8 +43,7 @@ def people(request: HttpRequest, caller: Caller) -> HttpResponse:
     return _page(request, caller, form=form)
 
 
-@require_POST
-@console_page
+@console_action
 def change(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """Give another role, or let the account log in or not."""
     membership = membership_for(caller, name, workspace=caller.workspace)
@@ -66,8 +63,7 @@ def change(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     return redirect("dashboard:people")
 
 
-@require_POST
-@console_page
+@console_action
 def reset_password(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """A new one-time password, shown this once."""
     membership = membership_for(caller, name, workspace=caller.workspace)
@@ -76,8 +72,7 @@ def reset_password(request: HttpRequest, caller: Caller, name: str) -> HttpRespo
     return _page(request, caller, form=PersonForm(), made=name, secret=secret)
 
 
-@require_POST
-@console_page
+@console_action
 def remove(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """Remove a person from the workspace."""
     person_remove(membership_for(caller, name, workspace=caller.workspace), actor=caller.actor)

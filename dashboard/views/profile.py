@@ -10,11 +10,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from dashboard.people_forms import NewPasswordForm, OwnPasswordForm
 from dashboard.quantities import number_of
-from dashboard.views.door import address_of, base_url, console_page
+from dashboard.views.door import address_of, base_url, console_action, console_page
 from dashboard.zones import choice_of, names
 from streams import selectors
 from streams.access import MUST_CHANGE, Actor, Caller
@@ -23,7 +23,6 @@ from streams.services.logins import login_admit, login_succeeded, logins_end
 from streams.services.people import password_change
 
 
-@require_GET
 @console_page
 def profile(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Who one is here, and where one is logged in."""
@@ -80,8 +79,7 @@ def _changed(request: HttpRequest, user: User, *, password: str) -> None:
     user.logins.filter(session_key=before).update(session_key=request.session.session_key)
 
 
-@require_POST
-@console_page
+@console_action
 def end_logins(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Log out in every other browser, or in one."""
     assert isinstance(request.user, User)

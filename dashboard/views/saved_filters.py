@@ -3,17 +3,15 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
-from dashboard.views.door import console_page, safe_next
+from dashboard.views.door import console_action, safe_next
 from streams.access import Caller, filter_for
 from streams.errors import Refusal
 from streams.models import FILTER_PAGES
 from streams.services.saved_filters import filter_delete, filter_save
 
 
-@require_POST
-@console_page
+@console_action
 def save(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Keep the filters of a page; what is wrong with them is said on it."""
     caller.demand("read")
@@ -37,8 +35,7 @@ def save(request: HttpRequest, caller: Caller) -> HttpResponse:
     return HttpResponseRedirect(safe_next(request, default="dashboard:overview"))
 
 
-@require_POST
-@console_page
+@console_action
 def delete(request: HttpRequest, caller: Caller, filter_id: int) -> HttpResponse:
     """Let go of a filter; the list stays as it is filtered."""
     saved = filter_for(caller, filter_id)

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from dashboard import zones
 from dashboard.forms import BootstrapMixin
 from dashboard.templatetags.shell import THEME_COOKIE, THEMES
-from dashboard.views.door import address_of, console_page, safe_next
+from dashboard.views.door import address_of, console_action, safe_next
 from streams.access import IN_WORKSPACE, MUST_CHANGE, Actor, Caller, caller_for_user
 from streams.errors import Refusal
 from streams.models import OneTimePassword
@@ -88,8 +88,7 @@ class Logout(auth_views.LogoutView):
         return answer
 
 
-@require_POST
-@console_page
+@console_action
 def workspace(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Look at another workspace. Forms of before are void, and pages that are open say that they are of another one."""
     chosen = caller_for_user(request.user, workspace=request.POST.get("workspace", "") or "-")

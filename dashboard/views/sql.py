@@ -8,12 +8,11 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.history import answers
 from dashboard.history.sql_forms import QueryForm
 from dashboard.quantities import number_of
-from dashboard.views.door import base_url, console_page, is_part
+from dashboard.views.door import base_url, console_action, console_form, console_page, is_part
 from dashboard.views.stream_history import obstacle
 from streams import selectors
 from streams.access import Caller, query_for, stream_for
@@ -40,8 +39,7 @@ EXAMPLES = (
 LATEST_SHOWN = 10
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def editor(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The editor; a POST asks, or saves."""
     caller.demand("read")
@@ -63,7 +61,6 @@ def editor(request: HttpRequest, caller: Caller) -> HttpResponse:
     return redirect("dashboard:sql_answer", query.pk)
 
 
-@require_GET
 @console_page
 def answer(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse:
     """A query with its answer, or how far it is; htmx asks how far, and for the page when it is there."""
@@ -76,8 +73,7 @@ def answer(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse:
     return _page(request, caller, QueryForm(initial={"sql": query.sql, "limit": query.limit}), **context)
 
 
-@require_POST
-@console_page
+@console_action
 def cancel(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse:
     """End a query that is not answered yet."""
     query = query_for(caller, query_id)
@@ -85,7 +81,6 @@ def cancel(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse:
     return redirect("dashboard:sql_answer", query.pk)
 
 
-@require_GET
 @console_page
 def download(request: HttpRequest, caller: Caller, query_id: int) -> StreamingHttpResponse:
     """The answer as a CSV file."""
@@ -99,8 +94,7 @@ def download(request: HttpRequest, caller: Caller, query_id: int) -> StreamingHt
     )
 
 
-@require_POST
-@console_page
+@console_action
 def publish(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse:
     """Publish the answer into a stream; what is wrong is said above it."""
     caller.demand("publish")
@@ -121,8 +115,7 @@ def publish(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse
     return redirect("dashboard:sql_answer", query.pk)
 
 
-@require_POST
-@console_page
+@console_action
 def forget(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Let go of a saved query."""
     name = request.POST.get("name", "")

@@ -4,13 +4,12 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
 
 from dashboard import formats
 from dashboard.browse.message_rows import MessageRow
 from dashboard.browse.readings import reading_of
 from dashboard.confirmations import ConfirmForm, phrase_for
-from dashboard.views.door import console_page
+from dashboard.views.door import console_form
 from dashboard.views.of_page import ANOTHER, is_of_page
 from dashboard.views.stream_page import stream_context
 from streams import selectors
@@ -18,8 +17,7 @@ from streams.access import Caller, stream_for
 from streams.services import messages as message_services
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def message_delete(request: HttpRequest, caller: Caller, name: str, offset: int) -> HttpResponse:
     """The message and what deleting it does; a POST deletes it."""
     stream = stream_for(caller, name, may="manage")

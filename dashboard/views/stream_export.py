@@ -1,7 +1,6 @@
 """Everything that matches, as a file."""
 
 from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
-from django.views.decorators.http import require_GET
 
 from dashboard import exports
 from dashboard.browse.readings import browse_form
@@ -12,7 +11,6 @@ from streams.access import Caller, stream_for
 from streams.errors import Refusal
 
 
-@require_GET
 @console_page
 def export(request: HttpRequest, caller: Caller, name: str) -> HttpResponseBase:
     """The messages that the page would show in all, as they were sent, ascending, up to the last one of now."""

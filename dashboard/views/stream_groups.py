@@ -4,12 +4,11 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
 
 from dashboard.forms import refusal_show
 from dashboard.groups.group_forms import GroupForm
 from dashboard.lists.group_list import group_page_of, group_query_of
-from dashboard.views.door import console_page, is_part
+from dashboard.views.door import console_form, is_part
 from dashboard.views.stream_page import stream_context
 from streams.access import Caller, stream_for
 from streams.errors import Refusal
@@ -18,8 +17,7 @@ from streams.services.groups import group_create
 FIELDS = {"offset": "at", "timestamp": "at"}
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def groups(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The groups and how they stand; a POST makes one. htmx asks for the table alone."""
     query = group_query_of(request.GET)

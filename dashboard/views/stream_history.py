@@ -10,7 +10,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_http_methods
 
 from dashboard import timelines
 from dashboard.history import heat
@@ -18,7 +17,7 @@ from dashboard.history.group_lags import group_lags_of
 from dashboard.history.history_figures import top_keys_of
 from dashboard.history.history_ranges import STEPS, Asked, RangeForm, asked_for, steps_of
 from dashboard.history.replay_forms import ReplayForm
-from dashboard.views.door import console_page, is_part
+from dashboard.views.door import console_form, is_part
 from dashboard.views.stream_page import stream_context
 from dashboard.views.stream_replays import ask, replays_context
 from streams import selectors
@@ -115,8 +114,7 @@ def change_of(now: int, before: int) -> str:
     return f"{(now - before) / before * 100:+,.0f} %" if before else ""
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """Charts, their table, the runs, and what of the past is published again; a POST asks for that."""
     right = "manage" if request.method == "POST" else "read"
@@ -170,8 +168,7 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     return render(request, "dashboard/stream/history.html", context, status=status)
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def runs(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The newest runs, for htmx; a POST asks for one."""
     stream = stream_for(caller, name, may="manage" if request.method == "POST" else "read")

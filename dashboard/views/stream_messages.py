@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
 
 from dashboard import timelines
 from dashboard.browse.browse_form import BrowseForm
@@ -26,7 +25,6 @@ MOST_OPEN = 10
 OFFSET = re.compile(r"[1-9][0-9]{0,14}")
 
 
-@require_GET
 @console_page
 def browse(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """A page of messages, or a slice of a search; the query string says which."""
@@ -97,7 +95,6 @@ def timeline_of(row: StreamRow, form: BrowseForm) -> Timeline | None:
     )
 
 
-@require_GET
 @console_page
 def message(request: HttpRequest, caller: Caller, name: str, offset: int) -> HttpResponse:
     """One message: a page of its own, or what opens under its row."""
@@ -127,7 +124,6 @@ def _missing(request: HttpRequest, caller: Caller, stream: Stream, offset: int) 
     return render(request, "dashboard/stream/message_missing.html", context, status=404)
 
 
-@require_GET
 @console_page
 def raw(request: HttpRequest, caller: Caller, name: str, offset: int) -> HttpResponse:
     """The whole body exactly as sent; plain text, so that no browser makes a page of it. ``?download`` saves it."""

@@ -10,13 +10,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
 
 from dashboard import formats
 from dashboard.forms import MAX_BODY_CHARACTERS, PublishForm
 from dashboard.publish.publishing import Outcome, publish_one
 from dashboard.quantities import LARGEST, number_of
-from dashboard.views.door import console_page
+from dashboard.views.door import console_form
 from dashboard.views.group_letters import letter_at
 from dashboard.views.stream_page import stream_context
 from streams import selectors
@@ -36,8 +35,7 @@ class Again:
     group: str = ""
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def publish(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The form. It goes on with what it has stored, at the offset ``stored`` of its address, and a fresh id."""
     outcome: Outcome | None = None

@@ -5,19 +5,17 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_http_methods
 
 from dashboard.publish.publish_many_form import LARGEST_LINE, PublishManyForm
 from dashboard.publish.publishing_many import Lines, Told, publish_lines
 from dashboard.quantities import number_of
-from dashboard.views.door import console_page, is_part
+from dashboard.views.door import console_form, is_part
 from dashboard.views.stream_page import stream_context
 from dashboard.views.stream_publish import fresh_id
 from streams.access import Caller, stream_for
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def publish_many(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The form. The page's script sends it part by part, with how far it came, and is answered with that alone."""
     told: Told | None = None

@@ -6,13 +6,12 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods
 
 from dashboard import formats
 from dashboard.confirmations import ConfirmForm
 from dashboard.quantities import number_of
 from dashboard.retention.purge_form import ALL, PurgeEffect, PurgeForm, purge_effect_of
-from dashboard.views.door import console_page, is_part, losing_then, shown_then
+from dashboard.views.door import console_form, is_part, losing_then, shown_then
 from dashboard.views.of_page import ANOTHER, is_of_page
 from dashboard.views.stream_page import stream_context
 from streams.access import Caller, stream_for
@@ -22,8 +21,7 @@ from streams.models import Stream
 from streams.services.messages import stream_purge
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def purge(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """What shall go and what that does; a POST purges no more than was shown."""
     stream = stream_for(caller, name, may="manage")

@@ -5,7 +5,6 @@ from dataclasses import replace
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.http import require_GET
 
 from dashboard.live.live_ranges import live_range_of
 from dashboard.live.stream_rates import rate_chart_of
@@ -14,7 +13,6 @@ from dashboard.views.stream_page import stream_context
 from streams.access import Caller
 
 
-@require_GET
 @console_page
 def rates(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """Messages in and out and bytes in, over a range that is in the address."""

@@ -7,10 +7,9 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
 
 from dashboard.history.replay_forms import ReplayForm
-from dashboard.views.door import console_page, is_part
+from dashboard.views.door import console_action, console_page, is_part
 from streams import selectors
 from streams.access import Caller, replay_for, stream_for
 from streams.errors import Refusal
@@ -41,7 +40,6 @@ def replays_context(caller: Caller, stream: Stream) -> dict[str, Any]:
     }
 
 
-@require_GET
 @console_page
 def replays(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The newest replays of a stream, for htmx."""
@@ -73,8 +71,7 @@ def ask(request: HttpRequest, caller: Caller, stream: Stream, form: ReplayForm) 
 _OF_THE_TARGET = ("stream_not_found", "operation_denied")
 
 
-@require_POST
-@console_page
+@console_action
 def change(request: HttpRequest, caller: Caller, name: str, replay_id: int, do: str) -> HttpResponse:
     """Start, pause or end a replay."""
     stream = stream_for(caller, name, may="manage")

@@ -5,11 +5,10 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_http_methods
 
 from dashboard.confirmations import ConfirmForm
 from dashboard.retention.retention_form import PRESETS, RetentionForm, effect_of
-from dashboard.views.door import console_page, is_part, losing_then, shown_then
+from dashboard.views.door import console_form, console_page, is_part, losing_then, shown_then
 from dashboard.views.of_page import ANOTHER, is_of_page
 from dashboard.views.stream_page import standing, stream_context
 from streams.access import Caller, stream_for
@@ -20,8 +19,7 @@ AGAIN = "effect-again"
 """The element by which a page asks for the effect again by itself: nobody has asked for another one."""
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def retention(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The limits; with some in the address also what they would do; a POST saves what was shown."""
     context = stream_context(request, caller, name, tab="retention", may="observe")
@@ -37,7 +35,6 @@ def retention(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     return answer
 
 
-@require_GET
 @console_page
 def kept(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """What an open page of a stream says of its limits: in its header, with ``of=groups`` where it is going."""

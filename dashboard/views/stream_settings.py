@@ -6,14 +6,13 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard import formats
 from dashboard.forms import DeleteForm, refusal_show
 from dashboard.lists.bulk import Preview
 from dashboard.live import rates
 from dashboard.stream_settings_form import LastingForm, StreamSettingsForm
-from dashboard.views.door import console_page
+from dashboard.views.door import console_action, console_form
 from dashboard.views.of_page import ANOTHER, is_of_page
 from dashboard.views.stream_page import stream_context
 from streams.access import Caller, stream_for
@@ -79,8 +78,7 @@ def _context(request: HttpRequest, caller: Caller, name: str) -> dict[str, Any]:
     }
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def settings(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The settings; a POST changes those that differ, or switches on what stays on."""
     stream = stream_for(caller, name, may="manage" if request.method == "POST" else "read")
@@ -103,8 +101,7 @@ def settings(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     return render(request, PAGE, context, status=422)
 
 
-@require_POST
-@console_page
+@console_action
 def delete(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """Delete the stream if its name was typed, it is that of the page, and holds what that told of or little more."""
     stream = stream_for(caller, name, may="manage")

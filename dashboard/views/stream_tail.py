@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from dashboard import formats
 from dashboard.browse.readings import asked, remember
@@ -29,7 +28,6 @@ AFTER = "after:"
 """Before the name of a stream: the offset after which its rows are asked for."""
 
 
-@require_GET
 @console_page
 def tail(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The page, or for its script the newest rows after an offset, newest first, and how many were left out."""
@@ -45,7 +43,6 @@ def tail(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     return answer
 
 
-@require_GET
 @console_page
 def tails(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The same of several streams, by names and patterns; the script names those that have moved."""
@@ -81,7 +78,6 @@ def tails(request: HttpRequest, caller: Caller) -> HttpResponse:
     return render(request, "dashboard/tail.html", context, status=200 if valid else 422)
 
 
-@require_GET
 @console_page
 def tails_more(request: HttpRequest, caller: Caller) -> HttpResponse:
     """For htmx, the streams that were made ``since`` a page began to follow those of its address, beside the ``known``

@@ -7,11 +7,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard import formats
 from dashboard.confirmations import ConfirmForm, phrase_for
-from dashboard.views.door import console_page
+from dashboard.views.door import console_action, console_form
 from dashboard.views.of_page import ANOTHER, is_of_page
 from dashboard.views.stream_page import stream_context
 from streams.access import Caller, stream_for
@@ -20,8 +19,7 @@ from streams.log.errors import RemovalNotFound
 from streams.services.undo import removal_end, removal_undo
 
 
-@require_POST
-@console_page
+@console_action
 def undo(request: HttpRequest, caller: Caller, name: str, number: int) -> HttpResponse:
     """Bring it back; where limits have taken part of it, ask whether the rest will do."""
     stream = stream_for(caller, name, may="manage")
@@ -52,8 +50,7 @@ def undo(request: HttpRequest, caller: Caller, name: str, number: int) -> HttpRe
     return redirect(address)
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def end(request: HttpRequest, caller: Caller, name: str, number: int) -> HttpResponse:
     """What making it final ends: it and what was removed before it; a POST makes them final."""
     stream = stream_for(caller, name, may="admin")

@@ -4,7 +4,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard import exports, formats
 from dashboard.forms import StreamForm
@@ -17,7 +16,7 @@ from dashboard.lists.stream_list import (
     sorts_of,
     totals_of,
 )
-from dashboard.views.door import base_url, console_page, is_part, safe_next
+from dashboard.views.door import base_url, console_action, console_form, console_page, is_part, safe_next
 from streams import selectors
 from streams.access import Caller
 from streams.errors import Refusal
@@ -27,7 +26,6 @@ COLUMNS_COOKIE = "okmq_columns"
 YEAR_S = 365 * 86_400
 
 
-@require_GET
 @console_page
 def streams(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The list; the query string holds search, labels, sort and page, and htmx gets the table alone."""
@@ -60,8 +58,7 @@ def streams(request: HttpRequest, caller: Caller) -> HttpResponse:
     return answer
 
 
-@require_POST
-@console_page
+@console_action
 def columns(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Remember which columns a person wants to see."""
     known = [column for column, _label in COLUMNS if column in request.POST.getlist("column")]
@@ -84,7 +81,6 @@ EXPORTED = (
 )
 
 
-@require_GET
 @console_page
 def export(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The whole list that matches as CSV, by name: one plain read of each stream."""
@@ -112,8 +108,7 @@ def export(request: HttpRequest, caller: Caller) -> HttpResponse:
     return answer
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def create(request: HttpRequest, caller: Caller) -> HttpResponse:
     """A form for a new stream."""
     caller.demand("manage")

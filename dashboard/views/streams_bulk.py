@@ -6,18 +6,16 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods
 
 from dashboard import formats
 from dashboard.lists import bulk as bulk_deeds
 from dashboard.lists.bulk import DEEDS, BulkForm, Outcome, preview_of
-from dashboard.views.door import base_url, console_page
+from dashboard.views.door import base_url, console_form
 from streams.access import Caller
 from streams.errors import Refusal
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def bulk(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The preview of a deed to the streams that the address names; a POST does it, if it still is what was seen."""
     caller.demand("manage")

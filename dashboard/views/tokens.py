@@ -7,17 +7,15 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.forms import TokenForm
-from dashboard.views.door import base_url, console_page
+from dashboard.views.door import base_url, console_action, console_form
 from streams.access import Caller
 from streams.models import Token
 from streams.services.tokens import token_create, token_revoke
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def tokens(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The list and the form; a new token's secret is in this one answer and nowhere else."""
     caller.demand("admin")
@@ -46,8 +44,7 @@ def tokens(request: HttpRequest, caller: Caller) -> HttpResponse:
     return render(request, "dashboard/tokens.html", context, status=422 if form.errors else 200)
 
 
-@require_POST
-@console_page
+@console_action
 def revoke(request: HttpRequest, caller: Caller, token_id: int) -> HttpResponse:
     """Revoke a token of this workspace."""
     caller.demand("admin")

@@ -7,12 +7,11 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.confirmations import ConfirmForm
 from dashboard.people_forms import NewWorkspaceForm, WorkspaceDeleteForm, WorkspaceForm
 from dashboard.retention.plan_preview import plan_preview
-from dashboard.views.door import base_url, console_page, shown_then
+from dashboard.views.door import base_url, console_action, console_form, shown_then
 from streams import selectors
 from streams.access import Caller, workspace_for
 from streams.errors import Refusal
@@ -26,8 +25,7 @@ from streams.services.workspaces import (
 )
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def workspaces(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The workspaces that the caller may see: their own, or all; and what the plans allow."""
     form = NewWorkspaceForm(request.POST or None)
@@ -60,8 +58,7 @@ def workspaces(request: HttpRequest, caller: Caller) -> HttpResponse:
     return render(request, "dashboard/workspaces.html", context, status=422 if form.errors else 200)
 
 
-@require_http_methods(["GET", "POST"])
-@console_page
+@console_form
 def workspace(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """One workspace and its form. A change of plan that takes messages is shown first, and saved when it was seen."""
     caller.demand("admin")
@@ -85,8 +82,7 @@ def workspace(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     return _page(request, caller, found, form=form, effect=effect)
 
 
-@require_POST
-@console_page
+@console_action
 def delete(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """Delete a workspace with everything in it, if its name was typed."""
     caller.demand_rule()
