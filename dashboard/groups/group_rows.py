@@ -16,7 +16,7 @@ from streams.log.dead_letters import DeadLetter
 from streams.log.entries import Message
 from streams.log.standing import GroupState
 from streams.models import Event, Group
-from streams.selectors import Gone, GroupView
+from streams.selectors import Gone, GroupView, reason_in_words
 
 DOTS: dict[Status, str] = {
     "ok": "active",
@@ -189,6 +189,11 @@ class DeadLetterRow:
 
     @property
     def reason(self) -> str:
+        return bodies.visible(reason_in_words(self.letter.reason))
+
+    @property
+    def reason_given(self) -> str:
+        """As the API tells it."""
         return bodies.visible(self.letter.reason)
 
 

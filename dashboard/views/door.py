@@ -102,8 +102,8 @@ def is_part(request: HttpRequest) -> bool:
 
 
 def safe_next(request: HttpRequest, *, default: str) -> str:
-    """The address to go back to, if it is one of ours."""
-    wanted = request.POST.get("next", "")
+    """The address to go back to, as a form or its preview's address says, if it is one of ours."""
+    wanted = request.POST.get("next") or request.GET.get("next", "")
     if url_has_allowed_host_and_scheme(
         wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     ):

@@ -1,7 +1,8 @@
 """The dead letters of a group: the list, each on a page of its own, replayed, deleted."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from urllib.parse import urlencode
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -16,8 +17,9 @@ from dashboard.groups.desk_forms import LettersForm
 from dashboard.groups.group_rows import DeadLetterRow, GroupRow
 from dashboard.quantities import number_of
 from dashboard.shown import offsets_written
-from dashboard.views.door import console_action, console_page, is_part, safe_next
+from dashboard.views.door import console_action, console_form, console_page, is_part, safe_next
 from dashboard.views.of_page import held_to_group
+from dashboard.views.opened import offsets_open
 from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, group_for
@@ -29,6 +31,7 @@ from streams.services.dead_letters import (
 )
 
 ALL = "all"
+NEWEST = "newest"
 SHOWN = 50
 
 
@@ -62,19 +65,40 @@ def letters(request: HttpRequest, caller: Caller, name: str, group: str) -> Http
     found = group_for(caller, name, group, may="read")
     after = number_of(request.GET.get("after"), default=0, low=0, high=quantities.LARGEST - 1)
     reason = request.GET.get("reason", "").strip()
+    newest_first = request.GET.get("order") == NEWEST
+    start = after + (-1 if newest_first else 1) if after else None
     # How it stands is looked at first: what dies or is replayed in between, the page says to be newer.
     shown = GroupRow(selectors.group_view(found))
-    page = selectors.dead_letters(found, start=after + 1, limit=SHOWN + 1, reason=reason)
+    page = selectors.dead_letters(
+        found, start=start, limit=SHOWN + 1, reason=reason, newest_first=newest_first
+    )
+    rows = [DeadLetterRow(each) for each in page[:SHOWN]]
     context = stream_context(request, caller, name, tab="groups") | {
         "group": found,
         "shown": shown,
-        "letters": [DeadLetterRow(each) for each in page[:SHOWN]],
+        "letters": rows,
+        **_opened(request, found, rows),
         "letters_after": page[SHOWN - 1].offset if len(page) > SHOWN else None,
         "after": after,
         "reason": reason,
+        "newest_first": newest_first,
         "may_manage": caller.may("manage"),
+        "may_publish": caller.may("publish"),
     }
     return render(request, "dashboard/stream/dead_letters.html", context)
+
+
+def _opened(request: HttpRequest, group: Group, rows: Sequence[DeadLetterRow]) -> dict[str, Any]:
+    """What the address says is open (``open``, an offset, several times): among the rows, apart, or gone."""
+    asked, shown = offsets_open(request), {row.letter.offset for row in rows}
+    apart, gone = [], []
+    for offset in asked:
+        if offset not in shown:
+            try:
+                apart.append(letter_at(group, offset))
+            except Refusal:
+                gone.append(offset)
+    return {"opened": [offset for offset in asked if offset in shown], "apart": apart, "gone": gone}
 
 
 @console_page
@@ -120,13 +144,13 @@ def replay(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
     return redirect(safe_next(request, default=listed))
 
 
-@console_action
+@console_form
 @held_to_group
 def bulk(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """Say how many, and which; whoever confirms it has those that were shown replayed or deleted, and no other."""
     found = group_for(caller, name, group, may="manage")
-    form = LettersForm(request.POST)
-    back = _back(found, form)
+    form = LettersForm(request.POST or request.GET)
+    back = safe_next(request, default=resolve_url("dashboard:dead_letters", name=name, group=group))
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect(back)
@@ -137,7 +161,8 @@ def bulk(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
     is_delete = form.cleaned_data["do"] == "delete"
     is_large = len(offsets) >= LARGE_MESSAGES
     phrase = phrase_for([found.stream], is_large=is_large) if is_delete else ""
-    confirm = ConfirmForm(request.POST if form.seen else None, phrase=phrase)
+    is_agreed = request.method == "POST" and bool(form.seen)
+    confirm = ConfirmForm(request.POST if is_agreed else None, phrase=phrase)
     if not confirm.is_valid():
         shown = selectors.dead_letters(found, start=offsets[0], limit=1)
         context = stream_context(request, caller, name, tab="groups") | {
@@ -178,10 +203,3 @@ def _chosen(group: Group, form: LettersForm) -> tuple[list[int], bool]:
     if not form.seen:
         return matching, has_more
     return sorted({*matching} & {*form.seen}), False
-
-
-def _back(group: Group, form: LettersForm) -> str:
-    """The list; with its filter where that said what was meant, so that what has died since is seen."""
-    address = resolve_url("dashboard:dead_letters", name=group.stream.name, group=group.name)
-    reason = form.data.get("reason") if form.data.get("scope") == ALL else ""
-    return f"{address}?{urlencode({'reason': reason})}" if reason else address

@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -16,7 +15,7 @@ from dashboard.groups.desk_forms import DeskForm, SettleForm
 from dashboard.groups.group_rows import GroupRow
 from dashboard.quantities import number_of
 from dashboard.shown import offsets_written
-from dashboard.views.door import console_action, console_page
+from dashboard.views.door import console_form, console_page, safe_next
 from dashboard.views.of_page import held_to_group
 from dashboard.views.stream_page import stream_context
 from streams import selectors
@@ -70,18 +69,19 @@ def pending(request: HttpRequest, caller: Caller, name: str, group: str) -> Http
     return render(request, "dashboard/stream/pending.html", context, status=422 if desk.errors else 200)
 
 
-@console_action
+@console_form
 @held_to_group
 def settle(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """Say what would happen; whoever confirms it has it done to the messages that were shown, and to no other."""
     found = group_for(caller, name, group, may="consume")
-    desk, form = DeskForm(request.POST), SettleForm(request.POST)
+    asked = request.POST or request.GET
+    desk, form = DeskForm(asked), SettleForm(asked)
+    back = safe_next(request, default=resolve_url("dashboard:group_pending", name=name, group=group))
     if not (desk.is_valid() & form.is_valid()):
-        context = _context(request, caller, found, desk, 0) | {"settle_form": form}
+        context = _context(request, caller, found, desk, 0) | {"settle_form": form, "back": back}
         return render(request, "dashboard/stream/pending.html", context, status=422)
     what = form.cleaned_data["what"]
     chosen, has_more = _chosen(found, desk, form)
-    back = _back(found, desk, form)
     if not chosen:
         messages.warning(request, _("Nothing in flight matches any more."))
         return redirect(back)
@@ -91,7 +91,8 @@ def settle(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
     grown = bool(form.seen) and not set(form.seen).issuperset(chosen)
     is_large = len(chosen) >= LARGE_MESSAGES
     phrase = "" if what == "nack" else phrase_for([found.stream], is_large=is_large)
-    confirm = ConfirmForm(request.POST if form.seen and not grown else None, phrase=phrase)
+    is_agreed = request.method == "POST" and bool(form.seen) and not grown
+    confirm = ConfirmForm(request.POST if is_agreed else None, phrase=phrase)
     if confirm.is_valid():
         count = deliveries_settle(
             found,
@@ -130,13 +131,6 @@ def _chosen(group: Group, desk: DeskForm, form: SettleForm) -> tuple[list[int], 
         matching, has_more = deliveries_matching(group, desk.wanted)
         return [row.offset for row in matching], has_more
     return deliveries_chosen(group, form.seen or form.offsets, desk.wanted if is_all else None), False
-
-
-def _back(group: Group, desk: DeskForm, form: SettleForm) -> str:
-    """The desk; with its filter where that said what was meant, so that what has come since is seen."""
-    address = resolve_url("dashboard:group_pending", name=group.stream.name, group=group.name)
-    asked = {name: desk.data[name] for name in desk.fields if desk.data.get(name)}
-    return f"{address}?{urlencode(asked)}" if asked and form.cleaned_data["scope"] == "all" else address
 
 
 def _said(what: str) -> str:

@@ -1,6 +1,5 @@
 """Looking into a stream. Looking moves nothing: no group, no committed offset."""
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +14,12 @@ from dashboard.browse.windows import FIRST_SLICE_S, Window, window_of
 from dashboard.stream_rows import StreamRow
 from dashboard.timelines import Timeline
 from dashboard.views.door import console_page, is_part
+from dashboard.views.opened import offsets_open
 from dashboard.views.stream_page import standing, stream_context
 from streams import selectors
 from streams.access import Caller, stream_for
 from streams.log.errors import MessageNotFound
 from streams.models import Stream
-
-MOST_OPEN = 10
-OFFSET = re.compile(r"[1-9][0-9]{0,14}")
 
 
 @console_page
@@ -66,10 +63,10 @@ def _volume(request: HttpRequest, caller: Caller, name: str, form: BrowseForm) -
 
 def opened_of(stream: Stream, request: HttpRequest, form: BrowseForm, window: Window) -> dict[str, Any]:
     """What the address says is open (``open``, an offset, several times): among the rows, apart, or gone."""
-    asked = [int(text) for text in request.GET.getlist("open") if OFFSET.fullmatch(text)][:MOST_OPEN]
+    asked = offsets_open(request)
     shown = {row.message.offset for row in window.rows}
     apart, missing = [], []
-    for offset in dict.fromkeys(asked):
+    for offset in asked:
         if offset not in shown:
             try:
                 apart.append(MessageRow(selectors.message_at(stream, offset), reading=form.reading))

@@ -13,6 +13,10 @@ REPLAY_SLICE = 100
 """Most dead letters replayed in one call of the script."""
 
 
+MAX_DELIVER = "max_deliver"
+"""The reason of what was delivered as often as the group allows; others are what a consumer gave with term."""
+
+
 class DeadLetter(msgspec.Struct, kw_only=True):
     """A message that is delivered no more; ``died_ms`` and ``timestamp_ms`` are unix ms, ``body`` is JSON text."""
 
@@ -27,17 +31,19 @@ class DeadLetter(msgspec.Struct, kw_only=True):
     headers: str | None = None
 
 
-def page(stream_id: str, name: str, *, start: int = 0, limit: int = 100) -> Op[list[DeadLetter]]:
-    """Dead letters from an offset on, in offset order."""
-    found = yield (
-        "ZRANGEBYSCORE",
-        keys.dead(stream_id, name),
-        start,
-        "+inf",
-        "LIMIT",
-        0,
-        limit,
+def page(
+    stream_id: str, name: str, *, start: int | None = None, limit: int = 100, newest_first: bool = False
+) -> Op[list[DeadLetter]]:
+    """Dead letters in offset order, or from the highest offset down; the server takes steps for these alone.
+
+    Args:
+        start: the offset to begin at; None for the first in this order.
+    """
+    command, begin, end = (
+        ("ZREVRANGEBYSCORE", "+inf", "-inf") if newest_first else ("ZRANGEBYSCORE", "-inf", "+inf")
     )
+    begin = begin if start is None else str(start)
+    found = yield (command, keys.dead(stream_id, name), begin, end, "LIMIT", 0, limit)
     return [msgspec.msgpack.decode(letter, type=DeadLetter) for letter in found]
 
 

@@ -41,9 +41,6 @@ from streams.selectors.groups import (
     GroupView,
     Member,
     MemberState,
-    dead_letters,
-    dead_letters_chosen,
-    dead_letters_matching,
     delivered_again,
     group_positions,
     group_view,
@@ -62,6 +59,12 @@ from streams.selectors.history import (
     runs_page,
 )
 from streams.selectors.lag_trails import LagPoint, lag_trail
+from streams.selectors.letters import (
+    dead_letters,
+    dead_letters_chosen,
+    dead_letters_matching,
+    reason_in_words,
+)
 from streams.selectors.messages import (
     Found,
     entries_page,
@@ -237,6 +240,7 @@ __all__ = [
     "queries_saved",
     "rate_lately",
     "reachable_views",
+    "reason_in_words",
     "recent_samples",
     "removals_of",
     "removed_by_step",

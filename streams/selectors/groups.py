@@ -1,7 +1,7 @@
 """Consumer groups: their rows together with how they stand in the log."""
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -10,10 +10,8 @@ from streams import health, store
 from streams.edges import nearest_ms
 from streams.errors import group_not_found
 from streams.health import Health, Verdict
-from streams.log import dead_letters as letters
 from streams.log import healths, keys, open_polls, pending, standing
 from streams.log.client import Op, Reachable, one
-from streams.log.dead_letters import DeadLetter
 from streams.log.errors import GroupNotFound, StoreUnavailable, StreamNotFound
 from streams.log.pending import InFlight, Wanted
 from streams.log.standing import GroupState
@@ -222,37 +220,3 @@ def in_flight(
     """A page of what a group has in flight, in offset order, and the offset that the next one begins at."""
     log = store.log()
     return log.run(pending.page(group.stream.stream_id, group.name, start=start, limit=limit, wanted=wanted))
-
-
-LETTERS_READ = 200
-LETTERS_LOOKED_AT = 10_000
-"""Dead letters that one search looks at; their bodies come with them, some at a time."""
-
-
-def dead_letters(group: Group, *, start: int = 0, limit: int = 100, reason: str = "") -> list[DeadLetter]:
-    """A group's dead letters from an offset on, in offset order; of a search by reason, what a bounded look finds."""
-    if not reason:
-        return store.log().run(letters.page(group.stream.stream_id, group.name, start=start, limit=limit))
-    return _letters_because(group, reason, start=start, limit=limit)[0]
-
-
-def dead_letters_chosen(group: Group, offsets: Sequence[int]) -> list[int]:
-    """Which of these offsets hold dead letters."""
-    return store.log().run(letters.those_dead(group.stream.stream_id, group.name, offsets))
-
-
-def dead_letters_matching(group: Group, reason: str) -> tuple[list[int], bool]:
-    """Offsets of the dead letters whose reason holds a text, whatever its case, and whether more were not looked at."""
-    found, has_more = _letters_because(group, reason, start=0, limit=LETTERS_LOOKED_AT)
-    return [letter.offset for letter in found], has_more
-
-
-def _letters_because(group: Group, reason: str, *, start: int, limit: int) -> tuple[list[DeadLetter], bool]:
-    found: list[DeadLetter] = []
-    for _ in range(LETTERS_LOOKED_AT // LETTERS_READ):
-        page = dead_letters(group, start=start, limit=LETTERS_READ)
-        found += [letter for letter in page if reason.casefold() in letter.reason.casefold()]
-        if len(page) < LETTERS_READ or len(found) >= limit:
-            return found[:limit], len(found) > limit
-        start = page[-1].offset + 1
-    return found, True

@@ -125,8 +125,16 @@ GROUP_FORMS = {
     "seek": (f"{GROUP}?position=earliest", "seek/", {"next_offset": "1", "seen_from": "4"}),
     "pause": (GROUP, "pause/", {"until": ""}),
     "replay": (f"{GROUP}", "dead-letters/replay/", {"offset": "2"}),
-    "delete letters": (GROUP, "dead-letters/bulk/", {"do": "delete", "scope": "offset", "offset": "2"}),
-    "settle": (f"{GROUP}pending/", "pending/settle/", {"what": "ack", "scope": "chosen", "offset": "3"}),
+    "delete letters": (
+        f"{GROUP}dead-letters/bulk/?do=delete&scope=chosen&offset=2",
+        "dead-letters/bulk/",
+        {"do": "delete", "scope": "chosen"},
+    ),
+    "settle": (
+        f"{GROUP}pending/settle/?what=ack&scope=chosen&offset=3",
+        "pending/settle/",
+        {"what": "ack", "scope": "chosen"},
+    ),
     "settings": (f"{GROUP}settings/", "settings/", {"max_deliver": "9"}),
     "delete": (f"{GROUP}settings/", "delete/", {"confirm": "billing", "seen_letters": "9"}),
 }

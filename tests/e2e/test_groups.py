@@ -56,6 +56,50 @@ def test_a_group_is_made_sought_and_its_dead_letter_replayed(
     make_seek_and_replay(page, api, stream)
 
 
+def test_previews_of_what_is_done_to_many_have_addresses(page: Page, api: httpx.Client, stream: str) -> None:
+    publish(api, stream, *range(1, 6))
+    api.post(f"/streams/{stream}/groups/", json={"name": "billing"}).raise_for_status()
+    group = f"/streams/{stream}/groups/billing"
+    out = (
+        api.post(f"{group}/fetch", json={"limit": 5, "wait": 0, "consumer": "c-1"}).raise_for_status().json()
+    )
+    offsets = [message["offset"] for message in out[:3]]
+    api.post(f"{group}/term", json={"offsets": offsets, "reason": "bad"}).raise_for_status()
+
+    listed = f"{group}/dead-letters/?reason=bad&order=newest"
+    page.goto(listed)
+    letters = page.locator("#dead-letters")
+    letters.get_by_role("link", name="3", exact=True).click()
+    expect(page).to_have_url(f"{listed}&open=3")
+    page.reload()
+    expect(letters.get_by_role("link", name="Link to this dead letter")).to_be_visible()
+    letters.get_by_label("Select 2").check()
+    letters.get_by_role("button", name="Continue…").click()
+    expect(page.get_by_text("1 dead letter, of offset 2.")).to_be_visible()
+    page.reload()
+    page.get_by_role("link", name="Cancel").click()
+    expect(page).to_have_url(f"{listed}&open=3")
+    page.go_back()
+    page.get_by_role("button", name="Replay 1").click()
+    expect(page.get_by_text("1 dead letter is redelivered.")).to_be_visible()
+    expect(page).to_have_url(f"{listed}&open=3")
+    page.go_back()
+    expect(page.get_by_text("No dead letter matches any more.")).to_be_visible()
+
+    desk = f"{group}/pending/?consumer=c-1"
+    page.goto(desk)
+    page.get_by_label("Select 4").check()
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("1 message in flight, at offset 4.")).to_be_visible()
+    page.go_back()
+    expect(page).to_have_url(desk)
+    page.go_forward()
+    page.reload()
+    page.get_by_role("button", name="Nack 1").click()
+    expect(page.get_by_text("Nacked: 1.")).to_be_visible()
+    expect(page).to_have_url(desk)
+
+
 def test_the_same_without_scripts(log_in: OpenPage, api: httpx.Client, stream: str) -> None:
     make_seek_and_replay(log_in(java_script_enabled=False), api, stream)
 

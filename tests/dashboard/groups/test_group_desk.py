@@ -168,12 +168,21 @@ def test_all_that_match_a_filter_of_nothing_is_nothing(owner: Client, billing: G
     assert out(billing) == [1, 2, 3]
 
 
+@pytest.mark.parametrize("what", ["ack", "term", "nack"])
+def test_a_link_to_a_preview_does_nothing(owner: Client, billing: Group, what: str) -> None:
+    asked = {"what": what, "scope": "all", "seen_offsets": "1-3", "confirm": "orders"}
+    page = owner.get(f"{DESK}settle/", asked)
+    assert "3 messages in flight, offsets 1 to 3." in page.content.decode()
+    assert out(billing) == [1, 2, 3]
+    assert Event.objects.filter(kind__contains="settled").count() == 0
+
+
 @pytest.mark.parametrize(("what", "left"), [("ack", [4, 5]), ("term", [4, 5]), ("nack", [1, 2, 3, 4, 5])])
 def test_all_that_match_are_those_that_were_shown_and_what_came_since_stays_out(
     owner: Client, billing: Group, what: str, left: list[int]
 ) -> None:
-    form = {"what": what, "scope": "all", "consumer": "c-1"}
-    page = owner.post(f"{DESK}settle/", form)
+    form = {"what": what, "scope": "all", "consumer": "c-1", "next": f"{DESK}?consumer=c-1"}
+    page = owner.get(f"{DESK}settle/", form)
     assert "3 messages in flight, offsets 1 to 3." in page.content.decode()
     fetched(billing, limit=2)
     answer = owner.post(f"{DESK}settle/", {**form, **sent_back(page)})

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 from django.test import Client
+from django.utils.html import escape
 
 from dashboard.groups.group_rows import PastSeek, not_given_back
 from dashboard.views import group_page
@@ -280,11 +281,12 @@ def test_the_chosen_or_all_that_match_are_deleted(
 def test_all_that_match_are_those_that_were_shown_and_what_died_since_stays(
     owner: Client, dead: Group, do: str, reason: str
 ) -> None:
-    form = {"do": do, "scope": "all", "reason": reason}
-    page = owner.post(BULK, form)
+    shown_after = f"{LETTERS}?reason=time&after=10" if reason else LETTERS
+    form = {"do": do, "scope": "all", "reason": reason, "next": shown_after}
+    page = owner.get(BULK, form)
+    assert f'href="{escape(shown_after)}"' in page.content.decode(), "Cancel leads there, too"
     bury(dead, count=3, why="Timeout again")
     answer = owner.post(BULK, {**form, **sent_back(page)})
-    shown_after = f"{LETTERS}?reason=time" if reason else LETTERS
     assert answer["Location"] == shown_after  # where what died since is seen
     assert letters(dead) == [*([11, 12] if reason else []), 15, 16, 17]
 

@@ -405,8 +405,18 @@ def test_nobody_is_asked_to_log_in(nobody: Client, billing: Group) -> None:
 
 
 def test_what_changes_is_never_a_link(owner: Client, billing: Group) -> None:
-    for path in POSTS:
+    for path in POSTS[:-1]:
         assert owner.get(f"{PAGE}{path}").status_code == 405
+
+
+@pytest.mark.parametrize("do", ["replay", "delete"])
+def test_a_link_to_a_preview_of_dead_letters_does_nothing(owner: Client, billing: Group, do: str) -> None:
+    """Whatever it says was seen and agreed to."""
+    bury(billing, count=2)
+    asked = {"do": do, "scope": "all", "seen_offsets": "1-2", "confirm": "orders"}
+    page = owner.get(f"{LETTERS}bulk/", asked)
+    assert "2 dead letters, of offsets 1 to 2." in page.content.decode()
+    assert letters(billing) == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,21 @@
 
 import html
 import re
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils.html import strip_tags
 
+from streams import store
 from streams.access import SYSTEM
+from streams.log import groups
 from streams.models import AlertRule, Group
 from streams.services.alerts import alert_begin, rule_create
 from tests.dashboard.conftest import MakeStream
-from tests.dashboard.groups.test_groups import LETTERS, PAGE, bury, fetched, make_group
+from tests.dashboard.groups.test_groups import LETTERS, PAGE, bury, fetched, letters, make_group
+from tests.dashboard.verdicts import judged
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -74,6 +79,50 @@ def test_a_replay_in_a_row_stays_on_the_page_it_was_on(owner: Client, billing: G
     assert told
     sent = {"offset": "2", "next": html.unescape(told[1])}
     assert owner.post(f"{LETTERS}replay/", sent)["Location"] == f"{LETTERS}{query}"
+
+
+def offsets(page: Any) -> list[int]:
+    return [each.letter.offset for each in page.context["letters"]]
+
+
+def test_the_newest_first_page_by_page(viewer: Client, make_stream: MakeStream) -> None:
+    group = make_group(make_stream("orders", bodies=[b"1"] * 60))
+    bury(group, count=60)
+    first = viewer.get(LETTERS, {"order": "newest"})
+    assert offsets(first) == list(range(60, 10, -1))
+    (following,) = re.findall(r'href="([^"]*)" rel="next"', first.content.decode())
+    assert offsets(viewer.get(f"{LETTERS}{html.unescape(following)}")) == list(range(10, 0, -1))
+    assert offsets(viewer.get(LETTERS, {"order": "newest", "reason": "no", "after": "5"})) == [4, 3, 2, 1]
+    assert offsets(viewer.get(LETTERS, {"order": "oldest"})) == list(range(1, 51))
+
+
+def test_what_is_open_stands_in_the_address(viewer: Client, billing: Group) -> None:
+    page = viewer.get(f"{LETTERS}?after=1&open=3&open=1&open=7&open=x")
+    content = page.content.decode()
+    assert (page.context["opened"], page.context["gone"]) == ([3], [7])
+    assert [each.letter.offset for each in page.context["apart"]] == [1]
+    assert content.count('data-row aria-expanded="true"') == 1
+    assert "Dead letter 7, which was open here, was replayed or deleted." in content
+    assert content.count(">Link to this dead letter</a>") == 2
+
+
+def test_what_reached_max_deliveries_says_so_and_is_found_by_it(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    group = make_group(make_stream("orders", bodies=[b"1"] * 2), max_deliver=1)
+    fetched(group, limit=1)
+    store.log().run(groups.nack(group.stream.stream_id, "billing", "offsets", [1]))
+    until(lambda: (fetched(group, limit=1), letters(group))[1])
+    for reason in ("", "Max deliveries", "max_deliver"):
+        page = viewer.get(LETTERS, {"reason": reason}).content.decode()
+        assert '<td class="key" title="max_deliver"><bdi>max deliveries reached</bdi></td>' in page
+
+
+@pytest.mark.parametrize("path", ["pending/", "dead-letters/"])
+def test_pages_of_a_group_say_as_of_when_its_status_is(viewer: Client, billing: Group, path: str) -> None:
+    judged(billing.stream, "billing", "ok", pending=2)
+    page = viewer.get(f"{PAGE}{path}").content.decode()
+    assert re.search(r'data-field="judged_ms"[^>]*data-value="null">as of ', page)
 
 
 def test_an_alert_on_dead_letters_leads_to_them(viewer: Client, billing: Group) -> None:

@@ -1,0 +1,68 @@
+"""Dead letters of a group, as its pages and the API list them."""
+
+from collections.abc import Sequence
+
+from django.utils.translation import gettext as _
+
+from streams import store
+from streams.log import dead_letters as letters
+from streams.log.dead_letters import MAX_DELIVER, DeadLetter
+from streams.models import Group
+
+LETTERS_READ = 200
+LETTERS_LOOKED_AT = 10_000
+"""Dead letters that one search looks at; their bodies come with them, some at a time."""
+
+
+def dead_letters(
+    group: Group,
+    *,
+    start: int | None = None,
+    limit: int = 100,
+    reason: str = "",
+    newest_first: bool = False,
+) -> list[DeadLetter]:
+    """A group's dead letters in offset order, or from the highest offset down.
+
+    Args:
+        start: the offset to begin at; None for the first in this order.
+        reason: text that theirs holds, whatever its case; a bounded look is taken for them.
+    """
+    if reason:
+        return _letters_because(group, reason, start=start, limit=limit, newest_first=newest_first)[0]
+    stream_id, page = group.stream.stream_id, letters.page
+    return store.log().run(page(stream_id, group.name, start=start, limit=limit, newest_first=newest_first))
+
+
+def dead_letters_chosen(group: Group, offsets: Sequence[int]) -> list[int]:
+    """Which of these offsets hold dead letters."""
+    return store.log().run(letters.those_dead(group.stream.stream_id, group.name, offsets))
+
+
+def dead_letters_matching(group: Group, reason: str) -> tuple[list[int], bool]:
+    """Offsets of the dead letters whose reason holds a text, whatever its case, and whether more were not looked at."""
+    found, has_more = _letters_because(group, reason, start=None, limit=LETTERS_LOOKED_AT, newest_first=False)
+    return [letter.offset for letter in found], has_more
+
+
+def _letters_because(
+    group: Group, reason: str, *, start: int | None, limit: int, newest_first: bool
+) -> tuple[list[DeadLetter], bool]:
+    found: list[DeadLetter] = []
+    wanted = reason.casefold()
+    for _slice in range(LETTERS_LOOKED_AT // LETTERS_READ):
+        page = dead_letters(group, start=start, limit=LETTERS_READ, newest_first=newest_first)
+        found += [
+            letter
+            for letter in page
+            if wanted in letter.reason.casefold() or wanted in reason_in_words(letter.reason).casefold()
+        ]
+        if len(page) < LETTERS_READ or len(found) >= limit:
+            return found[:limit], len(found) > limit
+        start = page[-1].offset + (-1 if newest_first else 1)
+    return found, True
+
+
+def reason_in_words(reason: str) -> str:
+    """Why a dead letter is one; what a consumer gave with term, as it gave it."""
+    return _("max deliveries reached") if reason == MAX_DELIVER else reason
