@@ -5,14 +5,11 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from dashboard import formats
 from dashboard.groups.group_rows import DOTS
 from dashboard.stream_rows import StreamRow
 from streams.selectors import JudgedGroup, Sampling
-from streams.selectors.alert_sentences import sentence_of_status
 from streams.upkeep.processes import ProcessStatus
 
 # A restart is worth a word for a while, not for ever.
@@ -53,22 +50,15 @@ def concerns(
 def _of_sampling(seen: Sampling) -> list[Concern]:
     if seen.is_going_on:
         return []
-    if seen.silent_s is None:
-        sentence = _(
-            "The worker has not sampled yet: rates and group status are unknown, alerts are on hold."
-        )
-    else:
-        sentence = _(
-            "The worker has not sampled for %(time)s: rates and group status are unknown, alerts are on hold."
-        ) % {"time": formats.duration(seen.silent_s)}
+    since = "yet" if seen.silent_s is None else f"for {formats.duration(seen.silent_s)}"
+    sentence = f"The worker has not sampled {since}: rates and group status are unknown, alerts are on hold."
     return [Concern("bad", sentence, reverse("dashboard:system"))]
 
 
 def _of_alerts(firing: int) -> list[Concern]:
     if not firing:
         return []
-    sentence = ngettext("An alert is firing.", "%(count)s alerts are firing.", firing)
-    sentence %= {"count": formats.count(firing)}
+    sentence = f"{formats.count(firing)} alerts are firing." if firing > 1 else "An alert is firing."
     return [Concern("bad", sentence, reverse("dashboard:alerts"))]
 
 
@@ -76,11 +66,9 @@ def _of_processes(processes: Iterable[ProcessStatus], *, now_s: float) -> list[C
     found = []
     for process in processes:
         if process.state == "unavailable":
-            told = _("%(process)s is not running: %(why)s")
-            found.append(Concern("warn", told % {"process": process.name, "why": process.note}))
+            found.append(Concern("warn", f"{process.name} is not running: {process.note}"))
         elif process.state == "restarting":
-            told = _("%(process)s is being restarted: %(why)s")
-            found.append(Concern("bad", told % {"process": process.name, "why": process.note}))
+            found.append(Concern("bad", f"{process.name} is being restarted: {process.note}"))
         elif process.restarts and now_s - process.since < RESTART_TOLD_FOR_S:
             found.append(Concern("warn", f"{process.name} {process.sentence(now=now_s)}."))
     return found
@@ -92,17 +80,13 @@ def _of_streams(rows: Sequence[StreamRow]) -> list[Concern]:
         used = row.retention.used
         if used is None or not row.retention.will_refuse:
             continue
-        told = (
-            _("%(stream)s is full and refuses new messages: %(percent)s %% of its limit is used.")
-            if used >= 1
-            else _(
-                "%(stream)s is nearly full and will refuse new messages: %(percent)s %% of its limit is used."
-            )
+        what = (
+            "is full and refuses new messages" if used >= 1 else "is nearly full and will refuse new messages"
         )
         found.append(
             Concern(
                 "bad" if used >= 1 else "warn",
-                told % {"stream": row.name, "percent": int(used * 100)},
+                f"{row.name} {what}: {int(used * 100)} % of its limit is used.",
                 reverse("dashboard:stream_settings", args=[row.name]),
             )
         )
@@ -124,24 +108,17 @@ def _of_groups(groups: Sequence[JudgedGroup]) -> list[Concern]:
 def _of_group(group: JudgedGroup) -> Concern:
     return Concern(
         _level(group),
-        sentence_of_status(group.stream, group.name, group.verdict),
+        f"Group {group.name} of {group.stream} is {group.verdict.status}: {group.verdict.reason}",
         reverse("dashboard:group", args=[group.stream, group.name]),
     )
 
 
 def _folded(groups: Sequence[JudgedGroup]) -> Concern:
     worst, status = groups[0], groups[0].verdict.status
-    told = _("%(count)s groups of %(stream)s are %(status)s; the worst, %(worst)s: %(reason)s")
+    count = formats.count(len(groups))
     return Concern(
         _level(worst),
-        told
-        % {
-            "count": formats.count(len(groups)),
-            "stream": worst.stream,
-            "status": status,
-            "worst": worst.name,
-            "reason": worst.verdict.reason,
-        },
+        f"{count} groups of {worst.stream} are {status}; the worst, {worst.name}: {worst.verdict.reason}",
         reverse("dashboard:stream_groups", args=[worst.stream]) + f"?{urlencode({'status': status})}",
     )
 

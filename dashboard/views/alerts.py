@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 
 from dashboard import formats
 from dashboard.alert_forms import NewRuleForm, RuleForm
-from dashboard.alert_rows import firing_rows
 from dashboard.forms import refusal_show
 from dashboard.views.door import base_url, console_action, console_form
 from streams import selectors
@@ -53,7 +52,7 @@ def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
         "caller": caller,
         # Looked at first: what fires in between, the page says to be newer.
         "mark": selectors.firing_in(caller.workspace).mark,
-        "firing": list(firing_rows(selectors.alerts_firing(caller.workspace))),
+        "firing": selectors.alerts_firing(caller.workspace),
         "latest": [
             each for each in selectors.alerts_latest(caller, limit=LATEST_SHOWN) if each.alert.ended_at
         ],

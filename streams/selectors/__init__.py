@@ -6,7 +6,6 @@ from streams.selectors.alerts import (
     alerts_latest,
     firing_by_workspace,
     firing_in,
-    firing_now,
     rule_view,
     rules_of,
 )
@@ -195,7 +194,6 @@ __all__ = [
     "finals_of",
     "firing_by_workspace",
     "firing_in",
-    "firing_now",
     "first_fault",
     "flow_of",
     "gone_behind",

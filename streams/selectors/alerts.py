@@ -1,7 +1,6 @@
 """Alert rules and what they found: the values that they watch now."""
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Window
@@ -11,8 +10,8 @@ from django.utils import timezone
 from streams import bearer
 from streams.access import Caller
 from streams.alarms import FALLS, Limit
-from streams.models import Alert, AlertRule, Group, Notification, Workspace
-from streams.selectors.groups import GroupView, reachable_views
+from streams.models import Alert, AlertRule, Notification, Workspace
+from streams.selectors.groups import GroupView
 from streams.selectors.narrowing import inside
 
 
@@ -80,23 +79,6 @@ def value_of(rule: AlertRule, view: GroupView) -> float | None:
 def alerts_firing(workspace: Workspace) -> list[AlertView]:
     """What fires now, the newest first."""
     return _with_deliveries(Alert.objects.filter(rule__workspace=workspace, ended_at=None)[:500])
-
-
-def firing_now(alerts: Sequence[Alert]) -> dict[int, GroupView]:
-    """How the groups stand that some alerts are about, by alert; those that are gone or not reached are left out."""
-    of_groups = [alert for alert in alerts if alert.group]
-    if not of_groups:
-        return {}
-    groups = Group.objects.filter(
-        stream__workspace=of_groups[0].rule.workspace_id,
-        stream__name__in={alert.stream for alert in of_groups},
-        name__in={alert.group for alert in of_groups},
-    )
-    asked = {(alert.stream, alert.group) for alert in of_groups}
-    held = [each for each in groups.select_related("stream") if (each.stream.name, each.name) in asked]
-    views = {(view.group.stream.name, view.group.name): view for view in reachable_views(held)}
-    subjects = {alert.pk: (alert.stream, alert.group) for alert in of_groups}
-    return {key: views[subject] for key, subject in subjects.items() if subject in views}
 
 
 def firing_by_workspace() -> dict[int, Firing]:

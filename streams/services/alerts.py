@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from streams import durations, webhooks
+from streams import webhooks
 from streams.access import SYSTEM, Actor
 from streams.alarms import FALLS
 from streams.errors import Refusal
@@ -183,7 +183,7 @@ def alert_end(alert: Alert, *, why: str = "") -> None:
     alert.ended_at = now
     rule = alert.rule
     lasted = round((now - alert.began_at).total_seconds())
-    over = f"was resolved after {durations.written(lasted)}" + (f", because {why}" if why else "")
+    over = f"was resolved after {lasted:,} s" + (f", because {why}" if why else "")
     event_record(
         rule.workspace,
         kind="alert.ended",

@@ -2,15 +2,13 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 
 from streams import store
 from streams.alarms import EVERY_S, Track, followed
 from streams.log import stats
 from streams.models import Alert, AlertRule, Group, Stream
 from streams.selectors import reachable_views
-from streams.selectors.alert_sentences import sentence_of, sentence_of_status
 from streams.selectors.alerts import is_about, limit_of, value_of
 from streams.services.alerts import (
     OF_STREAMS,
@@ -25,8 +23,22 @@ FORGET_EVERY_S = 3600.0
 Subject = tuple[int, str, str]
 """A rule's key, a stream's name, a group's name or nothing."""
 
-Words = Callable[[], str]
-"""What an alert on a value says; of most values nobody asks it."""
+UNITS = {
+    "lag_seconds": " s",
+    "no_consumer": " s",
+    "retention_edge": " s",
+    "rate_above": "/s",
+    "rate_below": "/s",
+}
+WORDS = {
+    "lag": "lag",
+    "lag_seconds": "time lag",
+    "no_consumer": "no consumer for",
+    "retention_edge": "oldest removed by retention in",
+    "dead_letters": "dead letters",
+    "rate_above": "rate",
+    "rate_below": "rate",
+}
 
 
 class Alerting:
@@ -79,7 +91,7 @@ class Alerting:
         rule: AlertRule,
         subject: Subject,
         value: float | None,
-        words: Words,
+        words: str,
         *,
         alert: Alert | None,
         at_s: float,
@@ -91,14 +103,14 @@ class Alerting:
         self._tracks[subject] = track
         if track.fires and alert is None:
             _, stream, group = subject
-            alert_begin(rule, stream=stream, group=group, value=value or 0.0, sentence=words())
+            alert_begin(rule, stream=stream, group=group, value=value or 0.0, sentence=words)
         elif not track.fires and alert is not None:
             alert_end(alert)
 
     def _values(
         self, by_workspace: dict[int, list[AlertRule]], *, at_s: float
-    ) -> list[tuple[AlertRule, str, str, float | None, Words]]:
-        found: list[tuple[AlertRule, str, str, float | None, Words]] = []
+    ) -> list[tuple[AlertRule, str, str, float | None, str]]:
+        found: list[tuple[AlertRule, str, str, float | None, str]] = []
         streams = list(Stream.objects.filter(workspace__in=by_workspace, internal=False))
         of_rates: list[tuple[AlertRule, Stream]] = []
         wanted: dict[int, list[AlertRule]] = {}
@@ -111,19 +123,16 @@ class Alerting:
         rates = self._rates({stream.stream_id for _, stream in of_rates}, at_s=at_s)
         for rule, stream in of_rates:
             rate = rates.get(stream.stream_id)
-            found.append(
-                (rule, stream.name, "", rate, partial(sentence_of, rule, stream.name, "", rate or 0.0))
-            )
+            found.append((rule, stream.name, "", rate, _words(rule, stream.name, "", rate)))
         groups = Group.objects.filter(stream__in=wanted).select_related("stream")
         for view in reachable_views(groups):
             name, stream_name = view.group.name, view.group.stream.name
             for rule in wanted[view.group.stream_id]:
                 if is_about(rule, stream_name, name):
                     value = value_of(rule, view)
+                    words = _words(rule, stream_name, name, value)
                     if rule.watch == "status":
-                        words = partial(sentence_of_status, stream_name, name, view.health)
-                    else:
-                        words = partial(sentence_of, rule, stream_name, name, value or 0.0)
+                        words = f"Group {name} of {stream_name} is {view.health.status}: {view.health.reason}"
                     found.append((rule, stream_name, name, value, words))
         return found
 
@@ -144,3 +153,16 @@ class Alerting:
             "rule__workspace"
         ):
             alert_end(alert)
+
+
+def _words(rule: AlertRule, stream: str, group: str, value: float | None) -> str:
+    who = f"Group {group} of {stream}" if group else f"Stream {stream}"
+    unit = UNITS.get(rule.watch, "")
+    side = "below" if rule.watch in {"rate_below", "retention_edge"} else "above"
+    now, limit = _figure(value or 0.0), _figure(rule.limit or 0.0)
+    return f"{who}: {WORDS.get(rule.watch, rule.watch)} {now}{unit}, {side} {limit}{unit}."
+
+
+def _figure(value: float) -> str:
+    """Whole numbers with every digit, others with three."""
+    return f"{value:,.0f}" if value.is_integer() or value >= 100 else f"{value:.3g}"

@@ -37,33 +37,9 @@ def test_pages_and_actions_are_found_by_their_words(viewer: Client, owner: Clien
     assert (forbidden.url, forbidden.needs) == ("", "operator")
 
 
-def test_lists_of_groups_in_an_order_are_found_by_it(owner: Client) -> None:
-    assert found(owner, "dead") == [("page", "Groups by dead letters")]
-    assert ("page", "Groups by lag") in found(owner, "lag")
-    (hit,) = owner.get("/search/", {"q": "dead"}).context["hits"]
-    assert owner.get(hit.url).context["query"].sort == "-dead"
-
-
-def test_a_page_of_a_stream_or_a_group_is_found_by_its_name_and_a_word(
-    owner: Client, viewer: Client, make_stream: MakeStream
-) -> None:
-    group_create(make_stream("orders"), name="billing", settings={}, actor=SYSTEM)
-    for question, text in (
-        ("ord ret", "orders · Retention"),
-        ("bill dead letters", "orders / billing · Dead letters"),
-        ("billing in", "orders / billing · In flight"),
-    ):
-        (hit,) = owner.get("/search/", {"q": question}).context["hits"]
-        assert hit.text == text
-        assert owner.get(hit.url).status_code == 200
-    (forbidden,) = viewer.get("/search/", {"q": "orders pur"}).context["hits"]
-    assert (forbidden.text, forbidden.url, forbidden.needs) == ("orders · Purge", "", "operator")
-    assert found(owner, "nothing settings") == []
-
-
 def test_a_stranger_finds_nothing_of_ours(stranger: Client, make_stream: MakeStream) -> None:
     group_create(make_stream("orders"), name="orders-billing", settings={}, actor=SYSTEM)
-    assert found(stranger, "orders") == found(stranger, "orders settings") == []
+    assert found(stranger, "orders") == []
 
 
 @pytest.mark.long

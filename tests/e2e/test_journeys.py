@@ -123,31 +123,6 @@ def test_times_follow_the_browser_s_zone_and_the_choice(log_in: OpenPage, stream
     expect(page.get_by_role("row", name="Created")).to_contain_text("UTC")
 
 
-def test_the_keys_work_where_there_are_rows_and_a_search_and_are_offered_there_only(
-    page: Page, api: httpx.Client, stream: str
-) -> None:
-    api.patch(f"/streams/{stream}/", json={"description": "moved by keys"}).raise_for_status()
-    page.goto(f"/streams/{stream}/activity/")
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("table", name="Before and after").first).to_be_visible()
-    page.keyboard.press("/")
-    expect(page.get_by_label("Actor")).to_be_focused()
-    for address in ("/settings/people/", "/settings/workspaces/", "/events/"):
-        page.goto(address)
-        page.keyboard.press("j")
-        expect(page.locator("[data-row]").first).to_be_focused()
-    page.keyboard.press("?")
-    sheet = page.get_by_role("dialog", name="Keyboard shortcuts")
-    expect(sheet.get_by_text("next row")).to_be_visible()
-    expect(sheet.get_by_text("search on this page")).to_be_visible()
-    page.goto("/profile/")
-    page.keyboard.press("?")
-    expect(sheet.get_by_text("the overview")).to_be_visible()
-    expect(sheet.get_by_text("next row")).to_be_hidden()
-    expect(sheet.get_by_text("search on this page")).to_be_hidden()
-
-
 def choose_workspace(page: Page, name: str) -> None:
     page.goto("/")
     choice = page.get_by_label("Workspace", exact=True)

@@ -131,7 +131,7 @@ def test_a_lag_fires_after_its_time_and_ends_when_it_is_done(owner: Api, orders:
     assert firing() == [("lags", "orders", "billing")]
     fired = owner.get("alerts/").json()
     assert [(each["value"], each["ended_at"]) for each in fired] == [(3.0, None)]
-    assert fired[0]["sentence"] == "Group billing of orders: lag 3, fires above 2."
+    assert fired[0]["sentence"] == "Group billing of orders: lag 3, above 2."
     store.log().run(groups.fetch(orders.stream_id, "billing", limit=10))
     alerting.look(now_s=30)
     assert firing() == []
@@ -186,9 +186,7 @@ def test_a_rate_is_told_from_two_looks(owner: Api, orders: Stream) -> None:
     alerting.look(now_s=0)
     publish(orders, 1, 2, 3)
     alerting.look(now_s=10.07)
-    assert [each.sentence for each in Alert.objects.all()] == [
-        "Stream orders: rate 0.298/s, fires above 0.1/s."
-    ]
+    assert [each.sentence for each in Alert.objects.all()] == ["Stream orders: rate 0.298/s, above 0.1/s."]
 
 
 @pytest.fixture
@@ -443,7 +441,7 @@ def test_an_email_is_sent(owner: Api, orders: Stream) -> None:
     notifications.notifications_deliver()
     [message] = mail.outbox
     assert message.to == ["ops@example.org"]
-    assert "Group billing of orders: lag 3, fires above 2." in message.body
+    assert "Group billing of orders: lag 3, above 2." in message.body
 
 
 def test_a_change_of_what_is_watched_ends_what_fires_and_a_mute_does_not(owner: Api, orders: Stream) -> None:
