@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from dashboard import formats
 from dashboard.groups.group_rows import DOTS
@@ -50,28 +52,45 @@ def concerns(
 def _of_sampling(seen: Sampling) -> list[Concern]:
     if seen.is_going_on:
         return []
-    since = "yet" if seen.silent_s is None else f"for {formats.duration(seen.silent_s)}"
-    sentence = f"The worker has not sampled {since}: rates and group status are unknown, alerts are on hold."
+    if seen.silent_s is None:
+        sentence = _(
+            "The worker has not sampled yet: rates and group status are unknown, alerts are on hold."
+        )
+    else:
+        sentence = _(
+            "The worker has not sampled for %(time)s: rates and group status are unknown, alerts are on hold."
+        ) % {"time": formats.duration(seen.silent_s)}
     return [Concern("bad", sentence, reverse("dashboard:system"))]
 
 
 def _of_alerts(firing: int) -> list[Concern]:
     if not firing:
         return []
-    sentence = f"{formats.count(firing)} alerts are firing." if firing > 1 else "An alert is firing."
+    sentence = ngettext("An alert is firing.", "%(count)s alerts are firing.", firing) % {
+        "count": formats.count(firing)
+    }
     return [Concern("bad", sentence, reverse("dashboard:alerts"))]
 
 
 def _of_processes(processes: Iterable[ProcessStatus], *, now_s: float) -> list[Concern]:
     found = []
     for process in processes:
+        named = {"name": process.name, "note": process.note}
         if process.state == "unavailable":
-            found.append(Concern("warn", f"{process.name} is not running: {process.note}"))
+            found.append(Concern("warn", _("%(name)s is not running: %(note)s") % named))
         elif process.state == "restarting":
-            found.append(Concern("bad", f"{process.name} is being restarted: {process.note}"))
+            found.append(Concern("bad", _("%(name)s is being restarted: %(note)s") % named))
         elif process.restarts and now_s - process.since < RESTART_TOLD_FOR_S:
-            found.append(Concern("warn", f"{process.name} {process.sentence(now=now_s)}."))
+            found.append(Concern("warn", _restarted(process, now_s=now_s)))
     return found
+
+
+def _restarted(process: ProcessStatus, *, now_s: float) -> str:
+    named = {"name": process.name, "note": process.note}
+    if process.restarted_ms is None:  # it was ended since
+        return _("%(name)s %(note)s.") % named
+    age = formats.duration(max(0, round(now_s - process.since)))
+    return _("%(name)s %(note)s, restarted %(time)s ago.") % (named | {"time": age})
 
 
 def _of_streams(rows: Sequence[StreamRow]) -> list[Concern]:
@@ -80,13 +99,16 @@ def _of_streams(rows: Sequence[StreamRow]) -> list[Concern]:
         used = row.retention.used
         if used is None or not row.retention.will_refuse:
             continue
-        what = (
-            "is full and refuses new messages" if used >= 1 else "is nearly full and will refuse new messages"
-        )
+        if used >= 1:
+            said = _("%(name)s is full and refuses new messages: %(percent)d %% of its limit is used.")
+        else:
+            said = _(
+                "%(name)s is nearly full and will refuse new messages: %(percent)d %% of its limit is used."
+            )
         found.append(
             Concern(
                 "bad" if used >= 1 else "warn",
-                f"{row.name} {what}: {int(used * 100)} % of its limit is used.",
+                said % {"name": row.name, "percent": int(used * 100)},
                 reverse("dashboard:stream_settings", args=[row.name]),
             )
         )
@@ -108,17 +130,30 @@ def _of_groups(groups: Sequence[JudgedGroup]) -> list[Concern]:
 def _of_group(group: JudgedGroup) -> Concern:
     return Concern(
         _level(group),
-        f"Group {group.name} of {group.stream} is {group.verdict.status}: {group.verdict.reason}",
+        _("Group %(group)s of %(stream)s is %(status)s: %(reason)s")
+        % {
+            "group": group.name,
+            "stream": group.stream,
+            "status": group.verdict.status,
+            "reason": group.verdict.reason,
+        },
         reverse("dashboard:group", args=[group.stream, group.name]),
     )
 
 
 def _folded(groups: Sequence[JudgedGroup]) -> Concern:
     worst, status = groups[0], groups[0].verdict.status
-    count = formats.count(len(groups))
+    said = _("%(count)s groups of %(stream)s are %(status)s; the worst, %(group)s: %(reason)s")
     return Concern(
         _level(worst),
-        f"{count} groups of {worst.stream} are {status}; the worst, {worst.name}: {worst.verdict.reason}",
+        said
+        % {
+            "count": formats.count(len(groups)),
+            "stream": worst.stream,
+            "status": status,
+            "group": worst.name,
+            "reason": worst.verdict.reason,
+        },
         reverse("dashboard:stream_groups", args=[worst.stream]) + f"?{urlencode({'status': status})}",
     )
 

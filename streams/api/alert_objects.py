@@ -153,7 +153,12 @@ class AlertObject(serializers.Serializer):  # type: ignore[type-arg]
     began_at = Moment(source="alert.began_at")
     ended_at = Moment(source="alert.ended_at", allow_null=True, help_text="None while it fires.")
     value = serializers.FloatField(source="alert.value", help_text="When it began.")
-    sentence = serializers.CharField(source="alert.sentence")
+    sentence = serializers.CharField(source="alert.sentence", help_text="When it began.")
+    newest_sentence = serializers.CharField(
+        source="alert.newest_words",
+        help_text="By the newest evaluated figures; the same while there are no others.",
+    )
+    newest_at = Moment(source="alert.newest_at", allow_null=True, help_text="When they were evaluated.")
     deliveries = DeliveryObject(many=True, help_text="The last try at each receiver to tell of it.")
 
 

@@ -1,11 +1,17 @@
 """Alerts: the rules that people made, what fired, and what is on its way to whom."""
 
+from datetime import timedelta
 from typing import ClassVar
 
 from django.db import models
 from django.utils import timezone
 
+from streams.alarms import EVERY_S
+from streams.findings import Finding, found
 from streams.models.workspace import Workspace
+
+OLD_AFTER = timedelta(seconds=3 * EVERY_S)
+"""A figure that was not evaluated for so long says as of when it is."""
 
 
 class AlertRule(models.Model):
@@ -63,7 +69,13 @@ class AlertRule(models.Model):
 
 
 class Alert(models.Model):
-    """One time that a rule fired for one stream or group; it fires while it has no end."""
+    """One time that a rule fired for one stream or group; it fires while it has no end.
+
+    Attributes:
+        value, sentence: when it began, the sentence in the language of the worker.
+        began_with: the same as ``streams.findings.kept``; empty where a worker of the version before began it.
+        newest, newest_at: the newest evaluated figures that were known, and when.
+    """
 
     rule = models.ForeignKey(AlertRule, on_delete=models.CASCADE, related_name="alerts")
     stream = models.CharField(max_length=50)
@@ -72,6 +84,9 @@ class Alert(models.Model):
     ended_at = models.DateTimeField(null=True)
     value = models.FloatField()
     sentence = models.TextField()
+    began_with = models.TextField(default="", db_default="")
+    newest = models.TextField(default="", db_default="")
+    newest_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering: ClassVar = ["-began_at", "-id"]
@@ -86,6 +101,38 @@ class Alert(models.Model):
 
     def __str__(self) -> str:
         return self.sentence
+
+    @property
+    def first(self) -> Finding | None:
+        """What was found when it began; None where only the sentence is known."""
+        return found(self.began_with)
+
+    @property
+    def last(self) -> Finding | None:
+        """What was found last; None where it was not evaluated since a worker of the version before began it."""
+        return found(self.newest)
+
+    @property
+    def began_words(self) -> str:
+        """What it said when it began, in the language that is active."""
+        return self.first.words() if self.first else self.sentence
+
+    @property
+    def newest_words(self) -> str:
+        """What it says by the newest figures, or by those of its beginning where there are no others."""
+        return self.last.words() if self.last else self.began_words
+
+    @property
+    def began_figure(self) -> str:
+        """The figure of its beginning where the newest is another: ``lag 4,100``."""
+        if self.first is None or self.last is None or self.first.figure() == self.last.figure():
+            return ""
+        return self.first.figure()
+
+    @property
+    def is_newest_old(self) -> bool:
+        """Whether the newest figures are of a time that has to be said."""
+        return self.newest_at is not None and timezone.now() - self.newest_at > OLD_AFTER
 
 
 class Notification(models.Model):

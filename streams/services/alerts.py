@@ -1,7 +1,7 @@
 """Alerts: rules made, changed, muted, deleted; an alert that begins or ends is recorded and told to whom it is for."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -9,10 +9,11 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from streams import webhooks
+from streams import durations, webhooks
 from streams.access import SYSTEM, Actor
 from streams.alarms import FALLS
 from streams.errors import Refusal
+from streams.findings import Finding, kept
 from streams.models import Alert, AlertRule, Notification, Workspace
 from streams.services import digests
 from streams.services.events import event_record
@@ -146,23 +147,41 @@ def rule_delete(rule: AlertRule, *, actor: Actor) -> None:
 
 
 @transaction.atomic
-def alert_begin(rule: AlertRule, *, stream: str, group: str, value: float, sentence: str) -> Alert:
+def alert_begin(rule: AlertRule, *, value: float, finding: Finding) -> Alert:
     """Record that a rule fires, and tell it; while the rule is muted, once it is heard again."""
+    now, sentence, figures = timezone.now(), finding.words(), kept(finding)
     alert = Alert.objects.create(
-        rule=rule, stream=stream, group=group, began_at=timezone.now(), value=value, sentence=sentence
+        rule=rule,
+        stream=finding.stream,
+        group=finding.group,
+        began_at=now,
+        value=value,
+        sentence=sentence,
+        began_with=figures,
+        newest=figures,
+        newest_at=now,
     )
     event_record(
         rule.workspace,
         kind="alert.fired",
         actor=SYSTEM,
-        stream=stream,
-        group=group,
+        stream=finding.stream,
+        group=finding.group,
         after={"rule": rule.name, "value": value},
         summary=f"Alert {rule.name} fired: {sentence}",
     )
     if not rule.is_muted:
         notifications_make(alert, "fired")
     return alert
+
+
+def alerts_evaluated(found: Iterable[tuple[Alert, Finding]]) -> None:
+    """Keep the newest figures of what goes on firing, in one statement for some hundred of them."""
+    now, alerts = timezone.now(), []
+    for alert, finding in found:
+        alert.newest, alert.newest_at = kept(finding), now
+        alerts.append(alert)
+    Alert.objects.bulk_update(alerts, ["newest", "newest_at"], batch_size=200)
 
 
 def _end_all(rule: AlertRule, *, why: str) -> None:
@@ -183,7 +202,7 @@ def alert_end(alert: Alert, *, why: str = "") -> None:
     alert.ended_at = now
     rule = alert.rule
     lasted = round((now - alert.began_at).total_seconds())
-    over = f"was resolved after {lasted:,} s" + (f", because {why}" if why else "")
+    over = f"was resolved after {durations.written(lasted)}" + (f", because {why}" if why else "")
     event_record(
         rule.workspace,
         kind="alert.ended",

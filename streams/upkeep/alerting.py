@@ -6,14 +6,17 @@ from collections.abc import Iterable
 
 from streams import store
 from streams.alarms import EVERY_S, Track, followed
+from streams.findings import Finding, InStatus, OverLimit
 from streams.log import stats
 from streams.models import Alert, AlertRule, Group, Stream
 from streams.selectors import reachable_views
 from streams.selectors.alerts import is_about, limit_of, value_of
+from streams.selectors.groups import GroupView
 from streams.services.alerts import (
     OF_STREAMS,
     alert_begin,
     alert_end,
+    alerts_evaluated,
     alerts_forget,
     alerts_tell_unheard,
 )
@@ -22,23 +25,8 @@ FORGET_EVERY_S = 3600.0
 
 Subject = tuple[int, str, str]
 """A rule's key, a stream's name, a group's name or nothing."""
-
-UNITS = {
-    "lag_seconds": " s",
-    "no_consumer": " s",
-    "retention_edge": " s",
-    "rate_above": "/s",
-    "rate_below": "/s",
-}
-WORDS = {
-    "lag": "lag",
-    "lag_seconds": "time lag",
-    "no_consumer": "no consumer for",
-    "retention_edge": "oldest removed by retention in",
-    "dead_letters": "dead letters",
-    "rate_above": "rate",
-    "rate_below": "rate",
-}
+Looked = tuple[AlertRule, str, str, float | None, Finding | None]
+"""A rule, a stream's name, a group's name or nothing; the value and what to say of it, None where it is not known."""
 
 
 class Alerting:
@@ -71,10 +59,14 @@ class Alerting:
             (alert.rule_id, alert.stream, alert.group): alert
             for alert in Alert.objects.filter(ended_at=None).select_related("rule__workspace")
         }
-        for rule, stream, group, value, words in self._values(by_workspace, at_s=at_s):
+        go_on: list[tuple[Alert, Finding]] = []
+        for rule, stream, group, value, finding in self._values(by_workspace, at_s=at_s):
             subject = (rule.pk, stream, group)
             seen.add(subject)
-            self._judge(rule, subject, value, words, alert=firing.get(subject), at_s=at_s)
+            alert = firing.get(subject)
+            if self._judge(rule, subject, value, finding, alert=alert, at_s=at_s) and alert and finding:
+                go_on.append((alert, finding))
+        alerts_evaluated(go_on)
         for subject, alert in firing.items():
             if subject not in seen:  # the stream or the group is gone
                 alert_end(alert)
@@ -91,26 +83,25 @@ class Alerting:
         rule: AlertRule,
         subject: Subject,
         value: float | None,
-        words: str,
+        finding: Finding | None,
         *,
         alert: Alert | None,
         at_s: float,
-    ) -> None:
+    ) -> bool:
+        """Whether it fires after this value; one that is not known has no finding and changes nothing."""
         before = self._tracks.get(subject, Track())
         if before.fires != (alert is not None):
             before = Track(before.bad_since_s, alert is not None)
         track = followed(before, limit_of(rule), value, at_s=at_s)
         self._tracks[subject] = track
-        if track.fires and alert is None:
-            _, stream, group = subject
-            alert_begin(rule, stream=stream, group=group, value=value or 0.0, sentence=words)
+        if track.fires and alert is None and value is not None and finding is not None:
+            alert_begin(rule, value=value, finding=finding)
         elif not track.fires and alert is not None:
             alert_end(alert)
+        return track.fires
 
-    def _values(
-        self, by_workspace: dict[int, list[AlertRule]], *, at_s: float
-    ) -> list[tuple[AlertRule, str, str, float | None, str]]:
-        found: list[tuple[AlertRule, str, str, float | None, str]] = []
+    def _values(self, by_workspace: dict[int, list[AlertRule]], *, at_s: float) -> list[Looked]:
+        found: list[Looked] = []
         streams = list(Stream.objects.filter(workspace__in=by_workspace, internal=False))
         of_rates: list[tuple[AlertRule, Stream]] = []
         wanted: dict[int, list[AlertRule]] = {}
@@ -123,17 +114,19 @@ class Alerting:
         rates = self._rates({stream.stream_id for _, stream in of_rates}, at_s=at_s)
         for rule, stream in of_rates:
             rate = rates.get(stream.stream_id)
-            found.append((rule, stream.name, "", rate, _words(rule, stream.name, "", rate)))
+            finding = None if rate is None else _finding(rule, stream.name, "", rate)
+            found.append((rule, stream.name, "", rate, finding))
         groups = Group.objects.filter(stream__in=wanted).select_related("stream")
         for view in reachable_views(groups):
             name, stream_name = view.group.name, view.group.stream.name
             for rule in wanted[view.group.stream_id]:
                 if is_about(rule, stream_name, name):
                     value = value_of(rule, view)
-                    words = _words(rule, stream_name, name, value)
-                    if rule.watch == "status":
-                        words = f"Group {name} of {stream_name} is {view.health.status}: {view.health.reason}"
-                    found.append((rule, stream_name, name, value, words))
+                    finding = None
+                    if value is not None:
+                        is_status = rule.watch == "status"
+                        finding = _in_status(view) if is_status else _finding(rule, stream_name, name, value)
+                    found.append((rule, stream_name, name, value, finding))
         return found
 
     def _rates(self, stream_ids: set[str], *, at_s: float) -> dict[str, float]:
@@ -155,14 +148,25 @@ class Alerting:
             alert_end(alert)
 
 
-def _words(rule: AlertRule, stream: str, group: str, value: float | None) -> str:
-    who = f"Group {group} of {stream}" if group else f"Stream {stream}"
-    unit = UNITS.get(rule.watch, "")
-    side = "below" if rule.watch in {"rate_below", "retention_edge"} else "above"
-    now, limit = _figure(value or 0.0), _figure(rule.limit or 0.0)
-    return f"{who}: {WORDS.get(rule.watch, rule.watch)} {now}{unit}, {side} {limit}{unit}."
+def _finding(rule: AlertRule, stream: str, group: str, value: float) -> Finding:
+    limit = limit_of(rule)
+    return OverLimit(
+        stream=stream,
+        group=group,
+        watch=rule.watch,
+        value=value,
+        limit=limit.limit,
+        clear=limit.clear,
+        falls=limit.falls,
+    )
 
 
-def _figure(value: float) -> str:
-    """Whole numbers with every digit, others with three."""
-    return f"{value:,.0f}" if value.is_integer() or value >= 100 else f"{value:.3g}"
+def _in_status(view: GroupView) -> Finding:
+    verdict = view.health
+    return InStatus(
+        stream=view.group.stream.name,
+        group=view.group.name,
+        status=verdict.status,
+        text=verdict.text,
+        why=verdict.why,
+    )

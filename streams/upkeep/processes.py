@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from streams import durations
+
 State = Literal["starting", "running", "restarting", "stopped", "off", "unavailable"]
 STATES: tuple[State, ...] = get_args(State)
 
@@ -44,8 +46,8 @@ class ProcessStatus:
     def sentence(self, *, now: float | None = None) -> str:
         """Such as ``exited with signal 9, restarted 12 s ago``; empty where there is nothing to tell."""
         if self.restarted_ms is not None:
-            age_s = max(0, round((time.time() if now is None else now) - self.since))
-            return f"{self.note}, restarted {age_s} s ago"
+            age_s = round((time.time() if now is None else now) - self.since)
+            return f"{self.note}, restarted {durations.written(age_s)} ago"
         return self.note
 
 

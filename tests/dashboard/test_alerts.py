@@ -1,12 +1,16 @@
 """The page of alerts: what fires, the rules, and what a rule would have done."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
+from streams import store
+from streams.log.append import append
+from streams.log.entries import NewMessage
 from streams.models import Alert, AlertRule, Notification
 from streams.services.notifications import notifications_deliver
 from streams.upkeep.alerting import Alerting
@@ -70,6 +74,43 @@ def test_a_rule_is_made_and_what_fires_stands_on_every_page(
     assert "An alert is firing." in viewer.get("/").content.decode()
     assert firing(stranger) is None
     assert "Group billing" not in stranger.get("/alerts/").content.decode()
+
+
+def text_of(client: Client) -> str:
+    """What the page of alerts says, without its markup."""
+    return " ".join(re.sub(r"<[^>]*>", " ", shown(client)).split())
+
+
+def test_what_fires_says_its_newest_figure_and_the_one_it_began_with(
+    owner: Client, viewer: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders", bodies=BODIES)
+    make_group(stream)
+    owner.post("/alerts/", FORM)
+    alerting = Alerting()
+    alerting.look(now_s=0)
+    assert "when it began" not in text_of(viewer), "the figure is still that of its beginning"
+    store.log().run(append(stream.stream_id, [NewMessage(id=f"more-{n}", body=b"1") for n in range(5)]))
+    alerting.look(now_s=10)
+    page = text_of(viewer)
+    assert "Group billing of orders: lag 25, above 2. lag 20 when it began now" in page
+    assert "last evaluated" not in page
+    Alert.objects.update(newest_at=timezone.now() - timedelta(minutes=5))
+    assert "last evaluated 5 min ago" in text_of(viewer)
+    owner.post("/alerts/lags/switch/")
+    page = text_of(viewer)
+    assert "When it began Started Ended" in page
+    assert "Group billing of orders: lag 20, above 2." in page
+
+
+def test_an_alert_that_the_version_before_began_says_that_its_figure_is_of_then(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    make_group(make_stream("orders", bodies=BODIES))
+    owner.post("/alerts/", FORM)
+    Alerting().look(now_s=0)
+    Alert.objects.update(began_with="", newest="", newest_at=None)
+    assert "Group billing of orders: lag 20, above 2. when it began now" in text_of(owner)
 
 
 def test_what_fires_is_muted_with_one_click_and_heard_again_with_another(

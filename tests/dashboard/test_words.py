@@ -16,6 +16,9 @@ from dashboard import formats, words
 from streams import health
 from streams.health import Health, because
 from streams.reasons import Paused
+from streams.upkeep.alerting import Alerting
+from tests.dashboard.conftest import MakeStream
+from tests.dashboard.groups.test_groups import BODIES, make_group
 
 SCRIPTS = sorted((Path(words.__file__).parent / "static" / "js").glob("*.js"))
 GERMAN = {
@@ -23,6 +26,12 @@ GERMAN = {
     "Stale": "Veraltet",
     "%(time)s ago": "vor %(time)s",
     "Paused; %(waiting)s.": "Angehalten; %(waiting)s.",
+    "Paused; acknowledgements still count.": "Angehalten; Bestätigungen zählen.",
+    "An alert is firing.\0%(count)s alerts are firing.": "Ein Alarm ist aktiv.\0%(count)s Alarme sind aktiv.",
+    "%(who)s: %(figure)s, above %(limit)s.": "%(who)s: %(figure)s, über %(limit)s.",
+    "Group %(group)s of %(stream)s": "Gruppe %(group)s von %(stream)s",
+    "Group %(group)s of %(stream)s is %(status)s: %(reason)s": "%(group)s von %(stream)s ist %(status)s: %(reason)s",
+    "lag %(value)s": "Rückstand %(value)s",
     "%(count)s message waiting\0%(count)s messages waiting": "%(count)s wartet\0%(count)s warten",
 }
 
@@ -85,6 +94,24 @@ def test_a_reason_that_a_worker_kept_is_in_the_language_of_who_reads_it(
     found = health.read(kept)
     assert found
     assert found.verdict.reason == said
+
+
+def test_an_alert_and_what_needs_attention_are_in_the_language_of_who_reads_them(
+    owner: Client, german: None, make_stream: MakeStream
+) -> None:
+    with translation.override("en"):
+        make_group(make_stream("orders", bodies=BODIES))
+        for name, watch in (
+            ("lags", {"watch": "lag", "limit": "2"}),
+            ("paused", {"watch": "status", "statuses": "paused"}),
+        ):
+            owner.post("/alerts/", {"name": name, "stream": "orders", "lasting": "", **watch})
+        owner.post("/streams/orders/groups/billing/pause/")
+        Alerting().look(now_s=0)
+    page = owner.get("/alerts/").content.decode()
+    assert "Gruppe billing von orders: Rückstand 20, über 2." in page
+    assert "billing von orders ist paused: Angehalten; Bestätigungen zählen." in page
+    assert "2 Alarme sind aktiv." in owner.get("/").content.decode()
 
 
 def test_a_page_in_english_brings_none(owner: Client) -> None:

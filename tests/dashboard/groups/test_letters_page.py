@@ -16,6 +16,7 @@ from streams.services.alerts import alert_begin, rule_create
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.groups.test_groups import LETTERS, PAGE, bury, fetched, letters, make_group
 from tests.dashboard.verdicts import judged
+from tests.findings import over
 from tests.waiting import until
 
 
@@ -127,9 +128,9 @@ def test_pages_of_a_group_say_as_of_when_its_status_is(viewer: Client, billing: 
 
 def test_an_alert_on_dead_letters_leads_to_them(viewer: Client, billing: Group) -> None:
     rule = rule_of(billing)
-    alert_begin(rule, stream="orders", group="billing", value=3.0, sentence="3 dead letters")
+    alert_begin(rule, value=3.0, finding=over("dead_letters", 3.0, limit=1.0))
     page = viewer.get("/alerts/").content.decode()
-    assert f'<a href="{LETTERS}"><bdi>3 dead letters' in page
+    assert f'<a href="{LETTERS}"><bdi>Group billing of orders: dead letters 3, above 1.</bdi>' in page
 
 
 def rule_of(group: Group) -> AlertRule:

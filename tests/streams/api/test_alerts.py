@@ -132,8 +132,13 @@ def test_a_lag_fires_after_its_time_and_ends_when_it_is_done(owner: Api, orders:
     fired = owner.get("alerts/").json()
     assert [(each["value"], each["ended_at"]) for each in fired] == [(3.0, None)]
     assert fired[0]["sentence"] == "Group billing of orders: lag 3, above 2."
-    store.log().run(groups.fetch(orders.stream_id, "billing", limit=10))
+    publish(orders, 4)
     alerting.look(now_s=30)
+    [later] = owner.get("alerts/").json()
+    assert (later["value"], later["newest_sentence"]) == (3.0, "Group billing of orders: lag 4, above 2.")
+    assert later["newest_at"] > later["began_at"]
+    store.log().run(groups.fetch(orders.stream_id, "billing", limit=10))
+    alerting.look(now_s=40)
     assert firing() == []
     kinds = list(
         Event.objects.filter(kind__startswith="alert.").order_by("id").values_list("kind", flat=True)
@@ -457,6 +462,16 @@ def test_a_change_of_what_is_watched_ends_what_fires_and_a_mute_does_not(owner: 
         "Alert lags was resolved after 0 s, because its rule was changed: Group billing"
     )
     assert (ended["stream"], ended["group"]) == ("orders", "billing")
+
+
+def test_how_long_an_alert_lasted_has_the_form_of_every_duration(owner: Api, orders: Stream) -> None:
+    owner.post("alerts/rules/", RULE | {"for_seconds": 0})
+    publish(orders, 1, 2, 3)
+    Alerting().look(now_s=0)
+    Alert.objects.update(began_at=timezone.now() - timedelta(seconds=117))
+    owner.patch("alerts/rules/lags", {"enabled": False})
+    [ended] = owner.get("events?kind=alert.ended").json()
+    assert "was resolved after 1 min 57 s" in ended["summary"]
 
 
 def test_who_was_told_that_it_fires_is_told_that_a_change_of_the_rule_ended_it(

@@ -17,6 +17,7 @@ from streams.models import Alert, AlertRule, Event, Notification
 from streams.services.alerts import alert_begin, alert_end
 from streams.services.notifications import MOST_ATTEMPTS, notifications_deliver
 from streams.webhooks import signature
+from tests.findings import over
 from tests.streams.api.conftest import Api
 from tests.streams.test_webhooks import Receiver, receiver  # noqa: F401
 
@@ -43,7 +44,7 @@ def made(owner: Api, **chosen: Any) -> AlertRule:
 
 def fires(rule: AlertRule, *numbers: int) -> list[Alert]:
     return [
-        alert_begin(rule, stream=f"orders-{n}", group="billing", value=3.0, sentence=f"Lag of {n}.")
+        alert_begin(rule, value=3.0, finding=over("lag", 3.0, limit=2.0, stream=f"orders-{n}"))
         for n in numbers
     ]
 
@@ -228,7 +229,7 @@ def test_a_mail_tells_them_line_by_line(owner: Api) -> None:
     assert said[0] == "2 messages of lags, sent together: 1 began and 1 ended."
     assert [line.split("  ")[1].split(",")[0] for line in said[2:4]] == [
         "lags was resolved",
-        "lags is firing: Lag of 2.",
+        "lags is firing: Group billing of orders-2: lag 3",
     ]
 
 

@@ -14,6 +14,7 @@ from streams.api.declared.reading import Faulty, read
 from streams.api.declared.state import exported, state_of
 from streams.models import Alert, AlertRule, Event, Workspace
 from streams.services.alerts import MOST_RULES, alert_begin, rule_create
+from tests.findings import over
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -97,7 +98,7 @@ def test_what_changes_is_said_and_what_is_left_out_is_as_by_default(workspace: W
 
 def test_what_is_not_declared_goes_with_its_alerts_where_it_is_pruned(workspace: Workspace) -> None:
     applied(workspace, FILE)
-    alert_begin(rule(workspace), stream="orders", group="billing", value=1001, sentence="It lags.")
+    alert_begin(rule(workspace), value=1001, finding=over("lag", 1001, limit=1000))
     pruned = applied(workspace, "okmq: 1\nstreams: {late: }", prune=True)
     assert [change.path for change in pruned.changes] == [("stream", "late")], "of rules nothing is said"
     lines = said(workspace, "okmq: 1\nalert_rules:\n", prune=True)
