@@ -12,6 +12,7 @@ export function startKeys(root) {
     const search = root.querySelector("[data-search]");
     if (event.key === "/" && search) {
       event.preventDefault();
+      search.closest("details")?.setAttribute("open", "");
       search.focus();
       search.select();
     } else if (event.key === "j" || event.key === "k") {

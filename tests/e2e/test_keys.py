@@ -1,0 +1,103 @@
+"""The keys: rows and the filter field of each list, the sheet that says what a page has, and the palette's words."""
+
+import re
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import publish
+
+ROWS = re.compile("next row")
+SEARCH = re.compile("search on this page")
+PAUSE = re.compile("pause live updates")
+
+
+def is_in_row(page: Page, number: int) -> None:
+    """What is focused is in the list's row of this number."""
+    row = page.locator("main tbody tr").filter(has=page.locator("[data-row]")).nth(number)
+    expect(row.locator("[data-row]")).to_be_focused()
+
+
+@pytest.mark.parametrize("path", ["/events/", "/streams/{stream}/activity/"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_events_are_filtered_and_opened_by_keys(
+    page: Page, api: httpx.Client, stream: str, path: str, width: int
+) -> None:
+    for ttl in (600, 700):
+        assert api.patch(f"/streams/{stream}", json={"ttl": ttl}).status_code == 200
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(path.format(stream=stream))
+    page.keyboard.press("/")
+    expect(page.get_by_label("Actor")).to_be_focused()
+    page.goto(path.format(stream=stream))
+    page.keyboard.press("j")
+    is_in_row(page, 0)
+    page.keyboard.press("j")
+    is_in_row(page, 1)
+    page.keyboard.press("k")
+    is_in_row(page, 0)
+    page.keyboard.press("Enter")
+    expect(page.locator("tr[id^=event-]").first.get_by_role("table", name="Before and after")).to_be_visible()
+
+
+def test_an_event_that_changed_no_field_has_an_address(page: Page, api: httpx.Client, stream: str) -> None:
+    page.goto(f"/events/?stream={stream}&kind=stream.created")
+    page.keyboard.press("j")
+    is_in_row(page, 0)
+
+
+@pytest.fixture
+def rule(api: httpx.Client, stream: str) -> str:
+    """A rule that watches the stream, without anything that fires."""
+    sent = {"name": stream, "stream": stream, "watch": "lag", "limit": 1000}
+    assert api.post("/alerts/rules/", json=sent).status_code == 201
+    return stream
+
+
+def test_rules_are_opened_by_keys(page: Page, rule: str) -> None:
+    page.goto("/alerts/")
+    link = page.get_by_role("link", name=rule, exact=True)
+    expect(link).to_have_attribute("data-row", "")
+    page.keyboard.press("j")
+    expect(page.locator("[data-row]").first).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/(alerts/.+|streams/.+)/$"))
+
+
+@pytest.mark.parametrize("path", ["/settings/tokens/", "/settings/people/"])
+def test_tokens_and_people_have_their_actions_opened_by_keys(page: Page, path: str) -> None:
+    page.goto(path)
+    page.keyboard.press("j")
+    is_in_row(page, 0)
+    page.keyboard.press("Enter")
+    expect(page.locator("details[open] .btn-danger").first).to_be_visible()
+
+
+def test_workspaces_are_opened_by_keys(page: Page) -> None:
+    page.goto("/settings/workspaces/")
+    page.keyboard.press("j")
+    is_in_row(page, 0)
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/settings/workspaces/.+/$"))
+
+
+@pytest.mark.parametrize(
+    ("path", "has_search", "has_rows", "has_pause"),
+    [
+        ("/events/", True, True, False),
+        ("/streams/", True, True, True),
+        ("/settings/tokens/", False, True, False),
+        ("/settings/system/", False, False, True),
+        ("/streams/_new/", False, False, False),
+    ],
+)
+def test_the_sheet_says_the_keys_that_the_page_has(
+    page: Page, stream: str, path: str, has_search: bool, has_rows: bool, has_pause: bool
+) -> None:
+    page.goto(path)
+    page.get_by_title("Keyboard shortcuts").click()
+    sheet = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(sheet.get_by_text("this help")).to_be_visible()
+    for words, is_there in (SEARCH, has_search), (ROWS, has_rows), (PAUSE, has_pause):
+        expect(sheet.get_by_text(words)).to_be_visible(visible=is_there)
