@@ -144,6 +144,12 @@ def group_totals(caller: Caller) -> GroupTotals:
     )
 
 
+def groups_with_dead_letters(caller: Caller) -> list[JudgedGroup]:
+    """Those that had dead letters when they were sampled last, the most first; of the first ``MOST`` by name."""
+    judged = [group for _, group in _judged(Group.objects.filter(stream__in=streams_of(caller)))]
+    return sorted((each for each in judged if each.dead_letters), key=lambda each: -(each.dead_letters or 0))
+
+
 def by_status(judged: Iterable[JudgedGroup]) -> dict[Status, int]:
     """How many groups are in each status, the worst first."""
     counts = Counter(group.verdict.status for group in judged)

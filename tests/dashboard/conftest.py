@@ -75,6 +75,11 @@ def viewer(workspace: Workspace) -> Client:
 
 
 @pytest.fixture
+def observer(workspace: Workspace) -> Client:
+    return _client("observer", workspace=workspace, role=Role.OBSERVER)
+
+
+@pytest.fixture
 def stranger(elsewhere: Workspace) -> Client:
     return _client("stranger", workspace=elsewhere, role=Role.ADMIN)
 

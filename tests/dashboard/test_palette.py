@@ -10,6 +10,7 @@ from streams.models import Stream, Workspace
 from streams.services.groups import group_create
 from tests.costs import cost_of
 from tests.dashboard.conftest import MakeStream
+from tests.dashboard.verdicts import judged
 
 MANY = 10_000
 
@@ -35,6 +36,63 @@ def test_pages_and_actions_are_found_by_their_words(viewer: Client, owner: Clien
     assert ("page", "Events") in found(owner, "")
     (forbidden,) = viewer.get("/search/", {"q": "new st"}).context["hits"]
     assert (forbidden.url, forbidden.needs) == ("", "operator")
+
+
+def lines(client: Client, question: str) -> list[tuple[str, str, str]]:
+    """Kind, text and where each line leads."""
+    return [(hit.kind, hit.text, hit.url) for hit in client.get("/search/", {"q": question}).context["hits"]]
+
+
+def test_dead_letters_lead_to_the_groups_that_have_some(
+    viewer: Client, observer: Client, stranger: Client, make_stream: MakeStream
+) -> None:
+    orders = make_stream("orders", bodies=[b"1"])
+    for name, dead in ("audit", 0), ("billing", 2), ("mail", 7):
+        group_create(orders, name=name, settings={}, actor=SYSTEM)
+        judged(orders, name, "ok", dead=dead)
+    everywhere = ("page", "Dead letters of all groups", "/groups/?sort=-dead")
+    for question in ("dead", "Dead letters"):
+        assert lines(viewer, question) == [
+            ("Dead letters", "orders / mail", "/streams/orders/groups/mail/dead-letters/"),
+            ("Dead letters", "orders / billing", "/streams/orders/groups/billing/dead-letters/"),
+            everywhere,
+        ]
+    assert lines(observer, "dead") == lines(stranger, "dead") == [everywhere]
+    group = "/streams/orders/groups/audit/dead-letters/"
+    for question in ("dead audit", "audit dead letters"):
+        assert lines(viewer, question) == [("Dead letters", "orders / audit", group)]
+    (refused,) = observer.get("/search/", {"q": "dead audit"}).context["hits"]
+    assert (refused.url, refused.needs) == ("", "viewer")
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "text", "url"),
+    [
+        ("lag billing", "Lag", "orders.eu / billing", "/streams/orders.eu/groups/billing/"),
+        ("bill in fl", "In flight", "orders.eu / billing", "/streams/orders.eu/groups/billing/pending/"),
+        (
+            "billing settings",
+            "Settings",
+            "orders.eu / billing",
+            "/streams/orders.eu/groups/billing/settings/",
+        ),
+        ("orders retention", "Retention", "orders.eu", "/streams/orders.eu/retention/"),
+        ("publish orders", "Publish", "orders.eu", "/streams/orders.eu/publish/"),
+        ("ORDERS Settings", "Settings", "orders.eu", "/streams/orders.eu/settings/"),
+        ("lag", "page", "Lag of all groups", "/groups/?sort=-lag"),
+    ],
+)
+def test_a_page_of_a_stream_or_a_group_is_found_by_its_words_with_a_name(
+    owner: Client, make_stream: MakeStream, question: str, kind: str, text: str, url: str
+) -> None:
+    group_create(make_stream("orders.eu"), name="billing", settings={}, actor=SYSTEM)
+    assert lines(owner, question) == [(kind, text, url)]
+    assert owner.get(url).status_code == 200
+
+
+def test_a_page_by_name_is_no_one_else_s(stranger: Client, make_stream: MakeStream) -> None:
+    group_create(make_stream("orders"), name="billing", settings={}, actor=SYSTEM)
+    assert lines(stranger, "orders retention") == lines(stranger, "lag billing") == []
 
 
 def test_a_stranger_finds_nothing_of_ours(stranger: Client, make_stream: MakeStream) -> None:

@@ -6,8 +6,6 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import publish
-
 ROWS = re.compile("next row")
 SEARCH = re.compile("search on this page")
 PAUSE = re.compile("pause live updates")
@@ -101,3 +99,22 @@ def test_the_sheet_says_the_keys_that_the_page_has(
     expect(sheet.get_by_text("this help")).to_be_visible()
     for words, is_there in (SEARCH, has_search), (ROWS, has_rows), (PAUSE, has_pause):
         expect(sheet.get_by_text(words)).to_be_visible(visible=is_there)
+
+
+def test_the_palette_leads_to_a_page_by_a_name_and_its_words(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    group = {"name": "billing"}
+    assert api.post(f"/streams/{stream}/groups/", json=group).status_code == 201
+    for words, path in (
+        (f"retention {stream}", f"/streams/{stream}/retention/"),
+        ("dead letters of", "/groups/?sort=-dead"),
+    ):
+        page.keyboard.press("Control+k")
+        expect(page.locator("#palette-input")).to_be_focused()
+        page.keyboard.type(words)
+        option = page.locator("#palette-list [role=option]")
+        expect(option).to_have_count(1)
+        expect(option).to_have_attribute("aria-selected", "true")
+        page.keyboard.press("Enter")
+        page.wait_for_url(path)
