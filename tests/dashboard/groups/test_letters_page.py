@@ -130,7 +130,7 @@ def test_an_alert_on_dead_letters_leads_to_them(viewer: Client, billing: Group) 
     rule = rule_of(billing)
     alert_begin(rule, value=3.0, finding=over("dead_letters", 3.0, limit=1.0))
     page = viewer.get("/alerts/").content.decode()
-    assert f'<a href="{LETTERS}"><bdi>Group billing of orders: dead letters 3, above 1.</bdi>' in page
+    assert f'<a href="{LETTERS}" data-row><bdi>Group billing of orders: dead letters 3, above 1.</bdi>' in page
 
 
 def rule_of(group: Group) -> AlertRule:
