@@ -6,6 +6,8 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+pytestmark = [pytest.mark.e2e, pytest.mark.running]
+
 ROWS = re.compile("next row")
 SEARCH = re.compile("search on this page")
 PAUSE = re.compile("pause live updates")
