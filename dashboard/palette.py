@@ -167,7 +167,11 @@ def _names_of_streams(caller: Caller, part: str) -> "QuerySet[Stream, str]":
 
 
 def _names_of_groups(caller: Caller, part: str) -> "QuerySet[Group, tuple[str, str]]":
+    """With a part of the group's name, or after one of its stream's: ``orders bil``, ``orders / billing``."""
+    *of_stream, of_group = part.replace("/", " ").split() or [part]
     found = Group.objects.filter(
-        stream__workspace=caller.workspace, stream__internal=False, name__icontains=part
+        stream__workspace=caller.workspace, stream__internal=False, name__icontains=of_group
     )
+    for each in of_stream:
+        found = found.filter(stream__name__icontains=each)
     return found.order_by("name", "stream__name").values_list("stream__name", "name")[:MOST_OF_A_KIND]

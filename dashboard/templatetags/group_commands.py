@@ -61,9 +61,10 @@ def group_command(base_url: str, stream: str, group: str) -> str:
 
 
 @register.simple_tag
-def letters_list_command(base_url: str, stream: str, group: str, after: int) -> str:
+def letters_list_command(base_url: str, stream: str, group: str, after: int, newest_first: bool) -> str:
     """A page of a group's dead letters, from the API, which does not look into reasons."""
-    return call(asked(f"{_groups(base_url, stream)}{group}/dead-letters/", ("after", after or None)))
+    order = ("order", "newest" if newest_first else None)
+    return call(asked(f"{_groups(base_url, stream)}{group}/dead-letters/", order, ("after", after or None)))
 
 
 @register.simple_tag

@@ -41,7 +41,7 @@ def letter_at(group: Group, offset: int) -> DeadLetterRow:
     Raises:
         Refusal: ``message_not_found`` when there is none.
     """
-    found = selectors.dead_letters(group, start=min(offset, quantities.LARGEST), limit=1)
+    found = selectors.dead_letters(group, after=min(offset, quantities.LARGEST) - 1, limit=1)
     if not found or found[0].offset != offset:
         raise Refusal("message_not_found", f"There is no dead letter at offset {offset}.", offset=offset)
     return DeadLetterRow(found[0])
@@ -66,11 +66,10 @@ def letters(request: HttpRequest, caller: Caller, name: str, group: str) -> Http
     after = number_of(request.GET.get("after"), default=0, low=0, high=quantities.LARGEST - 1)
     reason = request.GET.get("reason", "").strip()
     newest_first = request.GET.get("order") == NEWEST
-    start = after + (-1 if newest_first else 1) if after else None
     # How it stands is looked at first: what dies or is replayed in between, the page says to be newer.
     shown = GroupRow(selectors.group_view(found))
     page = selectors.dead_letters(
-        found, start=start, limit=SHOWN + 1, reason=reason, newest_first=newest_first
+        found, after=after or None, limit=SHOWN + 1, reason=reason, newest_first=newest_first
     )
     rows = [DeadLetterRow(each) for each in page[:SHOWN]]
     context = stream_context(request, caller, name, tab="groups") | {
@@ -152,7 +151,9 @@ def bulk(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
     form = LettersForm(request.POST or request.GET)
     back = safe_next(request, default=resolve_url("dashboard:dead_letters", name=name, group=group))
     if not form.is_valid():
-        messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        messages.error(
+            request, " ".join(f"{field.label}: {error}" for field in form for error in field.errors)
+        )
         return redirect(back)
     offsets, has_more = _chosen(found, form)
     if not offsets:
@@ -164,7 +165,7 @@ def bulk(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
     is_agreed = request.method == "POST" and bool(form.seen)
     confirm = ConfirmForm(request.POST if is_agreed else None, phrase=phrase)
     if not confirm.is_valid():
-        shown = selectors.dead_letters(found, start=offsets[0], limit=1)
+        shown = selectors.dead_letters(found, after=offsets[0] - 1, limit=1)
         context = stream_context(request, caller, name, tab="groups") | {
             "group": found,
             "form": form,

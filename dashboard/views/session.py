@@ -49,6 +49,13 @@ class Login(auth_views.LoginView):
     authentication_form = LoginForm
     redirect_authenticated_user = True
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """With why one is here, which the page after the login says, too."""
+        told = messages.get_messages(self.request)
+        context = super().get_context_data(**kwargs) | {"told": list(told)}
+        told.used = False
+        return context
+
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         account = request.POST.get("username", "")
         try:

@@ -304,7 +304,12 @@ class DeadLettersView(ApiView):
     def get(self, request: Request, name: str, group: str) -> HttpResponse:
         found = group_for(self.caller, name, group, may="read")
         limit = self.asked["limit"]
-        letters = selectors.dead_letters(found, start=self.asked.get("after", 0) + 1, limit=limit + 1)
+        letters = selectors.dead_letters(
+            found,
+            after=self.asked.get("after"),
+            limit=limit + 1,
+            newest_first=self.asked["order"] == "newest",
+        )
         has_more, letters = len(letters) > limit, letters[:limit]
         rows = [
             letter_json(

@@ -209,7 +209,12 @@ HistoryAsked._declared_fields["from"] = AskedMoment(
 class DeadLettersAsked(Strict):
     """Which dead letters."""
 
-    after = AskedNumber(min_value=0, required=False, help_text="An offset: those after it.")
+    after = AskedNumber(min_value=0, required=False, help_text="An offset: those after it in this order.")
+    order = OneOf(
+        choices=["oldest", "newest"],
+        default="oldest",
+        help_text="By offset, from the lowest or the highest on.",
+    )
     limit = AskedNumber(max_value=1000, default=100, help_text="How many at most.")
 
 

@@ -15,23 +15,22 @@ LETTERS_LOOKED_AT = 10_000
 
 
 def dead_letters(
-    group: Group,
-    *,
-    start: int | None = None,
-    limit: int = 100,
-    reason: str = "",
-    newest_first: bool = False,
+    group: Group, *, after: int | None = None, limit: int = 100, reason: str = "", newest_first: bool = False
 ) -> list[DeadLetter]:
-    """A group's dead letters in offset order, or from the highest offset down.
+    """A group's dead letters in offset order, or from the highest offset down; of n of them the server takes
+    O(log n + limit) steps for a page.
 
     Args:
-        start: the offset to begin at; None for the first in this order.
+        after: an offset that the page comes after, in its order; None for the first page.
         reason: text that theirs holds, whatever its case; a bounded look is taken for them.
     """
     if reason:
-        return _letters_because(group, reason, start=start, limit=limit, newest_first=newest_first)[0]
-    stream_id, page = group.stream.stream_id, letters.page
-    return store.log().run(page(stream_id, group.name, start=start, limit=limit, newest_first=newest_first))
+        return _letters_because(group, reason, after=after, limit=limit, newest_first=newest_first)[0]
+    start = None if after is None else after + (-1 if newest_first else 1)
+    page = letters.page(
+        group.stream.stream_id, group.name, start=start, limit=limit, newest_first=newest_first
+    )
+    return store.log().run(page)
 
 
 def dead_letters_chosen(group: Group, offsets: Sequence[int]) -> list[int]:
@@ -41,26 +40,28 @@ def dead_letters_chosen(group: Group, offsets: Sequence[int]) -> list[int]:
 
 def dead_letters_matching(group: Group, reason: str) -> tuple[list[int], bool]:
     """Offsets of the dead letters whose reason holds a text, whatever its case, and whether more were not looked at."""
-    found, has_more = _letters_because(group, reason, start=None, limit=LETTERS_LOOKED_AT, newest_first=False)
+    found, has_more = _letters_because(group, reason, after=None, limit=LETTERS_LOOKED_AT, newest_first=False)
     return [letter.offset for letter in found], has_more
 
 
 def _letters_because(
-    group: Group, reason: str, *, start: int | None, limit: int, newest_first: bool
+    group: Group, reason: str, *, after: int | None, limit: int, newest_first: bool
 ) -> tuple[list[DeadLetter], bool]:
     found: list[DeadLetter] = []
     wanted = reason.casefold()
     for _slice in range(LETTERS_LOOKED_AT // LETTERS_READ):
-        page = dead_letters(group, start=start, limit=LETTERS_READ, newest_first=newest_first)
+        page = dead_letters(group, after=after, limit=LETTERS_READ, newest_first=newest_first)
         found += [
             letter
             for letter in page
             if wanted in letter.reason.casefold() or wanted in reason_in_words(letter.reason).casefold()
         ]
-        if len(page) < LETTERS_READ or len(found) >= limit:
+        if len(page) < LETTERS_READ:
             return found[:limit], len(found) > limit
-        start = page[-1].offset + (-1 if newest_first else 1)
-    return found, True
+        after = page[-1].offset
+        if len(found) > limit:
+            return found[:limit], True
+    return found[:limit], bool(dead_letters(group, after=after, limit=1, newest_first=newest_first))
 
 
 def reason_in_words(reason: str) -> str:

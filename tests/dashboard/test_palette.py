@@ -29,6 +29,9 @@ def test_streams_and_groups_are_found_by_a_part_of_their_name(owner: Client, mak
         ("stream", "orders.eu"),
         ("group", "orders.eu / europe"),
     ]
+    for question in ("orders eur", "orders.eu / europe"):
+        assert found(owner, question) == [("group", "orders.eu / europe")]
+    assert found(owner, "eu orders") == []
 
 
 def test_pages_and_actions_are_found_by_their_words(viewer: Client, owner: Client) -> None:

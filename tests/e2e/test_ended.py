@@ -24,6 +24,7 @@ def test_what_was_typed_is_there_again_after_the_login(
     page: Page, running: Product, api: httpx.Client, stream: str
 ) -> None:
     type_and_lose_the_session(page, stream)
+    expect(page.get_by_text("You were logged out; nothing was done.")).to_be_visible()
     fill_in_login(page, "admin", running.password)
     expect(page.get_by_text("You were logged out; nothing was done.")).to_be_visible()
     expect(page.get_by_label("Body (JSON)")).to_have_value(TYPED)
@@ -42,6 +43,31 @@ def test_a_limit_that_was_typed_is_previewed_again_after_the_login(
     fill_in_login(page, "admin", running.password)
     expect(page.get_by_label("Max messages", exact=True)).to_have_value("1234")
     expect(page.locator("#effect")).to_contain_text("No message is removed now.")
+
+
+def test_what_was_chosen_and_ticked_is_there_again_too(page: Page, running: Product, unique: str) -> None:
+    """Half of a form would mean something else."""
+    page.goto("/streams/_new/")
+    page.get_by_label("Name").fill(unique)
+    for name, value in (("storage", "memory"), ("discard", "new")):
+        page.locator(f"[name={name}]").and_(page.locator("select")).select_option(value)
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_role("button", name="Create stream").click()
+    fill_in_login(page, "admin", running.password)
+    expect(page.get_by_label("Name")).to_have_value(unique)
+    expect(page.locator("select[name=storage]")).to_have_value("memory")
+    expect(page.locator("select[name=discard]")).to_have_value("new")
+
+    page.goto("/alerts/")
+    for label, text in (("Name", unique), ("Stream", "orders"), ("Limit", "5")):
+        page.get_by_label(label, exact=True).fill(text)
+    page.locator("select[name=watch]").select_option("rate_below")
+    page.get_by_label("E-mail address").fill("night@example.org")
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_role("button", name="Create rule").click()
+    fill_in_login(page, "admin", running.password)
+    expect(page.locator("select[name=watch]")).to_have_value("rate_below")
+    expect(page.get_by_label("E-mail address")).to_have_value("night@example.org")
 
 
 def test_nobody_else_is_shown_what_was_typed(

@@ -110,7 +110,7 @@ def test_the_palette_leads_to_a_page_by_a_name_and_its_words(
     assert api.post(f"/streams/{stream}/groups/", json=group).status_code == 201
     for words, path in (
         (f"retention {stream}", f"/streams/{stream}/retention/"),
-        ("dead letters of", "/groups/?sort=-dead"),
+        ("letters of all", "/groups/?sort=-dead"),
     ):
         page.keyboard.press("Control+k")
         expect(page.locator("#palette-input")).to_be_focused()

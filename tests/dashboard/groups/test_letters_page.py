@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils.html import strip_tags
 
-from streams import store
+from streams import selectors, store
 from streams.access import SYSTEM
 from streams.log import groups
 from streams.models import AlertRule, Group
@@ -97,6 +97,24 @@ def test_the_newest_first_page_by_page(viewer: Client, make_stream: MakeStream) 
     assert offsets(viewer.get(LETTERS, {"order": "oldest"})) == list(range(1, 51))
 
 
+def test_the_filter_goes_and_the_order_stays_and_the_command_has_it(viewer: Client, billing: Group) -> None:
+    page = viewer.get(f"{LETTERS}?order=newest&reason=no&after=3").content.decode()
+    assert '<a class="btn btn-sm btn-link" href="?order=newest">Show all</a>' in page
+    assert "dead-letters/?order=newest&amp;after=3" in page
+    assert "order=" not in viewer.get(LETTERS).content.decode().split("As curl and Python")[1]
+
+
+@pytest.mark.parametrize(("dead", "has_more"), [(3, False), (4, False), (5, True)])
+def test_a_bounded_look_says_when_it_left_some(
+    make_stream: MakeStream, monkeypatch: pytest.MonkeyPatch, dead: int, has_more: bool
+) -> None:
+    monkeypatch.setattr("streams.selectors.letters.LETTERS_LOOKED_AT", 4)
+    monkeypatch.setattr("streams.selectors.letters.LETTERS_READ", 2)
+    group = make_group(make_stream("orders", bodies=[b"1"] * 9))
+    bury(group, count=dead)
+    assert selectors.dead_letters_matching(group, "") == ([1, 2, 3, 4][:dead], has_more)
+
+
 def test_what_is_open_stands_in_the_address(viewer: Client, billing: Group) -> None:
     page = viewer.get(f"{LETTERS}?after=1&open=3&open=1&open=7&open=x")
     content = page.content.decode()
@@ -130,7 +148,9 @@ def test_an_alert_on_dead_letters_leads_to_them(viewer: Client, billing: Group) 
     rule = rule_of(billing)
     alert_begin(rule, value=3.0, finding=over("dead_letters", 3.0, limit=1.0))
     page = viewer.get("/alerts/").content.decode()
-    assert f'<a href="{LETTERS}" data-row><bdi>Group billing of orders: dead letters 3, above 1.</bdi>' in page
+    assert (
+        f'<a href="{LETTERS}" data-row><bdi>Group billing of orders: dead letters 3, above 1.</bdi>' in page
+    )
 
 
 def rule_of(group: Group) -> AlertRule:

@@ -423,6 +423,19 @@ def test_dead_letters_come_in_pages(owner: Api, path: str) -> None:
     assert "Link" not in owner.get(f"{path}/g/dead-letters/?limit=3").headers
 
 
+def test_dead_letters_come_in_pages_from_the_newest_on(owner: Api, path: str) -> None:
+    owner.post(path, {"name": "g"})
+    fetch(owner)
+    store.log().run(groups.term(stream_id(owner), "g", "offsets", [2, 3, 4], reason="bad"))
+    first = owner.get(f"{path}/g/dead-letters/?order=newest&limit=2")
+    assert [letter["offset"] for letter in first.json()] == [4, 3]
+    assert 'order=newest&limit=2&after=3>; rel="next"' in first.headers["Link"]
+    following = owner.get(f"{path}/g/dead-letters/?order=newest&limit=2&after=3")
+    assert [letter["offset"] for letter in following.json()] == [2]
+    assert "Link" not in following.headers
+    assert refused(owner.get(f"{path}/g/dead-letters/?order=random")) == (400, "validation_error")
+
+
 def test_a_replay_of_none_is_not_found_and_not_an_event(owner: Api, path: str) -> None:
     owner.post(path, {"name": "g"})
     answer = owner.post(f"{path}/g/dead-letters/replay", {"offsets": [2]})
