@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.messages.storage.base import BaseStorage
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.middleware.csrf import rotate_token
@@ -53,7 +54,8 @@ class Login(auth_views.LoginView):
         """With why one is here, which the page after the login says, too."""
         told = messages.get_messages(self.request)
         context = super().get_context_data(**kwargs) | {"told": list(told)}
-        told.used = False
+        if isinstance(told, BaseStorage):
+            told.used = False
         return context
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
