@@ -92,8 +92,9 @@ def test_what_fires_says_its_newest_figure_and_the_one_it_began_with(
     assert "when it began" not in text_of(viewer), "the figure is still that of its beginning"
     store.log().run(append(stream.stream_id, [NewMessage(id=f"more-{n}", body=b"1") for n in range(5)]))
     alerting.look(now_s=10)
+    Alert.objects.update(began_at=timezone.now() - timedelta(minutes=7))
     page = text_of(viewer)
-    assert "Group billing of orders: lag 25, above 2. lag 20 when it began now" in page
+    assert "Group billing of orders: lag 25, above 2. lag 20 when it began 7 min ago" in page
     assert "last evaluated" not in page
     Alert.objects.update(newest_at=timezone.now() - timedelta(minutes=5))
     assert "last evaluated 5 min ago" in text_of(viewer)
@@ -109,8 +110,9 @@ def test_an_alert_that_the_version_before_began_says_that_its_figure_is_of_then(
     make_group(make_stream("orders", bodies=BODIES))
     owner.post("/alerts/", FORM)
     Alerting().look(now_s=0)
-    Alert.objects.update(began_with="", newest="", newest_at=None)
-    assert "Group billing of orders: lag 20, above 2. when it began now" in text_of(owner)
+    began_at = timezone.now() - timedelta(minutes=7)
+    Alert.objects.update(began_at=began_at, began_with="", newest="", newest_at=None)
+    assert "Group billing of orders: lag 20, above 2. when it began 7 min ago" in text_of(owner)
 
 
 def test_what_fires_is_muted_with_one_click_and_heard_again_with_another(
