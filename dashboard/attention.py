@@ -12,6 +12,7 @@ from dashboard import formats
 from dashboard.groups.group_rows import DOTS
 from dashboard.stream_rows import StreamRow
 from streams.selectors import JudgedGroup, Sampling
+from streams.selectors.alerts import in_status
 from streams.upkeep.processes import ProcessStatus
 
 # A restart is worth a word for a while, not for ever.
@@ -130,13 +131,7 @@ def _of_groups(groups: Sequence[JudgedGroup]) -> list[Concern]:
 def _of_group(group: JudgedGroup) -> Concern:
     return Concern(
         _level(group),
-        _("Group %(group)s of %(stream)s is %(status)s: %(reason)s")
-        % {
-            "group": group.name,
-            "stream": group.stream,
-            "status": group.verdict.status,
-            "reason": group.verdict.reason,
-        },
+        in_status(group.stream, group.name, group.verdict).words(),
         reverse("dashboard:group", args=[group.stream, group.name]),
     )
 

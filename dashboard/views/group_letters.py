@@ -1,8 +1,6 @@
 """The dead letters of a group: the list, each on a page of its own, replayed, deleted."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -19,7 +17,7 @@ from dashboard.quantities import number_of
 from dashboard.shown import offsets_written
 from dashboard.views.door import console_action, console_form, console_page, is_part, safe_next
 from dashboard.views.of_page import held_to_group
-from dashboard.views.opened import offsets_open
+from dashboard.views.opened import opened_of
 from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, group_for
@@ -72,11 +70,16 @@ def letters(request: HttpRequest, caller: Caller, name: str, group: str) -> Http
         found, after=after or None, limit=SHOWN + 1, reason=reason, newest_first=newest_first
     )
     rows = [DeadLetterRow(each) for each in page[:SHOWN]]
+    opened, apart, gone = opened_of(
+        request, {row.letter.offset for row in rows}, lambda offset: letter_at(found, offset)
+    )
     context = stream_context(request, caller, name, tab="groups") | {
         "group": found,
         "shown": shown,
         "letters": rows,
-        **_opened(request, found, rows),
+        "opened": opened,
+        "apart": apart,
+        "gone": gone,
         "letters_after": page[SHOWN - 1].offset if len(page) > SHOWN else None,
         "after": after,
         "reason": reason,
@@ -85,19 +88,6 @@ def letters(request: HttpRequest, caller: Caller, name: str, group: str) -> Http
         "may_publish": caller.may("publish"),
     }
     return render(request, "dashboard/stream/dead_letters.html", context)
-
-
-def _opened(request: HttpRequest, group: Group, rows: Sequence[DeadLetterRow]) -> dict[str, Any]:
-    """What the address says is open (``open``, an offset, several times): among the rows, apart, or gone."""
-    asked, shown = offsets_open(request), {row.letter.offset for row in rows}
-    apart, gone = [], []
-    for offset in asked:
-        if offset not in shown:
-            try:
-                apart.append(letter_at(group, offset))
-            except Refusal:
-                gone.append(offset)
-    return {"opened": [offset for offset in asked if offset in shown], "apart": apart, "gone": gone}
 
 
 @console_page

@@ -1,14 +1,38 @@
 """Which rows of a list are open, as its address says (``open``, an offset, several times)."""
 
 import re
+from collections.abc import Callable, Collection
+from typing import TypeVar
 
 from django.http import HttpRequest
+
+from streams.errors import Refusal
+from streams.log.errors import MessageNotFound
 
 MOST_OPEN = 10
 OFFSET = re.compile(r"[1-9][0-9]{0,14}")
 
+Row = TypeVar("Row")
 
-def offsets_open(request: HttpRequest) -> list[int]:
-    """Each of them once, in the order of the address; what is no offset, and more than a page opens, is left out."""
-    asked = [int(text) for text in request.GET.getlist("open") if OFFSET.fullmatch(text)]
-    return list(dict.fromkeys(asked[:MOST_OPEN]))
+
+def opened_of(
+    request: HttpRequest, shown: Collection[int], find: Callable[[int], Row]
+) -> tuple[list[int], list[Row], list[int]]:
+    """What is open among the rows, apart from them, and what was and is there no more.
+
+    What is no offset, and more than a page opens, is left out.
+
+    Args:
+        shown: offsets of the rows.
+        find: what stands at another offset; raises where nothing does.
+    """
+    written = [int(text) for text in request.GET.getlist("open") if OFFSET.fullmatch(text)]
+    asked = list(dict.fromkeys(written[:MOST_OPEN]))
+    apart, gone = [], []
+    for offset in asked:
+        if offset not in shown:
+            try:
+                apart.append(find(offset))
+            except (MessageNotFound, Refusal):
+                gone.append(offset)
+    return [offset for offset in asked if offset in shown], apart, gone

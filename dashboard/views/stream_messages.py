@@ -14,7 +14,7 @@ from dashboard.browse.windows import FIRST_SLICE_S, Window, window_of
 from dashboard.stream_rows import StreamRow
 from dashboard.timelines import Timeline
 from dashboard.views.door import console_page, is_part
-from dashboard.views.opened import offsets_open
+from dashboard.views.opened import opened_of
 from dashboard.views.stream_page import standing, stream_context
 from streams import selectors
 from streams.access import Caller, stream_for
@@ -40,7 +40,7 @@ def browse(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
             "form": form,
             "window": window,
             "start": form.cleaned_data.get("start", "newest"),
-            **opened_of(context["stream"], request, form, window),
+            **_opened(context["stream"], request, form, window),
             "timeline": timeline_of(context["row"], form),
         }
         answer = render(request, "dashboard/stream/messages.html", context, status=200 if valid else 422)
@@ -61,18 +61,12 @@ def _volume(request: HttpRequest, caller: Caller, name: str, form: BrowseForm) -
     return render(request, "dashboard/stream/messages_counted.html", context | {"timeline": timeline})
 
 
-def opened_of(stream: Stream, request: HttpRequest, form: BrowseForm, window: Window) -> dict[str, Any]:
-    """What the address says is open (``open``, an offset, several times): among the rows, apart, or gone."""
-    asked = offsets_open(request)
-    shown = {row.message.offset for row in window.rows}
-    apart, missing = [], []
-    for offset in asked:
-        if offset not in shown:
-            try:
-                apart.append(MessageRow(selectors.message_at(stream, offset), reading=form.reading))
-            except MessageNotFound:
-                missing.append(offset)
-    return {"opened": [offset for offset in asked if offset in shown], "apart": apart, "missing": missing}
+def _opened(stream: Stream, request: HttpRequest, form: BrowseForm, window: Window) -> dict[str, Any]:
+    def find(offset: int) -> MessageRow:
+        return MessageRow(selectors.message_at(stream, offset), reading=form.reading)
+
+    opened, apart, missing = opened_of(request, {row.message.offset for row in window.rows}, find)
+    return {"opened": opened, "apart": apart, "missing": missing}
 
 
 def timeline_of(row: StreamRow, form: BrowseForm) -> Timeline | None:

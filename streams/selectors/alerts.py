@@ -10,6 +10,8 @@ from django.utils import timezone
 from streams import bearer
 from streams.access import Caller
 from streams.alarms import FALLS, Limit
+from streams.findings import InStatus
+from streams.health import Verdict
 from streams.models import Alert, AlertRule, Notification, Workspace
 from streams.selectors.groups import GroupView
 from streams.selectors.narrowing import inside
@@ -74,6 +76,11 @@ def value_of(rule: AlertRule, view: GroupView) -> float | None:
             return float("inf") if view.edge_seconds is None else view.edge_seconds
         case _:
             return None
+
+
+def in_status(stream: str, group: str, verdict: Verdict) -> InStatus:
+    """That a group has a status, and why, as an alert on it says it."""
+    return InStatus(stream=stream, group=group, status=verdict.status, text=verdict.text, why=verdict.why)
 
 
 def alerts_firing(workspace: Workspace) -> list[AlertView]:

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 
 from streams import store
 from streams.alarms import EVERY_S, Track, followed
-from streams.findings import Finding, InStatus, OverLimit
+from streams.findings import Finding, OverLimit
 from streams.log import stats
 from streams.models import Alert, AlertRule, Group, Stream
 from streams.selectors import reachable_views
-from streams.selectors.alerts import is_about, limit_of, value_of
-from streams.selectors.groups import GroupView
+from streams.selectors.alerts import in_status, is_about, limit_of, value_of
 from streams.services.alerts import (
     OF_STREAMS,
     alert_begin,
@@ -125,7 +124,11 @@ class Alerting:
                     finding = None
                     if value is not None:
                         is_status = rule.watch == "status"
-                        finding = _in_status(view) if is_status else _finding(rule, stream_name, name, value)
+                        finding = (
+                            in_status(stream_name, name, view.health)
+                            if is_status
+                            else _finding(rule, stream_name, name, value)
+                        )
                     found.append((rule, stream_name, name, value, finding))
         return found
 
@@ -158,15 +161,4 @@ def _finding(rule: AlertRule, stream: str, group: str, value: float) -> Finding:
         limit=limit.limit,
         clear=limit.clear,
         falls=limit.falls,
-    )
-
-
-def _in_status(view: GroupView) -> Finding:
-    verdict = view.health
-    return InStatus(
-        stream=view.group.stream.name,
-        group=view.group.name,
-        status=verdict.status,
-        text=verdict.text,
-        why=verdict.why,
     )
