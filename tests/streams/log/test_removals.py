@@ -3,6 +3,7 @@
 import contextlib
 import random
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -603,6 +604,18 @@ def test_what_was_out_and_comes_again_by_an_undo_was_not_removed_unacknowledged(
         log.run(undo.undo(stream, number))
         found = log.run(standing.inspect(stream, "g"))
         assert (found.ack_pending, found.unfinished, found.lost) == (400, 0, 0)
+
+
+@pytest.mark.parametrize("answer", [groups.nack, partial(groups.term, reason="torn"), groups.ack])
+def test_a_late_answer_counts_nothing_a_second_time(log: Log, stream: str, answer: Any) -> None:
+    fill(log, stream, 4)
+    log.run(groups.group_publish(stream, "g", Settings()))
+    fetched(log, stream, "g")
+    purge(log, stream)
+    assert log.run(standing.inspect(stream, "g")).unfinished == 4  # which has seen what went
+    for _ in range(2):
+        assert not log.run(answer(stream, "g", "offsets", [1, 2]))
+        assert log.run(standing.inspect(stream, "g")).unfinished == 4
 
 
 def test_leases_of_what_is_gone_for_good_are_forgotten(log: Log, stream: str) -> None:

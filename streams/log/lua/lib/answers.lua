@@ -84,6 +84,17 @@ local function answer_neighbours(keys, state, group, answer)
   return taken, more
 end
 
+-- How many of these offsets are out; of what went, those that nobody has counted yet: what is set aside keeps its lease only.
+local function answer_out(keys, offsets)
+  local count = 0
+  for first = 1, #offsets, 1000 do
+    for _, place in ipairs(redis.call('ZMSCORE', keys.pending, unpack(offsets, first, math.min(first + 999, #offsets)))) do
+      if place then count = count + 1 end
+    end
+  end
+  return count
+end
+
 -- What an answer is about, all of it out and there; what of it went is forgotten. Returns nil and the lost lease when one of
 -- the leases has passed to another delivery; else the offsets, how an answer that covers more goes on, how many keys' turns
 -- came, how many more were settled as runs, up to where it covers, and what of it went.
@@ -113,7 +124,7 @@ local function answer_find(keys, state, group, answer)
   for _, offset in ipairs(offsets) do
     if went[offset] then gone[#gone + 1] = offset else there[#there + 1] = offset end
   end
-  group.unfinished = group.unfinished + #gone
+  group.unfinished = group.unfinished + answer_out(keys, gone)
   local came = answer.is_final and out_forget(keys, group, gone) or out_shelve(keys, state, group, gone)
   came = came + out_forget(keys, group, shelved)
   return there, more, came, settled, highest, gone
