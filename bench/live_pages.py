@@ -9,7 +9,7 @@ from playwright.sync_api import CDPSession, Page, StorageState, sync_playwright
 from bench.measure import Figure
 from bench.product import Product
 
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = "/usr/bin/chromium-headless-shell"
 STREAMS = 50
 EVERY_S = 0.5
 WARM_S = 60.0

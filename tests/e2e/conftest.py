@@ -23,7 +23,7 @@ from tests.waiting import LONG_ENOUGH_S
 # What a page promises in time has a time of its own in its test.
 expect.set_options(timeout=LONG_ENOUGH_S * 1000)
 
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = "/usr/bin/chromium-headless-shell"
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",

@@ -115,8 +115,8 @@ def test_what_the_tests_lack_is_one_sentence_where_nothing_may_be_installed(
     ended = run(project, "system-packages", path=str(programs))
     assert ended.returncode == 1
     assert ended.stderr == (
-        "The tests need what this machine lacks; install it with: "
-        "apt-get install chromium openjdk-17-jre-headless redis-server nodejs curl libfaketime postgresql\n"
+        "The tests need what this machine lacks; install it with: apt-get install "
+        "chromium-headless-shell openjdk-17-jre-headless redis-server nodejs curl libfaketime postgresql\n"
     )
 
 
