@@ -1,9 +1,9 @@
 """What a person removed for a while comes back as it was: counts, bytes, order, groups; nothing of it counts before."""
 
 import contextlib
+import functools
 import random
 from collections.abc import Callable, Generator
-from functools import partial
 from typing import Any
 
 import pytest
@@ -606,7 +606,7 @@ def test_what_was_out_and_comes_again_by_an_undo_was_not_removed_unacknowledged(
         assert (found.ack_pending, found.unfinished, found.lost) == (400, 0, 0)
 
 
-@pytest.mark.parametrize("answer", [groups.nack, partial(groups.term, reason="torn"), groups.ack])
+@pytest.mark.parametrize("answer", [groups.nack, functools.partial(groups.term, reason="torn"), groups.ack])
 def test_a_late_answer_counts_nothing_a_second_time(log: Log, stream: str, answer: Any) -> None:
     fill(log, stream, 4)
     log.run(groups.group_publish(stream, "g", Settings()))
