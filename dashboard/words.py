@@ -14,7 +14,6 @@ WORDS = (
     gettext_noop("Live"),
     gettext_noop("Live, polling"),
     gettext_noop("Paused"),
-    gettext_noop("%(count)s new"),
     gettext_noop("Reconnecting"),
     gettext_noop("Stale"),
     gettext_noop("Logged out"),

@@ -35,7 +35,7 @@ def _sprite() -> str:
 
 
 def spark_points(values: Sequence[float]) -> str:
-    """The polyline of the last values, newest at the right edge; ``static/js/spark.js`` draws the same."""
+    """The polyline of the last values, newest at the right edge; ``static/js/bind.js`` draws the same."""
     shown = list(values)[-SPARK_POINTS:]
     peak = max([*shown, 0.000001])
     step = SPARK_WIDTH / (SPARK_POINTS - 1)

@@ -58,8 +58,12 @@ def here(context: dict[str, Any]) -> str:
 
 @register.simple_tag(takes_context=True)
 def query(context: dict[str, Any], **changes: Any) -> str:
-    """The page's own query string with some values changed (None or empty: left out); the URL is the state."""
+    """The page's own query string with some values changed (None or empty: left out); the URL is the state.
+
+    ``searched``, how far the search of this very page came, goes along nowhere.
+    """
     parameters = context["request"].GET.copy()
+    parameters.pop("searched", None)
     for name, value in changes.items():
         if value in (None, ""):
             parameters.pop(name, None)

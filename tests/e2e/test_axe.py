@@ -3,13 +3,14 @@
 On a phone every page fits, and what a finger is for is large enough or stands alone.
 """
 
+import re
 from base64 import b64encode
 from gzip import compress
 from importlib.resources import files
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, ViewportSize
+from playwright.sync_api import Page, ViewportSize, expect
 
 from tests.e2e.conftest import Watched, publish
 from tests.e2e.pages import State, states
@@ -140,6 +141,23 @@ def test_axe_finds_nothing(
     state.shown(page, names)
     assert found_in_both_lights(page) == []
     assert found_on_a_phone(page) == []
+
+
+def test_axe_finds_nothing_while_the_server_is_away(
+    page: Page, names: dict[str, str], watched: Watched
+) -> None:
+    """What is old is told apart, and can be read."""
+    watched.forgive("ERR_INTERNET_DISCONNECTED")
+    word = page.locator("[data-live-word]")
+    for path in ("/", "/streams/", "/streams/{stream}/groups/", "/streams/{stream}/groups/{group}/"):
+        page.goto(path.format(**names))
+        expect(word).to_have_text("Live")
+        page.context.set_offline(True)
+        try:
+            expect(word).to_have_text(re.compile("Reconnecting|Stale"))
+            assert found_in_both_lights(page) == []
+        finally:
+            page.context.set_offline(False)
 
 
 def test_axe_finds_what_is_wrong(page: Page) -> None:

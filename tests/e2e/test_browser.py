@@ -69,6 +69,26 @@ def test_a_search_goes_on_in_place_and_says_what_it_scanned(page: Page, filled: 
         expect(status).not_to_have_text(told)
 
 
+def test_what_a_search_found_is_there_again_after_back_and_reload(page: Page, filled: str) -> None:
+    page.goto(f"/streams/{filled}/?match=.n+%3C+1000")
+    status = page.locator("[data-search-status] [role=status]")
+    while "complete" not in (told := status.inner_text()):
+        page.get_by_role("link", name="Continue").click()
+        expect(status).not_to_have_text(told)
+    expect(status).to_contain_text("scanned 3,000 of 3,000, 999 match")
+    expect(page).to_have_url(re.compile("searched=3000"))
+    for returns in (page.reload, lambda: (page.goto("/"), page.go_back())):
+        returns()
+        expect(status).to_contain_text("scanned 3,000 of 3,000, 999 match")
+        expect(page.locator(ROWS)).to_have_count(999)
+
+
+def test_a_search_says_on_a_phone_what_it_scanned(log_in: OpenPage, filled: str) -> None:
+    page = log_in(viewport={"width": 390, "height": 844})
+    page.goto(f"/streams/{filled}/?match=.n+%3C+1000")
+    expect(page.locator("[data-search-status] [role=status]")).to_be_visible()
+
+
 def test_a_value_leads_to_the_messages_that_have_it(page: Page, filled: str) -> None:
     page.goto(f"/streams/{filled}/?start=offset&at=300")
     page.keyboard.press("j")

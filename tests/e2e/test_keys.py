@@ -120,3 +120,19 @@ def test_the_palette_leads_to_a_page_by_a_name_and_its_words(
         expect(option).to_have_attribute("aria-selected", "true")
         page.keyboard.press("Enter")
         page.wait_for_url(path)
+
+
+def test_enter_waits_for_what_the_palette_finds(page: Page, stream: str) -> None:
+    """Nobody waits for a list before they press it."""
+    page.keyboard.press("Control+k")
+    expect(page.locator("#palette-list [role=option]").first).to_be_visible()
+    page.keyboard.type(f"{stream} retention")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"/streams/{stream}/retention/")
+
+
+def test_escape_closes_the_palette_at_once(page: Page, stream: str) -> None:
+    page.keyboard.press("Control+k")
+    page.keyboard.type(stream)
+    page.keyboard.press("Escape")
+    expect(page.locator("[data-palette]")).to_be_hidden()

@@ -210,6 +210,41 @@ def test_the_page_recovers_by_itself_from_a_store_that_died(
     not_reloaded(page)
 
 
+def test_a_store_that_is_away_for_a_moment_takes_no_list_away(
+    page: Page, api: httpx.Client, stream: str, running: Product, watched: Watched
+) -> None:
+    watched.forgive("503")
+    publish(api, stream, *range(20))
+    page.goto(f"/streams/{stream}/")
+    is_live(page)
+    store = running.pid("valkey")
+    os.kill(store, signal.SIGSTOP)
+    try:
+        page.locator("a[data-open]").first.click()
+        note = page.locator("[data-unanswered]")
+        expect(note).to_contain_text(re.compile("did not respond.*[0-9a-f]{8}"), timeout=20_000)
+    finally:
+        os.kill(store, signal.SIGCONT)
+    expect(page.locator("a[data-open]")).to_have_count(20)
+    page.locator("a[data-open]").first.click()
+    expect(page.locator(".detail")).to_be_visible()
+    expect(note).to_be_hidden()
+    not_reloaded(page)
+
+
+def test_a_tail_that_is_refused_does_not_say_live(
+    page: Page, api: httpx.Client, stream: str, watched: Watched
+) -> None:
+    watched.forgive("401")
+    page.goto(f"/streams/{stream}/tail/")
+    word = page.locator("[data-tail-word]")
+    expect(word).to_have_text("Waiting for messages")
+    page.context.clear_cookies(name="sessionid")  # its socket stays
+    publish(api, stream, {"n": 1})
+    expect(word).to_have_text("Stale")
+    expect(page.get_by_text("The server did not respond.")).to_be_visible()
+
+
 def test_a_part_that_nobody_answers_is_said_and_the_effect_of_other_limits_is_not_saved(
     page: Page, api: httpx.Client, stream: str, watched: Watched
 ) -> None:
@@ -299,7 +334,7 @@ def test_a_browser_without_a_socket_polls(
     becomes(page, f"stream:{stream}", "messages", "2", within_s=5)
 
 
-def test_one_pause_holds_every_number_still_and_says_how_much_is_new(
+def test_one_pause_holds_every_number_still_and_says_for_how_long(
     page: Page, api: httpx.Client, stream: str
 ) -> None:
     page.goto(f"/streams/{stream}/publish/")
@@ -307,7 +342,7 @@ def test_one_pause_holds_every_number_still_and_says_how_much_is_new(
     page.keyboard.press("p")
     expect(page.locator("[data-live-word]")).to_have_text("Paused")
     publish(api, stream, {"n": 1}, {"n": 2})
-    expect(page.locator("[data-live-age]")).to_have_text(re.compile(r"^\d+ new$"))
+    expect(page.locator("[data-live-age]")).to_have_text(re.compile(r"^\d+ s$"))
     assert value(page, f"stream:{stream}", "messages") == "0"
     page.get_by_role("button", name="Resume").click()
     becomes(page, f"stream:{stream}", "messages", "2")

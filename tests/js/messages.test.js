@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { spanAddress } from "../../dashboard/static/js/brush.js";
-import { withOpen } from "../../dashboard/static/js/messages.js";
+import { spanAddress, withOpen } from "../../dashboard/static/js/browse.js";
 import { tailWord } from "../../dashboard/static/js/tail.js";
 
 const early = { from: "2026-11-21T07:00:00.000Z", until: "2026-11-21T07:01:00.000Z" };

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { healthOf, said, usedOf } from "../../dashboard/static/js/bind.js";
+import { healthOf, said, sparkPoints, usedOf } from "../../dashboard/static/js/bind.js";
 import { appended, axisLabel, isAtRest, marksNear, rangeAddress } from "../../dashboard/static/js/charts.js";
-import { sparkPoints } from "../../dashboard/static/js/spark.js";
 
 test("a sparkline ends at the right edge and peaks at the top", () => {
   assert.equal(sparkPoints([0, 2, 1]), "77.3,19.0 78.6,1.0 80.0,10.0");

@@ -1,14 +1,12 @@
 // Every page's start. Charts add themselves (charts.js).
 
-import { growOlder, paint, topicsOf } from "./bind.js";
-import { startBrush } from "./brush.js";
+import { advance, growOlder, paint, rememberRate, topicsOf } from "./bind.js";
+import { startBrush, startMessages, startSearching } from "./browse.js";
 import { startCopying } from "./copy.js";
 import { say } from "./format.js";
 import { startKeys, startPalette } from "./keys.js";
 import { Live } from "./live.js";
-import { startMessages, startSearching } from "./messages.js";
 import { watchParts } from "./parts.js";
-import { advance, rememberRate } from "./spark.js";
 import { startTail } from "./tail.js";
 import { startTyped } from "./typed.js";
 

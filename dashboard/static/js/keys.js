@@ -45,7 +45,13 @@ export function startPalette(root) {
   if (!dialog) return;
   const [input, list] = [dialog.querySelector("input"), dialog.querySelector("[role=listbox]")];
   let place = -1;
+  let listed; // what the finds are for
+  let isEntered = false; // before they came
   const go = (to) => (place = choose(list, input, to));
+  const enter = () => {
+    isEntered = listed !== input.value;
+    if (!isEntered) list.querySelector("[aria-selected=true]")?.click();
+  };
   const open = () => {
     if (dialog.open) return;
     help?.close();
@@ -67,14 +73,19 @@ export function startPalette(root) {
     if (target.closest("[data-open-help]")) help?.showModal();
     if (target === dialog || target === help || target.closest("[data-close]")) target.closest("dialog").close();
   });
-  list.addEventListener("htmx:afterSwap", () => go(0));
+  list.addEventListener("htmx:afterSwap", ({ detail }) => {
+    listed = detail.requestConfig.parameters.q ?? "";
+    go(0);
+    if (isEntered) enter();
+  });
+  input.addEventListener("input", () => (isEntered = false));
   input.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       go(place + (event.key === "ArrowDown" ? 1 : -1));
     } else if (event.key === "Enter") {
       event.preventDefault();
-      list.querySelector("[aria-selected=true]")?.click();
+      enter();
     }
   });
   for (const button of root.querySelectorAll("[data-open-palette], [data-open-help]")) button.hidden = false;

@@ -1,7 +1,7 @@
 // The page's one socket. What arrives on its topics is painted once a frame, the latest value wins. It comes back by
 // itself, rests while the page is hidden, and is replaced by polling while it cannot be had.
 
-import { count, duration, say } from "./format.js";
+import { duration, say } from "./format.js";
 
 const SHORTEST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 5000;
@@ -21,12 +21,12 @@ export function retryDelay(attempt, random = Math.random) {
 const is = (state, word, age = "") => ({ state, word, age });
 
 /** How fresh the page is. */
-export function statusOf({ connection, hidden, silentMs, waiting = null, deleted = null }) {
+export function statusOf({ connection, hidden, silentMs, heldMs = null, deleted = null }) {
   if (connection === "gone") return is("gone", say("Logged out"));
   if (hidden) return is("paused", say("Paused"));
   if (connection === "closed") return is("reconnecting", say("Reconnecting"), duration(silentMs / 1000));
   if (deleted) return is("deleted", deleted.dataset.subject);
-  if (waiting !== null) return is("paused", say("Paused"), waiting ? say("%(count)s new", { count: count(waiting) }) : "");
+  if (heldMs !== null) return is("paused", say("Paused"), duration(heldMs / 1000));
   if (silentMs > STALE_AFTER_MS) return is("stale", say("Stale"), duration(silentMs / 1000));
   return is("live", connection === "polling" ? say("Live, polling") : say("Live"));
 }
@@ -78,7 +78,7 @@ export class Live {
   #frame = 0;
   #retry = 0;
   #poll = 0;
-  #waiting = null; // how many events, while the page is held
+  #heldAt = null;
 
   constructor({ paint, showStatus }) {
     this.paint = paint;
@@ -101,11 +101,11 @@ export class Live {
   }
 
   get isHeld() {
-    return this.#waiting !== null;
+    return this.#heldAt !== null;
   }
 
   hold(on) {
-    this.#waiting = on ? 0 : null;
+    this.#heldAt = on ? performance.now() : null;
     if (!on) this.#paintSoon();
     this.#status();
   }
@@ -178,9 +178,7 @@ export class Live {
 
   #take(topic, event) {
     if (!this.#inbox.put(`${topic} ${event.kind}`, event)) return;
-    if (!this.isHeld) return this.#paintSoon();
-    if (topic !== BEAT) this.#waiting += 1;
-    this.#status();
+    this.#paintSoon();
   }
 
   #paintSoon() {
@@ -229,7 +227,7 @@ export class Live {
         connection: this.#connection,
         hidden: document.hidden,
         silentMs: performance.now() - this.#heardAt,
-        waiting: this.#waiting,
+        heldMs: this.isHeld ? performance.now() - this.#heldAt : null,
         deleted: document.querySelector("[data-subject][data-gone]"),
       }),
     );

@@ -6,11 +6,11 @@ function answered(isSo, requestId) {
   word.querySelector("code").textContent = requestId ?? "";
 }
 
-/** A part; null where there is none to be had, undefined where nobody answers. */
+/** A part; null where it is refused, undefined where the server cannot answer now: what is shown stays. */
 export async function partOf(address) {
   const answer = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => undefined);
-  answered(answer);
-  if (!answer?.ok) return answer && null;
+  answered(answer?.ok, answer?.headers.get("X-Request-ID"));
+  if (!answer?.ok) return answer?.status < 500 ? null : undefined;
   const part = document.createElement("template");
   part.innerHTML = await answer.text();
   return part.content;

@@ -11,6 +11,8 @@ export function tailWord({ state, shown, waiting, page = null }) {
   return page ?? (shown ? say("Live") : say("Waiting for messages"));
 }
 
+const stale = () => say("Stale");
+
 export function startTail(root) {
   const tail = root.querySelector("[data-tail]");
   if (!tail) return;
@@ -29,12 +31,13 @@ export function startTail(root) {
   }
   let state = "live";
   let asking = false;
+  let isRefused = false; // or not answered: parts.js says so
 
   const behind = () => [...followed.values()].filter(({ after, newest }) => newest > after);
 
   function say() {
     const waiting = behind().reduce((sum, { after, newest }) => sum + newest - after, 0);
-    const page = document.body.dataset.liveState === "live" ? null : root.querySelector("[data-live-word]").textContent;
+    const page = isRefused ? stale() : document.body.dataset.liveState === "live" ? null : root.querySelector("[data-live-word]").textContent;
     const now = tailWord({ state, shown: rows().length, waiting, page });
     if (word.textContent !== now) word.textContent = now;
     dot.dataset.state = state === "live" && page === null ? "active" : "empty";
@@ -53,7 +56,8 @@ export function startTail(root) {
         address.searchParams.set(each.as, each.after);
       }
       const part = await partOf(address);
-      if (!part) return;
+      isRefused = !part;
+      if (isRefused) return;
       const fresh = [...part.querySelectorAll("tr")];
       for (const each of asked) {
         const top = fresh.find((row) => row.dataset.of === each.id);
