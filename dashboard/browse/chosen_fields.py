@@ -9,6 +9,7 @@ import msgspec
 from dashboard.browse import bodies
 from dashboard.browse.filters import Step, path_of
 from streams.dataplane.marked import Marked
+from streams.errors import Refusal
 
 MOST = 6
 MOST_CHARACTERS = 300
@@ -60,7 +61,10 @@ def chosen(text: str) -> list[ChosenField]:
 
 def cell_of(body: bytes, field: ChosenField) -> Cell | None:
     """What stands at a path of a body; None for nothing."""
-    marked = Marked(body)
+    try:
+        marked = Marked(body)
+    except Refusal:
+        return None  # what was decoded may be no JSON
     found: list[Cell] = []
     for text in _texts(marked.data, field.steps):
         found.append(_cell(marked.restored(text).decode("utf-8", "replace")))

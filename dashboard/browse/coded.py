@@ -15,12 +15,16 @@ from dataclasses import dataclass
 import msgspec
 
 from dashboard.browse import bodies, packed
+from streams.nesting import is_deeper
 
 MOST_BYTES = bodies.SHOWN_BYTES
 """What comes out of one step at most; what is shown of a body, too."""
 
 MOST_SENT_BYTES = 4 * MOST_BYTES
 """What is taken of a body: as much as so many bytes are in hexadecimal, twice."""
+
+DEEPEST = packed.DEEPEST
+"""So deep arrays and objects may stand in each other where JSON is seen in what was decoded: as in a body as sent."""
 
 MOST_STEPS = 4
 MOST_FILES = 16
@@ -264,21 +268,30 @@ def _message_pack(held: Piece) -> Piece:
 
 def _json(held: Piece) -> Piece:
     if not _holds_json(held):
-        raise ValueError("it is not JSON")
+        raise ValueError(f"it is nested deeper than {DEEPEST}" if _is_too_deep(held) else "it is not JSON")
     return Piece(held.data, held.whole, name=JSON)
 
 
 def _holds_json(held: Piece) -> bool:
-    """Whether it is JSON; of its beginning only that it begins like an object or an array can be said."""
+    """Whether it is JSON, and no deeper than ``DEEPEST``.
+
+    Of its beginning only that it begins like an object or an array can be said.
+    """
     text = held.data.strip(_BLANKS)
+    if _is_too_deep(held):
+        return False
     if not held.whole:
         return text[:1] in (b"{", b"[") and _readable(held) is not None
     try:
         text.decode()
         _is_json(text)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return False
     return True
+
+
+def _is_too_deep(held: Piece) -> bool:
+    return held.data.lstrip(_BLANKS)[:1] in (b"{", b"[") and is_deeper(held.data, DEEPEST)
 
 
 def _readable(held: Piece) -> str | None:

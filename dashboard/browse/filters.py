@@ -28,6 +28,7 @@ from streams import naming
 from streams.log import entries
 from streams.log.entries import Entry
 from streams.log.read import Wanted
+from streams.nesting import is_deeper
 
 BodyTest = Callable[[bytes], bool]
 Step = str | int | None
@@ -190,6 +191,8 @@ def _at_path(steps: list[Step], test: Callable[[Any], bool]) -> BodyTest:
 
 
 def _parsed(body: bytes) -> Any:
+    if is_deeper(body, coded.DEEPEST):
+        return None
     text = body.decode("utf-8", "replace")
     try:
         return json.loads(text, parse_float=Decimal)
