@@ -5,7 +5,7 @@ its shape when the socket brings the next one. Unknown (None) is an en dash, nev
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from decimal import ROUND_HALF_UP, Decimal
 
 from django.utils import timezone
@@ -125,12 +125,12 @@ def moment(ms: int | None) -> str:
 
 def clock(ms: int) -> str:
     """``2026-11-21 07:05:53.123`` in the active zone, where a heading names it."""
-    return f"{_local(ms):%Y-%m-%d %H:%M:%S}.{ms % 1000:03d}"
+    return f"{_local(ms).isoformat(' ')[:19]}.{ms % 1000:03d}"
 
 
 def minute(ms: int) -> str:
     """``2026-11-21 07:05`` in the active zone, where a zone stands beside it and seconds say nothing."""
-    return f"{_local(ms):%Y-%m-%d %H:%M}"
+    return _local(ms).isoformat(" ")[:16]
 
 
 def offset(ms: int) -> str:
@@ -150,13 +150,20 @@ def iso_local(ms: int) -> str:
 
 
 def _local(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms // 1000, timezone.get_current_timezone())
+    return _at(ms, timezone.get_current_timezone())
 
 
 def iso(ms: int) -> str:
     """``2026-11-21T07:05:53.123Z`` from unix milliseconds: the form of ``<time datetime>`` and of the API."""
-    at = datetime.fromtimestamp(ms // 1000, UTC)
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
+    return f"{_at(ms, UTC).isoformat()[:19]}.{ms % 1000:03d}Z"
+
+
+def _at(ms: int, zone: tzinfo) -> datetime:
+    """The second of a moment in a zone; beyond the years 1 to 9999 of its calendar the nearest that they have."""
+    try:
+        return datetime.fromtimestamp(ms // 1000, zone)
+    except (ValueError, OverflowError):
+        return (datetime.max if ms > 0 else datetime.min).replace(microsecond=0, tzinfo=zone)
 
 
 FORMATS: dict[str, Callable[..., str]] = {

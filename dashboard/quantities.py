@@ -16,6 +16,8 @@ _QUANTITY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,6})?)\s*([a-z]*)")
 # SQLite keeps 64-bit signed integers.
 LARGEST = 2**63 - 1
 ON = ("1", "on", "true")
+EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
+"""Nothing here is older or later; before and after them is room for zones, steps and a period to compare with."""
 
 
 def parse_duration(text: str) -> int:
@@ -71,18 +73,24 @@ def written_size(size_bytes: int | None) -> str:
 def parse_moment(text: str, *, now: datetime) -> datetime:
     """A moment in UTC from ``15 min ago``, ``2026-11-21 07:05`` or unix milliseconds.
 
-    A time that names no zone is meant in the active one.
+    A time that names no zone is meant in the active one. One before ``EARLIEST`` or after ``LATEST``, as programs write
+    for "always" and "never", is that.
 
     Raises:
         ValueError: a sentence for the form.
     """
-    wanted = text.strip()
+    return min(LATEST, max(EARLIEST, _moment(text.strip(), now=now)))
+
+
+def _moment(wanted: str, *, now: datetime) -> datetime:
     try:
         if wanted.lower().endswith("ago"):
             return now - timedelta(seconds=parse_duration(wanted[:-3]))
         if wanted.isascii() and wanted.isdigit():
             return datetime.fromtimestamp(int(wanted) / 1000, UTC)
         given = datetime.fromisoformat(wanted)
+        if not EARLIEST.year <= given.year < LATEST.year:
+            return LATEST if given.year >= LATEST.year else EARLIEST
         return (given if given.tzinfo else given.replace(tzinfo=timezone.get_current_timezone())).astimezone(
             UTC
         )
