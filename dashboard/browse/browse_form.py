@@ -1,9 +1,11 @@
 """Where to look in a stream and what for; the query string of the pages that show messages is this form."""
 
+import re
 from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -19,6 +21,12 @@ MOST_FILTER_CHARACTERS = 500
 MOST_READING_CHARACTERS = 60
 MORE = ("until", "header", "cols", "decode")
 """Fields that stand behind *More filters*."""
+
+WITHOUT_PLACE = ("newest", "oldest")
+"""Starts that need no offset, time or id."""
+
+UNIX_MS_DIGITS = (13, 14)
+"""From 2001 to the year 5138."""
 
 READINGS = (
     "auto",
@@ -100,8 +108,8 @@ class BrowseForm(BootstrapMixin, forms.Form):
     matched = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
     took = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, given: QueryDict) -> None:
+        super().__init__(_with_start(given))
         for field in self.fields.values():
             field.widget.attrs |= {"autocomplete": "off", "spellcheck": "false"}
         self.fields["at"].widget.attrs["data-search"] = ""
@@ -117,6 +125,10 @@ class BrowseForm(BootstrapMixin, forms.Form):
                 cleaned["offset"] = _offset(text)
             elif start == "id" and not text:
                 raise ValueError("Enter the id of a message.")
+            elif start != "id" and text.strip():
+                raise ValueError(
+                    "Enter an offset (1200), a time (15 min ago, 2026-11-21 07:05) or the id of a message."
+                )
         except ValueError as error:
             self.add_error("at", str(error))
         try:
@@ -212,6 +224,30 @@ class BrowseForm(BootstrapMixin, forms.Form):
             header=asked["header"],
             reading=self.reading,
         )
+
+
+def _with_start(given: QueryDict) -> QueryDict:
+    """What was sent; where the box of the start is filled in and the start needs no place, with the one meant."""
+    text = given.get("at", "").strip()
+    meant = _start_meant(text) if text and given.get("start", "") in ("", *WITHOUT_PLACE) else ""
+    if meant:
+        given = given.copy()
+        given["start"] = meant
+    return given
+
+
+def _start_meant(text: str) -> str:
+    """The start that a text is the place of: a number is an offset, as long a one as a unix time has that; nothing for
+    what may be none of them, such as a time that is misspelt.
+    """
+    digits = text.replace(",", "")
+    if digits.isascii() and digits.isdigit() and not (digits == text and len(text) in UNIX_MS_DIGITS):
+        return "offset"
+    try:
+        quantities.parse_moment(text, now=timezone.now())
+    except ValueError:
+        return "" if re.search(r"\s", text) else "id"
+    return "time"
 
 
 def _offset(text: str) -> int:

@@ -48,8 +48,8 @@ def test_a_deep_body_breaks_no_page_no_search_no_tail_and_no_export(
         tail = owner.get(f"/streams/orders/tail/?after=0&{query}", headers=PARTS)
         assert (page.status_code, part.status_code, tail.status_code) == (200, 200, 200), query
         assert b'"offset":2' in content(owner.get(f"/streams/orders/export/?{query}"))
-    for page in ("messages/1/", "messages/1/?decode=base64+json", "publish/?like=1"):
-        assert owner.get(f"/streams/orders/{page}").status_code == 200
+    for address in ("messages/1/", "messages/1/?decode=base64+json", "publish/?like=1"):
+        assert owner.get(f"/streams/orders/{address}").status_code == 200
 
 
 def test_json_is_what_is_no_deeper_than_a_body_may_be() -> None:

@@ -30,6 +30,15 @@ def offsets(answer: object) -> list[int]:
         ("?start=time&at=1 h ago", list(range(1, 51))),
         ("?start=time&at=2999-01-01", []),
         ("?start=offset&at=99999999999999999999", []),
+        ("?at=118", [118, 119, 120]),
+        ("?start=newest&at=1,18", [118, 119, 120]),
+        ("?start=oldest&at= 118 ", [118, 119, 120]),
+        ("?start=newest&at=118&before=118", list(range(68, 118))),
+        ("?start=newest&at=15 min ago", list(range(1, 51))),
+        ("?start=oldest&at=2999-01-01 07:05", []),
+        ("?at=32503680000000", []),
+        ("?at=m119", [119, 120]),
+        ("?at=  ", list(range(120, 70, -1))),
     ],
 )
 def test_one_can_start_anywhere(
@@ -40,13 +49,42 @@ def test_one_can_start_anywhere(
 
 
 @pytest.mark.parametrize(
-    "query", ["?start=offset&at=x", "?start=time&at=soon", "?start=time&at=", "?start=sideways"]
+    "query",
+    [
+        "?start=offset&at=x",
+        "?start=time&at=soon",
+        "?start=time&at=",
+        "?start=sideways",
+        "?at=15 mins ago",
+        "?start=oldest&at=two words",
+    ],
 )
 def test_a_start_that_cannot_be_read_is_said_in_the_form(
     owner: Client, make_stream: MakeStream, query: str
 ) -> None:
     make_stream("orders", bodies=BODIES)
     assert owner.get(f"/streams/orders/{query}").status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("at", "start"),
+    [
+        ("118", "offset"),
+        ("1795244753123", "time"),
+        ("15 min ago", "time"),
+        ("2026-11-21", "time"),
+        ("m118", "id"),
+        ("550e8400-e29b-41d4-a716-446655440000", "id"),
+    ],
+)
+@pytest.mark.parametrize("left", ["", "newest", "oldest"])
+def test_what_stands_in_the_box_of_the_start_is_where_it_starts_and_the_form_says_as_what(
+    viewer: Client, make_stream: MakeStream, at: str, start: str, left: str
+) -> None:
+    make_stream("orders", bodies=BODIES)
+    page = viewer.get("/streams/orders/", {"start": left, "at": at})
+    assert page.context["start"] == start
+    assert f'<option value="{start}" selected>' in page.content.decode()
 
 
 def test_looking_moves_nothing(viewer: Client, make_stream: MakeStream) -> None:
