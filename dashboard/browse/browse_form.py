@@ -34,6 +34,7 @@ READINGS = (
     "base64",
     "base64 gzip",
     "base64 zlib",
+    "base64 zstd",
     "base64 msgpack",
     "hex",
     "hex msgpack",

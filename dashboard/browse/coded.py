@@ -1,4 +1,4 @@
-"""Bodies that hold something coded in a JSON string (base64, hexadecimal, gzip, MessagePack), decoded to be read.
+"""Bodies that hold something coded in a JSON string (base64, hexadecimal, gzip, zstd, MessagePack), decoded to be read.
 
 What was sent stays what it is; this is a second look at it, which says what was done. All of it is bounded, whatever
 a body claims to become: the bytes that are taken of it, those that come out of a step, and the steps in a row.
@@ -6,11 +6,14 @@ a body claims to become: the bytes that are taken of it, those that come out of 
 
 import base64
 import binascii
+import bz2
 import json
+import lzma
 import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -45,13 +48,19 @@ _LINE_BREAKS = b"\r\n"
 _LAID_OUT = dict.fromkeys(map(ord, "\t\r\n"))
 """What text may hold though it is not printed."""
 _CUT_ESCAPE = 6
-# What tells itself by its first bytes, and that nothing here unpacks.
 _SIGNS = {
+    b"\x1f\x8b\x08": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
-    b"\x04\x22\x4d\x18": "LZ4",
+    b"\x04\x22\x4d\x18": "lz4",
     b"\xfd7zXZ\x00": "xz",
     b"BZh": "bzip2",
 }
+"""What tells itself by its first bytes."""
+_SUMMED = (*_SIGNS.values(), "zlib")
+"""What a sum, or a form that no chance has, shows to be unpacked rightly."""
+_AT_ONCE_BYTES = 16 * 1024
+_LZMA_MEMORY_BYTES = 80 * 1024 * 1024
+"""A file of `xz -9` needs 65 MiB."""
 _is_json = msgspec.json.Decoder(msgspec.Raw).decode
 
 
@@ -173,10 +182,7 @@ def _recognised(held: Piece, done: tuple[str, ...], left: int) -> Decoded | None
                 return found
     if not done:
         return None
-    sure = done[-1] in ("gzip", "zlib")  # their sums agree
-    sign = next((name for first, name in _SIGNS.items() if held.data.startswith(first)), "")
-    if sign:
-        return Decoded(held.data, (*done, f"{sign} (not unpacked here)"), BINARY, held.whole)
+    sure = done[-1] in _SUMMED
     text = _readable(held)
     if text is not None and (sure or len(text) >= LEAST_TEXT):
         return Decoded(held.data, (*done, TEXT), TEXT, held.whole)
@@ -186,8 +192,9 @@ def _recognised(held: Piece, done: tuple[str, ...], left: int) -> Decoded | None
 def _suggested(data: bytes) -> list[str]:
     """The steps that the beginning of some bytes speaks for."""
     first = data[:1]
-    if data.startswith(b"\x1f\x8b\x08"):
-        return ["gzip"]
+    sign = next((name for start, name in _SIGNS.items() if data.startswith(start)), None)
+    if sign:
+        return [sign]
     if first == b"\x78" and len(data) > 1 and int.from_bytes(data[:2]) % 31 == 0:
         return ["zlib", "base64"]
     if first and (0x80 <= first[0] <= 0x9F or 0xDC <= first[0] <= 0xDF):
@@ -261,6 +268,46 @@ def _inflated(wbits: int) -> Callable[[Piece], Piece]:
     return step
 
 
+def _streamed(codec: str) -> Callable[[Piece], Piece]:
+    """A step by a codec that Arrow has."""
+
+    def step(held: Piece) -> Piece:
+        import pyarrow  # 44 MB: only where such a body comes
+
+        stream = pyarrow.CompressedInputStream(pyarrow.BufferReader(held.data), codec)
+        made = bytearray()
+        try:
+            while len(made) <= MOST_BYTES and (part := stream.read(_AT_ONCE_BYTES)):
+                made += part
+        except (OSError, pyarrow.ArrowException) as error:
+            if held.whole or not made:
+                raise ValueError(str(error).partition(". ")[0]) from None
+        if not made:
+            raise ValueError("it is empty")
+        return Piece(bytes(made[:MOST_BYTES]), held.whole and len(made) <= MOST_BYTES)
+
+    return step
+
+
+def _unpacked(
+    decompressor: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor],
+) -> Callable[[Piece], Piece]:
+    """A step by a decompressor of Python's own, which ends with the first file."""
+
+    def step(held: Piece) -> Piece:
+        unpacking = decompressor()
+        try:
+            made = unpacking.decompress(held.data, MOST_BYTES + 1)
+        except (OSError, lzma.LZMAError) as error:
+            raise ValueError(str(error)) from None
+        is_all = len(made) <= MOST_BYTES and not unpacking.unused_data
+        if held.whole and is_all and not unpacking.eof:
+            raise ValueError("it ends too early" if held.data else "it is empty")
+        return Piece(made[:MOST_BYTES], held.whole and is_all)
+
+    return step
+
+
 def _message_pack(held: Piece) -> Piece:
     text, whole = packed.json_text(held.data, whole=held.whole, most_bytes=MOST_BYTES)
     return Piece(text.encode("utf-8", "surrogatepass"), whole, name=MESSAGE_PACK)
@@ -317,6 +364,11 @@ _STEPS: dict[str, Callable[[Piece], Piece]] = {
     "gzip": _inflated(31),
     "zlib": _inflated(15),
     "deflate": _inflated(-15),
+    "zstd": _streamed("zstd"),
+    "lz4": _streamed("lz4"),
+    "brotli": _streamed("brotli"),
+    "bzip2": _unpacked(bz2.BZ2Decompressor),
+    "xz": _unpacked(partial(lzma.LZMADecompressor, memlimit=_LZMA_MEMORY_BYTES)),
     "msgpack": _message_pack,
     "json": _json,
 }

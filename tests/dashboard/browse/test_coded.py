@@ -1,20 +1,23 @@
 """What is coded in a string is read: that is said, costs next to nothing whatever it claims, and changes no digit."""
 
 import base64
+import bz2
 import gzip
 import json
+import lzma
 import struct
 import time
 import zlib
 from typing import Any
 
 import msgspec
+import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboard.browse import coded
-from dashboard.browse.coded import BINARY, JSON, MOST_BYTES, TEXT, decoded, reading
+from dashboard.browse.coded import JSON, MOST_BYTES, TEXT, decoded, reading
 from dashboard.browse.filters import entry_test
 from dashboard.browse.packed import MOST_VALUES, json_text
 
@@ -30,6 +33,11 @@ def b64(data: bytes) -> bytes:
     return sent(base64.b64encode(data))
 
 
+def by_arrow(data: bytes, codec: str) -> bytes:
+    packed: bytes = pyarrow.compress(data, codec, asbytes=True)
+    return packed
+
+
 @pytest.mark.parametrize(
     ("body", "steps"),
     [
@@ -43,6 +51,11 @@ def b64(data: bytes) -> bytes:
         (b64(base64.b64encode(gzip.compress(ORDER))), ("base64", "base64", "gzip", "JSON")),
         (sent(ORDER), ("JSON",)),
         (b64(gzip.compress(ORDER[:40]) + gzip.compress(ORDER[40:])), ("base64", "gzip", "JSON")),
+        (b64(by_arrow(ORDER, "zstd")), ("base64", "zstd", "JSON")),
+        (b64(by_arrow(ORDER[:40], "zstd") + by_arrow(ORDER[40:], "zstd")), ("base64", "zstd", "JSON")),
+        (b64(by_arrow(ORDER, "lz4")), ("base64", "lz4", "JSON")),
+        (b64(bz2.compress(ORDER)), ("base64", "bzip2", "JSON")),
+        (b64(lzma.compress(ORDER, preset=9)), ("base64", "xz", "JSON")),
     ],
 )
 def test_what_is_coded_shows_itself_and_keeps_every_digit(body: bytes, steps: tuple[str, ...]) -> None:
@@ -134,13 +147,12 @@ def test_what_only_looks_coded_is_shown_as_it_was_sent(body: bytes) -> None:
     assert decoded(body, coded.AUTOMATIC) is None
 
 
-def test_readable_text_and_what_is_not_unpacked_are_said() -> None:
+def test_readable_text_is_said_and_what_only_begins_like_a_file_is_shown_as_sent() -> None:
     text = decoded(b64(b"a line, and\nanother line"), coded.AUTOMATIC)
     assert text is not None
     assert (text.steps, text.kind) == (("base64", TEXT), TEXT)
-    zstd = decoded(b64(b"\x28\xb5\x2f\xfd" + bytes(40)), coded.AUTOMATIC)
-    assert zstd is not None
-    assert (zstd.said, zstd.kind) == ("base64, zstd (not unpacked here)", BINARY)
+    for sign in (b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"\xfd7zXZ\x00", b"BZh"):
+        assert decoded(b64(sign + bytes(40)), coded.AUTOMATIC) is None
 
 
 def test_raw_shows_what_was_sent_and_steps_do_what_they_say() -> None:
@@ -153,6 +165,9 @@ def test_raw_shows_what_was_sent_and_steps_do_what_they_say() -> None:
     found = decoded(b64(inner), reading("base64, deflate → json"))
     assert found is not None
     assert (found.body, found.steps) == (ORDER, ("base64", "deflate", "JSON"))
+    found = decoded(b64(by_arrow(ORDER, "brotli")), reading("base64 brotli"))
+    assert found is not None
+    assert (found.body, found.steps) == (ORDER, ("base64", "brotli", "JSON"))
 
 
 @pytest.mark.parametrize(
@@ -166,6 +181,11 @@ def test_raw_shows_what_was_sent_and_steps_do_what_they_say() -> None:
         (b64(b"\xc1"), "base64 msgpack", "not msgpack: byte 0xc1 does not begin a value"),
         (b64(b"\xdf\xff\xff\xff\xff"), "base64 msgpack", "not msgpack: it ends too early"),
         (b64(b"text"), "base64 json", "not json: it is not JSON"),
+        (b64(by_arrow(ORDER, "zstd")[:-9]), "base64 zstd", "not zstd: Truncated compressed stream"),
+        (b64(by_arrow(ORDER, "lz4")[:-9]), "base64 lz4", "not lz4: Truncated compressed stream"),
+        (b64(bz2.compress(ORDER)[:-9]), "base64 bzip2", "not bzip2: it ends too early"),
+        (b64(lzma.compress(ORDER)[:-9]), "base64 xz", "not xz: it ends too early"),
+        (b64(b"text"), "base64 xz", "not xz: Input format not supported by decoder"),
         (b'{"a":1}', "base64", "it is not a string"),
     ],
 )
@@ -200,14 +220,23 @@ BOMB = gzip.compress(b"0" * 20_000_000)
         b64(gzip.compress(b"") * 9_000),
         b64(zlib.compress(b"") * 23_000),
         b64(b"\x03\x00" * 90_000),
+        b64(by_arrow(bytes(200_000_000), "zstd")),
+        b64(by_arrow(bytes(20_000_000), "lz4")),
+        b64(bz2.compress(bytes(20_000_000))),
+        b64(lzma.compress(bytes(20_000_000))),
+        b64(by_arrow(b"", "zstd") * 15_000),
+        b64(by_arrow(b"", "lz4") * 15_000),
+        b64(bz2.compress(b"") * 9_000),
     ],
     ids=[
         *("gzip", "gzip-in-gzip", "array", "deep", "wide", "brackets", "hex", "base64", "escapes"),
-        *("empty-gzip", "empty-zlib", "empty-deflate"),
+        *("empty-gzip", "empty-zlib", "empty-deflate", "zstd", "lz4", "bzip2", "xz"),
+        *("empty-zstd", "empty-lz4", "empty-bzip2"),
     ],
 )
 @pytest.mark.parametrize(
-    "asked", ["auto", "base64 gzip", "base64 gzip gzip", "base64 deflate", "base64 msgpack", "hex"]
+    "asked",
+    ["auto", "base64 gzip", "base64 gzip gzip", "base64 deflate", "base64 msgpack", "hex", "base64 brotli"],
 )
 def test_a_bomb_costs_next_to_nothing(body: bytes, asked: str) -> None:
     began = time.process_time()
