@@ -87,10 +87,10 @@ class StreamSettingsForm(BootstrapMixin, forms.Form):
         labels: dict[str, str] = {}
         for line in filter(str.strip, _lines(self.cleaned_data["labels"]).split("\n")):
             name, colon, value = line.partition(":")
-            fault = label_fault(name.strip(), value) if colon else _("Enter name:value.")
-            if fault or name.strip() in labels:
+            fault = label_fault(name, value) if colon else _("Enter name:value.")
+            if fault or name in labels:
                 raise ValidationError(f"{line[:60]}: {fault or _('Duplicate name.')}")
-            labels[name.strip()] = value
+            labels[name] = value
         if len(labels) > MOST_LABELS:
             raise ValidationError(_("At most %(most)s labels."), params={"most": MOST_LABELS})
         return labels

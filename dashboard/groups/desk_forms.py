@@ -35,6 +35,7 @@ class DeskForm(BootstrapMixin, forms.Form):
         label=_("Consumer"),
         required=False,
         max_length=255,
+        strip=False,
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "data-search": ""}),
     )
 
@@ -95,7 +96,7 @@ class LettersForm(ChosenForm):
     """What shall happen to dead letters; ``reason`` is the filter of the list."""
 
     do = forms.ChoiceField(label=_("Action"), choices=[("replay", _("Replay")), ("delete", _("Delete"))])
-    reason = forms.CharField(required=False, max_length=LONGEST_REASON)
+    reason = forms.CharField(required=False, max_length=LONGEST_REASON, strip=False)
 
 
 class SettleForm(ChosenForm):

@@ -32,5 +32,9 @@ class QueryForm(BootstrapMixin, forms.Form):
         widget=forms.NumberInput(attrs={"class": "w-auto"}),
     )
     name = forms.CharField(
-        label=_("Save as"), max_length=100, required=False, widget=forms.TextInput(attrs={"class": "w-auto"})
+        label=_("Save as"),
+        max_length=100,
+        required=False,
+        strip=False,
+        widget=forms.TextInput(attrs={"class": "w-auto"}),
     )

@@ -34,9 +34,13 @@ class BulkForm(ConfirmForm):
 
     seen = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput())
     upto = forms.JSONField(required=False, widget=forms.HiddenInput())
-    label = forms.CharField(label=_("Label"), required=False, max_length=200)
+    label = forms.CharField(label=_("Label"), required=False, max_length=200, strip=False)
     value = forms.CharField(
-        label=_("Value"), required=False, max_length=500, help_text=_("Empty removes the label.")
+        label=_("Value"),
+        required=False,
+        max_length=500,
+        strip=False,
+        help_text=_("Empty removes the label."),
     )
 
     def __init__(self, *args: Any, deed: str, phrase: str, **kwargs: Any) -> None:
@@ -54,8 +58,8 @@ class BulkForm(ConfirmForm):
         return upto
 
     def clean_label(self) -> str:
-        label: str = self.cleaned_data["label"].strip()
-        if not label:
+        label: str = self.cleaned_data["label"]
+        if not label.strip():
             raise ValidationError(_("Enter the label's name, such as team."))
         fault = label_fault(label, self.data.get("value", ""))
         if fault:

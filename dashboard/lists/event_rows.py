@@ -20,6 +20,7 @@ from streams.selectors import EventsWanted
 
 PAGE_SIZE = 50
 LONGEST_VALUE = 300
+LONGEST_ACTOR = 200
 
 KINDS = (
     ("", _("any")),
@@ -42,7 +43,11 @@ class EventsForm(BootstrapMixin, forms.Form):
     """Which events; the query string of the page is this form."""
 
     actor = forms.CharField(
-        label=_("Actor"), required=False, max_length=100, widget=forms.TextInput(attrs={"data-search": ""})
+        label=_("Actor"),
+        required=False,
+        max_length=LONGEST_ACTOR,
+        strip=False,
+        widget=forms.TextInput(attrs={"data-search": ""}),
     )
     kind = forms.ChoiceField(label=_("Kind"), choices=KINDS, required=False)
     stream = forms.CharField(label=_("Stream"), required=False, max_length=50)

@@ -1,6 +1,5 @@
 """The list of streams: what is asked of it, in which order it stands, and a page of it."""
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -118,11 +117,12 @@ def query_of(given: QueryDict) -> ListQuery:
 
 
 def label_of(text: str) -> tuple[str, str] | None:
-    """``env:production`` or ``env=production`` as name and value."""
-    name, *value = re.split("[:=]", text.strip()[:200], maxsplit=1)
-    if not value or label_fault(name.strip(), value[0].strip()):
-        return None
-    return name.strip(), value[0].strip()
+    """``env:production`` or ``env=production`` as name and value, with the spaces of both.
+
+    No name has a colon, but one may have an equals sign.
+    """
+    name, separator, value = text.partition(":" if ":" in text else "=")
+    return (name, value) if separator and not label_fault(name, value) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,7 +227,7 @@ def deed_command(base_url: str, deed: str, rows: Sequence[StreamRow], form: Bulk
     def said(row: StreamRow) -> str:
         path = f"{base_url}/api/v1/streams/{row.name}"
         if deed == "label":
-            label, value = (str(form[field].value() or "").strip() for field in ("label", "value"))
+            label, value = (str(form[field].value() or "") for field in ("label", "value"))
             return change_call(path, {"labels": labels_with(row.stream.labels, label=label, value=value)})
         return call(asked(f"{path}/messages", _undo()) if deed == "purge" else path, method="-X DELETE ")
 

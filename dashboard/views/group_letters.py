@@ -62,7 +62,7 @@ def letters(request: HttpRequest, caller: Caller, name: str, group: str) -> Http
     """The dead letters by offset, those whose reason contains what is asked for; looking changes nothing."""
     found = group_for(caller, name, group, may="read")
     after = number_of(request.GET.get("after"), default=0, low=0, high=quantities.LARGEST - 1)
-    reason = request.GET.get("reason", "").strip()
+    reason = request.GET.get("reason", "")
     newest_first = request.GET.get("order") == NEWEST
     # How it stands is looked at first: what dies or is replayed in between, the page says to be newer.
     shown = GroupRow(selectors.group_view(found))
