@@ -288,14 +288,24 @@ def _stalled(samples: Sequence[Sample], *, behind: bool, gap_ms: float) -> Verdi
     in_vain = last.redelivered > first.redelivered
     if last.acked != first.acked:
         return _stuck(samples) if in_vain else None
-    since_ms = last.at_ms - max(last.acked_ms, first.at_ms)
     always_behind = behind and all(sample.lag for sample in samples)
-    if not (always_behind or in_vain) or since_ms < max(QUIET_MS, 3 * gap_ms):
+    if not (always_behind or in_vain or _takes_on(samples)):
         return None
+    since_ms = last.at_ms - max(last.acked_ms, first.at_ms)
     # Longer than the window where something waited for it so long.
     over_ms = max(since_ms, min(last.at_ms - last.acked_ms, last.lag_ms)) if last.acked_ms else since_ms
+    if since_ms < QUIET_MS or over_ms < 3 * gap_ms:
+        return None
     is_ever = not last.acked and not last.acked_ms
     return because("stalled", reasons.NothingAcknowledged(over_ms, last.pending, last.lag, is_ever))
+
+
+def _takes_on(samples: Sequence[Sample]) -> bool:
+    """Whether messages were out over a whole window, and each third of it handed out more or left some waiting."""
+    if len(samples) < WINDOW or not all(sample.pending for sample in samples):
+        return False
+    thirds = itertools.pairwise([*samples[:-1:KNOWN_FROM], samples[-1]])
+    return all(end.deliveries > start.deliveries or end.lag > 0 for start, end in thirds)
 
 
 def _stuck(samples: Sequence[Sample]) -> Verdict | None:

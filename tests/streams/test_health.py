@@ -151,6 +151,67 @@ def test_consumers_that_only_say_that_they_work_stall_what_waits() -> None:
     assert judged(window(step=0, lag=7, held=10, acked_ms=START_MS)).status == "stalled"
 
 
+def taking(count: int = WINDOW, *, acked_ms: int = 0, **fixed: object) -> list[Sample]:
+    """Of a group that is handed all that comes, thirty messages between two looks, and acknowledges none."""
+    return [
+        msgspec.structs.replace(
+            each, deliveries=BUSY.deliveries + 30 * n, pending=10 + 30 * n, held=10 + 30 * n, **fixed
+        )
+        for n, each in enumerate(window(count, step=0, acked=0, floor=0, acked_ms=acked_ms))
+    ]
+
+
+def test_a_group_that_fetches_all_that_comes_and_acknowledges_none_of_it_is_a_stall() -> None:
+    found = judged(taking())
+    assert (found.status, found.reason) == (
+        "stalled",
+        "Consumers fetch, but nothing was ever acknowledged; 430 messages in flight, nothing waiting.",
+    )
+    long_since = taking(acked_ms=START_MS - 600_000, lag_ms=3_600_000)
+    assert judged(long_since).reason == (
+        "Consumers fetch, but nothing was acknowledged for 12 min 20 s; 430 messages in flight, nothing waiting."
+    )
+
+
+def test_it_stays_a_stall_once_no_more_may_be_in_flight() -> None:
+    """And is not said to be slow in between."""
+    most, samples = taking(WINDOW)[-1], taking(WINDOW)
+    statuses = []
+    for n in range(1, WINDOW + 1):
+        at_ms = samples[-1].at_ms + EVERY_MS
+        full = msgspec.structs.replace(most, at_ms=at_ms, fetched_ms=most.at_ms, lag=30 * n, polls=1)
+        samples = [*samples[1:], full]
+        statuses.append(judged(samples).status)
+    assert set(statuses) == {"stalled"}
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        taking(WINDOW - 1),  # for less than the window
+        [
+            msgspec.structs.replace(BUSY, pending=0, held=0, deliveries=0, acked=0),
+            *taking()[1:],
+        ],  # it just began
+        taking()[:5] + [msgspec.structs.replace(each, acked=1) for each in taking()[5:]],  # one was
+        taking()[:10]
+        + [msgspec.structs.replace(each, deliveries=500) for each in taking()[10:]],  # long jobs
+        [
+            msgspec.structs.replace(each, floor=n) for n, each in enumerate(taking())
+        ],  # a purge took what was out
+    ],
+)
+def test_nothing_acknowledged_is_no_stall_before_a_whole_window_of_fetches(samples: list[Sample]) -> None:
+    assert judged(samples).status == "ok"
+
+
+def test_what_usually_takes_minutes_is_given_three_times_as_long() -> None:
+    for minutes, status in ((6, "ok"), (8, "stalled")):
+        acked_ms = taking()[-1].at_ms - minutes * 60_000
+        samples = taking(acked_ms=acked_ms, lag_ms=3_600_000)
+        assert judged(samples, ack_gap_ms=140_000).status == status, minutes
+
+
 def test_one_that_usually_rests_long_is_not_stopped_early() -> None:
     quiet = window(step=0, lag=7, polls=0, fetched_ms=START_MS, acked_ms=START_MS)
     assert judged(quiet, fetch_gap_ms=10_000).status == "stopped"
