@@ -110,8 +110,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         samples: the window, oldest first.
-        verdict: the state that is shown, with the newest reason for it.
-        since_ms: when it was entered.
+        verdict: the state that is shown, and what is so at the newest look.
+        since_ms: when it was entered; found_ms when it was last found, None where a worker of the version before kept it.
         next_status, next_count: what was found instead, and how often in a row.
         fetch_gap_ms, ack_gap_ms: the usual time between two looks that saw somebody fetch, or acknowledge.
     """
@@ -119,6 +119,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     samples: list[Sample]
     verdict: Verdict
     since_ms: int
+    found_ms: int | None = None
     next_status: Status | None = None
     next_count: int = 0
     fetch_gap_ms: float = 0.0
@@ -219,6 +220,7 @@ def looked(before: Health | None, sample: Sample) -> Health:
         samples=samples,
         verdict=found,
         since_ms=sample.at_ms,
+        found_ms=sample.at_ms,
         fetch_gap_ms=fetch_gap_ms,
         ack_gap_ms=ack_gap_ms,
     )
@@ -235,8 +237,24 @@ def looked(before: Health | None, sample: Sample) -> Health:
         needed = 1
     if count >= needed:
         return health
+    found_ms = before.samples[-1].at_ms if before.found_ms is None else before.found_ms
     return msgspec.structs.replace(
-        health, verdict=shown, since_ms=before.since_ms, next_status=found.status, next_count=count
+        health,
+        verdict=_held(shown, found, over_ms=sample.at_ms - found_ms),
+        since_ms=before.since_ms,
+        found_ms=found_ms,
+        next_status=found.status,
+        next_count=count,
+    )
+
+
+def _held(shown: Verdict, found: Verdict, *, over_ms: int) -> Verdict:
+    """The status that is shown on, with a reason that is true now: not with the figures of when it was found."""
+    now = found.why
+    return (
+        shown
+        if now is None or isinstance(now, reasons.Outlasted)
+        else because(shown.status, reasons.Outlasted(over_ms, now))
     )
 
 

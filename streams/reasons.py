@@ -218,7 +218,7 @@ class Steady(msgspec.Struct, frozen=True, tag="steady"):
         return _("Keeps up; %(waiting)s, %(in_flight)s.") % figures
 
 
-Reason = (
+Found = (
     TooShort
     | NotSampled
     | NotSampledRecently
@@ -238,6 +238,22 @@ Reason = (
     | AtRest
     | Steady
 )
+
+
+class Outlasted(msgspec.Struct, frozen=True, tag="outlasted"):
+    """A status is held a while after it was found for the last time; ``now`` is what was found instead."""
+
+    over_ms: int
+    now: Found
+
+    def words(self) -> str:
+        return _("The status was last found %(time)s ago. Now: %(reason)s") % {
+            "time": _time(self.over_ms),
+            "reason": self.now.words(),
+        }
+
+
+Reason = Found | Outlasted
 
 
 def _waiting(count: int) -> str:

@@ -300,6 +300,44 @@ def test_a_state_is_entered_after_two_and_left_after_three() -> None:
     assert follow(held, well[15], well[16], ill[17], well[18], well[19]) == ["poisoned"] * 5
 
 
+def test_a_status_that_is_held_says_since_when_it_was_not_found_and_what_is_so_now() -> None:
+    edge = with_last(window(), edge_ms=263_000, ttl_ms=3_600_000)
+    near = looked(None, edge[0])
+    for sample in edge[1:]:
+        near = looked(near, msgspec.structs.replace(sample, edge_ms=263_000, ttl_ms=3_600_000))
+    told = "Retention removes the oldest unacknowledged message in 4 min 23 s."
+    assert (near.verdict.status, near.verdict.reason) == ("losing", told)
+    rest = [msgspec.structs.replace(each, pending=0, held=0) for each in window(WINDOW + 4)[WINDOW:]]
+    said = []
+    for sample in rest:
+        near = looked(near, sample)
+        said.append((near.verdict.status, near.verdict.reason))
+    now = "Nothing is waiting, and nothing is in flight."
+    assert said == [
+        ("losing", f"The status was last found 10 s ago. Now: {now}"),
+        ("losing", f"The status was last found 20 s ago. Now: {now}"),
+        ("ok", now),
+        ("ok", now),
+    ]
+    assert health.read(health.written(near)) == near
+
+
+def test_a_status_that_is_held_foretells_nothing_and_counts_from_when_it_was_found() -> None:
+    falling = window(lags=[3000 - n * 100 for n in range(WINDOW)])
+    held = Health(samples=falling, verdict=judged(falling), since_ms=START_MS, found_ms=falling[-1].at_ms)
+    assert held.verdict.eta_seconds is not None
+    after = [msgspec.structs.replace(each, is_last_chance=n == 0) for n, each in enumerate(window(17)[15:])]
+    told = []
+    for sample in after:
+        held = looked(held, sample)
+        told.append((held.verdict.status, held.verdict.eta_seconds, held.verdict.reason.split(". Now: ")[0]))
+    assert told == [("catching up", None, f"The status was last found {n} s ago") for n in (10, 20)]
+    read = health.read(health.written(held))
+    assert read == held
+    by_before = msgspec.structs.replace(held, found_ms=None)
+    assert looked(by_before, window(18)[-1]).verdict.reason.startswith("The status was last found 10 s ago.")
+
+
 def test_a_pause_and_the_first_verdict_show_at_once() -> None:
     samples = window(7)
     assert follow(None, *samples) == ["unknown"] * 4 + ["ok"] * 3
