@@ -111,7 +111,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         samples: the window, oldest first.
         verdict: the state that is shown, and what is so at the newest look.
-        since_ms: when it was entered; found_ms when it was last found, None where a worker of the version before kept it.
+        since_ms: when it was entered.
+        found_ms: when it was last found; None where a worker of the version before kept it.
         next_status, next_count: what was found instead, and how often in a row.
         fetch_gap_ms, ack_gap_ms: the usual time between two looks that saw somebody fetch, or acknowledge.
     """

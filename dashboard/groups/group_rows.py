@@ -202,12 +202,13 @@ class SeekPreview:
     """What a seek would do: the next offset before and after, and how many messages it is about.
 
     Attributes:
-        messages: that are delivered again or skipped.
-        skipped: of these, that were never delivered; before a position to go back to they wait for their key.
+        messages: that are delivered or skipped.
+        skipped: of these, that will not be delivered; before a position to go back to they wait for their key.
         next_message: what would be delivered first; None when nothing that the group takes is stored from there on.
         first, last: of the stored messages between the two that the group takes; None where there are none.
         gone: what lies behind the place that was asked for and is no longer in the stream.
         is_searched: whether the stream was looked through to its end for ``next_message``.
+        effect: what is delivered, again or for the first time, or skipped, in a sentence.
     """
 
     before: int
@@ -219,6 +220,7 @@ class SeekPreview:
     last: MessageRow | None = None
     gone: Gone | None = None
     is_searched: bool = True
+    effect: str = ""
 
     @property
     def goes_back(self) -> bool:
@@ -227,11 +229,6 @@ class SeekPreview:
     @property
     def moves(self) -> bool:
         return self.after != self.before
-
-    @property
-    def again(self) -> int:
-        """How many are delivered again."""
-        return self.messages - self.skipped
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,14 @@ from dashboard.browse.message_rows import MessageRow
 from dashboard.groups.group_forms import LIKE, SHIFT, PauseForm, SeekForm, SeekNowForm
 from dashboard.groups.group_rows import (
     GroupRow,
+    PastSeek,
     SeekPreview,
     not_given_back,
     past_seek,
     skips_more,
 )
 from dashboard.groups.member_rows import members_of
+from dashboard.groups.seek_effect import SeekEffect, effect_of
 from dashboard.live.lag_chart import lag_chart_of
 from dashboard.live.live_ranges import live_range_of
 from dashboard.views.door import console_action, console_page, is_part
@@ -41,6 +43,8 @@ from streams.services.groups import (
 
 SEEKS_LOOKED_AT = 20
 """The newest seeks, of which it is told what they dropped."""
+MOST_COUNTED = 10_000
+"""Offsets that are looked through, where a filter has each message read, to say what an Undo would do."""
 LOOKED_FOR_S = 0.4
 """So long a preview looks for the message that comes next behind those that it counts."""
 
@@ -51,6 +55,7 @@ def preview_of(group: Group, form: SeekForm, *, caller: Caller) -> SeekPreview |
     if wanted is None:
         return None
     told = group_seek(group, next_offset=wanted, actor=caller.actor, dry_run=True)
+    effect = _effect(group, told, _past_seeks(group, caller))
     low, high = sorted((told["from"], told["to"]))
     stream, keys = group.stream, group.filter_keys
     first = selectors.messages_from(stream, offset=low, stop=high, limit=1, keys=keys) if low < high else []
@@ -73,6 +78,7 @@ def preview_of(group: Group, form: SeekForm, *, caller: Caller) -> SeekPreview |
         next(map(MessageRow, last), None),
         _gone(group, form),
         is_searched,
+        effect.words,
     )
 
 
@@ -98,19 +104,51 @@ def _next_offset(group: Group, form: SeekForm, *, caller: Caller) -> int | None:
     return offset_of_position(group.stream, asked["position"], **asked["place"])
 
 
-def _sought(group: Group, caller: Caller) -> dict[str, Any]:
-    """The newest seek, and what earlier ones dropped and no later one has given back, as far as it is still stored."""
+def _past_seeks(group: Group, caller: Caller) -> tuple[list[PastSeek], bool]:
+    """The newest seeks that moved or dropped something, newest first, and whether there were no earlier ones."""
     wanted = EventsWanted(
         kind="group.sought", stream=group.stream.name, group=group.name, since=group.created_at
     )
-    found = map(past_seek, selectors.events_found(caller, wanted, limit=SEEKS_LOOKED_AT))
-    seeks = [seek for seek in found if seek is not None]
+    events = selectors.events_found(caller, wanted, limit=SEEKS_LOOKED_AT)
+    seeks = [seek for seek in map(past_seek, events) if seek is not None]
+    return seeks, len(events) < SEEKS_LOOKED_AT
+
+
+def _effect(group: Group, told: dict[str, int], past: tuple[list[PastSeek], bool]) -> SeekEffect:
+    """What a seek does that was looked at before it is done (``group_seek``)."""
+    goes_back = told["to"] < told["from"]
+    messages = told["messages"] - told["skipped"] if goes_back else told["messages"]
+    seeks, has_all = past
+    return effect_of(group, seeks, has_all=has_all, before=told["from"], after=told["to"], messages=messages)
+
+
+def _undo(group: Group, past: tuple[list[PastSeek], bool], *, now: int, caller: Caller) -> SeekEffect | None:
+    """What the Undo of the newest seek would do; None where there is none."""
+    seeks, has_all = past
+    if not seeks or not seeks[0].moved:
+        return None
+    back_to = seeks[0].back_to
+    if group.filter_keys and abs(now - back_to) > MOST_COUNTED:  # each one would have to be read
+        return effect_of(group, seeks, has_all=has_all, before=now, after=back_to, messages=None)
+    return _effect(group, group_seek(group, next_offset=back_to, actor=caller.actor, dry_run=True), past)
+
+
+def _sought(group: Group, caller: Caller, *, now: int) -> dict[str, Any]:
+    """The newest seek with what its Undo would do, and what earlier ones dropped and no later one has given back, as
+    far as it is still stored; ``now`` is the offset that is next.
+    """
+    past = _past_seeks(group, caller)
+    seeks, _all = past
     dropped = not_given_back(seeks)
     if dropped and not selectors.messages_from(
         group.stream, offset=dropped.oldest, stop=dropped.below, limit=1
     ):
         dropped = None
-    return {"last_seek": seeks[0] if seeks else None, "not_given_back": dropped}
+    return {
+        "last_seek": seeks[0] if seeks else None,
+        "undo": _undo(group, past, now=now, caller=caller),
+        "not_given_back": dropped,
+    }
 
 
 @console_page
@@ -144,7 +182,7 @@ def page_context(request: HttpRequest, caller: Caller, group: Group) -> dict[str
     lag_chart = lag_chart_of(stands["shown"].view, asked, now=now)
     sought: dict[str, Any] = {}
     if caller.may("read"):
-        sought = _sought(group, caller)
+        sought = _sought(group, caller, now=stands["shown"].state.delivered_offset + 1)
     else:
         lag_chart = replace(lag_chart, turns=[])
     return (
@@ -181,12 +219,12 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
         )
         query = urlencode({"position": "offset", "at": wanted})
         return redirect(f"{resolve_url('dashboard:group', name=name, group=group)}?{query}")
+    effect = _effect(found, told, _past_seeks(found, caller))
     told = group_seek(found, next_offset=wanted, actor=caller.actor)
     figures = {field: formats.count(value) for field, value in told.items()}
-    figures["again"] = formats.count(told["messages"] - told["skipped"])
     said = [_("The next offset is %(to)s; it was %(from)s.")]
     if told["to"] < told["from"]:
-        said.append(_("%(again)s are redelivered."))
+        said.append(effect.words)
     if told["to"] >= told["from"] or told["skipped"]:
         said.append(_("%(skipped)s were skipped."))
     messages.success(request, " ".join(str(each) for each in said) % figures, extra_tags="sought")

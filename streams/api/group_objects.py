@@ -232,9 +232,11 @@ class Sought(serializers.Serializer):  # type: ignore[type-arg]
     may_lack = frozenset({"gone"})
 
     to = serializers.IntegerField(help_text="The offset that is delivered next now.")
-    messages = serializers.IntegerField(help_text="How many are delivered again or skipped.")
+    messages = serializers.IntegerField(
+        help_text="How many are delivered, again as far as they were before, or skipped."
+    )
     skipped = serializers.IntegerField(
-        help_text="How many of them were never delivered and will not be; also what waits for its key."
+        help_text="How many of them will not be delivered; also what waits for its key."
     )
     gone = Gone(
         required=False,

@@ -47,6 +47,7 @@ from streams.selectors.groups import (
     group_view,
     group_views,
     in_flight,
+    passed_in,
     reachable_views,
 )
 from streams.selectors.history import (
@@ -231,6 +232,7 @@ __all__ = [
     "offset_of_id",
     "offsets_at",
     "overview",
+    "passed_in",
     "people_of",
     "people_page",
     "policies_page",

@@ -10,7 +10,7 @@ from streams import health, store
 from streams.edges import nearest_ms
 from streams.errors import group_not_found
 from streams.health import Health, Verdict
-from streams.log import healths, keys, open_polls, pending, standing
+from streams.log import healths, keys, lag, open_polls, pending, standing
 from streams.log.client import Op, Reachable, one
 from streams.log.errors import GroupNotFound, StoreUnavailable, StreamNotFound
 from streams.log.pending import InFlight, Wanted
@@ -193,6 +193,22 @@ def delivered_again(view: GroupView) -> pending.Again:
     if not view.state.redelivered or not view.state.ack_pending:
         return pending.Again({}, True)
     return store.log().run(pending.again(view.group.stream.stream_id, view.group.name))
+
+
+def passed_in(group: Group, spans: Iterable[tuple[int, int]], *, waiting: bool = True) -> int:
+    """How many messages that a group takes are stored in spans of offsets.
+
+    Args:
+        spans: the first offset of each, and the first behind it.
+        waiting: with those that wait there for their key.
+    """
+    log, stream_id, count = store.log(), group.stream.stream_id, 0
+    for low, high in spans:
+        count += log.run(lag.matching_count(stream_id, low, high, group.filter_keys))
+        if not waiting:
+            count -= log.run(lag.parked(stream_id, group.name, below=high))
+            count += log.run(lag.parked(stream_id, group.name, below=low))
+    return count
 
 
 def group_positions(stream: Stream, *, limit: int = 50) -> list[tuple[str, int]]:

@@ -164,7 +164,7 @@ def group_seek(group: Group, *, next_offset: int, actor: Actor, dry_run: bool = 
 
     Returns:
         ``from`` and ``to``, the next offset before and after; ``messages``: how many stored matching messages are
-        delivered again or skipped; ``skipped``: how many of them were never delivered and will not be, with what
+        delivered, again as far as they were before, or skipped; ``skipped``: how many of them will not be, with what
         waits for its key and lies before ``to``.
     """
     stream_id = group.stream.stream_id
