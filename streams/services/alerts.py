@@ -213,9 +213,8 @@ def alert_end(alert: Alert, *, why: str = "") -> None:
         summary=f"Alert {rule.name} {over}: {alert.sentence}",
     )
     if rule.is_muted:
-        alert.notifications.filter(delivered_at=None).delete()  # nobody needs to hear of what came and went
-    if alert.notifications.exists():
-        notifications_make(alert, "ended")
+        alert.notifications.filter(tried_at=None).delete()  # nobody needs to hear of what came and went
+    notifications_make(alert, "ended")
 
 
 @transaction.atomic

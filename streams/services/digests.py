@@ -6,6 +6,7 @@ another worker goes on with it.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -72,6 +73,7 @@ def together_with(notification: Notification) -> list[Notification]:
         .select_related("alert__rule__workspace")
         .order_by("pk")[:MOST_TOGETHER]
     )
+    waiting = _after_what_comes_first(waiting)
     if len(waiting) < 2 or not any(_was_held_back(each) for each in waiting):
         return members
     first, *others = waiting
@@ -158,6 +160,21 @@ def _held_by(notification: Notification) -> list[Notification]:
     """What goes with it, in order."""
     members = Notification.objects.filter(told_with=notification, due_at__isnull=False)
     return list(members.select_related("alert__rule__workspace").order_by("pk"))
+
+
+def _after_what_comes_first(waiting: Sequence[Notification]) -> list[Notification]:
+    """Without the end of an alert whose beginning is in another message, which has to be taken first."""
+    alerts = {each.alert_id for each in waiting}
+    untold: dict[int, set[int]] = defaultdict(set)
+    for pk, alert_id in Notification.objects.filter(
+        alert__in=alerts, channel__in={each.channel for each in waiting}, delivered_at=None
+    ).values_list("pk", "alert_id"):
+        untold[alert_id].add(pk)
+    kept: dict[int, Notification] = {}
+    for each in waiting:
+        if all(pk >= each.pk or pk in kept for pk in untold[each.alert_id]):
+            kept[each.pk] = each
+    return list(kept.values())
 
 
 def _was_held_back(notification: Notification) -> bool:

@@ -11,6 +11,7 @@ from uuid import uuid4
 from django.conf import settings
 from django.core.mail import send_mail
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from streams import webhooks
@@ -23,6 +24,10 @@ from streams.webhooks import WebhookRefused
 
 MOST_ATTEMPTS = 12
 FIRST_RETRY_S, LONGEST_RETRY_S = 10, 3600
+BEFORE = Notification.objects.filter(
+    alert=OuterRef("alert"), channel=OuterRef("channel"), pk__lt=OuterRef("pk"), delivered_at=None
+)
+"""What the same receiver has not taken of the same alert, though it comes first: of an end its beginning."""
 _testing = threading.BoundedSemaphore(4)
 """Who tests waits for the receiver, which may take its time: so many in this process at once."""
 
@@ -97,11 +102,13 @@ def notifications_deliver(*, most: int = 10) -> int:
     """Try what is due, oldest first; what fails is tried again later, ever more seldom. Returns how many were tried.
 
     What is due of a muted rule waits until it is heard again, and what is more than a rule tells at once until there is
-    room, to be told together.
+    room, to be told together. The end of an alert waits until its beginning is taken, and goes with it where that is
+    given up.
     """
+    ends_withdraw()
     now = timezone.now()
     due = list(
-        Notification.objects.filter(due_at__lte=now, told_with=None)
+        Notification.objects.filter(~Exists(BEFORE), due_at__lte=now, told_with=None)
         .exclude(alert__rule__muted_until__gt=now)
         .select_related("alert__rule__workspace")
         .order_by("due_at", "pk")[:most]
@@ -121,11 +128,21 @@ def notifications_deliver(*, most: int = 10) -> int:
     return tried
 
 
+def ends_withdraw() -> None:
+    """Who could not be told that an alert began is not told that it ended."""
+    Notification.objects.filter(Exists(BEFORE.filter(due_at=None)), due_at__isnull=False).delete()
+
+
 def _tell(members: Sequence[Notification]) -> None:
-    """Try once what goes in one message."""
+    """Try once what goes in one message, unless it was withdrawn or readdressed meanwhile.
+
+    That it is tried is on record before: from then on its receiver may have heard of it.
+    """
     first = members[0]
     first.attempts += 1
     first.tried_at = timezone.now()
+    if not _tried(first, due_at=first.due_at, error=first.error):
+        return
     try:
         _send(first.alert.rule, first.channel, digests.body_of(members), delivery=str(first.pk))
     except (WebhookRefused, OSError) as error:
@@ -155,6 +172,7 @@ def _failed(members: Sequence[Notification], why: str) -> None:
     is_last = first.attempts >= MOST_ATTEMPTS
     due_at = None if is_last else timezone.now() + timedelta(seconds=wait_s)
     if _tried(first, due_at=due_at, error=why[:500]) and is_last:
+        ends_withdraw()
         for each in members:
             alert = each.alert
             event_record(
@@ -175,7 +193,7 @@ def _tried(
     delivered_at: datetime | None = None,
     error: str = "",
 ) -> bool:
-    """Keep how a try ended, of all that was told with it, too; whether it was kept.
+    """Keep that it is tried, or how that ended, of all that is told with it, too; whether it was kept.
 
     It is not where its receiver was changed meanwhile, whose turn it is then.
     """
@@ -195,7 +213,10 @@ def _tried(
 
 
 def notifications_make(alert: Alert, what: str) -> None:
-    """What each receiver of an alert's rule is to be told of it: that it ``fired``, or ``ended``."""
+    """What each receiver of an alert's rule is to be told of it: that it ``fired``, or ``ended``.
+
+    That it ended is for those who were told that it began, or still will be.
+    """
     rule = alert.rule
     told = _told(rule, what, stream=alert.stream, group=alert.group, sentence=alert.sentence) | {
         "alert": alert.pk,
@@ -203,9 +224,13 @@ def notifications_make(alert: Alert, what: str) -> None:
         "began_at": moment(alert.began_at),
         "ended_at": None if alert.ended_at is None else moment(alert.ended_at),
     }
+    channels = rule.channels
+    if what == "ended":
+        began = set(alert.notifications.values_list("channel", flat=True))
+        channels = [channel for channel in channels if channel in began]
     Notification.objects.bulk_create(
         Notification(alert=alert, channel=channel, body=json.dumps(told), due_at=timezone.now())
-        for channel in rule.channels
+        for channel in channels
     )
 
 
