@@ -1,7 +1,12 @@
-"""What alerts tell their receivers: made, sent by webhook or e-mail, tried again; and a test of it."""
+"""What alerts tell their receivers: made, sent by webhook or e-mail, tried again; and a test of it.
+
+Which of it is sent when is the matter of ``streams.services.dispatch``.
+"""
 
 import json
+import logging
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,7 +16,7 @@ from uuid import uuid4
 from django.conf import settings
 from django.core.mail import send_mail
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from streams import webhooks
@@ -21,6 +26,8 @@ from streams.models import Alert, AlertRule, Notification
 from streams.services import digests
 from streams.services.events import event_record
 from streams.webhooks import WebhookRefused
+
+log = logging.getLogger(__name__)
 
 MOST_ATTEMPTS = 12
 FIRST_RETRY_S, LONGEST_RETRY_S = 10, 3600
@@ -38,6 +45,14 @@ class Tested:
 
     channel: str
     error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """How one try to send a message ended: what went wrong in a sentence, or nothing, and how long it took."""
+
+    error: str
+    took_s: float
 
 
 def rule_test(rule: AlertRule, *, actor: Actor) -> list[Tested]:
@@ -98,57 +113,55 @@ def notifications_readdress(rule: AlertRule, channel: str) -> None:
         waiting.delete()
 
 
-def notifications_deliver(*, most: int = 10) -> int:
-    """Try what is due, oldest first; what fails is tried again later, ever more seldom. Returns how many were tried.
+def notifications_due(by: datetime | None = None) -> QuerySet[Notification]:
+    """The messages that are due by a time, or now, and may be sent; of a digest the first of it.
 
-    What is due of a muted rule waits until it is heard again, and what is more than a rule tells at once until there is
-    room, to be told together. The end of an alert waits until its beginning is taken, and goes with it where that is
-    given up.
+    What is due of a muted rule waits until it is heard again. The end of an alert waits until its beginning is taken,
+    and goes with it where that is given up.
     """
-    ends_withdraw()
     now = timezone.now()
-    due = list(
-        Notification.objects.filter(~Exists(BEFORE), due_at__lte=now, told_with=None)
-        .exclude(alert__rule__muted_until__gt=now)
-        .select_related("alert__rule__workspace")
-        .order_by("due_at", "pk")[:most]
-    )
-    tried, gone = 0, set[int]()
-    for notification in due:
-        if notification.pk in gone:
-            continue
-        until = digests.free_at(notification)
-        if until is not None:
-            digests.hold_back(notification, until=until)
-            continue
-        members = digests.together_with(notification)
-        gone.update(each.pk for each in members)
-        _tell(members)
-        tried += 1
-    return tried
+    due = Notification.objects.filter(~Exists(BEFORE), due_at__lte=by or now, told_with=None)
+    return due.exclude(alert__rule__muted_until__gt=now)
 
 
 def ends_withdraw() -> None:
     """Who could not be told that an alert began is not told that it ended."""
-    Notification.objects.filter(Exists(BEFORE.filter(due_at=None)), due_at__isnull=False).delete()
+    untold = Notification.objects.filter(Exists(BEFORE.filter(due_at=None)), due_at__isnull=False)
+    if untold.exists():  # nothing waits for the database where there is nothing to delete, as nearly always
+        untold.delete()
 
 
-def _tell(members: Sequence[Notification]) -> None:
-    """Try once what goes in one message, unless it was withdrawn or readdressed meanwhile.
+def attempt_begin(members: Sequence[Notification]) -> bool:
+    """Note that what goes in one message is tried; not where it was withdrawn or readdressed meanwhile.
 
-    That it is tried is on record before: from then on its receiver may have heard of it.
+    It is on record before, as from then on its receiver may have heard of it.
     """
     first = members[0]
     first.attempts += 1
     first.tried_at = timezone.now()
-    if not _tried(first, due_at=first.due_at, error=first.error):
-        return
+    return _tried(first, due_at=first.due_at, error=first.error)
+
+
+def attempt(members: Sequence[Notification]) -> Attempt:
+    """Send one message; without the database, so that any thread can."""
+    first, began_s = members[0], time.monotonic()
+    error = ""
     try:
         _send(first.alert.rule, first.channel, digests.body_of(members), delivery=str(first.pk))
-    except (WebhookRefused, OSError) as error:
-        _failed(members, str(error) or type(error).__name__)
+    except (WebhookRefused, OSError) as refused:
+        error = str(refused) or type(refused).__name__
+    except Exception as fault:
+        log.exception("An alert could not be sent.")
+        error = type(fault).__name__
+    return Attempt(error, time.monotonic() - began_s)
+
+
+def attempt_end(members: Sequence[Notification], how: Attempt) -> None:
+    """Note how it ended; what fails is tried again later, ever more seldom."""
+    if how.error:
+        _failed(members, how.error)
     else:
-        _tried(first, due_at=None, delivered_at=timezone.now())
+        _tried(members[0], due_at=None, delivered_at=timezone.now())
 
 
 def _send(rule: AlertRule, channel: str, body: str, *, delivery: str) -> None:

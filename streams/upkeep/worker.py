@@ -17,10 +17,10 @@ from streams.log.errors import LogError, StoreUnavailable
 from streams.log.keys import GroupName
 from streams.services import (
     chain_checks,
+    dispatch,
     erasures,
     group_repairs,
     history,
-    notifications,
     queries,
     replays,
     stream_repairs,
@@ -39,6 +39,7 @@ TOKENS_EVERY_S = 5.0
 GROUPS_EVERY_S = 2.0
 REPAIRS_EVERY_S = 4.0
 ALERTS_EVERY_S = 2.0
+DISPATCH_S = 5.0
 CHAIN_EVERY_S = 10.0
 
 OnSamples = Callable[[Sequence[Sample]], Awaitable[None]]
@@ -88,6 +89,7 @@ class Worker:
         self._watch = watching.Watch(self._log)
         self._losses, self._suspects = losses.Losses(), losses.Suspects()
         self._acks, self._alerting = acks.Acks(), alerting.Alerting()
+        self._dispatcher = dispatch.Dispatcher()
         self._telling: asyncio.Task[None] | None = None
         self._restarts: dict[str, int] = {}
         self._processes: list[ProcessStatus] = []
@@ -118,6 +120,7 @@ class Worker:
                     left = TICK_S - (time.monotonic() - started)
                     await asyncio.wait_for(self._stopped.wait(), max(0.05, left))
         finally:
+            self._dispatcher.close()
             try:
                 await self._log.run(lease.worker_release(self._owner, sampled_ms=self._sampled_ms))
             except LogError as error:
@@ -194,7 +197,7 @@ class Worker:
     def _tell_alerts(self) -> None:
         """Let what is due be told beside the ticks: a receiver that is slow holds nothing up."""
         if self._telling is None or self._telling.done():
-            self._telling = asyncio.create_task(_deliver())
+            self._telling = asyncio.create_task(_deliver(self._dispatcher))
 
     async def _note_promotion(self) -> None:
         """Record that another server has taken the store's place; again, should it end before that is noted."""
@@ -263,16 +266,16 @@ class Worker:
         await self._on_processes(found)
 
 
-async def _deliver() -> None:
+async def _deliver(dispatcher: dispatch.Dispatcher) -> None:
     try:
-        await sync_to_async(_deliver_now, thread_sensitive=False)()
+        await sync_to_async(_deliver_now, thread_sensitive=False)(dispatcher)
     except Exception:
         log.exception("Alerts could not be told; they are tried again.")
 
 
-def _deliver_now() -> None:
+def _deliver_now(dispatcher: dispatch.Dispatcher) -> None:
     """In a thread of its own, whose connection to the database ends with it."""
     try:
-        notifications.notifications_deliver()
+        dispatcher.round(for_s=DISPATCH_S)
     finally:
         connections.close_all()

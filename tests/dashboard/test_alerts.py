@@ -12,7 +12,7 @@ from streams import store
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Alert, AlertRule, Notification
-from streams.services.notifications import notifications_deliver
+from streams.services.dispatch import notifications_deliver
 from streams.upkeep.alerting import Alerting
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.groups.test_groups import BODIES, make_group

@@ -30,6 +30,7 @@ from streams.models import (
     Workspace,
 )
 from streams.services import notifications
+from streams.services.dispatch import notifications_deliver
 from streams.services.installation import METRICS_STREAM
 from streams.services.streams import internal_stream
 from streams.upkeep.alerting import Alerting
@@ -256,10 +257,10 @@ def test_a_test_needs_the_right_to_manage_and_waits_for_few_at_once(
 def test_a_webhook_is_told_that_it_began_and_that_it_ended(told: Receiver, orders: Stream) -> None:
     alerting = Alerting()
     alerting.look(now_s=0)
-    notifications.notifications_deliver()
+    notifications_deliver()
     store.log().run(groups.fetch(orders.stream_id, "billing", limit=10))
     alerting.look(now_s=10)
-    notifications.notifications_deliver()
+    notifications_deliver()
     assert [json.loads(body)["what"] for _, _, body in told.taken] == ["fired", "ended"]
     _, headers, body = told.taken[0]
     secret = AlertRule.objects.get().webhook_secret
@@ -275,7 +276,7 @@ def test_what_is_not_taken_is_tried_again_ever_later_and_given_up_on_record(
     waits = []
     for _ in range(notifications.MOST_ATTEMPTS):
         Notification.objects.update(due_at=timezone.now() - timedelta(seconds=1))
-        notifications.notifications_deliver()
+        notifications_deliver()
         kept = Notification.objects.get()
         if kept.due_at is not None:
             waits.append(round((kept.due_at - timezone.now()).total_seconds()))
@@ -292,7 +293,7 @@ def test_a_rule_and_what_fires_say_how_telling_went(owner: Api, told: Receiver) 
     alerting.look(now_s=0)
     assert owner.get("alerts/rules/lags").json()["deliveries"] == []
     before = timezone.now()
-    notifications.notifications_deliver()
+    notifications_deliver()
     [delivery] = owner.get("alerts/rules/lags").json()["deliveries"]
     assert (delivery["channel"], delivery["attempts"], delivery["delivered_at"]) == ("webhook", 1, None)
     assert delivery["error"] == "localhost answered 500."
@@ -301,7 +302,7 @@ def test_a_rule_and_what_fires_say_how_telling_went(owner: Api, told: Receiver) 
     assert owner.get("alerts/").json()[0]["deliveries"] == [delivery]
     told.status = 200
     Notification.objects.update(due_at=timezone.now())
-    notifications.notifications_deliver()
+    notifications_deliver()
     [delivery] = owner.get("alerts/rules/lags").json()["deliveries"]
     assert (delivery["attempts"], delivery["error"], delivery["next_try_at"]) == (2, "", None)
     assert delivery["delivered_at"] >= delivery["tried_at"]
@@ -312,18 +313,18 @@ def test_a_rule_and_what_fires_say_how_telling_went(owner: Api, told: Receiver) 
 def test_a_new_address_is_told_at_once_what_the_old_one_did_not_take(owner: Api, told: Receiver) -> None:
     told.status = 500
     Alerting().look(now_s=0)
-    notifications.notifications_deliver()
-    assert notifications.notifications_deliver() == 0, "it waits for the next try"
+    notifications_deliver()
+    assert notifications_deliver() == 0, "it waits for the next try"
     told.status = 200
     owner.patch("alerts/rules/lags", {"webhook_url": f"{told.url}&new=1"})
-    assert notifications.notifications_deliver() == 1
+    assert notifications_deliver() == 1
     assert "new=1" in told.taken[-1][0]
 
 
 def test_who_is_told_no_more_is_not_tried_again(owner: Api, told: Receiver) -> None:
     told.status = 500
     Alerting().look(now_s=0)
-    notifications.notifications_deliver()
+    notifications_deliver()
     owner.patch("alerts/rules/lags", {"webhook_url": ""})
     assert not Notification.objects.exists()
 
@@ -338,7 +339,7 @@ def test_a_try_that_fails_after_its_receiver_was_changed_counts_for_none(
 
     Alerting().look(now_s=0)
     monkeypatch.setattr(webhooks, "post", change_and_fail)
-    notifications.notifications_deliver()
+    notifications_deliver()
     waiting = Notification.objects.filter(due_at__lte=timezone.now())
     assert (list(waiting.values_list("attempts", flat=True)), Notification.objects.count()) == (
         tries,
@@ -379,7 +380,7 @@ def test_what_still_fires_after_a_mute_is_told_then(owner: Api, told: Receiver) 
     owner.patch("alerts/rules/lags", {"muted_until": None})
     alerting.look(now_s=10)
     alerting.look(now_s=20)
-    notifications.notifications_deliver()
+    notifications_deliver()
     assert whats(told) == ["fired"], "once"
 
 
@@ -393,16 +394,16 @@ def test_what_began_and_ended_while_muted_is_told_to_nobody(
     alerting.look(now_s=10)
     owner.patch("alerts/rules/lags", {"muted_until": None})
     alerting.look(now_s=20)
-    notifications.notifications_deliver()
+    notifications_deliver()
     assert (whats(told), Alert.objects.filter(ended_at=None).count()) == ([], 0)
 
 
 def test_what_is_on_its_way_waits_for_the_end_of_a_mute(owner: Api, told: Receiver) -> None:
     Alerting().look(now_s=0)
     hush(owner)
-    assert notifications.notifications_deliver() == 0
+    assert notifications_deliver() == 0
     owner.patch("alerts/rules/lags", {"muted_until": None})
-    assert notifications.notifications_deliver() == 1
+    assert notifications_deliver() == 1
     assert whats(told) == ["fired"]
 
 
@@ -411,14 +412,14 @@ def test_who_was_told_before_a_mute_hears_of_the_end_after_it(
 ) -> None:
     alerting = Alerting()
     alerting.look(now_s=0)
-    notifications.notifications_deliver()
+    notifications_deliver()
     hush(owner)
     store.log().run(groups.fetch(orders.stream_id, "billing", limit=10))
     alerting.look(now_s=10)
-    notifications.notifications_deliver()
+    notifications_deliver()
     assert whats(told) == ["fired"]
     owner.patch("alerts/rules/lags", {"muted_until": None})
-    notifications.notifications_deliver()
+    notifications_deliver()
     assert whats(told) == ["fired", "ended"]
 
 
@@ -435,7 +436,7 @@ def test_a_private_address_is_never_called(
 ) -> None:
     monkeypatch.setattr(settings, "ENV", dataclasses.replace(settings.ENV, webhook_private=False))
     Alerting().look(now_s=0)
-    notifications.notifications_deliver()
+    notifications_deliver()
     assert "not a public address" in Notification.objects.get().error
     assert told.taken == []
 
@@ -444,7 +445,7 @@ def test_an_email_is_sent(owner: Api, orders: Stream) -> None:
     owner.post("alerts/rules/", RULE | {"for_seconds": 0, "email": "ops@example.org"})
     publish(orders, 1, 2, 3)
     Alerting().look(now_s=0)
-    notifications.notifications_deliver()
+    notifications_deliver()
     [message] = mail.outbox
     assert message.to == ["ops@example.org"]
     assert "Group billing of orders: lag 3, above 2." in message.body
@@ -480,15 +481,15 @@ def test_who_was_told_that_it_fires_is_told_that_a_change_of_the_rule_ended_it(
     owner.post("alerts/rules/", RULE | {"for_seconds": 0, "email": "ops@example.org"})
     publish(orders, 1, 2, 3)
     Alerting().look(now_s=0)
-    notifications.notifications_deliver()
+    notifications_deliver()
     owner.patch("alerts/rules/lags", {"enabled": False})
-    notifications.notifications_deliver()
+    notifications_deliver()
     assert [message.subject.split("] ")[1] for message in mail.outbox] == [
         "lags is firing",
         "lags is resolved",
     ]
     Alerting().look(now_s=10)
-    notifications.notifications_deliver()
+    notifications_deliver()
     assert len(mail.outbox) == 2
     assert len(owner.get("events?kind=alert.ended").json()) == 1
 

@@ -15,7 +15,8 @@ from django.utils import timezone
 from streams import webhooks
 from streams.models import Alert, AlertRule, Event, Notification
 from streams.services.alerts import alert_begin, alert_end
-from streams.services.notifications import MOST_ATTEMPTS, notifications_deliver
+from streams.services.dispatch import notifications_deliver
+from streams.services.notifications import MOST_ATTEMPTS
 from streams.webhooks import signature
 from tests.findings import over
 from tests.streams.api.conftest import Api
@@ -55,7 +56,7 @@ def deliver(*, after_min: float = 0.0) -> None:
     Notification.objects.update(
         due_at=F("due_at") - ago, tried_at=F("tried_at") - ago, created_at=F("created_at") - ago
     )
-    while notifications_deliver(most=3):
+    while notifications_deliver():
         pass
 
 

@@ -15,7 +15,8 @@ from django.utils import timezone
 from streams import webhooks
 from streams.models import AlertRule, Notification
 from streams.services.alerts import alert_begin, alert_end
-from streams.services.notifications import MOST_ATTEMPTS, notifications_deliver
+from streams.services.dispatch import notifications_deliver
+from streams.services.notifications import MOST_ATTEMPTS
 from tests.findings import over
 from tests.streams.api.conftest import Api
 from tests.streams.test_webhooks import Receiver, receiver  # noqa: F401
