@@ -4,12 +4,17 @@ A value that is past its limit for long enough fires; it ends when a value is ba
 that a value that trembles around its limit is one alert, not twenty. An unknown value (None) changes nothing.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 EVERY_S = 10.0
 """How long the worker waits between two looks; a rate is the mean between them."""
+
+JITTER_S = 2.0
+"""How far the clocks of the store and of the worker, and the moments of one sample, may lie apart."""
 
 Watch = Literal[
     "status",
@@ -73,6 +78,34 @@ class Span:
     @property
     def seconds(self) -> float:
         return self.end_s - self.start_s
+
+
+def silences(points: Sequence[tuple[float, float]], *, limit: float) -> list[tuple[float, float]]:
+    """What (unix seconds, seconds since somebody was there) tells of the time between: the same, with points where it
+    passes the limit and where somebody came.
+
+    It grows while nobody comes. Where somebody came between two points, nobody had before in this gap if it had been
+    silent at its beginning for longer than between two looks, and else somebody was there all along: whoever comes or
+    goes is sampled (``streams.dataplane.fetching``).
+    """
+    found: list[tuple[float, float]] = []
+    for (before_s, before), (at_s, value) in pairwise(points):
+        found.append((before_s, before))
+        silent_since_s, came_s = before_s - before, at_s - value
+        if came_s <= before_s + JITTER_S:
+            found += _passing(came_s, limit, after_s=before_s, until_s=at_s)
+            continue
+        if before >= EVERY_S:
+            found += _passing(silent_since_s, limit, after_s=before_s, until_s=came_s)
+        found.append((came_s, 0.0))
+        found += _passing(came_s, limit, after_s=came_s, until_s=at_s)
+    return [*found, *points[-1:]]
+
+
+def _passing(since_s: float, limit: float, *, after_s: float, until_s: float) -> list[tuple[float, float]]:
+    """Where a silence passes the limit, if that is between two times."""
+    at_s = since_s + limit
+    return [(at_s, math.nextafter(limit, math.inf))] if after_s < at_s < until_s else []
 
 
 def would_have_fired(limit: Limit, points: Iterable[tuple[float, float]], *, until_s: float) -> list[Span]:

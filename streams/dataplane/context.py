@@ -13,6 +13,7 @@ from typing import Any
 
 from streams.dataplane.directory import Directory, Known
 from streams.dataplane.durability import Durability
+from streams.dataplane.fetching import Fetching
 from streams.dataplane.request import Request
 from streams.log import config, lineage, notes, open_polls, stats
 from streams.log.client import AsyncLog, Op, Steady, T, one
@@ -67,6 +68,7 @@ class Context:
         purge_for_good: the scope that a removal needs which cannot.
         touched: internal ids of streams that have changed and that the worker is not yet told of.
         polls: open fetches of this process by internal stream id and group.
+        fetching: from which groups somebody fetches.
         appender: appends for all publishers of this process.
         epoch: of the durable store (``lineage``), as it was looked at last; None before.
     """
@@ -79,6 +81,7 @@ class Context:
     purge_for_good: str = "manage"
     touched: set[str] = field(default_factory=set)
     polls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    fetching: Fetching = field(default_factory=Fetching)
     appender: Appender = field(init=False)
     epoch: int | None = None
     process: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -134,6 +137,7 @@ class Context:
             await asyncio.sleep(TELL_EVERY_S)
             touched, self.touched = self.touched, set()
             polls = {poll: count for poll, count in self.polls.items() if count}
+            touched |= self.fetching.changed(polls)
             used = self.directory.take_used()
             self.directory.parked.end_expired()
             try:

@@ -85,6 +85,7 @@ class Poll:
             if not fetched.deliveries and time.monotonic() < deadline:
                 due_by = _due_by(fetched, asked=asked, deadline=deadline)
                 fetched = await self._parked(stream_id, fetched.generation, due_by, deadline)
+            self._context.fetching.note(stream_id, self._group)
             return await self._unless_gone(stream_id, fetched)
         finally:
             polls[poll] -= 1

@@ -11,9 +11,10 @@ import msgspec
 from streams import alarms, store
 from streams.alarms import EVERY_S, Span
 from streams.log import read
-from streams.models import AlertRule, Rollup, StandingRollup, Stream
+from streams.models import AlertRule, Group, Rollup, StandingRollup, Stream
 from streams.models.history import Step
-from streams.selectors.alerts import is_about, limit_of
+from streams.selectors.alerts import is_about, limit_of, value_of
+from streams.selectors.groups import reachable_views
 from streams.selectors.messages import messages_from
 from streams.selectors.samples import METRICS_STREAM
 from streams.selectors.times import moment
@@ -118,7 +119,8 @@ def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
     """What a rule, saved or not, would have done: over the newest ``MOST_RECORDS`` records of samples, and where it is
     about a rate or a lag, over the minutes that the history counted before them, of the last 30 days.
 
-    A group at rest has no samples, its last value holds; a minute without a row in the history is one of silence.
+    A group at rest has no samples, its last value holds, and how long nobody fetched grows until now; a minute without a
+    row in the history is one of silence.
     """
     until = datetime.fromtimestamp(now_ms / 1000, UTC)
     streams = {
@@ -130,6 +132,8 @@ def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
         sampled, sampled_ms = _sampled_rates(streams, until_s=now_ms / 1000)
     else:
         sampled, sampled_ms = _sampled(rule, streams)
+    if rule.watch == "no_consumer" and sampled_ms is not None:
+        sampled = _silent(rule, sampled, streams, since_s=sampled_ms / 1000, now_s=now_ms / 1000)
     sampled_since = None if sampled_ms is None else moment(sampled_ms)
     counted, since = Series(), sampled_since
     if rule.watch in RATES or rule.watch in HIGHEST:
@@ -177,6 +181,26 @@ def _sampled(rule: AlertRule, streams: Mapping[str, Stream]) -> tuple[Series, in
         for subject, value in _values(rule, record, streams):
             series.setdefault(subject, []).append((record.at / 1000, value))
     return series, since_ms
+
+
+def _silent(
+    rule: AlertRule, sampled: Series, streams: Mapping[str, Stream], *, since_s: float, now_s: float
+) -> Series:
+    """How long nobody fetched or acknowledged, also between the samples, and until now for the groups that are there."""
+    there = Group.objects.filter(stream__stream_id__in=streams).select_related("stream")
+    about = [each for each in there if is_about(rule, each.stream.name, each.name)]
+    series: Series = {subject: list(points) for subject, points in sampled.items()}
+    for view in reachable_views(about):
+        value = value_of(rule, view)
+        if value is not None:
+            series.setdefault((view.group.stream.stream_id, view.group.name), []).append((now_s, value))
+    limit = limit_of(rule).limit
+    for subject, points in series.items():
+        first_s, first = points[0]
+        if first_s - first < since_s < first_s:  # at rest since before the samples
+            points.insert(0, (since_s, since_s - (first_s - first)))
+        series[subject] = alarms.silences(points, limit=limit)
+    return series
 
 
 def _sampled_rates(streams: Mapping[str, Stream], *, until_s: float) -> tuple[Series, int | None]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streams.alarms import Limit, Track, followed, would_have_fired
+from streams.alarms import Limit, Track, followed, silences, would_have_fired
 
 ABOVE = Limit(limit=10, clear=5, for_s=20)
 
@@ -43,3 +43,27 @@ def test_a_look_back_tells_each_alert_and_how_long_it_was() -> None:
 
 def test_a_look_back_over_nothing_tells_nothing() -> None:
     assert would_have_fired(ABOVE, [], until_s=300.0) == []
+
+
+@pytest.mark.parametrize(
+    ("points", "spans"),
+    [
+        # At rest: nobody fetches, and nothing is sampled until the end.
+        ([(0.0, 3.0), (1000.0, 1003.0)], [(237.0, 1000.0)]),
+        # Silent, then somebody came, and went on until now.
+        ([(0.0, 15.0), (1000.0, 5.0)], [(225.0, 995.0)]),
+        # Fetched from all along, and nothing came.
+        ([(0.0, 3.0), (1000.0, 5.0)], []),
+        ([(0.0, 0.0), (1000.0, 0.0)], []),
+        # Somebody polled until a while ago.
+        ([(0.0, 0.0), (1000.0, 300.0)], [(940.0, 1000.0)]),
+        # The clocks of two samples differ a little.
+        ([(0.0, 100.0), (10.0, 109.6), (400.0, 498.7)], [(141.3, 400.0)]),
+    ],
+)
+def test_between_two_samples_a_silence_goes_on(
+    points: list[tuple[float, float]], spans: list[tuple[float, float]]
+) -> None:
+    quiet = Limit(limit=240, clear=240, for_s=0)
+    found = would_have_fired(quiet, silences(points, limit=240), until_s=points[-1][0])
+    assert [(span.start_s, span.end_s) for span in found] == [pytest.approx(span) for span in spans]
