@@ -14,7 +14,7 @@ Named = tuple[str, str]
 
 
 class Fetching:
-    """Remembers when each group was fetched from last, until it is silent for as long as between two looks of alerts."""
+    """Remembers when each group was fetched from last, until it is silent for as long as between two looks."""
 
     def __init__(self) -> None:
         self._fetched_s: dict[Named, float] = {}

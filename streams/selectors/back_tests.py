@@ -119,8 +119,8 @@ def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
     """What a rule, saved or not, would have done: over the newest ``MOST_RECORDS`` records of samples, and where it is
     about a rate or a lag, over the minutes that the history counted before them, of the last 30 days.
 
-    A group at rest has no samples, its last value holds, and how long nobody fetched grows until now; a minute without a
-    row in the history is one of silence.
+    A group at rest has no samples, its last value holds, and how long nobody fetched grows until now; a minute without
+    a row in the history is one of silence.
     """
     until = datetime.fromtimestamp(now_ms / 1000, UTC)
     streams = {
@@ -186,7 +186,7 @@ def _sampled(rule: AlertRule, streams: Mapping[str, Stream]) -> tuple[Series, in
 def _silent(
     rule: AlertRule, sampled: Series, streams: Mapping[str, Stream], *, since_s: float, now_s: float
 ) -> Series:
-    """How long nobody fetched or acknowledged, also between the samples, and until now for the groups that are there."""
+    """How long nobody fetched or acknowledged, also between the samples, and until now for what is there."""
     there = Group.objects.filter(stream__stream_id__in=streams).select_related("stream")
     about = [each for each in there if is_about(rule, each.stream.name, each.name)]
     series: Series = {subject: list(points) for subject, points in sampled.items()}

@@ -5,7 +5,7 @@ import pytest
 from streams.dataplane import fetching
 from streams.log import stats
 from streams.log.client import Log
-from tests.streams.dataplane.conftest import Server, Stream
+from tests.streams.dataplane.conftest import Stream
 from tests.streams.dataplane.test_grouping import Group, group  # noqa: F401
 from tests.waiting import until
 
