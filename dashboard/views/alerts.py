@@ -10,21 +10,23 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from dashboard import formats
+from dashboard import formats, quantities
 from dashboard.alert_forms import NewRuleForm, RuleForm
 from dashboard.forms import refusal_show
+from dashboard.quantities import number_of
 from dashboard.views.door import base_url, console_action, console_form
 from streams import selectors
 from streams.access import Caller, rule_for
 from streams.errors import Refusal
 from streams.models import AlertRule
+from streams.selectors.alerts import AlertPage
 from streams.services.alerts import rule_change, rule_check, rule_create, rule_delete
 from streams.services.notifications import rule_test
 
 MUTES_S = (3600, 8 * 3600, 24 * 3600)
 LONGEST_REASON = 200
 FIELDS = {"for_seconds": "lasting", "muted_until": "muted"}
-LATEST_SHOWN = 50
+PAGE_SIZE = 50
 
 
 @console_form
@@ -47,15 +49,16 @@ def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
                 return _made(request, rule)
         except Refusal as refusal:
             _show(refusal, form)
+    # Looked at first: what fires in between, the page says to be newer.
+    known = selectors.firing_in(caller.workspace)
+    firing = _page(request, caller, "firing")
     context = {
         "section": "alerts",
         "caller": caller,
-        # Looked at first: what fires in between, the page says to be newer.
-        "mark": selectors.firing_in(caller.workspace).mark,
-        "firing": selectors.alerts_firing(caller.workspace),
-        "latest": [
-            each for each in selectors.alerts_latest(caller, limit=LATEST_SHOWN) if each.alert.ended_at
-        ],
+        "mark": known.mark,
+        "firing": firing,
+        "muted": max(0, firing.total - known.loud),
+        "resolved": _page(request, caller, "resolved"),
         "rules": selectors.rules_of(caller),
         "mutes_s": MUTES_S,
         "form": form,
@@ -151,6 +154,12 @@ def delete(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     rule_delete(rule_for(caller, name, may="manage"), actor=caller.actor)
     messages.success(request, _("Rule %(name)s was deleted.") % {"name": name})
     return redirect("dashboard:alerts")
+
+
+def _page(request: HttpRequest, caller: Caller, state: str) -> AlertPage:
+    """The page of what fires, or of what is resolved, that the query string names under that word."""
+    number = number_of(request.GET.get(state), default=1, low=1, high=quantities.LARGEST)
+    return selectors.alerts_page(caller, firing=state == "firing", number=number, size=PAGE_SIZE)
 
 
 def _tried(caller: Caller, form: NewRuleForm) -> Any:

@@ -21,6 +21,7 @@ from streams.api.alert_objects import (
 )
 from streams.api.base import ApiView
 from streams.api.operation import Operation
+from streams.api.queries import AlertsAsked
 from streams.models import AlertRule
 from streams.selectors import alerts_latest, back_test, rule_view, rules_of
 from streams.services.alerts import rule_change, rule_check, rule_create, rule_delete
@@ -35,15 +36,23 @@ class AlertsView(ApiView):
             id="alerts_list",
             summary="What fired, the newest first",
             scope="read",
+            query=AlertsAsked,
             answer=AlertObject,
             many=True,
-            description="The newest hundred; what fires has no `ended_at`. A token that is narrowed to streams sees "
+            description="Pages with `Link`; what fires has no `ended_at`. A token that is narrowed to streams sees "
             "those about its streams, and the rules that reach no further than itself.",
         ),
     }
 
     def get(self, request: Request) -> Response:
-        return Response(self.rows(AlertObject, alerts_latest(self.caller)))
+        state = self.asked.get("state")
+        alerts, more = alerts_latest(
+            self.caller,
+            firing=None if state is None else state == "firing",
+            after=self.asked.get("after"),
+            limit=self.asked["limit"],
+        )
+        return self.page(self.rows(AlertObject, alerts), next_after=alerts[-1].alert.pk if more else None)
 
 
 class AlertRulesView(ApiView):

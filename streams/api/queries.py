@@ -171,6 +171,16 @@ class RunsAsked(Strict):
     limit = AskedNumber(max_value=1000, default=100, help_text="How many at most.")
 
 
+class AlertsAsked(Strict):
+    """Which alerts."""
+
+    state = OneOf(
+        choices=["firing", "resolved"], required=False, help_text="Only what fires now, or what is over."
+    )
+    after = AskedNumber(required=False, help_text="An alert's id: those before it.")
+    limit = AskedNumber(max_value=1000, default=100, help_text="How many at most.")
+
+
 class WorkspaceAsked(Strict):
     """Another workspace than the token's own."""
 

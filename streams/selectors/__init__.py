@@ -2,8 +2,8 @@
 
 from streams.selectors.alerts import (
     Firing,
-    alerts_firing,
     alerts_latest,
+    alerts_page,
     firing_by_workspace,
     firing_in,
     rule_view,
@@ -172,8 +172,8 @@ __all__ = [
     "StreamView",
     "UsualNow",
     "WorkspaceView",
-    "alerts_firing",
     "alerts_latest",
+    "alerts_page",
     "back_test",
     "by_status",
     "by_step",

@@ -33,6 +33,34 @@ class AlertView:
     deliveries: list[Notification]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertPage:
+    """Some of the alerts, in order; ``number`` is the page's, from 1 on, and ``total`` how many there are in all."""
+
+    alerts: list[AlertView]
+    number: int
+    size: int
+    total: int
+
+    @property
+    def first(self) -> int:
+        return (self.number - 1) * self.size + 1
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.alerts) - 1
+
+    @property
+    def newer(self) -> int | None:
+        """The page before, if there is one."""
+        return self.number - 1 if self.number > 1 else None
+
+    @property
+    def older(self) -> int | None:
+        """The page after, if there is one."""
+        return self.number + 1 if self.last < self.total else None
+
+
 @dataclass(frozen=True, slots=True)
 class Firing:
     """How many alerts fire by rules that are not muted; ``mark`` differs once others fire, or a rule is muted."""
@@ -83,9 +111,17 @@ def in_status(stream: str, group: str, verdict: Verdict) -> InStatus:
     return InStatus(stream=stream, group=group, status=verdict.status, text=verdict.text, why=verdict.why)
 
 
-def alerts_firing(workspace: Workspace) -> list[AlertView]:
-    """What fires now, the newest first."""
-    return _with_deliveries(Alert.objects.filter(rule__workspace=workspace, ended_at=None)[:500])
+def alerts_page(caller: Caller, *, firing: bool, number: int = 1, size: int) -> AlertPage:
+    """A page of what fires now, by when it began, or of what is resolved, by when it ended; the newest first.
+
+    Past the last page it is the last one.
+    """
+    found = _alerts_of(caller).filter(ended_at__isnull=firing)
+    total = found.count()
+    number = max(1, min(number, -(-total // size)))
+    ordered = found.order_by(*(("-began_at", "-pk") if firing else ("-ended_at", "-pk")))
+    shown = _with_deliveries(ordered[(number - 1) * size : number * size])
+    return AlertPage(alerts=shown, number=number, size=size, total=total)
 
 
 def firing_by_workspace() -> dict[int, Firing]:
@@ -110,12 +146,27 @@ def _firing(alerts: QuerySet[Alert]) -> dict[int, Firing]:
     }
 
 
-def alerts_latest(caller: Caller, *, limit: int = 100) -> list[AlertView]:
-    """What fired last, the newest first; for a narrowed caller, about its streams."""
+def alerts_latest(
+    caller: Caller, *, firing: bool | None = None, after: int | None = None, limit: int
+) -> tuple[list[AlertView], bool]:
+    """What fired last, the newest first, and whether there is more; for a narrowed caller, about its streams.
+
+    Args:
+        firing: what fires only, or what is resolved only.
+        after: an alert's id: those before it.
+    """
+    found = _alerts_of(caller).order_by("-pk")
+    if firing is not None:
+        found = found.filter(ended_at__isnull=firing)
+    if after is not None:
+        found = found.filter(pk__lt=after)
+    views = _with_deliveries(found[: limit + 1])
+    return views[:limit], len(views) > limit
+
+
+def _alerts_of(caller: Caller) -> QuerySet[Alert]:
     found = Alert.objects.filter(rule__workspace=caller.workspace)
-    if caller.streams:
-        found = found.filter(inside(caller.streams, "stream"))
-    return _with_deliveries(found[:limit])
+    return found.filter(inside(caller.streams, "stream")) if caller.streams else found
 
 
 def rule_view(rule: AlertRule) -> RuleView:
