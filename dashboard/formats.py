@@ -5,7 +5,7 @@ its shape when the socket brings the next one. Unknown (None) is an en dash, nev
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Decimal
 
 from django.utils import timezone
@@ -17,6 +17,10 @@ UNKNOWN = "–"
 _IEC = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _SECOND, _MINUTE, _HOUR, _DAY = 1, 60, 3600, 86_400
 _YEAR = 365 * _DAY
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_S, _LAST_S = (
+    (edge.replace(tzinfo=UTC) - _EPOCH) // timedelta(seconds=1) for edge in (datetime.min, datetime.max)
+)
 
 
 def _fixed(value: float, decimals: int) -> str:
@@ -159,11 +163,20 @@ def iso(ms: int) -> str:
 
 
 def _at(ms: int, zone: tzinfo) -> datetime:
-    """The second of a moment in a zone; beyond the years 1 to 9999 of its calendar the nearest that they have."""
+    """The second of a moment in a zone."""
+    return local(_EPOCH + timedelta(seconds=min(max(ms // 1000, _FIRST_S), _LAST_S)), zone)
+
+
+def local(moment: datetime, zone: tzinfo | None = None) -> datetime:
+    """A moment in a zone, the active one unless another is said; beyond the years 1 to 9999 of its calendar the nearest
+    second that they have. The one way from UTC into a zone: ``astimezone`` raises there.
+    """
+    zone = zone or timezone.get_current_timezone()
     try:
-        return datetime.fromtimestamp(ms // 1000, zone)
-    except (ValueError, OverflowError):
-        return (datetime.max if ms > 0 else datetime.min).replace(microsecond=0, tzinfo=zone)
+        return moment.astimezone(zone)
+    except OverflowError:
+        edge = datetime.max if moment > _EPOCH else datetime.min
+        return edge.replace(microsecond=0, tzinfo=zone)
 
 
 FORMATS: dict[str, Callable[..., str]] = {

@@ -1,12 +1,13 @@
-"""Times as they come in: RFC 3339, always with a zone. Pure; both planes use it."""
+"""Times as they come in, RFC 3339, always with a zone, and as the log has them. Pure; both planes use it."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 _RFC3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})",
     re.ASCII | re.IGNORECASE,
 )
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse(text: str) -> datetime | None:
@@ -17,3 +18,8 @@ def parse(text: str) -> datetime | None:
         return datetime.fromisoformat(text.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def unix_ms(moment: datetime) -> int:
+    """Unix milliseconds, cut off: a float of seconds would lead the last second of 9999 into a year that is none."""
+    return (moment - _EPOCH) // timedelta(milliseconds=1)

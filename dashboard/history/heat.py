@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.utils import timezone
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 
 from dashboard import formats
@@ -88,7 +87,7 @@ def week_of(hours: Iterable[tuple[datetime, int]], *, until: datetime) -> Sequen
 
 
 def _place(moment: datetime) -> tuple[int, int]:
-    local = timezone.localtime(moment)
+    local = formats.local(moment)
     return local.weekday(), local.hour
 
 

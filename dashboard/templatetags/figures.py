@@ -14,7 +14,7 @@ from django.utils.translation import gettext, gettext_noop
 from dashboard import formats
 from dashboard.history.run_results import did
 from dashboard.stream_rows import StreamRow
-from streams import naming
+from streams import moments, naming
 from streams.models import AlertRule, Run
 from streams.upkeep import processes
 
@@ -131,7 +131,7 @@ def breakable(name: str) -> SafeString:
 @register.filter
 def unix_ms(moment: datetime | None) -> int | None:
     """A time as unix milliseconds."""
-    return None if moment is None else int(moment.timestamp() * 1000)
+    return None if moment is None else moments.unix_ms(moment)
 
 
 @register.simple_tag

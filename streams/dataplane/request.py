@@ -201,7 +201,7 @@ def unix_ms(name: str, text: str) -> int:
     time = moments.parse(text.replace(" ", "+"))
     if time is None:
         raise invalid(name, "Expected a time such as 2026-11-21T06:00:00Z, with its zone.")
-    return max(0, int(time.timestamp() * 1000))
+    return max(0, moments.unix_ms(time))
 
 
 def key_pattern(name: str, text: str) -> re.Pattern[str]:

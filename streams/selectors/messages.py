@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from streams import store
+from streams import moments, store
 from streams.log import entries, lag, read, search
 from streams.log.client import Op
 from streams.log.entries import Entry, Message
@@ -51,7 +51,7 @@ def messages_before(
 
 def offset_at(stream: Stream, time: datetime) -> int:
     """The first visible offset at or after a time; the next offset when there is none."""
-    return store.log().run(read.offset_at(stream.stream_id, int(time.timestamp() * 1000)))
+    return store.log().run(read.offset_at(stream.stream_id, moments.unix_ms(time)))
 
 
 def message_at(stream: Stream, offset: int) -> Message:

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from streams import selectors, store
+from streams import moments, selectors, store
 from streams.access import Actor
 from streams.errors import Refusal
 from streams.log import groups, lag, read, standing, stats
@@ -195,7 +195,7 @@ def group_seek(group: Group, *, next_offset: int, actor: Actor, dry_run: bool = 
 
 def group_pause(group: Group, *, until: datetime | None, actor: Actor) -> None:
     """Deliver nothing until a time, or until ``group_resume``; answers still count, leases run on."""
-    until_ms = None if until is None else int(until.timestamp() * 1000)
+    until_ms = None if until is None else moments.unix_ms(until)
     asked = {"until": None if until is None else until.isoformat()}
     with _on_record(group, "paused", actor=actor, asked=asked) as deed:
         deed.run(groups.pause(group.stream.stream_id, group.name, until_ms=until_ms))

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from streams import bearer, store
+from streams import bearer, moments, store
 from streams.access import Actor
 from streams.log import config
 from streams.models import Token, Workspace
@@ -124,7 +124,7 @@ def grant_of(token: Token) -> config.TokenGrant:
         workspace_id=token.workspace_id,
         scopes=tuple(token.scopes),
         streams=tuple(token.streams),
-        expires_ms=None if token.expires_at is None else int(token.expires_at.timestamp() * 1000),
+        expires_ms=None if token.expires_at is None else moments.unix_ms(token.expires_at),
         rate_limit=token.workspace.rate_limit,
         rate_burst=token.workspace.rate_burst,
     )

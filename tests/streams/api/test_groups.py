@@ -353,6 +353,8 @@ def test_pause_and_resume(owner: Api, path: str) -> None:
     assert fetch(owner) == []
     until = owner.post(f"{path}/g/pause", {"until": "2999-01-01T00:00:00Z"}).json()
     assert until["paused_until"] == "2999-01-01T00:00:00.000Z"
+    until = owner.post(f"{path}/g/pause", {"until": "9999-12-31T23:59:59.999999Z"}).json()
+    assert until["paused_until"] == "9999-12-31T23:59:59.999Z"
     assert refused(owner.post(f"{path}/g/pause", {"until": "2001-01-01T00:00:00Z"})) == (
         400,
         "validation_error",
