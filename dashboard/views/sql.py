@@ -65,11 +65,12 @@ def editor(request: HttpRequest, caller: Caller) -> HttpResponse:
 def answer(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse:
     """A query with its answer, or how far it is; htmx asks how far, and for the page when it is there."""
     query = query_for(caller, query_id)
+    may_cancel = service.may_cancel(caller, query)
     if is_part(request):
         if query.is_finished:  # what a chart is drawn from comes with a page only
             return HttpResponse(headers={"HX-Refresh": "true"})
-        return render(request, "dashboard/parts/answer.html", {"query": query})
-    context = answer_context(request, query)
+        return render(request, "dashboard/parts/answer.html", {"query": query, "may_cancel": may_cancel})
+    context = answer_context(request, query) | {"may_cancel": may_cancel}
     return _page(request, caller, QueryForm(initial={"sql": query.sql, "limit": query.limit}), **context)
 
 
@@ -77,7 +78,7 @@ def answer(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse:
 def cancel(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse:
     """End a query that is not answered yet."""
     query = query_for(caller, query_id)
-    service.query_cancel(query)
+    service.query_cancel(caller, query)
     return redirect("dashboard:sql_answer", query.pk)
 
 

@@ -172,7 +172,10 @@ class SqlQueryView(ApiView):
             scope="read",
             status=204,
             refusals=("query_not_found",),
-            description="Its jobs in Spark end. One that is answered already is let be.",
+            description=(
+                "Its jobs in Spark end. One that is answered already is let be. "
+                "One that somebody else asked needs the scope `manage`, too."
+            ),
         ),
     }
 
@@ -180,7 +183,7 @@ class SqlQueryView(ApiView):
         return answered(query_for(self.caller, number_of(query_id)), request)
 
     def delete(self, request: Request, query_id: str) -> Response:
-        service.query_cancel(query_for(self.caller, number_of(query_id)))
+        service.query_cancel(self.caller, query_for(self.caller, number_of(query_id)))
         return Response(status=204)
 
 

@@ -58,11 +58,26 @@ def query_ask(caller: Caller, *, sql: str, limit: int = DEFAULT_ROWS) -> Query:
         )
 
 
-def query_cancel(query: Query) -> None:
-    """End a query that is not answered yet; one that is running within a second or so."""
+def query_cancel(caller: Caller, query: Query) -> None:
+    """End a query that is not answered yet; one that is running within a second or so.
+
+    Raises:
+        Refusal: ``forbidden`` for another than who asked it, unless they may manage.
+    """
+    if not may_cancel(caller, query):
+        raise Refusal(
+            "forbidden",
+            f"{query.asked_by} asked this; only they, or who has the scope 'manage', may cancel it.",
+            scope="manage",
+        )
     with transaction.atomic():
         if not _finish(query, QueryState.CANCELLED, only=[QueryState.QUEUED]):
             Query.objects.filter(pk=query.pk, state__in=UNFINISHED).update(cancel=True)
+
+
+def may_cancel(caller: Caller, query: Query) -> bool:
+    """Whether a caller may end a query: one of their own (of a token, one of its name), or any if they may manage."""
+    return caller.may("manage") or caller.actor.name == query.asked_by
 
 
 def query_take() -> Query | None:

@@ -20,6 +20,7 @@ from spark import query as query_of_spark
 from spark import watching
 from spark.sentences import NO_WORKER
 from streams import store
+from streams.access import Actor, Caller
 from streams.models import Query, QueryState, Rollup, Run, StandingRollup, Workspace
 from streams.services import history as service_of_runs
 from streams.services import queries as service
@@ -161,7 +162,7 @@ def test_an_endless_query_holds_up_no_run_and_is_cancelled_to_its_last_task(
         ("rollup", "succeeded"),
     ]
     assert Rollup.objects.filter(step="day").get().messages == 10
-    service.query_cancel(query)
+    service.query_cancel(Caller(query.workspace, frozenset({"read"}), Actor(query.asked_by)), query)
     answering.join(60)
     query.refresh_from_db()
     assert query.state == QueryState.CANCELLED

@@ -215,6 +215,23 @@ def test_queries_are_saved_for_the_workspace_and_let_go(owner: Client, viewer: C
     assert [event.kind for event in kinds] == ["history.query_saved", "history.query_deleted"]
 
 
+def test_a_viewer_cancels_what_they_asked_and_nothing_else(viewer: Client, owner: Client) -> None:
+    theirs, own = asked(owner), asked(viewer)
+    page = text(viewer, f"/sql/{theirs.pk}/")
+    assert f'action="/sql/{theirs.pk}/cancel/"' not in page
+    assert "Only who ran it, or who may manage, may cancel it." in page
+    assert viewer.post(f"/sql/{theirs.pk}/cancel/").status_code == 403
+    theirs.refresh_from_db()
+    assert theirs.state == QueryState.QUEUED
+    assert f'action="/sql/{own.pk}/cancel/"' in text(
+        viewer, f"/sql/{own.pk}/", headers={"HX-Request": "true"}
+    )
+    for client, query in ((viewer, own), (owner, theirs)):
+        assert client.post(f"/sql/{query.pk}/cancel/").status_code == 302
+        query.refresh_from_db()
+        assert query.state == QueryState.CANCELLED
+
+
 def test_a_viewer_asks_and_a_stranger_sees_nothing_of_it(viewer: Client, stranger: Client) -> None:
     query = asked(viewer, "SELECT 'secret'")
     path = answered(query, [("s", "string")], [["secret"]])

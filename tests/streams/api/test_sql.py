@@ -9,9 +9,11 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
+from streams.access import SYSTEM
 from streams.api import sql
 from streams.models import Query, QueryState, Workspace
 from streams.services import queries as service
+from streams.services.tokens import token_create
 from tests.streams.api.conftest import Api, caller, code, fields
 from tests.waiting import until
 
@@ -126,6 +128,25 @@ def test_cancelling_ends_what_waits_at_once_and_tells_who_works_on_the_rest(owne
     assert owner.delete(f"{PATH}/{runs['id']}").status_code == 204
     service.query_answer(query, columns=[], rows=["[1]"], truncated=False)
     assert code(owner.get(f"{PATH}/{runs['id']}")) == "query_cancelled"
+
+
+def test_only_who_asked_or_may_manage_cancels(owner: Api) -> None:
+    readers = [
+        Api(token_create(owner.workspace, name=name, scopes=["read"], actor=SYSTEM)[1], owner.workspace)
+        for name in ("one", "other")
+    ]
+    first, second = asked(readers[0]), asked(readers[0])
+    query = taken()
+    refused = readers[1].delete(f"{PATH}/{first['id']}")
+    assert (refused.status_code, code(refused)) == (403, "forbidden")
+    assert code(readers[1].delete(f"{PATH}/{second['id']}")) == "forbidden"
+    assert service.query_progress(query, 0.1)
+    assert Query.objects.get(pk=second["id"]).state == QueryState.QUEUED
+    assert readers[0].delete(f"{PATH}/{first['id']}").status_code == 204
+    assert not service.query_progress(query, 0.2)
+    manager = caller(owner.workspace, scopes=["read", "manage"])
+    assert manager.delete(f"{PATH}/{second['id']}").status_code == 204
+    assert Query.objects.get(pk=second["id"]).state == QueryState.CANCELLED
 
 
 def test_a_stranger_sees_no_query_and_cancels_none(owner: Api, stranger: Api) -> None:
