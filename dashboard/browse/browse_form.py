@@ -80,14 +80,25 @@ class BrowseForm(BootstrapMixin, forms.Form):
         required=False,
         max_length=MOST_FILTER_CHARACTERS,
         widget=forms.TextInput(
-            attrs={"placeholder": _("trace = 4bf9"), "title": _("trace · trace = 4bf9 · trace ~ 4b")}
+            attrs={
+                "placeholder": _("trace = 4bf9"),
+                "title": _("trace · trace = 4bf9 · trace ~ 4b · trace !~ 4b · several joined by &&"),
+            }
         ),
     )
     match = forms.CharField(
         label=_("Body"),
         required=False,
         max_length=MOST_FILTER_CHARACTERS,
-        widget=forms.TextInput(attrs={"placeholder": _("text  ·  .customer.id = 42")}),
+        widget=forms.TextInput(
+            attrs={
+                "placeholder": _("text  ·  .customer.id = 42"),
+                "title": _(
+                    "refused · .customer.id = 42 · .status ~ part · .status !~ part · "
+                    'several joined by &&: .status = paid && .total > 99.5 · in quotes: "salt && pepper"'
+                ),
+            }
+        ),
     )
     cols = forms.CharField(
         label=_("Columns"),
@@ -158,7 +169,8 @@ class BrowseForm(BootstrapMixin, forms.Form):
     def clean_match(self) -> str:
         match: str = self.cleaned_data["match"]
         try:
-            filters.body_test(match)
+            if match:
+                filters.body_test(match)
         except ValueError as error:
             raise forms.ValidationError(str(error)) from None
         return match

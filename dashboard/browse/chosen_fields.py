@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from dashboard.browse import bodies
-from dashboard.browse.filters import Step, path_of
+from dashboard.browse.paths import Step, path_of
 from streams.dataplane.marked import Marked
 from streams.errors import Refusal
 
