@@ -15,8 +15,6 @@ from streams.models import Stream
 from streams.models.stream import Discard, Retention, Storage
 from streams.models.token import Scope
 
-MAX_BODY_CHARACTERS = 1_048_576
-
 
 class BootstrapMixin:
     """Gives each widget its Bootstrap class, and a wrong one its red border."""
@@ -240,7 +238,6 @@ class PublishForm(BootstrapMixin, forms.Form):
     body = forms.CharField(
         label=_("Body (JSON)"),
         strip=False,
-        max_length=MAX_BODY_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false"}),
     )
 

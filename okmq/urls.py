@@ -7,7 +7,7 @@ from okmq.web.metrics import MetricsView
 from streams.api.errors import not_found
 from streams.api.urls import at, service_urls
 
-handler400 = "streams.api.errors.bad_request"
+handler400 = "dashboard.views.errors.bad_request"
 handler500 = "dashboard.views.errors.server_error"
 
 urlpatterns = [

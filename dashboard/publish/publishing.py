@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
+from django.utils.translation import gettext as _
 
+from dashboard import formats
 from streams import store
 from streams.dataplane.messages import read_publication
 from streams.errors import Refusal, refusal_of
@@ -40,6 +42,7 @@ def publish_one(stream: Stream, *, id: str, key: str, headers: str, body: str) -
     request = msgspec.json.encode({**fields, "body": msgspec.Raw(body.encode())})
     publication = read_publication(request)
     demand_key(stream, key)
+    demand_size(stream, len(publication.messages[0].body))
     (stored,) = append_all(stream, publication.messages)
     return Outcome(stored.offset, stored.duplicate)
 
@@ -49,6 +52,22 @@ def demand_key(stream: Stream, key: str | None) -> None:
     if stream.keys and not (key and matches_any(key, stream.keys)):
         message = f"The stream accepts {', '.join(stream.keys)}."
         raise Refusal("validation_error", message, errors=[{"index": 0, "field": "key", "message": message}])
+
+
+def demand_size(stream: Stream, size_bytes: int) -> None:
+    """Refuse a body that is larger than the stream takes."""
+    if sentence := too_large(stream, size_bytes):
+        raise Refusal("message_too_large", sentence)
+
+
+def too_large(stream: Stream, size_bytes: int) -> str:
+    """That a body of so many bytes is larger than the stream takes, as a sentence; "" for one that is not."""
+    if size_bytes <= stream.max_message_bytes:
+        return ""
+    return _("The body has %(size)s bytes; the stream takes %(limit)s.") % {
+        "size": formats.count(size_bytes),
+        "limit": formats.count(stream.max_message_bytes),
+    }
 
 
 def append_all(stream: Stream, messages: Sequence[NewMessage]) -> list[Appended]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from dashboard.publish.publishing import append_all, demand_key
+from dashboard.publish.publishing import append_all, demand_key, demand_size
 from streams.dataplane import slicing
 from streams.dataplane.marked import Marked
 from streams.dataplane.messages import read_publication
@@ -118,9 +118,7 @@ def _read(stream: Stream, sent: bytes, *, line: int, how: Lines) -> NewMessage:
         raise Refusal("validation_error", "Expected one message.")
     (message,) = messages
     demand_key(stream, message.key)
-    if len(message.body) > stream.max_message_bytes:
-        limit = f"{len(message.body):,} bytes; the stream takes {stream.max_message_bytes:,}"
-        raise Refusal("message_too_large", f"The body has {limit}.")
+    demand_size(stream, len(message.body))
     return message
 
 

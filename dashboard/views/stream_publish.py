@@ -12,8 +12,8 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from dashboard import formats
-from dashboard.forms import MAX_BODY_CHARACTERS, PublishForm
-from dashboard.publish.publishing import Outcome, publish_one
+from dashboard.forms import PublishForm
+from dashboard.publish.publishing import Outcome, publish_one, too_large
 from dashboard.quantities import LARGEST, number_of
 from dashboard.views.door import console_form
 from dashboard.views.group_letters import letter_at
@@ -61,6 +61,8 @@ def publish(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         form = PublishForm(initial={"id": fresh_id(), **_beginning(again)})
     context = stream_context(request, caller, name, tab="publish")
     context |= {"form": form, "outcome": outcome, "again": again, "may_publish": caller.may("publish")}
+    if again and not form.is_bound:
+        context["too_large"] = too_large(context["stream"], len(again.message.body))
     return render(request, "dashboard/stream/publish.html", context, status=422 if form.errors else 200)
 
 
@@ -105,17 +107,11 @@ def _as_stored(request: HttpRequest, caller: Caller, name: str, again: Again | N
 
 
 def _beginning(again: Again | None) -> dict[str, str]:
-    """What the form begins with: an example, or what is published again.
-
-    Raises:
-        Refusal: ``message_too_large`` for a body that is longer than the form takes.
-    """
+    """What the form begins with: an example, or what is published again."""
     if again is None:
         return {"body": EXAMPLE}
     like = again.message
     body = like.body.decode("utf-8", "replace")
-    if len(body) > MAX_BODY_CHARACTERS:
-        raise Refusal("message_too_large", "This body is too long for a form: download it and use the API.")
     return {"key": like.key or "", "headers": (like.headers or b"").decode(), "body": body}
 
 

@@ -14,7 +14,6 @@ from django.core.exceptions import (
 from django.db import IntegrityError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
-from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -139,12 +138,13 @@ def not_found(request: HttpRequest) -> JsonResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    """Django's handler400: what was refused before a view was reached, such as another host name."""
-    if not is_for_api(request) and request.path_info.rstrip("/") not in SERVICE:
-        return defaults.bad_request(request, exception)
-    return answer(
-        refusal_for(exception) or Refusal("validation_error", "The request cannot be read.", fields=[])
-    )
+    """What was refused before a view of the API was reached, such as another host name."""
+    return answer(unreadable(exception))
+
+
+def unreadable(exception: Exception) -> Refusal:
+    """Why Django refused a request."""
+    return refusal_for(exception) or Refusal("validation_error", "The request cannot be read.", fields=[])
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
@@ -158,3 +158,8 @@ SERVICE = frozenset({"/healthz", "/readyz", "/metrics"})
 
 def is_for_api(request: HttpRequest) -> bool:
     return request.path_info.startswith("/api/")
+
+
+def is_for_programs(request: HttpRequest) -> bool:
+    """Whether it is for the API, or for what programs ask beside it."""
+    return is_for_api(request) or request.path_info.rstrip("/") in SERVICE
