@@ -1,0 +1,83 @@
+"""Pages that ask again by themselves leave the focus where it is."""
+
+import httpx
+import pytest
+from playwright.sync_api import Page
+
+from tests.e2e.conftest import publish
+from tests.product import Product
+
+pytestmark = [pytest.mark.e2e, pytest.mark.running]
+
+STREAM, GROUP = "asked-again", "billing"
+AT = f"/streams/{STREAM}"
+SCRIPT = """() => {
+  const focusable = "a[href], button:enabled, summary, select, input:enabled:not([type=hidden]), [tabindex='0']";
+  const all = `#main :is(${focusable})`;
+  window.reached = () => [...document.querySelectorAll(all)].filter((each) => each.checkVisibility());
+  window.askAgain = () => new Promise((done) => {
+    let left = document.querySelectorAll("[hx-trigger*='okmq:quarter-minute']").length;
+    const heard = () => {
+      if (--left) return;
+      document.removeEventListener("htmx:afterOnLoad", heard);
+      done();
+    };
+    document.addEventListener("htmx:afterOnLoad", heard);
+    document.dispatchEvent(new Event("okmq:quarter-minute"));
+  });
+  window.replaced = async () => {
+    const before = reached();
+    await askAgain();
+    return before.flatMap((each, place) => (each.isConnected ? [] : [place]));
+  };
+  window.kept = async (place) => {
+    const before = reached()[place];
+    before.focus();
+    if (document.activeElement !== before) return `takes no focus: ${before.outerHTML.slice(0, 150)}`;
+    await askAgain();
+    if (before.isConnected) return "";
+    return document.activeElement === reached()[place] ? "" : before.outerHTML.slice(0, 150);
+  };
+}"""
+
+
+@pytest.fixture(scope="module")
+def made(running: Product) -> None:
+    """A stream that is full, two groups of which one has something of everything, a rule and a replay."""
+    with running.client() as api:
+        made = {"name": STREAM, "max_messages": 30, "discard": "new"}
+        api.post("/streams/", json=made).raise_for_status()
+        publish(api, STREAM, *range(30))
+        for name in (GROUP, "idle"):
+            api.post(f"{AT}/groups/", json={"name": name, "max_deliver": 2}).raise_for_status()
+        at = f"{AT}/groups/{GROUP}"
+        api.post(f"{at}/fetch", json={"limit": 9, "wait": 0, "consumer": "one"}).raise_for_status()
+        api.post(f"{at}/term", json={"offsets": [3], "reason": "no price"}).raise_for_status()
+        api.post(f"{at}/nack", json={"offsets": [5, 6]}).raise_for_status()
+        api.post(f"{at}/fetch", json={"limit": 2, "wait": 0, "consumer": "two"}).raise_for_status()
+
+
+@pytest.fixture
+def page(shared_page: Page) -> Page:
+    return shared_page
+
+
+@pytest.mark.parametrize(
+    ("path", "least"),
+    [
+        ("/", 3),
+        ("/settings/system/", 1),
+        ("/groups/?sort=-status", 8),
+        (f"{AT}/groups/", 8),
+        (f"{AT}/groups/{GROUP}/", 4),
+        (f"{AT}/history/", 1),
+    ],
+)
+def test_what_has_the_focus_keeps_it_when_its_part_is_asked_for_again(
+    page: Page, made: None, path: str, least: int
+) -> None:
+    page.goto(path)
+    page.evaluate(SCRIPT)
+    replaced = page.evaluate("replaced()")
+    assert len(replaced) >= least
+    assert [lost for place in replaced if (lost := page.evaluate("kept", place))] == []
