@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,6 +29,7 @@ KINDS = (
     ("message.", _("messages deleted")),
     ("group.", _("groups")),
     ("alert.", _("alerts")),
+    ("alert_rule.", _("alert rules")),
     ("policy.", _("policies")),
     ("token.", _("tokens")),
     ("user.", _("people")),
@@ -36,7 +38,13 @@ KINDS = (
     ("process.", _("processes")),
     ("history.", _("history")),
     ("filter.", _("filters")),
+    ("demo.", _("demo")),
+    ("store.", _("message stores")),
+    ("events.", _("event chain")),
 )
+"""How kinds begin; a kind itself is asked for by address."""
+
+_KIND = re.compile(r"[a-z_]{1,30}\.[a-z_]{0,19}")
 
 
 class EventsForm(BootstrapMixin, forms.Form):
@@ -66,6 +74,12 @@ class EventsForm(BootstrapMixin, forms.Form):
     )
     before = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
     after = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        asked = self.data.get("kind", "")
+        if _KIND.fullmatch(asked) and asked not in dict(KINDS):
+            self.fields["kind"].choices = [*KINDS, (asked, asked)]  # type: ignore[attr-defined]
 
     def clean_since(self) -> datetime | None:
         return _moment(self.cleaned_data["since"])

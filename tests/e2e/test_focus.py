@@ -1,6 +1,5 @@
 """Pages that ask again by themselves leave the focus where it is."""
 
-import httpx
 import pytest
 from playwright.sync_api import Page
 

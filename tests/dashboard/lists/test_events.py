@@ -7,9 +7,10 @@ import re
 from html import unescape
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
-from dashboard.lists.event_rows import PAGE_SIZE, Change, EventRow
+from dashboard.lists.event_rows import KINDS, PAGE_SIZE, Change, EventRow
 from streams.access import Actor
 from streams.models import Event, Workspace
 from streams.services.chain_checks import chain_check_step
@@ -52,6 +53,33 @@ def test_events_are_found_by_who_what_and_when(
     owner: Client, happened: None, query: str, found: list[str]
 ) -> None:
     assert shown(owner, query) == found
+
+
+@pytest.mark.parametrize("kind", ["alert_rule.", "alert_rule.created", "demo.", "store.promoted", "events."])
+def test_every_kind_can_be_asked_for(owner: Client, workspace: Workspace, happened: None, kind: str) -> None:
+    whole = kind if not kind.endswith(".") else f"{kind}anything"
+    event_record(workspace, kind=whole, actor=ADA, summary="This one.")
+    page = owner.get(f"/events/?kind={kind}")
+    assert [row.event.summary for row in page.context["rows"]] == ["This one."]
+    assert page.context["form"].errors == {}
+    assert f'<option value="{kind}" selected>' in page.content.decode()
+
+
+def test_what_is_no_kind_is_told_and_is_no_option(owner: Client, happened: None) -> None:
+    form = owner.get("/events/?kind=Stream+*").context["form"]
+    assert list(form.errors) == ["kind"]
+    assert "Stream *" not in dict(form.fields["kind"].choices)
+
+
+def test_every_kind_that_is_recorded_has_an_entry() -> None:
+    recorded = {
+        begin
+        for package in ("streams", "okmq", "dashboard", "spark")
+        for path in (settings.BASE_DIR / package).rglob("*.py")
+        for begin in re.findall(r'kind=f?"([a-z_]+\.)', path.read_text())
+    }
+    assert {"stream.", "alert_rule.", "demo.", "store.", "events."} <= recorded
+    assert recorded <= set(dict(KINDS))
 
 
 def test_a_stream_and_a_group_have_their_own(owner: Client, happened: None) -> None:
