@@ -3,7 +3,7 @@
 import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,8 +15,10 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
 from dashboard.forms import BootstrapMixin
+from streams import selectors
+from streams.access import Caller
 from streams.log.notes import COUNTS, UNKNOWN
-from streams.models import ChainCheck, Event
+from streams.models import ChainCheck, Event, Group
 from streams.selectors import EventsWanted
 
 PAGE_SIZE = 50
@@ -118,9 +120,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An event with what it changed."""
+    """An event with what it changed, and whether its stream and its group are there, or others of their names."""
 
     event: Event
+    has_stream: bool = False
+    has_group: bool = False
 
     @property
     def ms(self) -> int:
@@ -141,6 +145,19 @@ class EventRow:
             for field in dict.fromkeys((*before, *after))
         ]
         return sorted(found, key=lambda change: change.before == change.after)
+
+
+def event_rows(caller: Caller, events: Sequence[Event]) -> list[EventRow]:
+    """Events as rows, which know what of theirs has a page still."""
+    places = {(event.stream, event.group) for event in events}
+    streams = selectors.streams_of(caller).filter(name__in={stream for stream, _ in places})
+    there = set(streams.values_list("name", flat=True))
+    groups = Group.objects.filter(stream__in=streams, name__in={group for _, group in places})
+    groups_there = set(groups.values_list("stream__name", "name"))
+    return [
+        EventRow(event, event.stream in there, (event.stream, event.group) in groups_there)
+        for event in events
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from dashboard import exports, formats, quantities
 from dashboard.groups.group_rows import GroupRow
-from dashboard.lists.event_rows import PAGE_SIZE, EventRow, EventsForm, chain_state
+from dashboard.lists.event_rows import PAGE_SIZE, EventsForm, chain_state, event_rows
 from dashboard.quantities import number_of
 from dashboard.views.door import base_url, console_page, is_part
 from dashboard.views.stream_page import stream_context
@@ -113,7 +113,7 @@ def _found(request: HttpRequest, caller: Caller, **fixed: Any) -> dict[str, Any]
     return {
         "form": form,
         "wanted": wanted,
-        "rows": [EventRow(event) for event in shown],
+        "rows": event_rows(caller, shown),
         "newest": shown[0].id if shown else 0,
         "older": shown[-1].id if shown and has_older else None,
         "newer": shown[0].id if shown and has_newer else None,

@@ -15,8 +15,8 @@ from streams.access import Actor
 from streams.models import Event, Workspace
 from streams.services.chain_checks import chain_check_step
 from streams.services.events import event_record
-from streams.services.groups import group_create
-from streams.services.streams import stream_change
+from streams.services.groups import group_create, group_delete
+from streams.services.streams import stream_change, stream_delete
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.test_exports import content
 
@@ -84,6 +84,44 @@ def test_every_kind_that_is_recorded_has_an_entry() -> None:
 
 def test_a_stream_and_a_group_have_their_own(owner: Client, happened: None) -> None:
     assert shown(owner, page="/streams/orders/activity/")[:2] == ["Sought.", "Changed orders."]
+
+
+def links(client: Client, page: str) -> list[str]:
+    """Where the streams and groups of a page's events lead."""
+    cells = re.findall(r'<a class="small" href="([^"]+)"', client.get(page).content.decode())
+    return [unescape(each) for each in cells]
+
+
+def test_the_stream_of_an_event_leads_to_its_activity(
+    owner: Client, make_stream: MakeStream, workspace: Workspace
+) -> None:
+    stream = make_stream("orders")
+    group_create(stream, name="billing", settings={}, actor=ADA)
+    found = links(owner, "/events/?actor=ada")
+    assert found == ["/streams/orders/activity/", "/streams/orders/groups/billing/activity/"]
+    assert [owner.get(each).status_code for each in found] == [200, 200]
+
+
+def test_what_was_deleted_leads_to_its_events(
+    owner: Client, make_stream: MakeStream, workspace: Workspace
+) -> None:
+    stream = make_stream("orders")
+    group, _ = group_create(stream, name="billing", settings={}, actor=ADA)
+    group_delete(group, actor=Actor("bob"))
+    found = links(owner, "/events/?actor=bob")
+    assert found == ["/streams/orders/activity/", "/events/?stream=orders&group=billing"]
+    stream_delete(stream, actor=Actor("eve"))
+    (of_stream,) = links(owner, "/events/?actor=eve")
+    assert of_stream == "/events/?stream=orders"
+    assert len(shown(owner, page=of_stream)) == 4
+
+
+def test_a_stream_elsewhere_of_the_same_name_is_not_this_one(
+    owner: Client, elsewhere: Workspace, make_stream: MakeStream, workspace: Workspace
+) -> None:
+    make_stream("orders", within=elsewhere)
+    event_record(workspace, kind="stream.deleted", actor=ADA, stream="orders", summary="Gone.")
+    assert links(owner, "/events/?actor=ada") == ["/events/?stream=orders"]
 
 
 def test_a_time_that_is_none_says_so(owner: Client, happened: None) -> None:
