@@ -13,6 +13,8 @@ from streams.models import Stream
 PRODUCTION = ("env", "production")
 LARGE_MESSAGES = 1000
 """From so many messages on that go for good, a name has to be typed."""
+LARGE_PART = 0.1
+"""So of so much of what a stream holds, where it goes by other settings."""
 
 
 def is_production(stream: Stream) -> bool:
@@ -24,6 +26,11 @@ def names_production(labels: Mapping[str, str]) -> bool:
     """Whether labels have ``env=production`` among them."""
     label, value = PRODUCTION
     return labels.get(label) == value
+
+
+def is_much(messages: int, *, stored: int) -> bool:
+    """Whether so many of a stream's messages are so many that losing them has to be agreed to by a typed name."""
+    return messages >= min(LARGE_MESSAGES, max(1, stored * LARGE_PART))
 
 
 def phrase_for(streams: Sequence[Stream], *, is_large: bool = False) -> str:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import formats, quantities
-from dashboard.confirmations import LARGE_MESSAGES, is_production
+from dashboard.confirmations import is_much, is_production
 from dashboard.forms import BootstrapMixin, QuantityField
 from dashboard.live.means import MEAN_S
 from dashboard.shown import Shown
@@ -26,9 +26,6 @@ from streams.services.streams import changes_of
 
 SETTLED_S = 2
 """A moment after the newest message the worker samples that nothing more came."""
-
-LARGE_PART = 0.1
-"""From so much of the stream, or ``LARGE_MESSAGES``, its name has to be typed."""
 
 PRESETS: tuple[tuple[Any, dict[str, str]], ...] = (
     (_("An hour"), {"ttl": "1 h"}),
@@ -193,7 +190,7 @@ def effect_of(stream: Stream, row: StreamRow, changes: dict[str, Any], *, then: 
     )
     preview = selectors.retention_preview(stream, limits)
     shown = then.again(preview.messages, arriving=row.arriving, at_ms=int(time.time() * 1000))
-    is_large = shown.most >= min(LARGE_MESSAGES, max(1, (row.messages or 0) * LARGE_PART))
+    is_large = is_much(shown.most, stored=row.messages or 0)
     is_grave = not preview.is_complete or (preview.messages and (is_large or is_production(stream)))
     return RetentionEffect(
         changes,

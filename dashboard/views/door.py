@@ -163,9 +163,9 @@ def _elsewhere(request: HttpRequest, page: str) -> HttpResponse:
     return redirect(page)
 
 
-def shown_then(request: HttpRequest) -> Shown:
-    """What the form of ``parts/shown.html`` says that its page had shown."""
-    sent = (request.POST.get(f"seen_{name}") for name in ("messages", "most", "at"))
+def shown_then(request: HttpRequest, *, what: str = "") -> Shown:
+    """What the form of ``parts/shown.html`` says that its page had shown, of messages if not told otherwise."""
+    sent = (request.POST.get(f"seen_{what}{name}") for name in ("messages", "most", "at"))
     return Shown(*(number_of(each, default=0, low=0, high=2**62) for each in sent))
 
 

@@ -8,10 +8,12 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from dashboard.forms import refusal_show
+from dashboard.groups.group_effects import effect_of_change
 from dashboard.groups.group_forms import GroupDeleteForm, GroupSettingsForm
 from dashboard.groups.group_rows import GroupRow
 from dashboard.lists.bulk import is_more
-from dashboard.views.door import console_action, console_form
+from dashboard.views.agreeing import BURIED, question_of
+from dashboard.views.door import console_action, console_form, shown_then
 from dashboard.views.of_page import held_to_group
 from dashboard.views.stream_page import stream_context
 from streams import selectors
@@ -45,21 +47,33 @@ def _context(request: HttpRequest, caller: Caller, group: Group) -> dict[str, An
 @console_form
 @held_to_group
 def settings(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
-    """Every setting that may change; a POST changes what differs."""
+    """Every setting that may change; a POST changes what differs, once what that takes away was agreed to."""
     found = group_for(caller, name, group, may="manage" if request.method == "POST" else "read")
     if request.method == "GET":
         return render(request, PAGE, _context(request, caller, found))
     form = GroupSettingsForm(request.POST)
-    if form.is_valid():
-        try:
-            group_change(found, changes=form.settings(), actor=caller.actor)
-        except Refusal as refusal:
-            refusal_show(refusal, form)
-        else:
-            messages.success(request, _("Group %(name)s was changed.") % {"name": group})
-            return redirect("dashboard:group_settings", name=name, group=group)
     context = _context(request, caller, found) | {"form": form}
-    return render(request, PAGE, context, status=422)
+    if not form.is_valid():
+        return render(request, PAGE, context, status=422)
+    row = context["row"]
+    effect = effect_of_change(
+        context["shown"].view,
+        form.settings(),
+        stored=row.messages or 0,
+        arriving=row.arriving,
+        then=shown_then(request),
+        buried=shown_then(request, what=BURIED),
+    )
+    question = question_of(request, effect)
+    if question is not None:
+        return render(request, PAGE, context | question[0], status=question[1])
+    try:
+        group_change(found, changes=form.settings(), actor=caller.actor)
+    except Refusal as refusal:
+        refusal_show(refusal, form)
+        return render(request, PAGE, context, status=422)
+    messages.success(request, _("Group %(name)s was changed.") % {"name": group})
+    return redirect("dashboard:group_settings", name=name, group=group)
 
 
 @console_action

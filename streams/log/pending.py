@@ -117,14 +117,19 @@ def _looked(
 
 
 class Again(NamedTuple):
-    """How many messages are out once more, by consumer, and whether all that are out were looked at."""
+    """How many messages were handed out so often, by consumer, and whether all that are out were looked at."""
 
     by_consumer: dict[str, int]
     is_complete: bool
 
 
-def again(stream_id: str, name: str, *, most: int = AGAIN_LOOKED_AT) -> Op[Again]:
+def again(
+    stream_id: str, name: str, *, least: int = 2, below: int | None = None, most: int = AGAIN_LOOKED_AT
+) -> Op[Again]:
     """Who has messages in flight that went out more than once, among so many of the lowest offsets that are out.
+
+    Args:
+        least, below: how often they went out: so often at least, and less often than that (None: any number).
 
     Raises:
         StreamNotFound, GroupNotFound.
@@ -135,9 +140,9 @@ def again(stream_id: str, name: str, *, most: int = AGAIN_LOOKED_AT) -> Op[Again
         if at is None:
             break
         at, _generation, rows = yield from _looked(
-            stream_id, name, start=at, limit=SLICE, wanted=Wanted(deliveries=2)
+            stream_id, name, start=at, limit=SLICE, wanted=Wanted(deliveries=least)
         )
-        counted.update(row[3].decode() for row in rows)
+        counted.update(row[3].decode() for row in rows if below is None or row[1] < below)
     return Again(dict(counted), at is None)
 
 

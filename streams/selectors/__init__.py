@@ -49,6 +49,7 @@ from streams.selectors.groups import (
     in_flight,
     passed_in,
     reachable_views,
+    spent_by,
 )
 from streams.selectors.history import (
     history_gaps,
@@ -259,6 +260,7 @@ __all__ = [
     "sampling",
     "scan_of",
     "silences_between",
+    "spent_by",
     "standing_position",
     "stream_figures",
     "stream_known",

@@ -23,6 +23,9 @@ from streams.selectors.times import moment
 AT_ONCE = 100
 """Groups in one round trip: nobody else waits for more than some milliseconds."""
 
+SPENT_LOOKED_AT = 100_000
+"""Messages in flight that are looked at, before it is said that not all were."""
+
 QUIET_MS = 60_000
 """A group that has neither fetched nor answered for so long is not being worked on."""
 
@@ -68,6 +71,15 @@ class GroupView:
         if self.state.oldest_ms is None or not (self.state.lag or self.state.ack_pending):
             return 0.0
         return max(0.0, (self.state.now_ms - self.state.oldest_ms) / 1000)
+
+    @property
+    def unfetched_ms(self) -> int:
+        """How long ago the last fetch ended or, where there was none, the group was made; 0 while a poll is open."""
+        if self.waiting:
+            return 0
+        # Differences of the steady clock; a group made before it was noted is taken for one made when its row was.
+        made_ms = self.state.made_ms or int(self.group.created_at.timestamp() * 1000)
+        return max(0, self.state.steady_ms - max(self.state.fetched_ms or 0, made_ms))
 
     @property
     def edge_seconds(self) -> float | None:
@@ -209,6 +221,27 @@ def passed_in(group: Group, spans: Iterable[tuple[int, int]], *, waiting: bool =
             count -= log.run(lag.parked(stream_id, group.name, below=high))
             count += log.run(lag.parked(stream_id, group.name, below=low))
     return count
+
+
+def spent_by(group: Group, *, max_deliver: int) -> pending.Again:
+    """How many messages in flight become dead letters, unless they are answered in time, under fewer deliveries.
+
+    What becomes one under the deliveries that the group is set to now is not among them.
+
+    Args:
+        max_deliver: as it would be, -1 for no limit.
+    """
+    held = group.max_deliver
+    if max_deliver == -1 or max_deliver >= held != -1:
+        return pending.Again({}, True)
+    spent = pending.again(
+        group.stream.stream_id,
+        group.name,
+        least=max_deliver,
+        below=None if held == -1 else held,
+        most=SPENT_LOOKED_AT,
+    )
+    return store.log().run(spent)
 
 
 def group_positions(stream: Stream, *, limit: int = 50) -> list[tuple[str, int]]:

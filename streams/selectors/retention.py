@@ -20,6 +20,7 @@ def retention_preview(
     changes: Mapping[str, Any],
     *,
     without: Group | None = None,
+    instead: Group | None = None,
     rewound: Group | None = None,
     within_s: float | None = None,
 ) -> Preview:
@@ -27,11 +28,14 @@ def retention_preview(
 
     Args:
         without: a group that would be deleted.
+        instead: a group as it would be, in the place of the one that has its name now, if any.
         rewound: a group that would have everything before it that the stream holds.
         within_s: how long to look at messages, where arithmetic does not do; None is ``WITHIN_S``.
     """
     limits = {name: changes.get(name, getattr(stream, name)) for name in LIMITS}
     rows = [group for group in stream.groups.all() if group != without]
+    if instead is not None:
+        rows = [*(group for group in rows if group.name != instead.name), instead]
     groups = {group.name: group.filter_keys for group in rows}
     begins = {group.name: group.begins_after for group in rows if not group.is_told}
     if rewound is not None and rewound.filter_keys:

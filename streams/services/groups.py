@@ -105,6 +105,18 @@ def _group_create(
     return fresh, True
 
 
+def group_planned(stream: Stream, *, name: str, settings: Mapping[str, Any]) -> Group:
+    """A group as it would be made now, to be asked about.
+
+    Raises:
+        Refusal: as making it would be refused.
+    """
+    planned = Group(stream=stream, name=name, **settings)
+    _check(planned)
+    planned.begins_after = _start(planned)
+    return planned
+
+
 def group_change(group: Group, *, changes: Mapping[str, Any], actor: Actor) -> Group:
     """Change settings; those not named keep their values, and the position stays.
 

@@ -75,13 +75,8 @@ def groups_remove_inactive() -> list[str]:
     removed = []
     timed = Group.objects.filter(inactive_after__isnull=False).select_related("stream__workspace")
     for view in reachable_views(timed):
-        group, state = view.group, view.state
-        if view.waiting:
-            continue
-        # Differences of the steady clock; a group made before it was noted is taken for one made when its row was.
-        made_ms = state.made_ms or int(group.created_at.timestamp() * 1000)
-        since_ms = max(state.fetched_ms or 0, made_ms)
-        quiet_ms = state.steady_ms - since_ms - INACTIVE_MARGIN_MS
+        group = view.group
+        quiet_ms = view.unfetched_ms - INACTIVE_MARGIN_MS
         if group.inactive_after is not None and quiet_ms > group.inactive_after * 1000:
             group_delete(
                 group, actor=SYSTEM, why=f"no one had fetched from it for {group.inactive_after:g} s"

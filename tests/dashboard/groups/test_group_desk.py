@@ -303,7 +303,8 @@ SETTINGS = {"ack": "explicit", "ack_wait": "30", "max_deliver": "5", "max_ack_pe
 def test_a_setting_is_changed(
     owner: Client, billing: Group, chosen: dict[str, str], field: str, value: object
 ) -> None:
-    assert owner.post(f"{PAGE}settings/", SETTINGS | chosen).status_code == 302
+    saved = confirmed(owner, f"{PAGE}settings/", SETTINGS | chosen, confirm="billing")
+    assert saved.status_code == 302
     billing.refresh_from_db()
     assert getattr(billing, field) == value
     assert out(billing) == [1, 2, 3]
