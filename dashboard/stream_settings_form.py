@@ -1,6 +1,6 @@
 """A stream's settings as a person writes them: those that may change back and forth, and those that stay."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from dashboard import quantities
 from dashboard.confirmations import ConfirmForm
 from dashboard.forms import BootstrapMixin, QuantityField
+from dashboard.meanwhile import OpenForm
 from streams import naming
 from streams.api.fields import MOST_LABELS, MOST_PATTERNS, label_fault
 from streams.api.stream_objects import (
@@ -22,8 +23,10 @@ from streams.services.streams import ONE_WAY
 LINES = {"rows": 3, "spellcheck": "false"}
 
 
-class StreamSettingsForm(BootstrapMixin, forms.Form):
+class StreamSettingsForm(BootstrapMixin, OpenForm):
     """What may change at any time; the limits have a page of their own (``retention_form``)."""
+
+    nothing: ClassVar = {"keys": _("any key")}
 
     description = forms.CharField(
         label=_("Description"), required=False, strip=False, widget=forms.Textarea(attrs={"rows": 2})

@@ -2,7 +2,7 @@
 
 import re
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
 from dashboard.forms import BootstrapMixin
+from dashboard.meanwhile import OpenForm
 from streams import naming
 from streams.api.fields import MOST_PATTERNS
 from streams.api.group_objects import LONGEST_DESCRIPTION_BYTES, LONGEST_WAIT_S, MOST_BACKOFF
@@ -38,8 +39,10 @@ def _place(place: str, text: str) -> dict[str, Any]:
     return {}
 
 
-class GroupSettingsForm(BootstrapMixin, forms.Form):
+class GroupSettingsForm(BootstrapMixin, OpenForm):
     """The settings of a group that may change at any time."""
+
+    nothing: ClassVar = {"max_deliver": _("no limit"), "filter_keys": _("all"), "inactive_after": _("never")}
 
     description = forms.CharField(
         label=_("Description"),
@@ -160,6 +163,10 @@ class GroupSettingsForm(BootstrapMixin, forms.Form):
             "inactive_after": chosen["inactive_after"],
             "ordered_by_key": chosen["ordered_by_key"],
         }
+
+    def changes(self, group: Group) -> dict[str, Any]:
+        """Those that differ from what the group is set to."""
+        return {name: value for name, value in self.settings().items() if getattr(group, name) != value}
 
     @classmethod
     def initial_of(cls, group: Group) -> dict[str, Any]:

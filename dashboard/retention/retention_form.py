@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.utils.translation import gettext, ngettext
@@ -13,6 +13,7 @@ from dashboard import formats, quantities
 from dashboard.confirmations import is_much, is_production
 from dashboard.forms import BootstrapMixin, QuantityField
 from dashboard.live.means import MEAN_S
+from dashboard.meanwhile import OpenForm
 from dashboard.shown import Shown
 from dashboard.stream_rows import StreamRow
 from streams import selectors
@@ -48,8 +49,12 @@ def _count(label: Any, help_text: Any = "") -> forms.IntegerField:
     )
 
 
-class RetentionForm(BootstrapMixin, forms.Form):
+class RetentionForm(BootstrapMixin, OpenForm):
     """Every limit; an empty one is no limit. With a policy, the policy's limits hold instead."""
+
+    nothing: ClassVar = dict.fromkeys(
+        ("ttl", "max_messages", "max_bytes", "max_messages_per_key"), _("no limit")
+    )
 
     policy = forms.ChoiceField(label=_("Policy"), required=False)
     ttl = QuantityField(

@@ -51,14 +51,14 @@ def settings(request: HttpRequest, caller: Caller, name: str, group: str) -> Htt
     found = group_for(caller, name, group, may="manage" if request.method == "POST" else "read")
     if request.method == "GET":
         return render(request, PAGE, _context(request, caller, found))
-    form = GroupSettingsForm(request.POST)
+    form = GroupSettingsForm(request.POST, initial=GroupSettingsForm.initial_of(found))
     context = _context(request, caller, found) | {"form": form}
-    if not form.is_valid():
-        return render(request, PAGE, context, status=422)
-    row = context["row"]
+    if not form.is_valid() or form.moved:
+        return render(request, PAGE, context, status=409 if form.moved else 422)
+    row, changes = context["row"], form.changes(found)
     effect = effect_of_change(
         context["shown"].view,
-        form.settings(),
+        changes,
         stored=row.messages or 0,
         arriving=row.arriving,
         then=shown_then(request),
@@ -68,7 +68,7 @@ def settings(request: HttpRequest, caller: Caller, name: str, group: str) -> Htt
     if question is not None:
         return render(request, PAGE, context | question[0], status=question[1])
     try:
-        group_change(found, changes=form.settings(), actor=caller.actor)
+        group_change(found, changes=changes, actor=caller.actor)
     except Refusal as refusal:
         refusal_show(refusal, form)
         return render(request, PAGE, context, status=422)

@@ -69,6 +69,9 @@ def _save(request: HttpRequest, caller: Caller, context: dict[str, Any]) -> Http
         if not is_of_page(request, stream):
             context |= {"another": ANOTHER, "confirm": ConfirmForm(phrase=effect.phrase)}
             status = 409
+        elif form.moved:
+            context |= {"saves": True, "confirm": ConfirmForm(phrase=effect.phrase)}
+            status = 409
         elif effect.has_grown(then=shown_then(request), losing=losing_then(request)):
             context |= {"grown": True, "confirm": ConfirmForm(phrase=effect.phrase)}
             status = 409

@@ -89,7 +89,8 @@ def settings(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     is_lasting = "lasting" in request.POST
     form: StreamSettingsForm | LastingForm
     form = (LastingForm if is_lasting else StreamSettingsForm)(request.POST, stream=stream)
-    if form.is_valid():
+    moved = isinstance(form, StreamSettingsForm) and bool(form.moved)
+    if form.is_valid() and not moved:
         try:
             stream_change(stream, changes=form.changes(), actor=caller.actor)
         except Refusal as refusal:
@@ -98,7 +99,7 @@ def settings(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
             messages.success(request, _("Stream %(name)s was changed.") % {"name": name})
             return redirect("dashboard:stream_settings", name=name)
     context = _context(request, caller, name) | {"lasting" if is_lasting else "form": form}
-    return render(request, PAGE, context, status=422)
+    return render(request, PAGE, context, status=409 if moved else 422)
 
 
 @console_action

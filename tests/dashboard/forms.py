@@ -7,7 +7,7 @@ from typing import Any
 
 from django.test import Client
 
-HIDDEN = re.compile(r'<input type="hidden" name="(of|(?:seen_|losing)\w*)" value="([^"]*)">')
+HIDDEN = re.compile(r'<input type="hidden" name="(of|opened|(?:seen_|losing)\w*)" value="([^"]*)">')
 
 
 def sent_back(page: Any) -> dict[str, list[str]]:

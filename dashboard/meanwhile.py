@@ -1,0 +1,96 @@
+"""Forms of settings that somebody else may save while they are open: what was saved meanwhile is told, not taken back.
+
+The form carries the texts that its page was opened with. A field that a person has left as it was follows what is saved
+now; one that was changed keeps what was entered.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+OPENED = "opened"
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A setting that somebody else has changed since the page was opened, in words."""
+
+    label: str
+    before: str
+    now: str
+
+
+class OpenForm(forms.Form):
+    """A form whose ``initial`` is what is saved now.
+
+    Attributes:
+        nothing: what an empty field means, by name, where it means something.
+    """
+
+    nothing: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, data: QueryDict | None = None, *args: Any, **kwargs: Any) -> None:
+        super().__init__(data, *args, **kwargs)
+        self._before: dict[str, str] = {}
+        opened = _read(data.get(OPENED)) if data is not None else None
+        if data is None or opened is None:
+            return
+        now = self._now()
+        self._before = {name: opened.get(name, "") for name in now if opened.get(name, "") != now[name]}
+        merged = data.copy()
+        for name, text in self._before.items():
+            sent = _text(self.fields[name].widget.value_from_datadict(data, {}, name))
+            if sent == text:
+                merged[name] = now[name]
+        self.data = merged
+
+    @property
+    def opened(self) -> str:
+        """What its page sends back: the texts as they are saved now, without the empty ones."""
+        return json.dumps({name: text for name, text in self._now().items() if text})
+
+    @property
+    def moved(self) -> list[Moved]:
+        """What somebody else has changed since the page was opened."""
+        now = self._now()
+        return [
+            Moved(str(self.fields[name].label), self._said(name, before), self._said(name, now[name]))
+            for name, before in self._before.items()
+        ]
+
+    def _now(self) -> dict[str, str]:
+        """The text of every field that can be changed, as it is saved now."""
+        return {
+            name: _text(self.get_initial_for_field(field, name))
+            for name, field in self.fields.items()
+            if not field.disabled
+        }
+
+    def _said(self, name: str, text: str) -> str:
+        field = self.fields[name]
+        if isinstance(field, forms.BooleanField):
+            return _("on") if text else _("off")
+        if isinstance(field, forms.ChoiceField):
+            return str(dict(field.choices).get(text, text))  # type: ignore[arg-type]  # ours have no groups
+        return text or str(self.nothing.get(name, "–"))
+
+
+def _text(value: Any) -> str:
+    """A field's value as it stands in the page; line ends as ours, though a browser sends CRLF."""
+    if value is None or isinstance(value, bool):
+        return "true" if value else ""
+    return str(value).replace("\r\n", "\n").strip()
+
+
+def _read(text: str | None) -> Mapping[str, str] | None:
+    """What ``opened`` wrote; None where no page did."""
+    try:
+        said = json.loads(text or "")
+    except (ValueError, RecursionError):
+        return None
+    return said if isinstance(said, dict) and all(isinstance(each, str) for each in said.values()) else None
