@@ -160,17 +160,25 @@ class Replays:
         service.replay_done(replay)
 
     def _settle(self, replay: Replay, target: Registered, past: "PastRange") -> None:
-        """Finish the batch that a crash left half-way: what of it the target has is not published again."""
+        """Finish the batch that a crash left half-way: what of it the target has is not published again.
+
+        All of it is looked for before anything is noted: its messages may lie further apart than one chunk reaches.
+        """
         from spark.replay import ids_after
 
         if replay.sending_to <= replay.position:
             return
-        with self._watched(replay, past):
-            chunk = past.read(replay.position + 1, replay.sending_to)
-        ids = {_id(replay, each) for each in chunk.messages}
+        begun: list[Past] = []
+        end = replay.position
+        while end < replay.sending_to:
+            with self._watched(replay, past):
+                chunk = past.read(end + 1, replay.sending_to)
+            begun += chunk.messages
+            end = chunk.end
+        ids = {_id(replay, each) for each in begun}
         there = ids_after(store.log(), target, after=replay.target_offset, wanted=ids)
-        left = [each for each in chunk.messages if _id(replay, each) not in there]
-        self._publish_chunk(replay, left, end=chunk.end, before=len(chunk.messages) - len(left))
+        left = [each for each in begun if _id(replay, each) not in there]
+        self._publish_chunk(replay, left, end=end, before=len(begun) - len(left))
 
     def _publish_chunk(
         self, replay: Replay, messages: Sequence["Past"], *, end: int, before: int = 0

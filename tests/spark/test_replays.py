@@ -1,5 +1,6 @@
 """Ranges of the past are published again: all of them, in order, once, also over crashes and pauses."""
 
+import itertools
 import json
 import logging
 import re
@@ -69,6 +70,15 @@ class Here:
         self.replays.work(replay)
         replay.refresh_from_db()
         return replay
+
+    def forgets(self, probe: str) -> None:
+        """Wait until a stream with the shortest window, and so each like it, knows no id of before."""
+        again = [NewMessage(id="probe", body=b"1")]
+        self.published.publish(probe, again)
+        until(
+            lambda: not self.published.log.run(append.append(probe, again))[0].duplicate,
+            what="the ids are forgotten",
+        )
 
     def messages(self, stream_id: str) -> list[tuple[Any, ...]]:
         """id, key, headers, body of what stands in a stream, in offset order."""
@@ -175,29 +185,37 @@ def test_a_crash_around_a_publication_neither_doubles_nor_loses_though_ids_are_f
     probe = here.stream("probe", dedup_window=1)
     here.published.numbered(source, 35)
     replay = here.asked("a", "b")
-    calls = iter(range(1, 100))
-    real = append.append
-
-    def crashing(stream_id: str, messages: Any) -> Any:
-        crashes = next(calls) == 3
-        placed = (yield from real(stream_id, messages)) if is_stored or not crashes else []
-        if crashes:
-            raise DatabaseError("the power went")
-        return placed
-
-    monkeypatch.setattr("okmq.analytics.replays.append.append", crashing)
+    _crash(monkeypatch, at=3, is_stored=is_stored)
     with pytest.raises(DatabaseError):
         here.worked(replay)
     here.published.publish(target, [NewMessage(id="somebody else's", body=b"1")])
-    here.published.publish(probe, [NewMessage(id="probe", body=b"1")])
-    until(
-        lambda: not here.published.log.run(real(probe, [NewMessage(id="probe", body=b"1")]))[0].duplicate,
-        what="the ids are forgotten",
-    )
+    here.forgets(probe)
     replay = here.worked(replay)
     ids = [row[0] for row in here.messages(target) if row[0] != "somebody else's"]
     assert ids == [row[0] for row in here.messages(source)]
     assert (replay.state, replay.stored, replay.duplicates) == ("succeeded", 35, 0)
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_crash_within_a_batch_from_far_apart_neither_doubles_nor_loses(
+    here: Here, monkeypatch: pytest.MonkeyPatch, is_stored: bool
+) -> None:
+    """One that looks further and further for what is wanted begins again with the nearest."""
+    monkeypatch.setattr(reading, "CHUNK_ROWS", 7)
+    source, target = here.stream("a"), here.stream("b", dedup_window=1)
+    probe = here.stream("probe", dedup_window=1)
+    here.published.numbered(source, 100)
+    replay = here.asked("a", "b", where="offset IN (3, 30, 50, 85, 95)")
+    _crash(monkeypatch, at=3, is_stored=is_stored)
+    with pytest.raises(DatabaseError):
+        here.worked(replay)
+    replay.refresh_from_db()
+    assert (replay.position, replay.sending_to) == (51, 95), "more than a first look finds"
+    here.forgets(probe)
+    replay = here.worked(replay)
+    wanted = [row[0] for n, row in enumerate(here.messages(source), start=1) if n in {3, 30, 50, 85, 95}]
+    assert [row[0] for row in here.messages(target)] == wanted
+    assert (replay.state, replay.total, replay.stored, replay.duplicates) == ("succeeded", 5, 5, 0)
 
 
 def test_it_waits_for_its_start_keeps_to_its_rate_rests_and_goes_on(here: Here) -> None:
@@ -350,3 +368,17 @@ def test_a_stream_that_went_meanwhile_ends_it(here: Here) -> None:
     here.published.remove("b")
     replay = here.worked(replay)
     assert (replay.state, replay.error) == (ReplayState.FAILED, "Stream b was deleted.")
+
+
+def _crash(monkeypatch: pytest.MonkeyPatch, *, at: int, is_stored: bool) -> None:
+    """Have one call to the store fail, after it has stored its messages or before."""
+    calls, real = itertools.count(1), append.append
+
+    def crashing(stream_id: str, messages: Any) -> Any:
+        crashes = next(calls) == at
+        placed = (yield from real(stream_id, messages)) if is_stored or not crashes else []
+        if crashes:
+            raise DatabaseError("the power went")
+        return placed
+
+    monkeypatch.setattr("okmq.analytics.replays.append.append", crashing)
