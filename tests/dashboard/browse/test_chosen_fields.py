@@ -80,6 +80,7 @@ def test_the_table_has_a_column_for_each(viewer: Client, make_stream: MakeStream
     make_stream("orders", bodies=[b'{"n": 9007199254740993, "s": "<b>"}', b'{"s": "y"}'])
     page = viewer.get(PAGE, {"start": "oldest", "cols": ".n,.s", "open": "1"}).content.decode()
     assert cells_on(page) == [["9007199254740993", "&lt;b&gt;"], ["–", "y"]]
+    assert '<span class="faint" title="This message has no such field">–</span>' in page
     assert '<bdi class="mono">.n</bdi></th>' in page
     assert 'colspan="7"' in page
 
