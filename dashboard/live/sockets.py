@@ -36,6 +36,7 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
     """A logged-in person's page; sees its own workspace only."""
 
     caller: Caller
+    is_closed = False
 
     async def connect(self) -> None:
         self.topics: dict[str, Topic] = {}
@@ -77,6 +78,8 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _show(self, wanted: list[str] | None = None) -> None:
         """Join the groups of these topics (None: those of now), leave the others, and tell how each stands."""
+        if self.is_closed:
+            return
         try:
             async with self.showing:
                 await self._show_alone(list(self.topics) if wanted is None else wanted)
@@ -140,7 +143,15 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         if topic is not None and topic.group == message["group"]:
             await self._tell(message["topic"], message["event"])
 
+    async def close(self, code: int | None = None, reason: str | None = None) -> None:
+        """End the socket, once: what still comes for it until the browser has gone is not answered."""
+        if not self.is_closed:
+            self.is_closed = True
+            await super().close(code=code, reason=reason)
+
     async def _tell(self, topic: str, event: dict[str, Any]) -> None:
+        if self.is_closed:
+            return
         self.sequence += 1
         await self.send(text_data=json.dumps({"topic": topic, "seq": self.sequence, "event": event}))
 

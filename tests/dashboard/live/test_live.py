@@ -331,6 +331,17 @@ async def test_a_malformed_frame_ends_the_socket(
     assert heard["code"] == 4400
 
 
+async def test_nothing_is_said_on_a_socket_that_was_closed(ours: tuple[Any, Stream]) -> None:
+    page = Page(ours[0])
+    assert await page.open()
+    await page.say("{")
+    await page.subscribe("stream:orders")
+    await page.say("{")
+    await page.close()
+    said = page.socket.output_queue
+    assert [said.get_nowait()["type"] for _ in range(said.qsize())] == ["websocket.close"]
+
+
 async def test_the_beat_sums_all_streams_and_forgets_deleted_ones(
     ours: tuple[Any, Stream],
 ) -> None:
