@@ -1,11 +1,16 @@
 """What people fill in about alerts."""
 
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, get_args
 
+import msgspec
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
+from django.http import QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -24,6 +29,7 @@ WATCHES = (
     ("rate_above", _("Published above (messages per second)")),
     ("rate_below", _("Published below (messages per second)")),
 )
+STATUSES = [(each, each) for each in get_args(health.Status) if each not in {"unknown", "ok"}]
 LONGEST_FOR_S = 86_400
 MINUTES = 10
 
@@ -71,7 +77,7 @@ class NewRuleForm(BootstrapMixin, forms.Form):
     statuses = forms.MultipleChoiceField(
         label=_("Bad statuses"),
         required=False,
-        choices=[(each, each) for each in get_args(health.Status) if each not in {"unknown", "ok"}],
+        choices=STATUSES,
         widget=forms.CheckboxSelectMultiple,
     )
     lasting = forms.CharField(
@@ -131,8 +137,21 @@ class NewRuleForm(BootstrapMixin, forms.Form):
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A setting that somebody else changed since the page was opened, in words."""
+
+    label: str
+    before: str
+    now: str
+
+
 class RuleForm(NewRuleForm):
-    """An alert rule that is made."""
+    """An alert rule that is made. Its page sends back as ``opened`` what it showed first.
+
+    Args:
+        rule: as it is saved now.
+    """
 
     muted = forms.CharField(
         label=_("Muted until"),
@@ -147,6 +166,41 @@ class RuleForm(NewRuleForm):
         max_length=200,
         widget=forms.TextInput(attrs={"placeholder": _("moving the warehouse"), "autocomplete": "off"}),
     )
+
+    def __init__(self, data: QueryDict | None = None, *, rule: AlertRule) -> None:
+        self._now, self.moved = _texts(self.initial_of(rule)), list[Moved]()
+        opened = None if data is None else _opened(data.get("opened", ""))
+        if data is not None:
+            data = data.copy()
+            data["name"] = rule.name
+        super().__init__(data, initial=self.initial_of(rule))
+        if data is None or opened is None:
+            return
+        for name, now in self._now.items():
+            before = opened.get(name, now)
+            if before == now:
+                continue
+            self.moved.append(Moved(str(self.fields[name].label), _said(before), _said(now)))
+            if (data.getlist(name) or _NOTHING[name == "statuses"]) == before:
+                data.setlist(name, now)  # what a person left as it was follows what is saved
+
+    @property
+    def opened(self) -> str:
+        """What its page sends back: the texts as they are saved now."""
+        return json.dumps(self._now)
+
+    def changes(self, rule: AlertRule) -> dict[str, Any]:
+        """The settings that differ from the rule's; a mute to the second, as the form shows it."""
+        saved = {name: getattr(rule, name) for name in self.settings()}
+        saved["statuses"] = self._shown_statuses(rule)
+        if rule.muted_until is not None:
+            saved["muted_until"] = rule.muted_until.replace(microsecond=0) if rule.is_muted else None
+        if not rule.is_muted:
+            saved["mute_reason"] = ""
+        found = {name: value for name, value in self.settings().items() if value != saved[name]}
+        if "muted_until" in found:
+            found["mute_reason"] = self.cleaned_data["mute_reason"]  # it goes with its mute
+        return found
 
     def clean_muted(self) -> datetime | None:
         text: str = self.cleaned_data["muted"]
@@ -175,7 +229,7 @@ class RuleForm(NewRuleForm):
             "stream": rule.stream,
             "group": rule.group,
             "watch": rule.watch,
-            "statuses": rule.statuses,
+            "statuses": cls._shown_statuses(rule),
             "limit": plain(rule.limit),
             "clear": plain(rule.clear),
             "lasting": f"{rule.for_seconds} s",
@@ -188,3 +242,32 @@ class RuleForm(NewRuleForm):
             else "",
             "mute_reason": rule.mute_reason if rule.is_muted else "",
         }
+
+    @staticmethod
+    def _shown_statuses(rule: AlertRule) -> list[str]:
+        """The bad statuses in the order of their boxes."""
+        return [each for each, _ in STATUSES if each in rule.statuses]
+
+
+_NOTHING: tuple[list[str], list[str]] = [""], []
+"""What no field in a request means: an empty text, or of several boxes none."""
+
+
+def _texts(initial: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The texts that a page shows, by field: several of the boxes, one of any other."""
+    return {
+        name: list(value) if isinstance(value, list) else ["" if value is None else str(value)]
+        for name, value in initial.items()
+    }
+
+
+def _opened(text: str) -> dict[str, list[str]] | None:
+    """What ``RuleForm.opened`` wrote; None where no page did."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, list[str]])
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _said(texts: Sequence[str]) -> str:
+    return ", ".join(texts) or "–"

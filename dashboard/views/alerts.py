@@ -20,7 +20,7 @@ from streams.access import Caller, rule_for
 from streams.errors import Refusal
 from streams.models import AlertRule
 from streams.selectors.alerts import AlertPage
-from streams.services.alerts import rule_change, rule_check, rule_create, rule_delete
+from streams.services.alerts import RuleMoved, rule_change, rule_check, rule_create, rule_delete
 from streams.services.notifications import rule_test
 
 MUTES_S = (3600, 8 * 3600, 24 * 3600)
@@ -74,24 +74,24 @@ def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """One rule; a POST tries or saves it."""
     found = rule_for(caller, name, may="manage" if request.method == "POST" else "read")
     tried = None
-    if request.method == "GET":
-        form = RuleForm(initial=RuleForm.initial_of(found))
-    else:
-        sent = request.POST.copy()
-        sent["name"] = name
-        form = RuleForm(sent)
-        if form.is_valid():
-            try:
-                if "try" in request.POST:
-                    tried = _tried(caller, form)
-                else:
-                    changed = rule_change(found, changes=form.settings(), actor=caller.actor)
-                    messages.success(request, _("Rule %(name)s was saved.") % {"name": changed.name})
-                    if not found.webhook_secret:
-                        _tell_secret(request, changed)
-                    return redirect("dashboard:alerts")
-            except Refusal as refusal:
-                _show(refusal, form)
+    form = RuleForm(request.POST if request.method == "POST" else None, rule=found)
+    if request.method == "POST" and form.is_valid():
+        try:
+            if "try" in request.POST:
+                tried = _tried(caller, form)
+            elif not form.moved:
+                changed = rule_change(
+                    found, changes=form.changes(found), actor=caller.actor, as_of=found.updated_at
+                )
+                messages.success(request, _("Rule %(name)s was saved.") % {"name": changed.name})
+                if not found.webhook_secret:
+                    _tell_secret(request, changed)
+                return redirect("dashboard:alerts")
+        except RuleMoved:  # just now
+            found.refresh_from_db()
+            form = RuleForm(request.POST, rule=found)
+        except Refusal as refusal:
+            _show(refusal, form)
     context = {
         "section": "alerts",
         "caller": caller,
@@ -102,14 +102,18 @@ def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "may_manage": caller.may("manage"),
         "base_url": base_url(request),
     }
-    return render(request, "dashboard/alert_rule.html", context, status=422 if form.errors else 200)
+    status = 409 if form.moved and not tried else 422 if form.errors else 200
+    return render(request, "dashboard/alert_rule.html", context, status=status)
 
 
 @console_action
 def switch(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """Let a rule rest, or go on."""
+    """Let a rule rest (``enabled`` is ``off``), or go on (``on``), whatever somebody else did meanwhile."""
     found = rule_for(caller, name, may="manage")
-    rule_change(found, changes={"enabled": not found.enabled}, actor=caller.actor)
+    wanted = request.POST.get("enabled")
+    if wanted not in {"on", "off"}:
+        raise Refusal("validation_error", _("A rule is turned on or off."), fields=["enabled"])
+    rule_change(found, changes={"enabled": wanted == "on"}, actor=caller.actor)
     return redirect("dashboard:alerts")
 
 

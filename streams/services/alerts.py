@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -42,6 +42,10 @@ OF_STREAMS = frozenset({"rate_above", "rate_below"})
 MOST_RULES = 200
 KEPT = timedelta(days=30)
 """Ended alerts are forgotten after so long; their events stay."""
+
+
+class RuleMoved(Exception):
+    """A rule was changed since whoever wants to change it looked at it; nothing was done."""
 
 
 def rule_check(rule: AlertRule) -> None:
@@ -97,12 +101,22 @@ def rule_create(workspace: Workspace, *, name: str, settings: Mapping[str, Any],
 
 
 @transaction.atomic
-def rule_change(rule: AlertRule, *, changes: Mapping[str, Any], actor: Actor) -> AlertRule:
+def rule_change(
+    rule: AlertRule, *, changes: Mapping[str, Any], actor: Actor, as_of: datetime | None = None
+) -> AlertRule:
     """Change a rule; what fires by it ends, which is told, and is judged anew. A first webhook gets its secret now.
 
     A new receiver is tried at once with what the one before has not taken yet.
+
+    Args:
+        as_of: its ``updated_at`` when it was looked at.
+
+    Raises:
+        RuleMoved: it is another by now.
     """
     rule = AlertRule.objects.select_for_update().select_related("workspace").get(pk=rule.pk)
+    if as_of is not None and rule.updated_at != as_of:
+        raise RuleMoved
     before, webhook_url, email = _plain(rule), rule.webhook_url, rule.email
     if "muted_until" in changes:
         rule.mute_reason = ""

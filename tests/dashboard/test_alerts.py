@@ -98,7 +98,7 @@ def test_what_fires_says_its_newest_figure_and_the_one_it_began_with(
     assert "last evaluated" not in page
     Alert.objects.update(newest_at=timezone.now() - timedelta(minutes=5))
     assert "last evaluated 5 min ago" in text_of(viewer)
-    owner.post("/alerts/lags/switch/")
+    owner.post("/alerts/lags/switch/", {"enabled": "off"})
     page = text_of(viewer)
     assert "When it began Started Ended" in page
     assert "Group billing of orders: lag 20, above 2." in page
@@ -303,7 +303,7 @@ def test_a_rule_is_saved_muted_switched_off_and_deleted(owner: Client) -> None:
     owner.post("/alerts/lags/", sent | {"limit": "7", "muted": "2 h"})
     rule = AlertRule.objects.get()
     assert (rule.limit, rule.for_seconds, rule.muted_until is not None) == (7.0, 0, True)
-    owner.post("/alerts/lags/switch/")
+    owner.post("/alerts/lags/switch/", {"enabled": "off"})
     assert AlertRule.objects.get().enabled is False
     owner.post("/alerts/lags/delete/")
     assert not AlertRule.objects.exists()
