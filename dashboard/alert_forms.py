@@ -29,7 +29,7 @@ WATCHES = (
     ("rate_above", _("Published above (messages per second)")),
     ("rate_below", _("Published below (messages per second)")),
 )
-STATUSES = [(each, each) for each in get_args(health.Status) if each not in {"unknown", "ok"}]
+STATUSES = [(each, each) for each in get_args(health.Status) if each != "unknown"]
 LONGEST_FOR_S = 86_400
 MINUTES = 10
 

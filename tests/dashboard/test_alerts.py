@@ -315,3 +315,15 @@ def test_a_viewer_changes_no_rule(owner: Client, viewer: Client, stranger: Clien
         assert viewer.post(path, FORM | {"name": "more"}).status_code == 403
     assert stranger.post("/alerts/lags/delete/").status_code == 404
     assert (AlertRule.objects.count(), Alert.objects.count()) == (1, 0)
+
+
+def test_a_rule_about_the_status_ok_stays_so_when_it_is_saved(owner: Client) -> None:
+    status = {"watch": "status", "limit": "", "statuses": ["ok", "stalled"]}
+    assert owner.post("/alerts/", FORM | status).status_code == 302
+    shown = owner.get("/alerts/lags/").context["form"]["statuses"].value()
+    assert sorted(shown) == ["ok", "stalled"]
+    owner.post("/alerts/lags/", FORM | status | {"statuses": shown, "lasting": "2 min"})
+    rule = AlertRule.objects.get()
+    assert (sorted(rule.statuses), rule.for_seconds) == (["ok", "stalled"], 120)
+    owner.post("/alerts/lags/", FORM | status | {"statuses": ["ok"]})
+    assert AlertRule.objects.get().statuses == ["ok"]
