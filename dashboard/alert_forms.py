@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
+from dashboard.confirmations import ConfirmForm
 from dashboard.forms import BootstrapMixin
 from streams import health, naming
 from streams.models import AlertRule
@@ -144,6 +145,12 @@ class Moved:
     label: str
     before: str
     now: str
+
+
+class RuleDeleteForm(ConfirmForm):
+    """A rule that is to go, with how many alerts of it were told to go, too."""
+
+    seen_alerts = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
 
 
 class RuleForm(NewRuleForm):

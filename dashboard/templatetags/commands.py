@@ -280,6 +280,12 @@ def rule_command(base_url: str, rule: AlertRule) -> str:
 
 
 @register.simple_tag
+def rule_delete_command(base_url: str, rule: AlertRule) -> str:
+    """An alert rule deleted, with its alerts."""
+    return call(f"{base_url}/api/v1/alerts/rules/{rule.name}", method="-X DELETE ")
+
+
+@register.simple_tag
 def stream_history_command(base_url: str, name: str, shown: Asked) -> str:
     """What a stream's history holds of a range, from the API; of one that ends now without an end."""
     until = shown.until if shown.range == CUSTOM else None

@@ -2,7 +2,6 @@
 
 import time
 from datetime import timedelta
-from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -11,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from dashboard import formats, quantities
-from dashboard.alert_forms import NewRuleForm, RuleForm
+from dashboard.alert_forms import NewRuleForm, RuleDeleteForm, RuleForm
 from dashboard.forms import refusal_show
 from dashboard.quantities import number_of
 from dashboard.views.door import base_url, console_action, console_form
@@ -20,6 +19,7 @@ from streams.access import Caller, rule_for
 from streams.errors import Refusal
 from streams.models import AlertRule
 from streams.selectors.alerts import AlertPage
+from streams.selectors.back_tests import BackTest
 from streams.services.alerts import RuleMoved, rule_change, rule_check, rule_create, rule_delete
 from streams.services.notifications import rule_test
 
@@ -32,13 +32,13 @@ PAGE_SIZE = 50
 @console_form
 def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
     """What fires, the rules and the form of a new one; a POST tries it or makes it."""
-    caller.demand("manage" if request.method == "POST" else "read")
+    caller.demand(_right(request))
     form = NewRuleForm(request.POST or None)
-    tried = None
+    tried = tried_rule = None
     if request.method == "POST" and form.is_valid():
         try:
             if "try" in request.POST:
-                tried = _tried(caller, form)
+                tried_rule, tried = _tried(caller, form)
             else:
                 rule = rule_create(
                     caller.workspace,
@@ -63,6 +63,7 @@ def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
         "mutes_s": MUTES_S,
         "form": form,
         "tried": tried,
+        "tried_rule": tried_rule,
         "may_manage": caller.may("manage"),
         "base_url": base_url(request),
     }
@@ -72,13 +73,13 @@ def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
 @console_form
 def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """One rule; a POST tries or saves it."""
-    found = rule_for(caller, name, may="manage" if request.method == "POST" else "read")
-    tried = None
+    found = rule_for(caller, name, may=_right(request))
+    tried = tried_rule = None
     form = RuleForm(request.POST if request.method == "POST" else None, rule=found)
     if request.method == "POST" and form.is_valid():
         try:
             if "try" in request.POST:
-                tried = _tried(caller, form)
+                tried_rule, tried = _tried(caller, form)
             elif not form.moved:
                 changed = rule_change(
                     found, changes=form.changes(found), actor=caller.actor, as_of=found.updated_at
@@ -99,6 +100,7 @@ def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "deliveries": selectors.rule_view(found).deliveries,
         "form": form,
         "tried": tried,
+        "tried_rule": tried_rule,
         "may_manage": caller.may("manage"),
         "base_url": base_url(request),
     }
@@ -152,12 +154,41 @@ def test(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     return redirect("dashboard:alert_rule", name)
 
 
-@console_action
+@console_form
 def delete(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """Delete a rule with its alerts."""
-    rule_delete(rule_for(caller, name, may="manage"), actor=caller.actor)
-    messages.success(request, _("Rule %(name)s was deleted.") % {"name": name})
-    return redirect("dashboard:alerts")
+    """What goes with a rule; a POST, with its name typed where anything does, deletes it."""
+    found = rule_for(caller, name, may="manage")
+    goes = selectors.rule_holdings(found)
+    phrase = found.name if goes.alerts or goes.has_secret else ""
+    form = RuleDeleteForm(
+        request.POST if request.method == "POST" else None,
+        phrase=phrase,
+        initial={"seen_alerts": goes.alerts},
+    )
+    grown = False
+    if request.method == "POST" and form.is_valid():
+        grown = goes.alerts > (form.cleaned_data["seen_alerts"] or 0)
+        if not grown:
+            rule_delete(found, actor=caller.actor)
+            messages.success(request, _("Rule %(name)s was deleted.") % {"name": name})
+            return redirect("dashboard:alerts")
+        form = RuleDeleteForm(phrase=phrase, initial={"seen_alerts": goes.alerts})
+    context = {
+        "section": "alerts",
+        "caller": caller,
+        "rule": found,
+        "goes": goes,
+        "form": form,
+        "grown": grown,
+        "base_url": base_url(request),
+    }
+    status = 409 if grown else 422 if form.errors else 200
+    return render(request, "dashboard/alert_rule_delete.html", context, status=status)
+
+
+def _right(request: HttpRequest) -> str:
+    """What a page of a rule asks for: who may read may try one, as over the API."""
+    return "manage" if request.method == "POST" and "try" not in request.POST else "read"
 
 
 def _page(request: HttpRequest, caller: Caller, state: str) -> AlertPage:
@@ -166,10 +197,11 @@ def _page(request: HttpRequest, caller: Caller, state: str) -> AlertPage:
     return selectors.alerts_page(caller, firing=state == "firing", number=number, size=PAGE_SIZE)
 
 
-def _tried(caller: Caller, form: NewRuleForm) -> Any:
+def _tried(caller: Caller, form: NewRuleForm) -> tuple[AlertRule, BackTest]:
+    """The rule that a form holds, which is not saved, and what it would have done."""
     candidate = AlertRule(workspace=caller.workspace, name=form.cleaned_data["name"], **form.settings())
     rule_check(candidate)
-    return selectors.back_test(candidate, now_ms=int(time.time() * 1000))
+    return candidate, selectors.back_test(candidate, now_ms=int(time.time() * 1000))
 
 
 def _made(request: HttpRequest, rule: AlertRule) -> HttpResponse:

@@ -6,6 +6,7 @@ from streams.selectors.alerts import (
     alerts_page,
     firing_by_workspace,
     firing_in,
+    rule_holdings,
     rule_view,
     rules_of,
 )
@@ -252,6 +253,7 @@ __all__ = [
     "replays_latest",
     "retention_outlook",
     "retention_preview",
+    "rule_holdings",
     "rule_view",
     "rules_of",
     "runs_latest",

@@ -25,6 +25,20 @@ class RuleView:
     deliveries: list[Notification]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleHoldings:
+    """What goes with a rule: its alerts, notifications that were not taken yet, what signs its webhooks."""
+
+    firing: int
+    resolved: int
+    waiting: int
+    has_secret: bool
+
+    @property
+    def alerts(self) -> int:
+        return self.firing + self.resolved
+
+
 @dataclass(frozen=True, slots=True)
 class AlertView:
     """What fired, and the last try at each receiver to tell of it, or that it is held back."""
@@ -172,6 +186,18 @@ def _alerts_of(caller: Caller) -> QuerySet[Alert]:
 def rule_view(rule: AlertRule) -> RuleView:
     """A rule with the last tries at its receivers."""
     return _rule_views([rule])[0]
+
+
+def rule_holdings(rule: AlertRule) -> RuleHoldings:
+    """What a rule has that goes with it."""
+    alerts = rule.alerts.aggregate(firing=Count("pk", filter=Q(ended_at=None)), every=Count("pk"))
+    waiting = Notification.objects.filter(alert__rule=rule, due_at__isnull=False)
+    return RuleHoldings(
+        firing=alerts["firing"],
+        resolved=alerts["every"] - alerts["firing"],
+        waiting=waiting.count(),
+        has_secret=bool(rule.webhook_secret),
+    )
 
 
 def rules_of(caller: Caller) -> list[RuleView]:

@@ -52,7 +52,7 @@ ROWS = {
     "alert_rule_switch": Row(post="manage", at=STREAM),
     "alert_rule_mute": Row(post="manage", at=STREAM),
     "alert_rule_test": Row(post="manage", at=STREAM),
-    "alert_rule_delete": Row(post="manage", at=STREAM),
+    "alert_rule_delete": Row(get="manage", post="manage", at=STREAM),
     "sql": Row(get="read", post="read"),
     "sql_forget": Row(post="manage"),
     "sql_answer": Row(get="read", at={"query_id": 1}),

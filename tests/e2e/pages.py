@@ -114,6 +114,7 @@ PAGES: dict[str, tuple[State, ...]] = {
         State("/alerts/", try_a_rule, "tried"),
     ),
     "alert_rule": (State("/alerts/{rule}/"),),
+    "alert_rule_delete": (State("/alerts/{rule}/delete/"),),
     "groups": (
         State("/groups/?sort=-status"),
         State("/groups/?status=losing", name="nothing matches"),
@@ -204,7 +205,7 @@ NO_PAGES = {
     *("logout", "workspace_choose", "logins_end", "zone", "theme", "demo_start", "demo_stop", "sql_forget"),
     "sql_publish",
     *("filter_save", "filter_delete"),
-    *("sql_cancel", "alert_rule_switch", "alert_rule_delete", "stream_columns", "group_seek", "group_pause"),
+    *("sql_cancel", "alert_rule_switch", "stream_columns", "group_seek", "group_pause"),
     *("alert_rule_mute", "alert_rule_test"),
     *("group_resume", "group_delete", "group_settle", "dead_letters_replay", "dead_letters_bulk"),
     *("stream_runs", "removal_undo", "stream_delete", "token_revoke"),

@@ -246,6 +246,8 @@ def test_a_rule_is_tried_on_what_was_fires_with_a_badge_and_rests(
     acked(api, group, fetched(api, group, limit=10))
     page.get_by_role("row", name=unique).last.get_by_role("button", name="Turn off").click()
     page.goto(f"/alerts/{unique}/")
+    page.get_by_role("link", name="Delete rule").click()
+    page.get_by_label(f"Type {unique} to confirm").fill(unique)
     page.get_by_role("button", name="Delete rule").click()
     expect(page.get_by_text(f"Rule {unique} was deleted.")).to_be_visible()
 
