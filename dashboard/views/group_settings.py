@@ -40,6 +40,7 @@ def _context(request: HttpRequest, caller: Caller, group: Group) -> dict[str, An
         "shown": shown,
         "form": GroupSettingsForm(initial=GroupSettingsForm.initial_of(group)),
         "delete_form": GroupDeleteForm(group=group, initial=seen),
+        "asks_delete": "delete" in request.GET,
         "may_manage": caller.may("manage"),
     }
 
@@ -82,7 +83,7 @@ def delete(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
     """Delete the group if its name was typed and no more goes than that told of, or little more."""
     found = group_for(caller, name, group, may="manage")
     form = GroupDeleteForm(request.POST, group=found)
-    context = _context(request, caller, found)
+    context = _context(request, caller, found) | {"asks_delete": True}
     if not form.is_valid():
         return render(request, PAGE, context | {"delete_form": form}, status=422)
     going = dict(context["delete_form"].initial)

@@ -168,7 +168,10 @@ PAGES: dict[str, tuple[State, ...]] = {
         State(GROUP + "?position=earliest", name="seek previewed"),
     ),
     "group_activity": (State(GROUP + "activity/"),),
-    "group_settings": (State(GROUP + "settings/"),),
+    "group_settings": (
+        State(GROUP + "settings/"),
+        State(GROUP + "settings/?delete=1", name="to be deleted"),
+    ),
     "group_pending": (
         State(GROUP + "pending/"),
         State(GROUP + "pending/", settle_all, "settling"),

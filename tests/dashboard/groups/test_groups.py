@@ -266,6 +266,26 @@ def test_a_group_goes_only_when_its_name_is_typed(owner: Client, billing: Group)
     assert owner.get(PAGE).status_code == 404
 
 
+def focused(page: Any) -> list[str]:
+    """What has the focus when a page is opened."""
+    return re.findall(r"<[^>]* autofocus[^>]*>([^<]*)<", page.content.decode())
+
+
+def test_the_question_before_a_group_goes_has_a_way_out_which_has_the_focus(
+    owner: Client, billing: Group
+) -> None:
+    page = owner.get(f"{PAGE}settings/")
+    assert focused(page) == []
+    (address,) = re.findall(r'<a class="btn btn-danger" href="([^"]*)">.*Delete group…</a>', page.content.decode())
+    question = owner.get(f"{PAGE}settings/{address}")
+    wrong = owner.post(f"{PAGE}delete/", {"confirm": "Billing"})
+    more = owner.post(f"{PAGE}delete/", {"confirm": "billing", "seen_letters": 0})
+    assert [focused(question), focused(wrong)] == [["Cancel"]] * 2
+    for shown in (question, wrong):
+        assert f'<a class="btn btn-outline-secondary" href="{PAGE}settings/"' in shown.content.decode()
+    assert more.status_code == 302
+
+
 @pytest.mark.parametrize("retention", ["limits", "interest"])
 def test_a_group_of_which_more_would_go_is_deleted_only_once_that_was_seen(
     owner: Client, make_stream: MakeStream, retention: str

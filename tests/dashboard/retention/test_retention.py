@@ -123,6 +123,18 @@ def test_a_large_loss_asks_for_the_name(owner: Client, stream: Stream) -> None:
     assert held(stream) == 5
 
 
+def test_cancel_has_the_focus_on_a_page_that_would_remove_something(owner: Client, stream: Stream) -> None:
+    def focused(limit: str, **headers: str) -> bool:
+        page = owner.get(PAGE, {**OPEN, "max_messages": limit}, headers=headers).content.decode()
+        return "autofocus>Cancel<" in page
+
+    assert focused("5")
+    assert not focused("100"), "nothing goes"
+    assert not focused("5", **{"HX-Request": "true"}), "it would leave the field that one types in"
+    wanted = {**OPEN, "max_messages": "5", **sent_back(owner.get(PAGE, {**OPEN, "max_messages": "5"}))}
+    assert "autofocus>Cancel<" in owner.post(PAGE, wanted).content.decode()
+
+
 @pytest.mark.parametrize(("limit", "asked"), [("100", False), ("1000", True)])
 def test_saving_asks_again_when_one_message_more_would_go_than_was_shown(
     owner: Client, make_stream: MakeStream, limit: str, asked: bool
