@@ -43,10 +43,12 @@ def people(request: HttpRequest, caller: Caller) -> HttpResponse:
     return _page(request, caller, form=form)
 
 
-@console_action
+@console_form
 def change(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """Give another role, or let the account log in or not."""
+    """Give another role, or let the account log in or not; who opens the address again comes to the list."""
     membership = membership_for(caller, name, workspace=caller.workspace)
+    if request.method == "GET":
+        return redirect("dashboard:people")
     role, active = request.POST.get("role", ""), request.POST.get("active", "")
     if role in Role.values:
         person_change_role(membership, role=role, actor=caller.actor)
@@ -63,13 +65,16 @@ def change(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     return redirect("dashboard:people")
 
 
-@console_action
+@console_form
 def reset_password(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """A new one-time password, shown this once."""
+    """A new one-time password, shown this once; who opens the address again comes to the list."""
     membership = membership_for(caller, name, workspace=caller.workspace)
+    if request.method == "GET":
+        return redirect("dashboard:people")
     demand_account(caller, membership)
     secret = password_reset(membership, actor=caller.actor)
-    return _page(request, caller, form=PersonForm(), made=name, secret=secret)
+    is_out = not membership.user.is_active
+    return _page(request, caller, form=PersonForm(), made=name, secret=secret, is_out=is_out)
 
 
 @console_action
@@ -81,7 +86,13 @@ def remove(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest, caller: Caller, *, form: PersonForm, made: str = "", secret: str = ""
+    request: HttpRequest,
+    caller: Caller,
+    *,
+    form: PersonForm,
+    made: str = "",
+    secret: str = "",
+    is_out: bool = False,
 ) -> HttpResponse:
     found, more = selectors.people_page(caller.workspace)
     context = {
@@ -93,6 +104,7 @@ def _page(
         "roles": Role.values,
         "made": made,
         "secret": secret,
+        "is_out": is_out,
         "base_url": base_url(request),
     }
     return render(request, "dashboard/people.html", context, status=422 if form.errors else 200)

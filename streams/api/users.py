@@ -193,7 +193,7 @@ class UserPasswordView(ApiView):
             query=WorkspaceAsked,
             answer=PasswordMade,
             refusals=NOT_FOUND,
-            description=ACCOUNT,
+            description=f"Who is deactivated stays so. {ACCOUNT}",
         ),
     }
 

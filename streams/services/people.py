@@ -50,6 +50,8 @@ def person_add(
         raise Refusal("user_exists", f"The name {name!r} is taken.", user=name)
     else:
         user = user or get_user_model().objects.create_user(username=name)
+        user.is_active = True
+        user.save(update_fields=["is_active"])
         password = _one_time(user)
     membership = Membership.objects.create(user=user, workspace=workspace, role=role)
     event_record(
@@ -149,7 +151,7 @@ def person_remove(membership: Membership, *, actor: Actor) -> None:
 
 @transaction.atomic
 def password_reset(membership: Membership, *, actor: Actor) -> str:
-    """Give a person a one-time password, shown this once; ends all their logins."""
+    """Give a person a one-time password, shown this once; ends all their logins. Who is deactivated stays so."""
     user = membership.user
     password = _one_time(user)
     logins_end(user)
@@ -179,8 +181,7 @@ def password_change(user: AbstractBaseUser, *, password: str, session_key: str, 
 def _one_time(user: User) -> str:
     password = secrets.token_urlsafe(12)
     user.set_password(password)
-    user.is_active = True
-    user.save(update_fields=["password", "is_active"])
+    user.save(update_fields=["password"])
     OneTimePassword.objects.update_or_create(
         user=user, defaults={"expires_at": timezone.now() + ONE_TIME_FOR}
     )

@@ -53,6 +53,28 @@ def test_a_reset_password_is_shown_once_and_ends_the_logins(owner: Client, viewe
     assert viewer.get("/").status_code == 302
 
 
+def test_a_one_time_password_leaves_a_deactivated_person_deactivated(owner: Client, viewer: Client) -> None:
+    owner.post(f"{PEOPLE}viewer/", {"active": "no"})
+    page = owner.post(f"{PEOPLE}viewer/password/")
+    secret = secret_in(page.content)
+    assert b"viewer is deactivated and can log in with it only once activated." in page.content
+    assert authenticate(username="viewer", password=secret) is None
+    assert not get_user_model().objects.get(username="viewer").is_active
+    owner.post(f"{PEOPLE}viewer/", {"active": "yes"})
+    assert authenticate(username="viewer", password=secret) is not None
+    assert b"only once activated" not in owner.post(f"{PEOPLE}viewer/password/").content
+
+
+@pytest.mark.parametrize("tail", ["", "password/"])
+def test_the_address_of_what_was_done_to_a_person_leads_back_to_the_people(
+    owner: Client, viewer: Client, tail: str
+) -> None:
+    before = get_user_model().objects.get(username="viewer").password
+    assert owner.get(f"{PEOPLE}viewer/{tail}")["Location"] == PEOPLE
+    assert get_user_model().objects.get(username="viewer").password == before
+    assert viewer.get(f"{PEOPLE}viewer/{tail}").status_code == 403
+
+
 def test_a_removed_person_sees_nothing_more(owner: Client, viewer: Client) -> None:
     owner.post(f"{PEOPLE}viewer/remove/")
     assert viewer.get("/").status_code == 302

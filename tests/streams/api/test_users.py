@@ -85,6 +85,15 @@ def test_a_reset_password_replaces_the_one_of_before(owner: Api, unique: str) ->
     assert one(owner, unique)["one_time_password"] is True
 
 
+def test_a_reset_password_activates_nobody(owner: Api, unique: str) -> None:
+    add(owner, unique)
+    owner.patch(f"users/{unique}", {"active": False})
+    password = owner.post(f"users/{unique}/password").json()["password"]
+    assert authenticate(username=unique, password=password) is None
+    owner.patch(f"users/{unique}", {"active": True})
+    assert authenticate(username=unique, password=password) is not None
+
+
 def test_who_is_removed_everywhere_is_deactivated_and_keeps_their_name(owner: Api, unique: str) -> None:
     add(owner, unique)
     assert owner.delete(f"users/{unique}").status_code == 204
