@@ -68,7 +68,8 @@ class OverviewSampled:
 
     ``beat`` counts up by one: a page that misses one asks how everything stands, since what changed in between was
     sent to nobody (the channel layer keeps nothing for a subscriber that is away, as when the store restarts).
-    So many ``alerts`` fire by rules that are not muted; ``alerts_mark`` differs once others do.
+    So many ``alerts`` fire by rules that are not muted; ``alerts_mark`` differs once others do, ``events_mark`` once
+    something is on record that was not, and ``groups_mark`` once a group is in another status.
     """
 
     kind: ClassVar[str] = "overview_sampled"
@@ -84,6 +85,8 @@ class OverviewSampled:
     last_ms: int | None
     alerts: int
     alerts_mark: str
+    events_mark: int
+    groups_mark: int
 
     @property
     def topic(self) -> str:

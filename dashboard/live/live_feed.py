@@ -44,6 +44,8 @@ class Feed:
         self._repeated: dict[str, int] = {}
         self._workspaces: set[int] = set()
         self._firing: dict[int, Firing] = {}
+        self._newest_events: dict[int, int] = {}
+        self._statuses_ms = 0
         self._rows_at = self._told_at = 0.0
         self._beats = 0
         self._beating: asyncio.Task[None] | None = None
@@ -83,6 +85,8 @@ class Feed:
                 at_ms=at_ms,
                 beat=self._beats,
                 firing=self._firing.get(workspace_id, Firing()),
+                events_mark=self._newest_events.get(workspace_id, 0),
+                groups_mark=self._statuses_ms,
             )
             for workspace_id, events in by_workspace.items()
         ]
@@ -148,12 +152,19 @@ class Feed:
                     self._rows_at = started
                 self._repeat(now_ms=int(time.time() * 1000))
                 await self._deliver()
+                await self._look_at_marks()
                 self._beats += 1
                 await live_events.send_many(self.sums(at_ms=int(time.time() * 1000)))
             except Exception:
                 # The pages say by themselves that their numbers are stale; the next beat may get through.
                 logger.exception("The live sums could not be sent.")
             await asyncio.sleep(max(0.05, BEAT_S - (time.monotonic() - started)))
+
+    async def _look_at_marks(self) -> None:
+        """Ask whether anything new is on record, or a group in another status; pages that show these ask then."""
+        above = max(self._newest_events.values(), default=0)
+        newest, self._statuses_ms = await database_sync_to_async(_marks)(above)
+        self._newest_events |= newest
 
     async def _look_at_rows(self) -> None:
         """Ask how new streams stand and forget the deleted ones; those that are known cost nothing. And what fires."""
@@ -173,7 +184,14 @@ class Feed:
 
 
 def _sum(
-    workspace_id: int, events: Sequence[StreamSampled], *, at_ms: int, beat: int, firing: Firing
+    workspace_id: int,
+    events: Sequence[StreamSampled],
+    *,
+    at_ms: int,
+    beat: int,
+    firing: Firing,
+    events_mark: int,
+    groups_mark: int,
 ) -> OverviewSampled:
     moving = [event for event in events if at_ms - event.at_ms <= RATE_HOLDS_MS]
     return OverviewSampled(
@@ -189,7 +207,13 @@ def _sum(
         last_ms=max((event.last_ms for event in events if event.last_ms), default=None),
         alerts=firing.loud,
         alerts_mark=firing.mark,
+        events_mark=events_mark,
+        groups_mark=groups_mark,
     )
+
+
+def _marks(above: int) -> tuple[dict[int, int], int]:
+    return selectors.newest_events(above=above), selectors.statuses_changed_ms()
 
 
 def _workspace_ids() -> set[int]:

@@ -23,6 +23,8 @@ from streams.errors import Refusal
 from streams.models import Event
 from streams.selectors import EventsWanted
 
+ACTIVITY = "dashboard/stream/activity.html"
+NEWER_COUNTED = 100
 SLICE = 500
 CSV_COLUMNS = (
     "id",
@@ -43,8 +45,10 @@ CSV_COLUMNS = (
 def events(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The events of the workspace, newest first; the query string holds the filters and the page."""
     caller.demand("read")
+    if is_part(request):
+        return _newer(request, caller)
     context = {"section": "events", "caller": caller, "base_url": base_url(request)}
-    return render(request, "dashboard/events.html", {**context, **_found(request, caller)})
+    return _page(request, "dashboard/events.html", context | _found(request, caller))
 
 
 @console_page
@@ -52,9 +56,9 @@ def stream_activity(request: HttpRequest, caller: Caller, name: str) -> HttpResp
     """What happened to a stream and its groups."""
     if is_part(request):
         stream_for(caller, name, may="read")
-        return _activity_now(request, caller, stream=name)
+        return _newer(request, caller, stream=name)
     context = stream_context(request, caller, name, tab="activity")
-    return _activity(request, context | _found(request, caller, stream=name))
+    return _page(request, ACTIVITY, context | _found(request, caller, stream=name))
 
 
 @console_page
@@ -62,28 +66,29 @@ def group_activity(request: HttpRequest, caller: Caller, name: str, group: str) 
     """What happened to a group."""
     found = group_for(caller, name, group, may="read")
     if is_part(request):
-        return _activity_now(request, caller, stream=name, group=group)
+        return _newer(request, caller, stream=name, group=group)
     context = stream_context(request, caller, name, tab="groups")
     # Events are read also while the store of a group is away; its tabs say no counts then.
     shown = next(map(GroupRow, selectors.reachable_views([found])), None)
     context |= {"group": found, "shown": shown, **_found(request, caller, stream=name, group=group)}
-    return _activity(request, context)
+    return _page(request, ACTIVITY, context)
 
 
-def _activity(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    answer = render(request, "dashboard/stream/activity.html", context)
+def _page(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+    answer = render(request, template, context)
     answer["Vary"] = "HX-Request"
     return answer
 
 
-def _activity_now(request: HttpRequest, caller: Caller, **fixed: Any) -> HttpResponse:
-    """What an open page asks four times a minute: whether something has happened since its newest event."""
+def _newer(request: HttpRequest, caller: Caller, **fixed: Any) -> HttpResponse:
+    """What an open page asks once something has happened: how many events came since its newest."""
     wanted = EventsForm(request.GET).wanted(**fixed)
     seen = number_of(request.GET.get("seen"), default=0, low=0, high=quantities.LARGEST)
-    more = selectors.events_found(caller, replace(wanted, before=None, after=seen), limit=1)
-    answer = render(request, "dashboard/parts/activity_now.html", {"has_more": bool(more)})
-    answer["Vary"] = "HX-Request"
-    return answer
+    newer = len(
+        selectors.events_found(caller, replace(wanted, before=None, after=seen), limit=NEWER_COUNTED + 1)
+    )
+    told = {"newer": min(newer, NEWER_COUNTED), "has_more": newer > NEWER_COUNTED}
+    return _page(request, "dashboard/parts/newer_events_now.html", told)
 
 
 @console_page
@@ -105,6 +110,7 @@ def export(request: HttpRequest, caller: Caller) -> HttpResponseBase:
 def _found(request: HttpRequest, caller: Caller, **fixed: Any) -> dict[str, Any]:
     form = EventsForm(request.GET)
     wanted = form.wanted(**fixed)
+    events_mark = selectors.newest_event(caller.workspace)
     # One more than is shown tells whether there are older ones (or newer ones, going back).
     found = selectors.events_found(caller, wanted, limit=PAGE_SIZE + 1)
     more, back = len(found) > PAGE_SIZE, wanted.after is not None
@@ -115,6 +121,7 @@ def _found(request: HttpRequest, caller: Caller, **fixed: Any) -> dict[str, Any]
         "wanted": wanted,
         "rows": event_rows(caller, shown),
         "newest": shown[0].id if shown else 0,
+        "events_mark": events_mark,
         "older": shown[-1].id if shown and has_older else None,
         "newer": shown[0].id if shown and has_newer else None,
         "fixed": fixed,

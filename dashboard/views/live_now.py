@@ -29,6 +29,8 @@ def now(request: HttpRequest, caller: Caller) -> HttpResponse:
             last_ms=totals.last_ms,
             alerts=firing.loud,
             alerts_mark=firing.mark,
+            events_mark=selectors.newest_event(caller.workspace),
+            groups_mark=selectors.statuses_changed_ms(),
         )
         events.append((live_events.OVERVIEW, live_events.wire(overview)))
     # After the sums, which would pass for a beat: whether the worker is silent.

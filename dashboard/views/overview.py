@@ -37,7 +37,8 @@ MOST_STREAMS = 500
 @console_page
 def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Totals, rates, processes, concerns, newest events; with no stream yet, how to begin. htmx asks for what has no
-    socket of its own: groups, concerns, events and what is usual.
+    socket of its own, when the socket says that it has changed and now and then: groups, concerns, events, the demo
+    and what is usual.
     """
     if is_part(request):
         context = _attention(caller) | {"again": True}
@@ -65,7 +66,6 @@ def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
             "seed": asked.seed(lines.times, turns, step_s=1) | lines.lines | {"gap_s": GAP_S},
             "silent": silent_in(since_ms=asked.since_ms, until_ms=asked.until_ms),
             "usual": usual_in(caller, series),
-            "demo": selectors.demo_of(caller.workspace),
             "base_url": base_url(request),
         }
         answer = render(request, "dashboard/overview.html", context | _attention(caller))
@@ -87,6 +87,7 @@ def usual_in(caller: Caller, series: rates.Series) -> selectors.UsualNow | None:
 
 
 def _attention(caller: Caller) -> dict[str, Any]:
+    groups_mark = selectors.statuses_changed_ms()
     filling = selectors.streams_filling(caller, used=FULL_FROM, most=CONCERNS_SHOWN)
     groups = selectors.group_totals(caller)
     running = processes.read(settings.ENV.processes_file)
@@ -97,6 +98,8 @@ def _attention(caller: Caller) -> dict[str, Any]:
         "caller": caller,
         "processes": running,
         "groups": groups,
+        "groups_mark": groups_mark,
+        "demo": selectors.demo_of(caller.workspace),
         "seen": seen,
         "statuses": [(status, DOTS[status], count) for status, count in groups.by_status.items()],
         "concerns": concerns(
@@ -108,4 +111,5 @@ def _attention(caller: Caller) -> dict[str, Any]:
             now_s=time.time(),
         )[:CONCERNS_SHOWN],
         "events": folded(events, most=EVENTS_SHOWN),
+        "events_mark": events[0].id if events else 0,
     }

@@ -36,6 +36,17 @@ def many(groups: Sequence[tuple[str, str]]) -> Op[list[bytes | None]]:
     return [found.get(group) for group in groups]
 
 
+def changed_ms() -> Op[int]:
+    """Steady ms of the last look in which a group was found in another status than before; 0 before the first."""
+    told = yield ("GET", keys.STATUSES)
+    return int(told or 0)
+
+
+def change(*, at_ms: int) -> Op[None]:
+    """Note that a look, at this steady ms, found a group in another status than before."""
+    yield small("SET", keys.STATUSES, at_ms)
+
+
 def put(stream_id: str, name: str, health: bytes) -> Op[None]:
     """Keep it, for a day: of a group that is looked at no more, or is no more, nothing stays."""
     yield small("SET", keys.health(stream_id, name), health, "EX", KEPT_S)

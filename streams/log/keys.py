@@ -37,6 +37,9 @@ WORKER_LEASE = "okmq:worker"
 SAMPLED = "okmq:sampled"
 """String: unix ms of the last round of samples that a worker finished."""
 
+STATUSES = "okmq:statuses"
+"""String: steady ms of the last look in which the worker found a group in another status than before."""
+
 SILENCES = "okmq:silences"
 """Sorted set: ``<from> <until>``, unix ms of two rounds of samples with a silence between them, by the second."""
 

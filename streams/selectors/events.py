@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 
 from streams.access import Caller
 from streams.models import (
@@ -23,6 +23,27 @@ MOST_LOOKED_AT = 2_000
 def events_latest(workspace: Workspace, *, stream: str = "", kind: str = "", limit: int = 20) -> list[Event]:
     """The newest events of a workspace, newest first."""
     return list(_events(workspace, stream=stream, kind=kind).order_by("-id")[:limit])
+
+
+def newest_events(*, above: int) -> dict[int, int]:
+    """The id of the newest event of each workspace, by the workspace's key, as far as it is above this one.
+
+    Events of no workspace count for the default one, where they are shown.
+    """
+    found = (
+        Event.objects.filter(id__gt=above).order_by().values_list("workspace_id").annotate(newest=Max("id"))
+    )
+    newest: dict[int | None, int] = dict(found)
+    of_none = newest.pop(None, None)
+    default = Workspace.objects.filter(name=DEFAULT_WORKSPACE).values_list("pk", flat=True).first()
+    if of_none is not None and default is not None:
+        newest[default] = max(of_none, newest.get(default, 0))
+    return {pk: newest_id for pk, newest_id in newest.items() if pk is not None}
+
+
+def newest_event(workspace: Workspace) -> int:
+    """The id of the newest event of one; 0 where nothing happened."""
+    return next((event.id for event in events_latest(workspace, limit=1)), 0)
 
 
 def stream_turns(

@@ -133,6 +133,11 @@ def groups_of_streams(streams: "QuerySet[Stream]") -> dict[int, list[JudgedGroup
     return found
 
 
+def statuses_changed_ms() -> int:
+    """When a group was last seen in another status than before, in steady ms; it differs once one is."""
+    return store.log().run(healths.changed_ms())
+
+
 def group_totals(caller: Caller) -> GroupTotals:
     """How all groups stand."""
     groups = Group.objects.filter(stream__in=streams_of(caller))

@@ -35,6 +35,7 @@ class Watched:
 
     Attributes:
         ack_ms: ms from publish to acknowledgement → how many messages it ever acknowledged after so long.
+        is_changed: whether it is in another status than at the look before.
     """
 
     stream_id: str
@@ -42,6 +43,7 @@ class Watched:
     state: GroupState
     health: Health
     ack_ms: Mapping[int, int] = field(default_factory=dict)
+    is_changed: bool = False
 
 
 class Watch:
@@ -104,6 +106,8 @@ class Watch:
             part = wanted[first : first + AT_ONCE]
             looks = (self._one(*each, polls=polls.get(each, 0)) for each in part)
             watched += [each for each in await asyncio.gather(*looks) if each is not None]
+        if changed := [each.state.steady_ms for each in watched if each.is_changed]:
+            await self._log.run(healths.change(at_ms=max(changed)))
         self._awake = {(each.stream_id, each.name) for each in watched if not each.health.is_settled}
         self._changed, self._named = set(), {}
         if is_for_all:
@@ -132,12 +136,11 @@ class Watch:
             ack_ms = await self._log.run(latency.acknowledged(stream_id, name))
         except (GroupNotFound, StreamNotFound):
             return None
-        kept = await self._log.run(healths.one(stream_id, name))
-        fresh = health.looked(
-            health.read(kept), sample_of(state, held=held, polls=polls, is_overdue=is_overdue)
-        )
+        before = health.read(await self._log.run(healths.one(stream_id, name)))
+        fresh = health.looked(before, sample_of(state, held=held, polls=polls, is_overdue=is_overdue))
         await self._log.run(healths.put(stream_id, name, health.written(fresh)))
-        return Watched(stream_id, name, state, fresh, ack_ms)
+        is_changed = before is None or before.verdict.status != fresh.verdict.status
+        return Watched(stream_id, name, state, fresh, ack_ms, is_changed)
 
 
 def sample_of(state: GroupState, *, held: int, polls: int, is_overdue: bool = False) -> Sample:

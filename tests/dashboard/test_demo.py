@@ -34,6 +34,17 @@ def test_a_button_fills_a_stream_with_flights_until_another_stops_it(owner: Clie
     assert messages() == 2 * A_SECOND
 
 
+def test_an_open_overview_follows_the_demo(owner: Client, feed: DemoFeed) -> None:
+    def part() -> str:
+        return owner.get("/", headers={"HX-Request": "true"}).content.decode()
+
+    assert '<div id="demo" hx-swap-oob="true"></div>' in part()
+    owner.post("/demo/start/")
+    assert "The demo is publishing flights to" in part()
+    owner.post("/demo/stop/")
+    assert '<div id="demo" hx-swap-oob="true"></div>' in part()
+
+
 def test_a_demo_ends_by_itself(owner: Client, feed: DemoFeed) -> None:
     owner.post("/demo/start/")
     DemoRun.objects.update(ends_at=timezone.now() - timedelta(seconds=1))

@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.running]
 
 # The promise is two seconds from the answer of the publish to the painted number.
 PROMISED_S = 2.0
+AT_ONCE_S = 1.5
 
 
 def is_live(page: Page) -> None:
@@ -102,6 +103,71 @@ def test_the_overview_moves_with_a_publish(page: Page, api: httpx.Client, stream
     is_live(page)
     before = int(value(page, "overview", "messages").replace(",", ""))
     moves(page, lambda: publish(api, stream, *range(7)), [("overview", "messages", f"{before + 7:,}")])
+
+
+def test_what_happens_is_on_the_overview_at_once(page: Page, api: httpx.Client, stream: str) -> None:
+    page.goto("/")
+    is_live(page)
+    events = page.locator("section", has=page.get_by_role("heading", name="Newest events"))
+    unknown = page.locator("#status-unknown strong")
+    api.post(f"/streams/{stream}/groups/", json={"name": "first"}).raise_for_status()
+    expect(unknown).to_be_visible()
+    before = int(unknown.inner_text())
+    api.post(f"/streams/{stream}/groups/", json={"name": "second"}).raise_for_status()
+    watch = Stopwatch()
+    expect(events.get_by_text(f"{stream}").first).to_be_visible()
+    expect(unknown).to_have_text(str(before + 1))
+    assert watch.elapsed_s <= AT_ONCE_S
+    not_reloaded(page)
+
+
+def test_a_group_in_another_status_is_on_the_overview_at_once(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    at = f"/streams/{stream}/groups/billing"
+    api.post(f"/streams/{stream}/groups/", json={"name": "billing"}).raise_for_status()
+    page.goto("/")
+    is_live(page)
+    unknown = page.locator("#status-unknown")
+    expect(unknown).to_be_visible()
+    until(
+        lambda: api.get(at).raise_for_status().json()["health"]["status"] != "unknown",
+        within_s=120,
+        what="the worker has judged the group",
+    )
+    watch = Stopwatch()
+    expect(unknown).to_be_hidden()
+    assert watch.elapsed_s <= AT_ONCE_S
+    not_reloaded(page)
+
+
+def test_the_banner_of_the_demo_goes_with_it(log_in: OpenPage) -> None:
+    page, other = log_in(), log_in()
+    is_live(page)
+    token = other.locator("[name=csrfmiddlewaretoken]").first.input_value()
+    started = other.request.post("/demo/start/", form={"csrfmiddlewaretoken": token})
+    assert started.ok
+    other.goto("/")
+    expect(page.get_by_role("button", name="Stop demo")).to_be_visible()
+    other.get_by_role("button", name="Stop demo").click()
+    expect(other.get_by_text("its stream stays")).to_be_visible()
+    watch = Stopwatch()
+    expect(page.get_by_role("button", name="Stop demo")).to_be_hidden()
+    assert watch.elapsed_s <= AT_ONCE_S
+    not_reloaded(page)
+
+
+def test_the_page_of_events_says_how_many_came_since(page: Page, api: httpx.Client, stream: str) -> None:
+    page.goto(f"/events/?stream={stream}")
+    is_live(page)
+    for name in ("first", "second"):
+        api.post(f"/streams/{stream}/groups/", json={"name": name}).raise_for_status()
+    watch = Stopwatch()
+    expect(page.get_by_text("2 newer events.")).to_be_visible()
+    assert watch.elapsed_s <= AT_ONCE_S
+    page.get_by_role("link", name="Show", exact=True).click()
+    expect(page.get_by_text("newer event")).to_be_hidden()
+    expect(page.locator("tr", has_text="second").first).to_be_visible()
 
 
 def test_a_rate_is_told_while_it_lasts_and_falls_back_to_nought(

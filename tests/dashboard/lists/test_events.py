@@ -9,10 +9,13 @@ from html import unescape
 import pytest
 from django.conf import settings
 from django.test import Client
+from django.utils.html import strip_tags
 
 from dashboard.lists.event_rows import KINDS, PAGE_SIZE, Change, EventRow
+from dashboard.views.events import NEWER_COUNTED
 from streams.access import Actor
 from streams.models import Event, Workspace
+from streams.selectors import newest_events
 from streams.services.chain_checks import chain_check_step
 from streams.services.events import event_record
 from streams.services.groups import group_create, group_delete
@@ -210,15 +213,24 @@ def test_the_page_says_how_far_the_chain_holds(owner: Client, happened: None) ->
     assert f"verified to #{Event.objects.latest('id').id}" in owner.get("/events/").content.decode()
 
 
-@pytest.mark.parametrize("page", ["/streams/orders/activity/", "/streams/orders/groups/billing/activity/"])
-def test_an_open_activity_says_that_more_has_happened(
-    owner: Client, workspace: Workspace, make_stream: MakeStream, page: str
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [
+        ("/streams/orders/activity/", ""),
+        ("/streams/orders/groups/billing/activity/", ""),
+        ("/events/", "?stream=orders&actor=ada"),
+    ],
+)
+def test_an_open_page_says_how_many_events_came_since(
+    owner: Client, workspace: Workspace, make_stream: MakeStream, page: str, query: str
 ) -> None:
     group_create(make_stream("orders"), name="billing", settings={}, actor=ADA)
-    (address,) = re.findall(rf'hx-get="({page}[^"]+)"', owner.get(page).content.decode())
+    shown_then = owner.get(page + query).content.decode()
+    (address,) = re.findall(rf'hx-get="({page}[^"]+)"', shown_then)
 
     def told() -> str:
-        return owner.get(unescape(address), headers={"hx-request": "true"}).content.decode().strip()
+        part = owner.get(unescape(address), headers={"hx-request": "true"}).content.decode()
+        return " ".join(strip_tags(part).split())
 
     assert told() == ""
     event_record(
@@ -228,5 +240,31 @@ def test_an_open_activity_says_that_more_has_happened(
     event_record(
         workspace, kind="group.sought", actor=ADA, stream="orders", group="billing", summary="Sought."
     )
-    assert "This list has changed." in told()
+    assert told() == "1 newer event. Show"
+    for _ in range(NEWER_COUNTED):
+        event_record(
+            workspace, kind="group.lost", actor=ADA, stream="orders", group="billing", summary="Lost."
+        )
+    assert told() == "More than 100 newer events. Show"
     assert f'hx-get="{page}' not in owner.get(f"{page}?before=1").content.decode()
+
+
+def test_open_pages_hear_that_something_was_recorded(
+    owner: Client, stranger: Client, workspace: Workspace, make_stream: MakeStream
+) -> None:
+    make_stream("orders")
+
+    def mark(client: Client) -> int:
+        (told,) = client.get("/live/now/?topic=overview").json()["events"]
+        return int(told["event"]["events_mark"])
+
+    before, elsewhere_before = mark(owner), mark(stranger)
+    for page in ("/", "/events/", "/streams/orders/activity/"):
+        held = f'data-field="events_mark" data-format="part" data-value="{before}"'
+        assert held in owner.get(page).content.decode()
+    event = event_record(workspace, kind="stream.changed", actor=ADA, stream="orders", summary="Changed.")
+    assert mark(owner) == event.id
+    assert mark(stranger) == elsewhere_before
+    of_none = event_record(None, kind="process.restarted", actor=ADA, summary="Restarted.")
+    assert newest_events(above=event.id) == {workspace.pk: of_none.id}
+    assert mark(owner) == of_none.id

@@ -25,7 +25,7 @@ from dashboard.live.live_groups import GroupFeed
 from dashboard.urls import websocket_urlpatterns
 from streams import store
 from streams.access import MUST_CHANGE, SYSTEM, caller_for_user
-from streams.log import groups
+from streams.log import groups, healths
 from streams.models import Membership, Role, Stream, Workspace
 from streams.selectors import METRICS_STREAM
 from streams.services.groups import group_create, group_delete
@@ -353,6 +353,29 @@ async def test_the_beat_sums_all_streams_and_forgets_deleted_ones(
     await feed._look_at_rows()
     (sums,) = [each for each in feed.sums(at_ms=1) if each.workspace_id == ours[1].workspace_id]
     assert (sums.streams, sums.messages, sums.last_ms) == (0, 0, None)
+
+
+async def test_the_beat_says_when_something_is_on_record_or_a_group_in_another_status(
+    ours: tuple[Any, Stream],
+) -> None:
+    feed = Feed()
+    await feed._look_at_rows()
+    await feed._look_at_marks()
+
+    def marks() -> tuple[int, int]:
+        (sums,) = [each for each in feed.sums(at_ms=1) if each.workspace_id == ours[1].workspace_id]
+        return sums.events_mark, sums.groups_mark
+
+    before = marks()
+    assert before[0] > 0
+    await feed._look_at_marks()
+    assert marks() == before
+    await asyncio.to_thread(group_create, ours[1], name="billing", settings={}, actor=SYSTEM)
+    await feed._look_at_marks()
+    assert marks() == (before[0] + 1, before[1])
+    await asyncio.to_thread(store.log().run, healths.change(at_ms=before[1] + 1))
+    await feed._look_at_marks()
+    assert marks() == (before[0] + 1, before[1] + 1)
 
 
 async def test_what_could_not_be_sent_is_sent_with_the_next_beat(

@@ -54,6 +54,22 @@ def test_what_waits_is_looked_at_again_and_again_whether_or_not_anybody_comes(
     run(valkey, act)
 
 
+def test_that_a_group_is_in_another_status_is_noted(valkey: str, log: Log, stream: str) -> None:
+    async def act(store: AsyncLog) -> None:
+        watch = Watch(store, every_s=0)
+        noted = []
+        for _ in range(KNOWN_FROM + 1):
+            (found,) = await watch.look([stream])
+            noted.append((found.health.verdict.status, await store.run(healths.changed_ms())))
+        (first, *_, last_unknown, known, later) = noted
+        assert first[1] > 0
+        assert last_unknown == first
+        assert known[0] == later[0] == "ok"
+        assert later[1] == known[1] > first[1]
+
+    run(valkey, act)
+
+
 def test_a_seek_begins_the_watch_anew(valkey: str, log: Log, stream: str) -> None:
     async def act(store: AsyncLog) -> None:
         watch = Watch(store, every_s=0)
