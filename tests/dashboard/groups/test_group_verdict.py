@@ -72,7 +72,7 @@ def test_a_poisoned_group_leads_to_what_is_on_its_last_delivery(
     assert "?deliveries=" not in owner.get(PAGE).content.decode()
     judged(group.stream, "billing", "poisoned", pending=5)
     page = owner.get(PAGE).content.decode()
-    (way,) = re.findall(r'It is poisoned\.</span>.*?<a href="([^"]*)"', page, re.DOTALL)
+    (way,) = re.findall(r'It is poisoned\.</span>.*?<a [^>]*href="([^"]*)"', page, re.DOTALL)
     assert way == f"{PAGE}pending/?deliveries=2"
     desk = owner.get(way).content.decode()
     assert re.findall(r'aria-label="Select (\d+)"', desk) == ["1", "2"]

@@ -276,7 +276,9 @@ def test_the_question_before_a_group_goes_has_a_way_out_which_has_the_focus(
 ) -> None:
     page = owner.get(f"{PAGE}settings/")
     assert focused(page) == []
-    (address,) = re.findall(r'<a class="btn btn-danger" href="([^"]*)">.*Delete group…</a>', page.content.decode())
+    (address,) = re.findall(
+        r'<a class="btn btn-danger" href="([^"]*)">.*Delete group…</a>', page.content.decode()
+    )
     question = owner.get(f"{PAGE}settings/{address}")
     wrong = owner.post(f"{PAGE}delete/", {"confirm": "Billing"})
     more = owner.post(f"{PAGE}delete/", {"confirm": "billing", "seen_letters": 0})
