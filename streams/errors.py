@@ -129,7 +129,7 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "")
     match error:
         case log_errors.DoneInPart():
             refusal = refusal_of(error.why, stream=stream, group=group)
-            before = f" {error.messages} message{'s' * (error.messages != 1)} of it had already been done."
+            before = f" {error.messages:,} message{'s' * (error.messages != 1)} of it had already been done."
             return Refusal(refusal.code, refusal.message + before, **refusal.details)
         case log_errors.StreamNotFound():
             return stream_not_found(stream)
@@ -164,8 +164,8 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "")
         case log_errors.RemovalTaken():
             return Refusal(
                 "removal_taken",
-                f"A limit or a permanent purge has removed part of it: {error.left} of {error.messages} messages can "
-                'still be restored. Send "partial": true to restore what is left.',
+                f"A limit or a permanent purge has removed part of it: {error.left:,} of {error.messages:,} messages "
+                'can still be restored. Send "partial": true to restore what is left.',
                 left=error.left,
                 messages=error.messages,
             )
@@ -186,8 +186,8 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "")
         case log_errors.MessageTooLarge():
             return Refusal(
                 "message_too_large",
-                f"The body of message {error.index} has {error.size_bytes} bytes; "
-                f"the stream takes {error.limit_bytes}.",
+                f"The body of message {error.index} has {error.size_bytes:,} bytes; "
+                f"the stream takes {error.limit_bytes:,}.",
                 index=error.index,
                 size=error.size_bytes,
                 limit=error.limit_bytes,

@@ -83,7 +83,7 @@ def _messages(query: Query, stream: Stream, key: str | None) -> Iterator[NewMess
         if len(body) > stream.max_message_bytes:
             raise Refusal(
                 "message_too_large",
-                f"Row {number} makes a body of {len(body)} bytes; the stream takes {stream.max_message_bytes}.",
+                f"Row {number:,} makes a body of {len(body):,} bytes; the stream takes {stream.max_message_bytes:,}.",
                 index=number - 1,
                 size=len(body),
                 limit=stream.max_message_bytes,

@@ -160,7 +160,7 @@ def _recorded(erasure: Erasure, verb: str) -> None:
     # Events are for ever, and a key may be what has to be forgotten: so they have its digest only.
     what = "a key" if erasure.key_sha256 else "everything"
     if erasure.offset is not None:
-        what = f"offset {erasure.offset}"
+        what = f"offset {erasure.offset:,}"
     whose = f"deleted streams named {erasure.stream}" if erasure.of_deleted else erasure.stream
     if erasure.deleted_workspace:
         whose = f"{whose if erasure.stream else 'all streams'} of the deleted workspace {erasure.deleted_workspace}"

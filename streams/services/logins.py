@@ -56,7 +56,7 @@ def login_admit(account: str, *, address: str) -> None:
                     kind="session.refused",
                     actor=Actor("nobody", address),  # a name that was only claimed is no actor
                     after={"account": account.replace("\x00", "")[:100]},
-                    summary=f"{held.failures} logins failed from {address or 'an unknown address'}; further attempts "
+                    summary=f"{held.failures:,} logins failed from {address or 'an unknown address'}; further attempts "
                     "have to wait.",
                 )
     if waits:

@@ -34,7 +34,7 @@ def memory_begin(stream: Stream, *, told: config.Registered, settings: Mapping[s
             stream=stream.name,
             after={"messages": lost.messages, "offset": last},
             summary=f"Stream {stream.name} is kept in memory, and its server restarted: it lost "
-            f"{counted(lost.messages)}, as last counted, and continues above offset {last}.",
+            f"{counted(lost.messages)}, as last counted, and continues above offset {last:,}.",
         )
     if lost.unarchived and stream.archive:
         history_missed(stream, messages=lost.unarchived, why="lost with the memory of the server")

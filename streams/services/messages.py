@@ -47,7 +47,7 @@ def message_delete(stream: Stream, *, offset: int, actor: Actor) -> None:
                 actor=actor,
                 stream=stream.name,
                 after={"offsets": [offset], "count": removed.messages} | removals.told(number, removed),
-                summary=f"Message {offset} of {stream.name} was deleted.",
+                summary=f"Message {offset:,} of {stream.name} was deleted.",
             )
     except LogError as error:
         raise refusal_of(error, stream=stream.name) from None

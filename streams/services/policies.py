@@ -132,7 +132,10 @@ def policy_delete(policy: Policy, *, actor: Actor) -> None:
     count = _users(policy).count()
     if count:
         raise Refusal(
-            "policy_in_use", f"{count} streams use policy {policy.name!r}.", policy=policy.name, streams=count
+            "policy_in_use",
+            f"{count:,} streams use policy {policy.name!r}.",
+            policy=policy.name,
+            streams=count,
         )
     before = {"name": policy.name, **settings_of(policy)}
     policy.delete()

@@ -39,7 +39,7 @@ def summary(outcome: Outcome) -> str:
     is_told = outcome.messages or outcome.reason
     said = [*counts, *([_going(outcome.messages, outcome.reason)] if is_told else [])]
     if size:
-        said.append(f"{size} bytes of them with deleted streams")
+        said.append(f"{size:,} bytes of them with deleted streams")
     losing = [unread for change in outcome.changes for unread in change.losing.values()]
     if losing:
         lose = "group loses" if len(losing) == 1 else "groups lose"
@@ -85,9 +85,9 @@ def going(change: Change, outcome: Outcome) -> Iterator[str]:
     if lost is None:
         return
     if lost.messages:
-        yield f"{_going(lost.messages, None)}, {lost.bytes} bytes"
+        yield f"{_going(lost.messages, None)}, {lost.bytes:,} bytes"
     for group, unread in lost.unread.items():
-        yield f"group {group} has not acknowledged {unread} message{'' if unread == 1 else 's'}"
+        yield f"group {group} has not acknowledged {counted(unread)}"
 
 
 def _losing(losing: Mapping[str, int]) -> Iterator[str]:
@@ -107,7 +107,7 @@ WHY = {
 
 
 def _going(messages: int, reason: str | None) -> str:
-    told = "1 message is removed" if messages == 1 else f"{messages} messages are removed"
+    told = f"{counted(messages)} {'is' if messages == 1 else 'are'} removed"
     return f"at least {told}: {WHY[reason]}" if reason else told
 
 

@@ -113,7 +113,7 @@ def test_a_row_that_is_too_large_is_named_and_none_before_it_is_stored(owner: Ap
     refused = owner.post(f"analytics/query/{query.pk}/publish", {"stream": "totals"})
     assert code(refused) == "message_too_large"
     told = refused.json()["error"]
-    assert told["message"] == "Row 1501 makes a body of 108 bytes; the stream takes 100."
+    assert told["message"] == "Row 1,501 makes a body of 108 bytes; the stream takes 100."
     assert told["details"] == {"index": 1500, "size": 108, "limit": 100}
     assert stored(owner) == []
 

@@ -204,7 +204,7 @@ def test_a_loss_of_what_nobody_had_counted_is_an_event_too(
     offset = owner.get("streams/volatile").json()["offset"]
     (event,) = Event.objects.filter(workspace=owner.workspace.name, kind="stream.memory_lost")
     assert event.after == {"messages": 0, "offset": offset}
-    assert f"lost 0 messages, as last counted, and continues above offset {offset}" in event.summary
+    assert f"lost 0 messages, as last counted, and continues above offset {offset:,}" in event.summary
 
 
 def test_a_new_stream_has_lost_nothing(owner: Api, held: Stream) -> None:

@@ -236,7 +236,7 @@ def test_a_purge_that_is_forbidden_while_it_goes_on_tells_what_it_took(
     answer = purged_beside(client, stream, forbid, count=20_000, undo=undo)
     assert refusal(answer) == (403, "operation_denied")
     gone = 20_000 - log.run(stats.inspect(stream.stream_id)).messages
-    assert answer.json()["error"]["message"].endswith(f". {gone} messages of it had already been done.")
+    assert answer.json()["error"]["message"].endswith(f". {gone:,} messages of it had already been done.")
     noted = [note for _, note in log.run(notes.take()) if note.stream_id == stream.stream_id]
     assert sum(note.messages for note in noted) == gone > 0
     assert not any(UNKNOWN.items() <= note.after.items() for note in noted)
@@ -263,7 +263,7 @@ def test_a_purge_of_a_stream_that_is_deleted_meanwhile_tells_what_it_took(
     if answer.status_code == 200:
         assert answer.json()["deleted"] == gone
     else:
-        assert answer.json()["error"]["message"].endswith(f" {gone} messages of it had already been done.")
+        assert answer.json()["error"]["message"].endswith(f" {gone:,} messages of it had already been done.")
 
 
 def test_a_purge_that_takes_longer_than_it_is_kept_takes_everything(

@@ -428,7 +428,7 @@ def test_a_purge_by_key_that_is_ended_in_the_middle_tells_what_went_by_then_and_
 
     purge = removals.purge_found
     monkeypatch.setattr(removals, "purge_found", lambda *asked, **more: beside(purge(*asked, **more)))
-    with pytest.raises(Refusal, match=f"{2 * removals.DELETE_SLICE} messages of it had already been done"):
+    with pytest.raises(Refusal, match=f"{2 * removals.DELETE_SLICE:,} messages of it had already been done"):
         stream_purge(stream, actor=SYSTEM, key="a")
     monkeypatch.setattr(removals, "purge_found", purge)
     assert stream_purge(stream, actor=SYSTEM, key="a") == 100 - 2 * removals.DELETE_SLICE

@@ -246,6 +246,24 @@ def test_where_not_everything_is_counted_the_reason_is_said(
     assert (told["complete"], told["changes"][0]["reason"]) == (reason is None, reason)
 
 
+def test_thousands_are_separated(workspace: Workspace, tmp_path: Path) -> None:
+    applied(workspace, "okmq: 1\nstreams:\n  orders: {}\n  invoices: {}\n")
+    for name in ("orders", "invoices"):
+        stream_id = Stream.objects.get(workspace=workspace, name=name).stream_id
+        for first in (0, 700):
+            store.log().run(append(stream_id, [message(n) for n in range(first, first + 700)]))
+    invoices = Stream.objects.get(workspace=workspace, name="invoices")
+    group_create(invoices, name="audit", settings={"start_from": "earliest"}, actor=SYSTEM)
+    file = tmp_path / "streams.yaml"
+    file.write_text("okmq: 1\nstreams:\n  orders: {max_messages: 100}\n")
+    said = run("okmq_diff", str(file), "--workspace", workspace.name, "--prune")[1]
+    size = sum(len(message(n).body) for n in range(1400))
+    assert "    1,300 messages are removed\n" in said
+    assert f"    1,400 messages are removed, {size:,} bytes\n" in said
+    assert "    group audit has not acknowledged 1,400 messages\n" in said
+    assert f"2,700 messages are removed, {size:,} bytes of them with deleted streams" in said
+
+
 def test_a_section_that_is_not_there_is_not_spoken_of(workspace: Workspace) -> None:
     applied(workspace, FILE)
     outcome = applied(workspace, "okmq: 1\n", prune=True)
