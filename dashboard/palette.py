@@ -48,6 +48,8 @@ LISTS = (
 """The list of groups in an order of its own."""
 DEAD_LETTERS = _("Dead letters")
 OF_A_STREAM = (
+    (_("Messages"), "dashboard:stream_messages", "observe"),
+    (_("Tail"), "dashboard:stream_tail", "read"),
     (_("Publish"), "dashboard:stream_publish", "publish"),
     (_("Groups"), "dashboard:stream_groups", "observe"),
     (_("Rates"), "dashboard:stream_rates", "observe"),
@@ -55,6 +57,7 @@ OF_A_STREAM = (
     (_("History"), "dashboard:stream_history", "read"),
     (_("Activity"), "dashboard:stream_activity", "read"),
     (_("Settings"), "dashboard:stream_settings", "read"),
+    (_("Purge"), "dashboard:stream_purge", "manage"),
 )
 OF_A_GROUP = (
     (DEAD_LETTERS, "dashboard:dead_letters", "read"),

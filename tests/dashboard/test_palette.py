@@ -4,7 +4,9 @@ import re
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
+from dashboard.views.stream_page import TABS
 from streams.access import SYSTEM
 from streams.models import Stream, Workspace
 from streams.services.groups import group_create
@@ -81,6 +83,9 @@ def test_dead_letters_lead_to_the_groups_that_have_some(
         ),
         ("orders retention", "Retention", "orders.eu", "/streams/orders.eu/retention/"),
         ("publish orders", "Publish", "orders.eu", "/streams/orders.eu/publish/"),
+        ("orders messages", "Messages", "orders.eu", "/streams/orders.eu/"),
+        ("orders tail", "Tail", "orders.eu", "/streams/orders.eu/tail/"),
+        ("orders purge", "Purge", "orders.eu", "/streams/orders.eu/purge/"),
         ("ORDERS Settings", "Settings", "orders.eu", "/streams/orders.eu/settings/"),
         ("lag", "page", "Lag of all groups", "/groups/?sort=-lag"),
     ],
@@ -91,6 +96,12 @@ def test_a_page_of_a_stream_or_a_group_is_found_by_its_words_with_a_name(
     group_create(make_stream("orders.eu"), name="billing", settings={}, actor=SYSTEM)
     assert lines(owner, question) == [(kind, text, url)]
     assert owner.get(url).status_code == 200
+
+
+def test_every_tab_of_a_stream_is_found(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders")
+    for _, address, label, _ in TABS:
+        assert (str(label), "orders", reverse(address, args=["orders"])) in lines(owner, f"orders {label}")
 
 
 def test_a_page_by_name_is_no_one_else_s(stranger: Client, make_stream: MakeStream) -> None:

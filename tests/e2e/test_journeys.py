@@ -296,3 +296,15 @@ def test_a_stream_that_is_not_there_says_so(page: Page, watched: Watched) -> Non
     watched.forgive("404")
     page.goto("/streams/no-such-stream/")
     expect(page.get_by_role("heading", name="Not found.")).to_be_visible()
+
+
+def test_the_id_and_the_key_of_a_message_are_copied(log_in: OpenPage, api: httpx.Client, stream: str) -> None:
+    sent = {"id": "order-1", "key": "orders.eu.7", "body": 1}
+    api.post(f"/streams/{stream}/messages", json=sent).raise_for_status()
+    page = log_in(permissions=["clipboard-read", "clipboard-write"])
+    page.goto(f"/streams/{stream}/messages/1/")
+    for what, copied in (("id", "order-1"), ("key", "orders.eu.7")):
+        page.get_by_title(f"Copy the {what}").click()
+        expect(page.get_by_text("Copied").first).to_be_attached()
+        assert page.evaluate("navigator.clipboard.readText()") == copied
+        expect(page.get_by_text("Copied")).to_have_count(0)
