@@ -13,6 +13,7 @@ from dashboard.views.of_page import ANOTHER, is_of_page
 from dashboard.views.stream_page import standing, stream_context
 from streams.access import Caller, stream_for
 from streams.errors import Refusal
+from streams.models import Stream
 from streams.services.streams import stream_change
 
 AGAIN = "effect-again"
@@ -22,6 +23,8 @@ AGAIN = "effect-again"
 @console_form
 def retention(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The limits; with some in the address also what they would do; a POST saves what was shown."""
+    if is_part(request) and "field" in request.GET:
+        return _field(request, stream_for(caller, name, may="observe"))
     context = stream_context(request, caller, name, tab="retention", may="observe")
     if request.method == "POST":
         return _save(request, caller, context)
@@ -55,6 +58,15 @@ def _shown(request: HttpRequest, context: dict[str, Any], form: RetentionForm) -
         return {}
     stays = request.headers.get("HX-Trigger") == AGAIN
     return {"effect": effect, "looks_again": AGAIN, "confirm": ConfirmForm(phrase=effect.phrase, stays=stays)}
+
+
+def _field(request: HttpRequest, stream: Stream) -> HttpResponse:
+    """One field that was left, where that is marked as wrong and is not, or the other way round."""
+    form, name = RetentionForm(request.GET, stream=stream), request.GET["field"]
+    form.is_valid()
+    if name not in form.fields or (name in form.errors) == (request.GET.get("marked") == "1"):
+        return HttpResponse(status=204)
+    return render(request, "dashboard/parts/limit_field.html", {"name": stream.name, "field": form[name]})
 
 
 def _save(request: HttpRequest, caller: Caller, context: dict[str, Any]) -> HttpResponse:

@@ -123,6 +123,28 @@ def test_a_large_loss_asks_for_the_name(owner: Client, stream: Stream) -> None:
     assert held(stream) == 5
 
 
+def test_a_field_that_is_left_with_a_wrong_limit_is_marked_and_no_more_once_it_is_right(
+    owner: Client, stream: Stream
+) -> None:
+    def told(limit: str, *, is_marked: bool, field: str = "ttl") -> tuple[int, str]:
+        asked = {**OPEN, "ttl": limit, "field": field, "marked": str(int(is_marked))}
+        answer = owner.get(PAGE, asked, headers={"HX-Request": "true"})
+        return answer.status_code, answer.content.decode()
+
+    status, wrong = told("soon", is_marked=False)
+    assert status == 200
+    assert 'aria-invalid="true"' in wrong
+    assert "is-invalid" in wrong
+    assert 'value="soon"' in wrong
+    assert "<html" not in wrong
+    assert told("soon", is_marked=True)[0] == 204, "it is marked already, and may be typed in again"
+    assert told("1 d", is_marked=False)[0] == 204
+    status, right = told("1 d", is_marked=True)
+    assert (status, "invalid" in right, 'value="1 d"' in right) == (200, False, True)
+    assert told("soon", is_marked=False, field="max_bytes")[0] == 204
+    assert told("soon", is_marked=False, field="stranger")[0] == 204
+
+
 def test_cancel_has_the_focus_on_a_page_that_would_remove_something(owner: Client, stream: Stream) -> None:
     def focused(limit: str, **headers: str) -> bool:
         page = owner.get(PAGE, {**OPEN, "max_messages": limit}, headers=headers).content.decode()
