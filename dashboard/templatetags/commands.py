@@ -29,7 +29,7 @@ from dashboard.retention.purge_form import NEWEST, OFFSET, TIME, PurgeEffect, Pu
 from dashboard.stream_rows import StreamRow
 from streams.models import AlertRule, Stream, Workspace
 from streams.models.policy import POLICY_LIMITS
-from streams.selectors import EventsWanted
+from streams.selectors import EventsWanted, PersonView
 from streams.services.workspaces import settings_of
 
 register = template.Library()
@@ -318,6 +318,13 @@ def people_command(base_url: str, form: PersonForm) -> str:
     people = f"{base_url}/api/v1/users/"
     added = {field: str(form[field].value() or "") for field in ("name", "role")}
     return f"{call(people)}\n\n{call(people, body=json.dumps(added))}"
+
+
+@register.simple_tag
+def person_command(base_url: str, person: PersonView, role: str) -> str:
+    """A person given a role, or removed where there is none."""
+    path = asked(f"{base_url}/api/v1/users/{quote(person.name)}", ("workspace", person.workspace))
+    return change_call(path, {"role": role}) if role else call(path, method="-X DELETE ")
 
 
 @register.simple_tag

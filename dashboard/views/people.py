@@ -6,12 +6,13 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from dashboard.people_forms import PersonForm
-from dashboard.views.door import base_url, console_action, console_form
+from dashboard.views.door import base_url, console_form
 from streams import selectors
 from streams.access import Caller, demand_account, membership_for
 from streams.errors import Refusal
-from streams.models import Role
+from streams.models import Membership, Role
 from streams.services.people import (
+    admin_demand,
     password_reset,
     person_add,
     person_change_role,
@@ -51,11 +52,17 @@ def change(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         return redirect("dashboard:people")
     role, active = request.POST.get("role", ""), request.POST.get("active", "")
     if role in Role.values:
-        person_change_role(membership, role=role, actor=caller.actor)
+        is_own = membership.role == Role.ADMIN and role != Role.ADMIN and name == caller.actor.name
+        if is_own and "seen_own" not in request.POST:
+            admin_demand(membership, rules_all=caller.rules_all)
+            return _confirm(request, caller, membership, role=role)
+        person_change_role(membership, role=role, actor=caller.actor, rules_all=caller.rules_all)
         messages.success(request, _("%(name)s is %(role)s now.") % {"name": name, "role": role})
+        if is_own:
+            return redirect("dashboard:overview")
     elif active in {"yes", "no"}:
         demand_account(caller, membership)
-        person_set_active(membership, active=active == "yes", actor=caller.actor)
+        person_set_active(membership, active=active == "yes", actor=caller.actor, rules_all=caller.rules_all)
         said = (
             _("%(name)s may log in again.") if active == "yes" else _("%(name)s was logged out everywhere.")
         )
@@ -77,12 +84,34 @@ def reset_password(request: HttpRequest, caller: Caller, name: str) -> HttpRespo
     return _page(request, caller, form=PersonForm(), made=name, secret=secret, is_out=is_out)
 
 
-@console_action
+@console_form
 def remove(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """Remove a person from the workspace."""
-    person_remove(membership_for(caller, name, workspace=caller.workspace), actor=caller.actor)
+    """Say what it means that a person is removed from the workspace; a POST does it."""
+    membership = membership_for(caller, name, workspace=caller.workspace)
+    if request.method == "GET":
+        return _confirm(request, caller, membership, role="")
+    person_remove(membership, actor=caller.actor, rules_all=caller.rules_all)
     messages.success(request, _("%(name)s was removed from this workspace.") % {"name": name})
-    return redirect("dashboard:people")
+    return redirect("dashboard:overview" if name == caller.actor.name else "dashboard:people")
+
+
+def _confirm(request: HttpRequest, caller: Caller, membership: Membership, *, role: str) -> HttpResponse:
+    (person,) = selectors.people_of([membership])
+    refusal = ""
+    try:
+        admin_demand(membership, rules_all=caller.rules_all)
+    except Refusal as refused:
+        refusal = refused.message
+    context = {
+        "section": "people",
+        "caller": caller,
+        "person": person,
+        "role": role,
+        "is_self": person.name == caller.actor.name,
+        "refusal": refusal,
+        "base_url": base_url(request),
+    }
+    return render(request, "dashboard/person_confirm.html", context)
 
 
 def _page(

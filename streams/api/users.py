@@ -27,6 +27,11 @@ ACCOUNT = (
     "Acts on the account, so it needs `admin` of every workspace that the person belongs to, or of `default`."
 )
 
+LAST = (
+    "The last admin of a workspace who may log in cannot be removed, demoted or deactivated: `operation_denied`, "
+    "except to `admin` of `default` in another workspace."
+)
+
 
 @extend_schema_field({"type": "string", "pattern": f"^{naming.USER}$"})
 class UserName(Text):
@@ -149,7 +154,7 @@ class UserView(ApiView):
             answer=UserObject,
             refusals=(*NOT_FOUND, "operation_denied"),
             examples={"role": {"role": "admin"}, "deactivate": {"active": False}},
-            description=f"A role holds from the next request. `active`: {ACCOUNT}",
+            description=f"A role holds from the next request. `active`: {ACCOUNT} {LAST}",
         ),
         "DELETE": Operation(
             id="user_remove",
@@ -158,7 +163,7 @@ class UserView(ApiView):
             query=WorkspaceAsked,
             status=204,
             refusals=(*NOT_FOUND, "operation_denied"),
-            description="Whoever belongs to no workspace any more is deactivated; their name stays theirs.",
+            description=f"Whoever belongs to no workspace any more is deactivated; their name stays theirs. {LAST}",
         ),
     }
 
@@ -168,14 +173,18 @@ class UserView(ApiView):
         if "active" in changes:
             demand_account(self.caller, membership)
         if "role" in changes:
-            membership = person_change_role(membership, role=changes["role"], actor=self.caller.actor)
+            membership = person_change_role(membership, role=changes["role"], **self._who)
         if "active" in changes:
-            membership = person_set_active(membership, active=changes["active"], actor=self.caller.actor)
+            membership = person_set_active(membership, active=changes["active"], **self._who)
         return Response(_told(membership))
 
     def delete(self, request: Request, name: str) -> Response:
-        person_remove(self._membership(name), actor=self.caller.actor)
+        person_remove(self._membership(name), **self._who)
         return Response(status=204)
+
+    @property
+    def _who(self) -> dict[str, Any]:
+        return {"actor": self.caller.actor, "rules_all": self.caller.rules_all}
 
     def _membership(self, name: str) -> Membership:
         workspace = workspace_for(self.caller, self.asked.get("workspace"))

@@ -85,7 +85,14 @@ from streams.selectors.messages import (
     offsets_at,
 )
 from streams.selectors.narrowing import named_like
-from streams.selectors.people import PersonView, logins_of, people_of, people_page, workspaces_of_person
+from streams.selectors.people import (
+    PersonView,
+    is_last_admin,
+    logins_of,
+    people_of,
+    people_page,
+    workspaces_of_person,
+)
 from streams.selectors.policies import policies_page, policy_view
 from streams.selectors.profiles import DayProfile, history_drift, profile_latest
 from streams.selectors.pushed_out import PushedOut, pushed_out_by
@@ -222,6 +229,7 @@ __all__ = [
     "history_totals",
     "hours_published",
     "in_flight",
+    "is_last_admin",
     "lag_trail",
     "logins_of",
     "message_at",

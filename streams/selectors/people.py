@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from streams.models import Login, Membership, OneTimePassword, Workspace
+from streams.models import Login, Membership, OneTimePassword, Role, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,21 @@ class PersonView:
     workspaces: int
     last_login: datetime | None
     created_at: datetime
+
+    @property
+    def others(self) -> int:
+        """How many other workspaces they belong to."""
+        return self.workspaces - 1
+
+
+def is_last_admin(membership: Membership) -> bool:
+    """Whether nobody else of the workspace is an admin who may log in."""
+    if membership.role != Role.ADMIN or not membership.user.is_active:
+        return False
+    admins = Membership.objects.filter(
+        workspace_id=membership.workspace_id, role=Role.ADMIN, user__is_active=True
+    )
+    return not admins.exclude(pk=membership.pk).exists()
 
 
 def people_page(workspace: Workspace, *, after: str = "", limit: int = 1000) -> tuple[list[PersonView], bool]:

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
+from streams import selectors
 from streams.access import Actor
 from streams.errors import Refusal
 from streams.models import DEFAULT_WORKSPACE, Membership, OneTimePassword, Role, Workspace
@@ -65,18 +66,18 @@ def person_add(
 
 
 @transaction.atomic
-def person_change_role(membership: Membership, *, role: str, actor: Actor) -> Membership:
+def person_change_role(membership: Membership, *, role: str, actor: Actor, rules_all: bool) -> Membership:
     """Give a person another role in a workspace; it holds from their next request.
 
     Raises:
-        Refusal: ``operation_denied`` for the last administrator of the default workspace.
+        Refusal: ``operation_denied`` as ``admin_demand`` says.
     """
     membership = _locked(membership)
     before = membership.role
     if before == role:
         return membership
     if role != Role.ADMIN:
-        _keep_an_admin(membership)
+        admin_demand(membership, rules_all=rules_all)
     membership.role = role
     membership.save(update_fields=["role"])
     name = membership.user.get_username()
@@ -93,11 +94,11 @@ def person_change_role(membership: Membership, *, role: str, actor: Actor) -> Me
 
 
 @transaction.atomic
-def person_set_active(membership: Membership, *, active: bool, actor: Actor) -> Membership:
+def person_set_active(membership: Membership, *, active: bool, actor: Actor, rules_all: bool) -> Membership:
     """Let an account log in, or end all its logins and let it not.
 
     Raises:
-        Refusal: ``operation_denied`` for the last administrator of the default workspace.
+        Refusal: ``operation_denied`` as ``admin_demand`` says.
     """
     membership = _locked(membership)
     user = membership.user
@@ -105,7 +106,7 @@ def person_set_active(membership: Membership, *, active: bool, actor: Actor) -> 
         return membership
     if not active:
         for held in Membership.objects.select_related("workspace", "user").filter(user=user):
-            _keep_an_admin(held)
+            admin_demand(held, rules_all=rules_all)
     user.is_active = active
     user.save(update_fields=["is_active"])
     if not active:
@@ -124,14 +125,14 @@ def person_set_active(membership: Membership, *, active: bool, actor: Actor) -> 
 
 
 @transaction.atomic
-def person_remove(membership: Membership, *, actor: Actor) -> None:
+def person_remove(membership: Membership, *, actor: Actor, rules_all: bool) -> None:
     """Remove a person from a workspace; whoever belongs to none any more is deactivated.
 
     Raises:
-        Refusal: ``operation_denied`` for the last administrator of the default workspace.
+        Refusal: ``operation_denied`` as ``admin_demand`` says.
     """
     membership = _locked(membership)
-    _keep_an_admin(membership)
+    admin_demand(membership, rules_all=rules_all)
     user, workspace, role = membership.user, membership.workspace, membership.role
     membership.delete()
     tell({person_group(user.pk): "live.again"})
@@ -197,15 +198,22 @@ def _locked(membership: Membership) -> Membership:
     return found
 
 
-def _keep_an_admin(membership: Membership) -> None:
-    if membership.workspace.name != DEFAULT_WORKSPACE or membership.role != Role.ADMIN:
+def admin_demand(membership: Membership, *, rules_all: bool) -> None:
+    """Refuse what would leave a workspace without an admin who may log in.
+
+    Args:
+        rules_all: whether an admin of the default workspace does it, who can make somebody admin of any other; of the
+            default workspace itself the last one stays for them, too.
+
+    Raises:
+        Refusal: ``operation_denied``.
+    """
+    workspace = membership.workspace.name
+    if (rules_all and workspace != DEFAULT_WORKSPACE) or not selectors.is_last_admin(membership):
         return
-    others = Membership.objects.filter(
-        workspace_id=membership.workspace_id, role=Role.ADMIN, user__is_active=True
+    raise Refusal(
+        "operation_denied",
+        f"The last administrator of the workspace {workspace!r} cannot be removed, demoted or deactivated: make "
+        "somebody else admin first.",
+        user="",
     )
-    if membership.user.is_active and not others.exclude(pk=membership.pk).exists():
-        raise Refusal(
-            "operation_denied",
-            "The last administrator of the workspace 'default' cannot be removed or demoted.",
-            user="",
-        )

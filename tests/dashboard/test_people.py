@@ -11,7 +11,7 @@ from streams.access import SYSTEM
 from streams.log import groups, stats, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
-from streams.models import CAPS, Cap, Membership, OneTimePassword, Plan, Stream, Workspace
+from streams.models import CAPS, Cap, Membership, OneTimePassword, Plan, Role, Stream, Workspace
 from streams.services.groups import group_create, group_seek
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.forms import sent_back
@@ -79,6 +79,81 @@ def test_a_removed_person_sees_nothing_more(owner: Client, viewer: Client) -> No
     owner.post(f"{PEOPLE}viewer/remove/")
     assert viewer.get("/").status_code == 302
     assert not Membership.objects.filter(user__username="viewer").exists()
+
+
+def test_a_person_is_removed_only_when_it_was_said_what_that_means(owner: Client, viewer: Client) -> None:
+    people = owner.get(PEOPLE).content.decode()
+    assert f'href="{PEOPLE}viewer/remove/"' in people
+    assert f'action="{PEOPLE}viewer/remove/"' not in people
+    page = owner.get(f"{PEOPLE}viewer/remove/").content.decode()
+    assert "viewer is viewer of the workspace default and loses access to it at once." in page
+    assert "the account is deactivated and logged out everywhere." in page
+    assert "last admin" not in page
+    assert "Remove viewer</button>" in page
+    assert Membership.objects.filter(user__username="viewer").exists()
+
+
+def test_who_belongs_to_others_keeps_the_account(owner: Client, viewer: Client, elsewhere: Workspace) -> None:
+    Membership.objects.create(user=get_user_model().objects.get(username="viewer"), workspace=elsewhere)
+    page = owner.get(f"{PEOPLE}viewer/remove/").content.decode()
+    assert "The account stays, in 1 other workspace." in page
+    assert "deactivated" not in page
+
+
+def role_of(name: str, workspace: Workspace) -> str:
+    held = Membership.objects.filter(user__username=name, workspace=workspace).first()
+    return held.role if held else ""
+
+
+def test_the_last_administrator_of_a_workspace_cannot_leave_it_without_one(
+    stranger: Client, elsewhere: Workspace
+) -> None:
+    page = stranger.get(f"{PEOPLE}stranger/remove/").content.decode()
+    assert "The last administrator of the workspace &#x27;elsewhere&#x27; cannot be removed" in page
+    assert 'class="btn btn-danger" disabled' in page
+    for tail, form in (
+        ("", {"role": "viewer"}),
+        ("", {"role": "viewer", "seen_own": "yes"}),
+        ("", {"active": "no"}),
+        ("remove/", {}),
+    ):
+        answer = stranger.post(f"{PEOPLE}stranger/{tail}", form)
+        assert answer.status_code == 403
+        assert b"make somebody else admin first" in answer.content
+    assert role_of("stranger", elsewhere) == Role.ADMIN
+    assert get_user_model().objects.get(username="stranger").is_active
+
+
+def test_one_s_own_role_is_lowered_only_when_it_was_said_what_that_means(
+    owner: Client, viewer: Client, workspace: Workspace
+) -> None:
+    owner.post(f"{PEOPLE}viewer/", {"role": "admin"})
+    page = owner.post(f"{PEOPLE}owner/", {"role": "operator"})
+    assert b"owner is admin of the workspace default and will be operator" in page.content
+    assert b"This is your own account." in page.content
+    assert role_of("owner", workspace) == Role.ADMIN
+    answer = owner.post(f"{PEOPLE}owner/", {"role": "operator", **sent_back(page)}, follow=True)
+    assert (answer.status_code, role_of("owner", workspace)) == (200, Role.OPERATOR)
+    assert b"owner is operator now." in answer.content
+
+
+def test_another_administrator_s_role_is_lowered_at_once(
+    owner: Client, viewer: Client, workspace: Workspace
+) -> None:
+    owner.post(f"{PEOPLE}viewer/", {"role": "admin"})
+    owner.post(f"{PEOPLE}viewer/", {"role": "viewer"})
+    assert role_of("viewer", workspace) == Role.VIEWER
+
+
+def test_who_became_the_last_administrator_meanwhile_stays(
+    owner: Client, viewer: Client, workspace: Workspace
+) -> None:
+    owner.post(f"{PEOPLE}viewer/", {"role": "admin"})
+    assert b"disabled title=" not in owner.get(f"{PEOPLE}owner/remove/").content
+    viewer.post(f"{PEOPLE}viewer/", {"role": "viewer", "seen_own": "yes"})
+    answer = owner.post(f"{PEOPLE}owner/remove/")
+    assert answer.status_code == 403
+    assert role_of("owner", workspace) == Role.ADMIN
 
 
 def test_the_last_administrator_stays(owner: Client) -> None:

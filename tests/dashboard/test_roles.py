@@ -115,7 +115,7 @@ ROWS = {
     "people": Row(get="admin", post="admin"),
     "person_change": Row(get="admin", post="admin", at=STREAM),
     "person_password": Row(get="admin", post="admin", at=STREAM),
-    "person_remove": Row(post="admin", at=STREAM),
+    "person_remove": Row(get="admin", post="admin", at=STREAM),
     "workspaces": Row(get="observe", post="admin"),
     "workspace": Row(get="admin", post="admin", at={"name": "default"}),
     "workspace_delete": Row(post="admin", at={"name": "elsewhere"}),

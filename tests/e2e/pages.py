@@ -194,6 +194,7 @@ PAGES: dict[str, tuple[State, ...]] = {
     "tokens": (State("/settings/tokens/"),),
     "system": (State("/settings/system/"),),
     "people": (State("/settings/people/"),),
+    "person_remove": (State("/settings/people/admin/remove/"),),
     "configuration": (
         State("/settings/configuration/"),
         State("/settings/configuration/", look_at_a_file, "looked at"),
@@ -212,7 +213,7 @@ NO_PAGES = {
     *("alert_rule_mute", "alert_rule_test"),
     *("group_resume", "group_delete", "group_settle", "dead_letters_replay", "dead_letters_bulk"),
     *("stream_runs", "removal_undo", "stream_delete", "token_revoke"),
-    *("person_change", "person_password", "person_remove", "workspace_delete", "stream_replays"),
+    *("person_change", "person_password", "workspace_delete", "stream_replays"),
     "stream_replay",
     # numbers, files and bodies as they came
     *(

@@ -175,6 +175,30 @@ def test_the_last_administrator_of_all_stays(ruler: Api, unique: str) -> None:
     assert ruler.delete(f"users/{unique}").status_code == 204
 
 
+CHANGES = [("PATCH", {"role": "viewer"}), ("PATCH", {"active": False}), ("DELETE", None)]
+
+
+@pytest.mark.parametrize(("method", "body"), CHANGES)
+def test_the_last_administrator_of_a_workspace_is_changed_by_the_rulers_of_all_only(
+    ruler: Api, owner: Api, unique: str, method: str, body: Any
+) -> None:
+    Membership.objects.filter(workspace=owner.workspace).delete()
+    add(owner, unique, "admin")
+    add(owner, f"{unique}-2", "admin")
+    owner.patch(f"users/{unique}-2", {"active": False})
+    assert code(owner.call(method, f"users/{unique}", body)) == "operation_denied"
+    assert one(owner, unique)["role"] == "admin"
+    path = f"users/{unique}?workspace={owner.workspace.name}"
+    assert ruler.call(method, path, body).status_code in {200, 204}
+
+
+@pytest.mark.parametrize(("method", "body"), CHANGES)
+def test_one_of_two_administrators_may_go(owner: Api, unique: str, method: str, body: Any) -> None:
+    add(owner, unique, "admin")
+    add(owner, f"{unique}-2", "admin")
+    assert owner.call(method, f"users/{unique}", body).status_code in {200, 204}
+
+
 @pytest.mark.parametrize(
     ("body", "wrong"),
     [
