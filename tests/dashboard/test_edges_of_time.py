@@ -8,7 +8,10 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard import formats, quantities
-from streams.models import Stream
+from streams.access import SYSTEM
+from streams.models import AlertRule, Replay, Stream, Token
+from streams.services.tokens import token_create
+from streams.upkeep.alerting import Alerting
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.groups.test_groups import make_group
 
@@ -77,3 +80,32 @@ def test_a_moment_beyond_the_calendar_is_said_as_the_last_that_it_has(zone: str)
             assert formats.iso_local(ms).startswith("9999-12-31T")
         assert formats.iso(-62_135_596_800_000) == "0001-01-01T00:00:00.000Z"
         assert formats.moment(-62_135_596_800_000)[:8] in ("0001-01-", "0000-12-")
+
+
+@pytest.mark.parametrize(
+    "never", [datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC)]
+)
+@pytest.mark.parametrize("zone", ZONES)
+def test_what_was_set_to_the_edge_over_the_api_is_shown_in_every_zone(
+    owner: Client, orders: Stream, zone: str, never: datetime
+) -> None:
+    token_create(orders.workspace, name="never", scopes=["read"], actor=SYSTEM, expires_at=None)
+    Token.objects.filter(name="never").update(expires_at=never)
+    owner.post("/alerts/", {"name": "lags", "stream": "orders", "watch": "lag", "limit": "1", "lasting": ""})
+    Alerting().look(now_s=0)
+    AlertRule.objects.update(muted_until=never)
+    Replay.objects.create(
+        workspace=orders.workspace,
+        source="orders",
+        source_id=orders.stream_id,
+        target="orders",
+        target_id=orders.stream_id,
+        since=never,
+        until=never,
+    )
+    owner.cookies["okmq_zone"] = zone
+    for address in ("/settings/tokens/", "/alerts/", "/alerts/lags/"):
+        assert owner.get(address).status_code == 200, address
+    replays = owner.get("/streams/orders/history/replays/", headers=PARTS)
+    assert replays.status_code == 200
+    assert f"{never.year:04}-" in replays.content.decode()
