@@ -7,11 +7,12 @@ time is over. Queries and runs are pools of one fair scheduler, so that neither 
 import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from django.db import DatabaseError, close_old_connections, connections
+from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connections
 
 from okmq.analytics.shared_spark import SharedSpark
 from okmq.env import Env
@@ -44,6 +45,9 @@ MOST_GROUP_STEPS = 200_000
 MOST_ROLLUPS = 1_000_000
 """Points that are handed to Spark; they come from the SQL database, through this process's memory."""
 
+AWAY = (OperationalError, InterfaceError)
+"""What tells of a database that does not answer, and of nothing that was asked of it."""
+
 POOL = "queries"
 STRANDED = "The cluster gave Spark no executor; ask again, and look whether it has workers."
 
@@ -58,6 +62,7 @@ class _Asked:
 
     course: "Course"
     session: "SparkSession | None" = None
+    is_shown: bool = False  # as running
     answer: "Answer | None" = None
     state: QueryState = QueryState.FAILED
     error: str = ""
@@ -79,6 +84,9 @@ class Queries:
         self.stop = stop
         self.time_limit_s = time_limit_s
         self._threads: list[threading.Thread] = []
+        self._taking = threading.Lock()
+        self._held: set[int] = set()
+        self._may_be_left = False
 
     def start(self) -> None:
         """Serve in threads of their own."""
@@ -96,9 +104,11 @@ class Queries:
         while not self.stop.is_set():
             try:
                 close_old_connections()
+                self._tell_what_is_left()
                 if not self.answer_next():
                     self.stop.wait(POLL_S)
             except (DatabaseError, LogError) as error:
+                self._may_be_left = True
                 if not self.stop.is_set():
                     log.warning("Queries wait: %s", error)
                 self.stop.wait(RETRY_S)
@@ -108,16 +118,30 @@ class Queries:
 
     def answer_next(self) -> bool:
         """Answer the query that waits longest; whether there was one."""
-        query = service.query_take()
-        if query is None:
-            return False
+        with self._taking:
+            query = service.query_take()
+            if query is None:
+                return False
+            self._held.add(query.pk)
         try:
             with self.spark.in_use():
                 self._answer(query)
         except Exception:
-            service.query_end(query, QueryState.LOST, error="Something went wrong; ask again.")
+            self._until_noted(
+                query,
+                lambda: service.query_end(query, QueryState.LOST, error="Something went wrong; ask again."),
+            )
             raise
+        finally:
+            self._held.discard(query.pk)
         return True
+
+    def _tell_what_is_left(self) -> None:
+        """End what was taken when the database went away, so that nobody has it."""
+        if self._may_be_left:
+            with self._taking:
+                service.queries_lost(but=list(self._held), why=service.LEFT)
+                self._may_be_left = False
 
     def _answer(self, query: Query) -> None:
         from spark.query import Course
@@ -125,9 +149,23 @@ class Queries:
         asked = _Asked(Course())
         asking = threading.Thread(target=self._ask, args=(query, asked), daemon=True)
         asking.start()
-        is_wanted, is_late = self._watch(query, asking, asked)
-        if self.stop.is_set():
-            return  # the next start says so
+        is_wanted = is_late = False
+        try:
+            is_wanted, is_late = self._watch(query, asking, asked)
+            if self.stop.is_set():
+                return  # the next start says so
+
+            def note() -> None:
+                self._note_end(query, asked, is_wanted=is_wanted, is_late=is_late)
+
+            is_noted = self._is_noted(query, note)
+        finally:
+            if not is_wanted or is_late:
+                self._see_the_end(query, asking, asked)
+        if not is_noted:
+            self._until_noted(query, note)
+
+    def _note_end(self, query: Query, asked: _Asked, *, is_wanted: bool, is_late: bool) -> None:
         if not is_wanted:
             service.query_end(query, QueryState.CANCELLED)
         elif is_late:
@@ -140,8 +178,21 @@ class Queries:
             )
         else:
             service.query_end(query, asked.state, error=asked.error)
-        if not is_wanted or is_late:
-            self._see_the_end(query, asking, asked)
+
+    def _until_noted(self, query: Query, note: Callable[[], object]) -> None:
+        """Note an end, however long the database is away: nobody else would."""
+        while not self._is_noted(query, note) and not self.stop.wait(RETRY_S):
+            pass
+
+    def _is_noted(self, query: Query, note: Callable[[], object]) -> bool:
+        """Write into the database; whether it answered."""
+        try:
+            close_old_connections()
+            note()
+        except AWAY as error:
+            log.warning("Query %s waits for the database: %s", query.pk, error)
+            return False
+        return True
 
     def _watch(self, query: Query, asking: threading.Thread, asked: _Asked) -> tuple[bool, bool]:
         """Wait for the answer as long as there is a use in it; whether it is wanted, and whether it is late."""
@@ -152,10 +203,23 @@ class Queries:
             self.spark.touch()
             if began is None and asked.session is not None:
                 began = time.monotonic()
-                service.query_runs(query)
-            is_wanted = service.query_progress(query, self._progress(query) if began is not None else 0.0)
+            is_wanted = self._is_wanted(query, asked, is_running=began is not None)
             is_late = began is not None and time.monotonic() - began > self.time_limit_s
         return is_wanted, is_late
+
+    def _is_wanted(self, query: Query, asked: _Asked, *, is_running: bool) -> bool:
+        """Note how far it is; it is wanted, too, while the database cannot say so."""
+        wanted = True
+
+        def note() -> None:
+            nonlocal wanted
+            if is_running and not asked.is_shown:
+                service.query_runs(query)
+                asked.is_shown = True
+            wanted = service.query_progress(query, self._progress(query) if is_running else 0.0)
+
+        self._is_noted(query, note)
+        return wanted
 
     def _ask(self, query: Query, asked: _Asked) -> None:
         """Let Spark answer; runs in a thread of its own, whose jobs can be cancelled."""

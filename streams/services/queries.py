@@ -1,6 +1,6 @@
 """Questions in SQL: put into the queue, taken from it, answered, cancelled, forgotten; and kept under a name."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 
 from django.conf import settings
@@ -29,6 +29,7 @@ ANSWER_KEPT = timedelta(hours=1)
 """How long an answer can be asked for."""
 
 LOST = "The analytics process ended while this ran; run it again."
+LEFT = "The database went away before this was begun; run it again."
 
 
 def query_ask(caller: Caller, *, sql: str, limit: int = DEFAULT_ROWS) -> Query:
@@ -127,10 +128,15 @@ def query_end(query: Query, state: QueryState, *, error: str = "") -> None:
     _finish(query, state, error=storable(error))
 
 
-def queries_lost() -> int:
-    """End the queries that a process which died was answering; returns how many."""
-    held = Query.objects.filter(state__in=[QueryState.STARTING, QueryState.RUNNING])
-    return held.update(state=QueryState.LOST, error=LOST, finished_at=timezone.now())
+def queries_lost(*, but: Collection[int] = (), why: str = LOST) -> int:
+    """End the queries that were taken and that nobody works on; returns how many.
+
+    Args:
+        but: those that somebody works on.
+        why: a sentence.
+    """
+    held = Query.objects.filter(state__in=[QueryState.STARTING, QueryState.RUNNING]).exclude(pk__in=but)
+    return held.update(state=QueryState.LOST, error=why, finished_at=timezone.now())
 
 
 def queries_refuse(*, reason: str) -> int:

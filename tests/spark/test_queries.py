@@ -3,8 +3,10 @@
 import json
 import os
 import signal
+import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from django.db import connection
 from pyspark.sql import SparkSession
 
 from okmq.analytics.process import Analytics
@@ -174,3 +177,76 @@ def test_a_query_has_its_time(analytics: Analytics, here: Published) -> None:
     query = answered(analytics, put(here, ENDLESS))
     assert (query.state, query.error) == (QueryState.FAILED, "It took longer than 1 seconds.")
     assert not watching.tasks_left(group_of(query))
+
+
+@pytest.mark.parametrize("what_ends_it", ["somebody", "its time"])
+def test_a_query_outlasts_a_database_that_is_away_and_ends_as_any_other(
+    analytics: Analytics, here: Published, database_away: Callable[[], Any], what_ends_it: str
+) -> None:
+    time_limit_s = 300.0 if what_ends_it == "somebody" else 5.0
+    queries = Queries(analytics.env, spark=analytics.spark, stop=analytics.stop, time_limit_s=time_limit_s)
+    query = put(here, ENDLESS)
+    with served(queries):
+        until(lambda: Query.objects.get().state == QueryState.RUNNING, within_s=60, what="it runs")
+        with database_away():
+            pass
+        if what_ends_it == "somebody":
+            service.query_cancel(query)
+        until(lambda: Query.objects.get().is_finished, what="it ends")
+        until(lambda: not watching.tasks_left(group_of(query)), what="Spark ends its tasks")
+        query.refresh_from_db()
+        ended = {
+            "somebody": (QueryState.CANCELLED, ""),
+            "its time": (QueryState.FAILED, "It took longer than 5 seconds."),
+        }
+        assert (query.state, query.error) == ended[what_ends_it]
+
+
+def test_a_query_that_nothing_works_on_since_the_database_was_away_is_lost(
+    analytics: Analytics, here: Published, database_away: Callable[[], Any]
+) -> None:
+    taken = put(here, "SELECT 1")
+    Query.objects.update(state=QueryState.STARTING)
+    asked = put(here, "SELECT 2")
+    with ExitStack() as serving:
+        with database_away():
+            serving.enter_context(served(analytics.queries))
+        until(lambda: not Query.objects.filter(finished_at=None).exists(), what="both have an end")
+    taken.refresh_from_db()
+    asked.refresh_from_db()
+    assert (taken.state, taken.error) == (QueryState.LOST, service.LEFT)
+    assert (asked.state, asked.rows) == (QueryState.SUCCEEDED, "[[2]]")
+
+
+@pytest.fixture
+def database_away(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Callable[[], Any]:
+    """Keep everybody from writing into the database until the queries have noticed, and longer than they wait."""
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "timeout", 0.2)
+
+    @contextmanager
+    def away() -> Iterator[None]:
+        with closing(
+            sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None, timeout=20)
+        ) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield
+            until(
+                lambda: any(each.name == "okmq.analytics.queries" for each in caplog.records),
+                within_s=60,
+                what="the queries are told",
+            )
+            other.execute("ROLLBACK")
+
+    return away
+
+
+@contextmanager
+def served(queries: Queries) -> Iterator[None]:
+    serving = threading.Thread(target=queries.serve)
+    serving.start()
+    try:
+        yield
+    finally:
+        queries.stop.set()
+        serving.join(60)
+        queries.stop.clear()
