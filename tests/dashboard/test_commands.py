@@ -82,7 +82,7 @@ def test_every_page_can_be_said_as_calls_of_the_api(
     rule_create(stream.workspace, name="lags", settings=rule, actor=SYSTEM)
     owner.post("/sql/", {"sql": "SELECT 1", "limit": 100, "ask": ""})
     names = {"stream": "orders", "group": "billing", "empty": "empty", "letter": "1", "rule": "lags"}
-    names["query"] = str(Query.objects.latest("id").pk)
+    names |= {"person": "owner", "query": str(Query.objects.latest("id").pk)}
     for path in {state.path.format(**names) for state in PAGES[page]}:
         answer = owner.get(path)
         assert answer.status_code in (200, 422)

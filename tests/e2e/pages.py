@@ -194,7 +194,7 @@ PAGES: dict[str, tuple[State, ...]] = {
     "tokens": (State("/settings/tokens/"),),
     "system": (State("/settings/system/"),),
     "people": (State("/settings/people/"),),
-    "person_remove": (State("/settings/people/admin/remove/"),),
+    "person_remove": (State("/settings/people/{person}/remove/"),),
     "configuration": (
         State("/settings/configuration/"),
         State("/settings/configuration/", look_at_a_file, "looked at"),

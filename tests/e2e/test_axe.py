@@ -66,7 +66,14 @@ def names(running: Product) -> dict[str, str]:
         rule = {"name": "lags", "stream": stream, "watch": "lag", "limit": 5, "for_seconds": 0}
         rule["webhook_url"] = "https://okmq.invalid/"
         api.post("/alerts/rules/", json=rule).raise_for_status()
-    return {"stream": stream, "group": group, "empty": "looked-at-empty", "letter": str(DEAD), "rule": "lags"}
+    return {
+        "stream": stream,
+        "group": group,
+        "empty": "looked-at-empty",
+        "letter": str(DEAD),
+        "rule": "lags",
+        "person": "admin",
+    }
 
 
 @pytest.fixture(scope="module")

@@ -76,7 +76,14 @@ def names(running: Product) -> dict[str, str]:
         api.post(f"/streams/{stream}/messages", content=lone).raise_for_status()
         rule = {"name": "hostile", "stream": stream, "watch": "dead_letters", "limit": 1, "for_seconds": 0}
         api.post("/alerts/rules/", json=rule).raise_for_status()
-    return {"stream": stream, "group": GROUP, "empty": "hostile-empty", "letter": "1", "rule": "hostile"}
+    return {
+        "stream": stream,
+        "group": GROUP,
+        "empty": "hostile-empty",
+        "letter": "1",
+        "rule": "hostile",
+        "person": "admin",
+    }
 
 
 @pytest.fixture(scope="module", autouse=True)
