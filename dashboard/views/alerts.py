@@ -13,7 +13,7 @@ from dashboard import formats, quantities
 from dashboard.alert_forms import NewRuleForm, RuleDeleteForm, RuleForm
 from dashboard.forms import refusal_show
 from dashboard.quantities import number_of
-from dashboard.views.door import base_url, console_action, console_form
+from dashboard.views.door import base_url, console_action, console_form, safe_next
 from streams import selectors
 from streams.access import Caller, rule_for
 from streams.errors import Refusal
@@ -116,7 +116,7 @@ def switch(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     if wanted not in {"on", "off"}:
         raise Refusal("validation_error", _("A rule is turned on or off."), fields=["enabled"])
     rule_change(found, changes={"enabled": wanted == "on"}, actor=caller.actor)
-    return redirect("dashboard:alerts")
+    return redirect(safe_next(request, default="dashboard:alerts"))
 
 
 @console_action
@@ -137,7 +137,7 @@ def mute(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         said = _("Rule %(name)s is muted until %(moment)s. Its firing alerts stay listed.")
         moment = formats.moment(int(until.timestamp()) * 1000).replace(".000 ", " ")
         messages.success(request, said % {"name": name, "moment": moment})
-    return redirect("dashboard:alerts")
+    return redirect(safe_next(request, default="dashboard:alerts"))
 
 
 @console_action

@@ -99,6 +99,20 @@ def test_the_count_says_how_many_are_muted_as_the_menu_leaves_them_out(
     assert "Firing now 3 · 3 muted" in text_of(owner)
 
 
+def test_muting_or_turning_off_leads_back_to_the_page_where_it_was_done(
+    owner: Client, rule: AlertRule
+) -> None:
+    alerts(rule, 60, ended=False)
+    page = owner.get("/alerts/?firing=2").content.decode()
+    forms = re.findall(
+        r'action="/alerts/lags/(mute|switch)/"[^>]*><[^>]*><input [^>]*name="next" value="([^"]*)"', page
+    )
+    assert forms == [("mute", "/alerts/?firing=2")] * 10 + [("switch", "/alerts/?firing=2")]
+    for path, sent in ("mute", {"seconds": "3600"}), ("switch", {"enabled": "off"}):
+        answer = owner.post(f"/alerts/lags/{path}/", sent | {"next": "/alerts/?firing=2"})
+        assert answer["Location"] == "/alerts/?firing=2"
+
+
 def test_the_page_of_many_is_there_at_once(owner: Client, rule: AlertRule) -> None:
     alerts(rule, MANY, ended=False)
     alerts(rule, 5 * MANY, ended=True, first=10_000)
