@@ -69,6 +69,24 @@ def test_another_filter_says_what_goes_by_interest_and_takes_it_once_that_was_ag
     assert left(stream) == 5
 
 
+def test_what_is_in_flight_and_no_longer_wanted_is_counted_as_it_goes(owner: Client, stream: Stream) -> None:
+    fetched(only(stream), limit=22)
+    wanted = {**FORM, "filter_keys": "us.>"}
+    assert "This removes 20 messages" in text_of(owner.post(f"{PAGE}settings/", wanted))
+    assert confirmed(owner, f"{PAGE}settings/", wanted, confirm="orders").status_code == 302
+    assert left(stream) == 5
+
+
+def test_fewer_deliveries_leave_out_what_dies_anyway(owner: Client, make_stream: MakeStream) -> None:
+    group = only(make_stream("orders", bodies=[b"1"] * 9), max_deliver=2)
+    again = fetched(group, limit=4)
+    store.log().run(groups.nack(group.stream.stream_id, "only", "leases", again))
+    fetched(group, limit=6)
+    assert "2 messages in flight become" in text_of(
+        owner.post(f"{PAGE}settings/", {**FORM, "max_deliver": "1"})
+    )
+
+
 def test_cancel_has_the_focus_where_something_would_go(owner: Client, stream: Stream) -> None:
     only(stream)
     page = owner.post(f"{PAGE}settings/", {**FORM, "filter_keys": "us.>"}).content.decode()
