@@ -147,6 +147,7 @@ class HistoryLane(Lane):
             return
         for each in erasures:
             took = done[each.name]
+            erasures_service.erasure_of_letters(each)
             erasures_service.erasure_done(each, messages=took.messages, through=took.through)
 
     def _failed(self, erasure: Erasure, error: Exception, *, why: str) -> None:

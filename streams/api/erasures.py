@@ -77,6 +77,11 @@ class ErasureObject(serializers.Serializer):  # type: ignore[type-arg]
     messages = serializers.IntegerField(
         allow_null=True, help_text="How many the history had; null until it is done."
     )
+    dead_letters = serializers.IntegerField(
+        allow_null=True,
+        help_text="How many dead letters the stream's groups kept of it, replayed ones included, which are deleted; "
+        "null until it is done, and of deleted streams, whose groups went with them.",
+    )
     through = serializers.IntegerField(
         allow_null=True,
         help_text="The last offset that the history had of the stream. What is above it was not looked at.",
@@ -124,7 +129,8 @@ class ErasuresView(ApiView):
             refusals=("stream_not_found", "workspace_not_found", "operation_denied", "history_off"),
             description=(
                 "The files that hold it are rewritten without it, permanently. Delete it from the stream first: "
-                "what still stands there is archived later, and read until then. Counts of the past stay."
+                "what still stands there is archived later, and read until then. Dead letters of it are deleted "
+                "in all groups of the stream. Counts of the past stay."
             ),
             examples={
                 "a message": {"stream": "orders", "offset": 1234},

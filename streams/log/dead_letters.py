@@ -117,3 +117,33 @@ def delete_these(stream_id: str, name: str, offsets: Sequence[int]) -> Op[int]:
         )
         total += sum(replies)
     return total
+
+
+def erase(stream_id: str, name: str, *, offset: int | None = None, key: str = "") -> Op[int]:
+    """Remove for good what a group keeps of the message at an offset, or of all messages of a key: its dead letters,
+    and what was replayed and is not acknowledged. What the stream holds itself stays. Returns how many there were.
+
+    Raises:
+        StreamNotFound, GroupNotFound: there is none.
+    """
+    if offset is not None:
+        return (yield from _erase_these(stream_id, name, [offset]))
+    total = 0
+    # A letter may pass from one place to the other meanwhile, back too: replayed, and dead again after a seek.
+    for place in ("dead", "replayed", "dead"):
+        start = 0
+        while True:
+            following, offsets = yield group_script("dead_of_key", stream_id, name, [key, place, start])
+            total += yield from _erase_these(stream_id, name, offsets)
+            start = int(following)
+            if not start:
+                break
+    return total
+
+
+def _erase_these(stream_id: str, name: str, offsets: Sequence[int]) -> Op[int]:
+    total = 0
+    for first in range(0, len(offsets), REPLAY_SLICE):
+        part = offsets[first : first + REPLAY_SLICE]
+        total += yield group_script("dead_erase", stream_id, name, [keys.wake(stream_id), *part])
+    return total

@@ -19,6 +19,8 @@ class Erasure(models.Model):
         offset, key: one of the two, or of deleted streams neither, for all; the key is forgotten once it is done.
         key_sha256: what is kept of it, to show that it was this one.
         messages: how many were in the history.
+        dead_letters: how many the groups of the stream kept, replayed ones included; None of deleted streams, whose
+            groups went with them.
         through: the last offset that the history had of the stream.
     """
 
@@ -31,6 +33,7 @@ class Erasure(models.Model):
     key_sha256 = models.CharField(max_length=64, blank=True, default="")
     state = models.CharField(max_length=20, choices=RunState.choices, default=RunState.QUEUED, db_index=True)
     messages = models.PositiveBigIntegerField(null=True)
+    dead_letters = models.PositiveBigIntegerField(null=True)
     through = models.PositiveBigIntegerField(null=True)
     error = models.TextField(blank=True, default="")
     requested_by = models.CharField(max_length=200)

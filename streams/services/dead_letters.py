@@ -5,7 +5,7 @@ from typing import Any
 from streams.access import Actor
 from streams.errors import refusal_of
 from streams.log import dead_letters
-from streams.log.errors import DoneInPart, LogError
+from streams.log.errors import DoneInPart, GroupNotFound, LogError, StreamNotFound
 from streams.log.notes import unsure
 from streams.models import Group
 from streams.services.events import event_record
@@ -62,6 +62,22 @@ def dead_letters_delete_these(group: Group, *, offsets: list[int], actor: Actor)
         count = deed.run(dead_letters.delete_these(group.stream.stream_id, group.name, offsets))
         if count:
             _recorded(group, DELETED, count, actor=actor, before={**first, "count": count})
+    return count
+
+
+def dead_letters_erase(group: Group, *, erasure: int, actor: Actor, offset: int | None, key: str) -> int:
+    """Remove for good what a group keeps of a message or a key, also what was replayed: part of an erasure. Of the key
+    nothing is told. Returns how many.
+    """
+    asked = {"erasure": erasure}
+    wanted = dead_letters.erase(group.stream.stream_id, group.name, offset=offset, key=key)
+    try:
+        with on_record(group.stream, kind=DELETED, actor=actor, asked=asked, group=group.name) as deed:
+            count = deed.run(wanted)
+            if count:
+                _recorded(group, DELETED, count, actor=actor, before={**asked, "count": count})
+    except (StreamNotFound, GroupNotFound):  # deleted meanwhile, with its dead letters
+        return 0
     return count
 
 

@@ -8,8 +8,9 @@ from django.utils import timezone
 
 from streams.access import Actor, Caller, stream_for
 from streams.errors import Refusal
-from streams.models import DEFAULT_WORKSPACE, Erasure, Event, Stream, Workspace
+from streams.models import DEFAULT_WORKSPACE, Erasure, Event, Group, Stream, Workspace
 from streams.models.history import RunState
+from streams.services.dead_letters import dead_letters_erase
 from streams.services.events import event_record
 from streams.services.storable import storable
 from streams.services.summaries import went
@@ -125,6 +126,22 @@ def erasures_interrupted() -> int:
     return Erasure.objects.filter(state=RunState.RUNNING).update(state=RunState.QUEUED)
 
 
+def erasure_of_letters(erasure: Erasure) -> None:
+    """Delete what the groups of the stream keep of it, whose bodies outlive the stream's; of what was cut off only what
+    was left is counted.
+    """
+    if erasure.of_deleted:
+        return
+    actor = Actor(erasure.requested_by, erasure.address)
+    groups = Group.objects.select_related("stream__workspace").filter(stream__stream_id=erasure.stream_id)
+    erasure.dead_letters = erasure.dead_letters or 0
+    for group in groups.order_by("id"):
+        erasure.dead_letters += dead_letters_erase(
+            group, erasure=erasure.pk, actor=actor, offset=erasure.offset, key=erasure.key
+        )
+        erasure.save(update_fields=["dead_letters"])
+
+
 @transaction.atomic
 def erasure_done(erasure: Erasure, *, messages: int, through: int) -> None:
     """It is out of the history; its key is forgotten here, too."""
@@ -151,7 +168,9 @@ def _ended(erasure: Erasure, state: RunState) -> None:
     erasure.state, erasure.key, erasure.finished_at = state, "", timezone.now()
     with transaction.atomic():
         # Whose it is changes where its workspace is deleted meanwhile.
-        erasure.save(update_fields=["state", "key", "finished_at", "messages", "through", "error"])
+        erasure.save(
+            update_fields=["state", "key", "finished_at", "messages", "dead_letters", "through", "error"]
+        )
         erasure.refresh_from_db(fields=["workspace", "deleted_workspace"])
         _recorded(erasure, "done" if state == RunState.SUCCEEDED else "failed")
 
@@ -176,6 +195,7 @@ def _recorded(erasure: Erasure, verb: str) -> None:
             "offset": erasure.offset,
             "key_sha256": erasure.key_sha256 or None,
             "messages": erasure.messages,
+            "dead_letters": erasure.dead_letters,
             "through": erasure.through,
         },
         summary=f"Erasure {erasure.pk} of {what} from the history of {whose} {went(verb)}.",

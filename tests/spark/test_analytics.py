@@ -28,13 +28,14 @@ from spark.history import History
 from spark.jobs import archive, rewrite, standing
 from spark.positions import CHECKPOINT
 from streams import selectors, store
-from streams.log import config, keys, stats, trim
+from streams.log import config, dead_letters, groups, keys, stats, trim
 from streams.log.client import AsyncLog
 from streams.log.entries import NewMessage
 from streams.log.errors import StoreUnavailable
 from streams.models import (
     Erasure,
     Event,
+    Group,
     Query,
     Rollup,
     RollupPosition,
@@ -409,6 +410,35 @@ def test_an_erasure_reaches_what_a_limit_has_hidden_and_the_history_has_not_got_
     work(analytics)
     history = History(spark, analytics.spark.settings().history_url)
     assert sorted(row.offset for row in history.messages().collect()) == list(range(2, 22))
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_an_erasure_reaches_the_dead_letters_of_all_groups(
+    analytics: Analytics, published: Published
+) -> None:
+    stream = published.stream("a")
+    named = [NewMessage(id=f"m{n}", body=b"1", key="their.name") for n in range(5)]
+    published.publish(stream, [*named, NewMessage(id="other", body=b"1", key="k")])
+    workspace, _ = Workspace.objects.get_or_create(name=published.workspace)
+    there = Stream.objects.create(workspace=workspace, name="a", stream_id=stream)
+    for name in ("one", "other"):
+        Group.objects.create(stream=there, name=name)
+        published.log.run(groups.group_publish(stream, name, groups.Settings(), delivered=0))
+        published.log.run(groups.fetch(stream, name, limit=10))
+        published.log.run(groups.term(stream, name, "offsets", list(range(1, 7)), reason="bad"))
+    published.log.run(dead_letters.replay(stream, "one", [2]))
+    published.delete(stream, range(1, 6))
+    wanted = [erasure_of(published, stream, offset=1), erasure_of(published, stream, key="their.name")]
+    work(analytics)
+    for erasure in wanted:
+        erasure.refresh_from_db()
+    assert [(each.state, each.dead_letters) for each in wanted] == [("succeeded", 2), ("succeeded", 8)]
+    for name in ("one", "other"):
+        assert [each.offset for each in published.log.run(dead_letters.page(stream, name))] == [6]
+        assert not published.log.run(groups.fetch(stream, name, limit=10)).deliveries
+    told = Event.objects.filter(kind="history.erasure_done", stream="a").order_by("id")
+    assert [event.after["dead_letters"] for event in told if event.after] == [2, 8]
 
 
 @pytest.fixture

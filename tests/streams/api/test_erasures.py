@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
+from streams import store
 from streams.access import SYSTEM
-from streams.models import Erasure, Event, Workspace
+from streams.log import groups, trim
+from streams.log.append import append
+from streams.log.entries import NewMessage
+from streams.log.groups import group_remove
+from streams.models import Erasure, Event, Stream, Workspace
 from streams.services import erasures as service
 from streams.services.workspaces import workspace_create, workspace_delete
 from tests.streams.api.conftest import Api, caller, code, fields
@@ -52,6 +57,54 @@ def test_a_key_is_known_only_until_it_is_erased(owner: Api) -> None:
     ]
     assert Erasure.objects.get().key == ""
     assert not [event for event in events if "8817" in f"{event.summary}{event.before}{event.after}"]
+
+
+def test_dead_letters_of_it_go_from_every_group_also_those_that_were_replayed(owner: Api) -> None:
+    keys = ["person.1", "person.3", "person.3", "person.3"]
+    stream_id = Stream.objects.get(workspace=owner.workspace, name="a").stream_id
+    published = [NewMessage(id=f"m{n}", key=key, body=b"1") for n, key in enumerate(keys, start=1)]
+    store.log().run(append(stream_id, published))
+    for name in ("g", "h"):
+        assert owner.post("streams/a/groups", {"name": name}).status_code == 201
+        store.log().run(groups.fetch(stream_id, name, limit=10))
+        store.log().run(groups.term(stream_id, name, "offsets", [1, 2, 3], reason="bad"))
+    assert owner.post("streams/a/groups/h/dead-letters/replay", {"offsets": [3]}).json() == {"count": 1}
+    store.log().run(trim.delete(stream_id, [2, 3, 4]))
+    shown = owner.post(PATH, {"stream": "a", "key": "person.3"}).json()
+    assert shown["dead_letters"] is None
+    (taken,) = service.erasures_take()
+    service.erasure_of_letters(taken)
+    service.erasure_done(taken, messages=0, through=4)
+    assert owner.get(f"{PATH}/{shown['id']}").json()["dead_letters"] == 4
+    for name in ("g", "h"):
+        left = owner.get(f"streams/a/groups/{name}/dead-letters").json()
+        assert [letter["offset"] for letter in left] == [1]
+        assert not store.log().run(groups.fetch(stream_id, name, limit=10)).deliveries
+    events = Event.objects.filter(workspace=owner.workspace.name)
+    deleted = events.filter(kind="group.dead_letters_deleted").order_by("id")
+    assert [(each.group, each.before) for each in deleted] == [
+        (name, {"erasure": shown["id"], "count": 2}) for name in ("g", "h")
+    ]
+    done = events.get(kind="history.erasure_done")
+    assert done.after
+    assert done.after["dead_letters"] == 4
+    for event in events:
+        assert "person" not in f"{event.summary}{event.before}{event.after}"
+
+
+def test_of_one_message_and_in_a_group_that_went_meanwhile(owner: Api) -> None:
+    stream = Stream.objects.get(workspace=owner.workspace, name="a")
+    store.log().run(append(stream.stream_id, [NewMessage(id=f"m{n}", body=b"1") for n in (1, 2)]))
+    for name in ("g", "h"):
+        owner.post("streams/a/groups", {"name": name})
+        store.log().run(groups.fetch(stream.stream_id, name, limit=10))
+        store.log().run(groups.term(stream.stream_id, name, "offsets", [1, 2], reason="bad"))
+    owner.post(PATH, {"stream": "a", "offset": 2})
+    (taken,) = service.erasures_take()
+    store.log().run(group_remove(stream.stream_id, "h"))  # as a deletion that is under way leaves it
+    service.erasure_of_letters(taken)
+    assert Erasure.objects.get().dead_letters == 1
+    assert [letter["offset"] for letter in owner.get("streams/a/groups/g/dead-letters").json()] == [1]
 
 
 def test_one_that_a_dead_process_left_is_done_again_and_a_failure_says_why(owner: Api) -> None:
