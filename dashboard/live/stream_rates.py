@@ -35,6 +35,7 @@ class RateChart:
 
     Attributes:
         lines: what the figures said at each point, by the fields of ``live_events.StreamSampled``.
+        lately: messages a second in the last quarter of an hour; None where too little of it was counted or read.
         cut_ms: what is shown begins here (unix ms), since more samples than can be read at once lie before it.
     """
 
@@ -44,6 +45,7 @@ class RateChart:
     lines: dict[str, list[float | None]]
     turns: list[tuple[int, str]]
     silent: Silent
+    lately: float | None = None
     cut_ms: int | None = None
 
     @property
@@ -92,5 +94,6 @@ def rate_chart_of(stream: Stream, asked: LiveRange, *, now: datetime) -> RateCha
         {field: [line[place] for place in shown] for field, line in told.items()},
         timelines.turns_of(stream, since_ms=asked.since_ms, until_ms=asked.until_ms),
         silent,
+        selectors.lately_in(samples, since_ms=cut_ms or first_ms, now_ms=now_ms, unsampled=silent.seconds),
         cut_ms,
     )

@@ -209,13 +209,24 @@ def metrics_points(
         The steps, and what ``rate_lately`` says of the last quarter of an hour (``since_ms`` is no later).
     """
     samples = recent_samples(stream, since_ms)
-    lately_ms = now_ms - int(LATELY.total_seconds() * 1000)
     silent = silences_between(since_ms=since_ms, until_ms=now_ms)
     until_ms = min(now_ms, sampling().known_until_ms)
     unsampled = unsampled_seconds(silent, since_ms=since_ms, until_ms=now_ms)
-    came = sum(sample.messages_in for sample in samples if sample.at_ms > lately_ms)
-    rate = rate_lately(came, unsampled_s=sum(second > lately_ms / 1000 for second in unsampled))
+    rate = lately_in(samples, since_ms=since_ms, now_ms=now_ms, unsampled=unsampled)
     return by_step(samples, now_ms=until_ms, step_s=step_s, unsampled=unsampled), rate
+
+
+def lately_in(
+    samples: Iterable[Sample], *, since_ms: int, now_ms: int, unsampled: Collection[int]
+) -> float | None:
+    """What ``rate_lately`` says, of samples that are all since a moment; None where that is within the last quarter of
+    an hour. ``unsampled`` are seconds in which nobody counted.
+    """
+    lately_ms = now_ms - int(LATELY.total_seconds() * 1000)
+    if since_ms > lately_ms:
+        return None
+    came = sum(sample.messages_in for sample in samples if sample.at_ms > lately_ms)
+    return rate_lately(came, unsampled_s=sum(second > lately_ms / 1000 for second in unsampled))
 
 
 def by_step(

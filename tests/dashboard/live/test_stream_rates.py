@@ -3,18 +3,20 @@
 import json
 import re
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from streams import selectors, store
 from streams.log.append import append
 from streams.log.entries import NewMessage
-from streams.models import Stream
+from streams.models import Rollup, Stream
 from streams.selectors import METRICS_STREAM
 from streams.services.streams import internal_stream
-from tests.dashboard.conftest import MakeStream, silence
+from tests.dashboard.conftest import MakeStream, sampled_ago, silence
 
 PAGE = "/streams/orders/rates/"
 FIGURES = {"name": "orders", "offset": 9, "messages": 9, "bytes": 90, "lag": 0, "committed": 9}
@@ -60,6 +62,42 @@ def test_the_page_draws_what_came_in_and_what_was_done(
     assert seed["rate_out"][:3] == [2, 3, 3]
     assert seed["bytes_in"][:3] == [40, 60, 60]
     assert (seed["step_s"], seed["window_s"]) == (1, 900)
+
+
+def test_what_is_usual_stands_behind_the_live_chart_and_in_its_legend(
+    viewer: Client, orders: Stream, metrics: Stream
+) -> None:
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    page = viewer.get(PAGE).content.decode()
+    assert "usually" not in page
+    for ago in (timedelta(weeks=weeks, hours=hours) for weeks in range(1, 5) for hours in (-1, 0, 1)):
+        Rollup.objects.create(
+            stream_id=orders.stream_id, step="hour", start=hour - ago, messages=36_000, bytes=1
+        )
+    for chosen in ("15m", "1h", "6h"):
+        page = viewer.get(PAGE, {"range": chosen}).content.decode()
+        assert page.count('data-low="8.500000" data-high="11.500000"') == 1, (
+            "behind messages, not behind bytes"
+        )
+        assert "unusual now: 0/s, usually 8.50/s to 11.5/s" in page
+    now_ms = int(time.time() * 1000)
+    sampled(metrics, (now_ms - 60_000, moved(orders, 9000)))
+    (asks,) = re.findall(r'hx-get="(/streams/orders/rates/\?usual=1)"', page)
+    answer = viewer.get(asks, headers={"HX-Request": "true"})
+    part = answer.content.decode()
+    assert re.search(r'<span id="usual" hx-swap-oob="true"[^>]*>usually 8.50/s to 11.5/s</span>', part)
+    assert "<html" not in part
+    assert "HX-Request" in answer.headers["Vary"]
+    since = datetime.fromtimestamp(now_ms / 1000 - 300, UTC).isoformat()
+    still = viewer.get(
+        PAGE, {"since": since, "until": datetime.fromtimestamp(now_ms / 1000, UTC).isoformat()}
+    )
+    assert "usual" not in still.content.decode(), "a part of the past stands still"
+    sampled_ago(ms=60_000)
+    assert "usually" not in viewer.get(PAGE).content.decode(), "nobody counts what comes in now"
+    sampled_ago(ms=-60_000)
+    Stream.objects.filter(pk=orders.pk).update(archive=False)
+    assert "usually" not in viewer.get(PAGE).content.decode(), "nobody counts what is usual"
 
 
 def test_an_hour_is_drawn_by_steps_of_five_seconds(viewer: Client, orders: Stream, metrics: Stream) -> None:
