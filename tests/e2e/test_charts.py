@@ -94,6 +94,18 @@ def test_charts_side_by_side_are_level_however_long_their_heads(page: Page, coun
     assert wrapped == beside > first
 
 
+def test_what_is_usual_is_renewed_where_it_stands_on_a_streams_own_chart(page: Page, counted: str) -> None:
+    page.goto(f"/streams/{counted}/rates/")
+    expect(page.locator(".chart canvas")).to_have_count(2)
+    page.locator("#usual").evaluate("(usual) => { usual.hidden = false; usual.textContent = 'of before'; }")
+    expect(page.get_by_text("of before")).to_be_visible()
+    with page.expect_response(lambda answer: "usual=1" in answer.url):
+        page.evaluate("document.dispatchEvent(new Event('okmq:quarter-minute'))")
+    expect(page.get_by_text("of before")).to_have_count(0)
+    expect(page.locator("#usual")).to_have_count(1)
+    expect(page.locator(".chart canvas")).to_have_count(2)
+
+
 @pytest.mark.parametrize(("series", "wide"), [(1, [0]), (2, []), (3, [2])])
 def test_an_answer_in_sql_leaves_no_half_of_its_card_empty(
     page: Page, running: Product, series: int, wide: list[int]
