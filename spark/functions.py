@@ -78,3 +78,78 @@ variant_explode_outer range
 """
 TABLES = frozenset(_TABLES.split())
 """The functions that may stand where a table stands."""
+
+_FIXED = """
+count count_if sum avg mean every bool_and bool_or approx_count_distinct stddev std stddev_pop stddev_samp variance
+var_pop var_samp covar_pop covar_samp corr skewness kurtosis regr_slope regr_intercept regr_r2 regr_count regr_avgx
+regr_avgy regr_sxx regr_syy regr_sxy bit_and bit_or bit_xor try_sum try_avg grouping grouping_id row_number rank
+dense_rank percent_rank ntile cume_dist abs sign signum ceil ceiling floor round bround trunc sqrt cbrt exp expm1 ln log
+log10 log1p log2 pow power pi e mod pmod negative positive sin cos tan cot asin acos atan atan2 sinh cosh tanh degrees
+radians hypot rint factorial width_bucket bin conv rand randn random uniform isnan nanvl try_add try_subtract
+try_multiply try_divide try_mod try_to_number to_number bit_count bit_length getbit shiftleft shiftright
+shiftrightunsigned div between isnull isnotnull equal_null length len char_length character_length octet_length instr
+locate position contains startswith endswith like ilike rlike regexp regexp_like regexp_count regexp_instr ascii char
+chr levenshtein soundex find_in_set md5 sha sha1 sha2 crc32 hash xxhash64 is_valid_utf8 bigint int smallint tinyint
+double float boolean date timestamp decimal date_trunc date_part datepart extract date_add dateadd date_sub date_diff
+datediff add_months months_between last_day next_day year quarter month weekofyear weekday day dayofmonth dayofweek
+dayofyear dayname monthname hour minute second to_date try_to_date to_timestamp try_to_timestamp unix_timestamp
+to_unix_timestamp unix_millis unix_micros unix_seconds unix_date timestamp_seconds timestamp_millis timestamp_micros
+make_date make_timestamp make_interval make_dt_interval make_ym_interval date_from_unix_date now current_timestamp
+current_date curdate localtimestamp from_utc_timestamp to_utc_timestamp convert_timezone window window_time
+session_window json_array_length is_variant_null array_contains array_position array_size arrays_overlap cardinality
+size exists forall map_contains_key
+"""
+FIXED = frozenset(_FIXED.split())
+"""Those whose result is small, however large what they are given is."""
+
+_ADDING = """
+concat overlay array array_append array_prepend array_union array_agg map map_concat map_from_arrays arrays_zip struct
+named_struct
+"""
+ADDING = frozenset(_ADDING.split())
+"""Those whose result is as large as all that they are given. Of any other it is as large as the largest."""
+
+MAKING = frozenset({"transform", "zip_with", "transform_keys", "transform_values", "map_zip_with"})
+"""Those that keep what a lambda function makes of each element."""
+
+COLLECTING = frozenset(
+    {"collect_list", "collect_set", "array_agg", "listagg", "string_agg", "histogram_numeric"}
+)
+"""Those that make one value of the rows of a group."""
+
+KEEPING = COLLECTING | {"percentile", "percentile_cont", "percentile_disc", "median", "mode"}
+"""Those that keep the rows of a group, or what is different in them, at once."""
+
+GROWING = {
+    "hex": 2,
+    "base64": 2,
+    "decode": 2,
+    "url_encode": 3,
+    "encode": 4,
+    "to_json": 6,
+    "date_format": 8,
+    "from_unixtime": 8,
+    "schema_of_json": 8,
+}
+"""How many times as large as what it is given the result of a function may be."""
+
+WRITTEN_IN = {
+    "replace": (2, range(1)),
+    "regexp_replace": (2, range(1)),
+    "array_join": (1, range(1)),
+    "concat_ws": (0, range(1, 5_000)),
+    "listagg": (1, range(1)),
+    "string_agg": (1, range(1)),
+}
+"""Those that write a text at many places: which argument that is, and those that it is written into."""
+
+_FIXED_KINDS = """
+And Or Not EqualTo EqualNullSafe GreaterThan GreaterThanOrEqual LessThan LessThanOrEqual Between Like ILike LikeAll
+LikeAny NotLikeAll NotLikeAny ILikeAll ILikeAny NotILikeAll NotILikeAny RLike In InSubquery Exists IsNull IsNotNull
+IsUnknown IsNotUnknown Add Subtract Multiply Divide Remainder IntegralDivide UnaryMinus UnaryPositive BitwiseAnd
+BitwiseOr BitwiseXor BitwiseNot ShiftLeft ShiftRight ShiftRightUnsigned StringLocate TimestampAdd TimestampDiff
+CurrentDate CurrentTimestamp LocalTimestamp Now
+"""
+FIXED_KINDS = frozenset(_FIXED_KINDS.split())
+ADDING_KINDS = frozenset({"Concat", "Overlay", "CreateNamedStruct"})
+"""What the parser makes nodes of their own of, as ``FIXED`` and ``ADDING``."""

@@ -65,24 +65,43 @@ def refuse_endless(found: Any, jvm: Any) -> None:
     Raises:
         QueryRefused: it is, or it is nested too deeply to be looked at.
     """
-    estimate = _Estimate(jvm)
-    try:
-        if kind_of(found) in PLANS:
-            estimate.plan(found, Names(), {})
-        else:
-            estimate.size(found, Names(), {})
-    except RecursionError:
-        raise QueryRefused("It is nested too deeply.") from None
+    Estimate(jvm).whole(found)
 
 
 def too_nested() -> QueryRefused:
     return QueryRefused(f"A column is nested into more than {MOST_VALUES:,} fields.")
 
 
-class _Estimate:
+class Estimate:
+    """Goes through a parsed plan by the names in it, and says how large what they stand for may be."""
+
+    most = MOST_ESTIMATED
+
     def __init__(self, jvm: Any) -> None:
         self.jvm = jvm
         self.known: dict[int, int] = {}
+
+    def whole(self, found: Any) -> None:
+        """Go through a plan, or an expression on a message.
+
+        Raises:
+            QueryRefused: something in it is too large, or too deep to be looked at.
+        """
+        try:
+            if kind_of(found) in PLANS:
+                self.plan(found, Names(), {})
+            else:
+                self.size(found, self.table("messages"), {})
+        except RecursionError:
+            raise QueryRefused("It is nested too deeply.") from None
+
+    def table(self, name: str) -> Names:
+        """The columns of a table that is offered."""
+        return Names()
+
+    def refusal(self) -> QueryRefused:
+        """Of what is too large."""
+        return too_nested()
 
     def plan(self, found: Any, outer: Names, tables: Tables) -> Names:
         """The names that a plan gives to the one around it.
@@ -93,14 +112,15 @@ class _Estimate:
         """
         kind = kind_of(found)
         if kind == "UnresolvedRelation":
-            return tables.get(str(found.multipartIdentifier().last()).lower(), Names())
+            name = str(found.multipartIdentifier().last()).lower()
+            return tables[name] if name in tables else self.table(name)
         if kind == "UnresolvedWith":
             defined = dict(tables)
             for each in elements(found.cteRelations()):
                 defined[str(each._1()).lower()] = self.plan(each._2(), outer, defined)
             return self.plan(found.child(), outer, defined)
         inner, own = Names(total=0), []
-        for each in _spread(found):
+        for each in spread(found):
             if kind_of(each) in PLANS:
                 inner.add(self.plan(each, outer, tables))
             else:
@@ -109,7 +129,7 @@ class _Estimate:
         made = [self.size(each, place, tables) for each in own]
         chosen = kind in {"Project", "Aggregate"}
         for each in own:
-            for name in _named(each):
+            for name in named(each):
                 inner.note(name, place.sizes[name])
         inner.most = max(inner.most, *made, PLAIN)
         inner.total = sum(made) + (0 if chosen else inner.total)
@@ -122,13 +142,13 @@ class _Estimate:
             QueryRefused: too many.
         """
         size = self._size(found, place, tables)
-        if size > MOST_ESTIMATED:
-            raise too_nested()
+        if size > self.most:
+            raise self.refusal()
         return size
 
     def _size(self, found: Any, place: Names, tables: Tables) -> int:
         kind = kind_of(found)
-        if _is_type(found):
+        if is_type(found):
             return values_in(found, self.known, self.jvm)
         if kind in PLANS:
             return self.plan(found, place, tables).most
@@ -138,11 +158,11 @@ class _Estimate:
             case "UnresolvedFunction":
                 return self._call(found, place, tables)
             case "CreateNamedStruct":
-                return sum(self.size(each, place, tables) for each in _spread(found))
+                return sum(self.size(each, place, tables) for each in spread(found))
         if kind.startswith("UnresolvedStar"):
             return place.total
-        size = max((self.size(each, place, tables) for each in _spread(found)), default=1)
-        for name in _named(found):
+        size = max((self.size(each, place, tables) for each in spread(found)), default=1)
+        for name in named(found):
             place.note(name, size)
         return size
 
@@ -181,7 +201,7 @@ def values_in(kind: Any, known: dict[int, int], jvm: Any) -> int:
     return known[place]
 
 
-def _spread(found: Any) -> Iterator[Any]:
+def spread(found: Any) -> Iterator[Any]:
     """What a node holds that may be large: nodes and types, also those in lists."""
     waiting = list(parts_of(found))[::-1]
     while waiting:
@@ -193,18 +213,18 @@ def _spread(found: Any) -> Iterator[Any]:
             waiting += list(elements(each))[::-1]
         elif name.startswith(("scala.Some", "scala.Tuple")):
             waiting += list(parts_of(each))[::-1]
-        elif _is_type(each) or (
+        elif is_type(each) or (
             name.startswith(CATALYST) and kind_of(each) not in {"GenericInternalRow", "GenericRowWithSchema"}
         ):
             yield each
 
 
-def _is_type(found: Any) -> bool:
+def is_type(found: Any) -> bool:
     name = str(found.getClass().getName())
     return name.startswith("org.apache.spark.sql.types.") and name.rstrip("$").endswith("Type")
 
 
-def _named(found: Any) -> list[str]:
+def named(found: Any) -> list[str]:
     """The names that a node gives to what it holds."""
     match kind_of(found):
         case "Alias":

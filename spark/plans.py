@@ -15,6 +15,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from spark.growth import refuse_growth
 from spark.nesting import MOST_VALUES, refuse_endless, too_nested, values_in
 from spark.sentences import follows_a_statement, sentence
 from spark.session import activate
@@ -77,6 +78,7 @@ def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checke
         if name not in walk.tables:
             raise QueryRefused(f"There is no table {name!r}; there are {', '.join(sorted(tables))}.")
     refuse_endless(plan, session._jvm)
+    refuse_growth(plan, session._jvm)
     return Checked(plan, walk.named & walk.tables)
 
 
@@ -101,6 +103,7 @@ def condition(session: SparkSession, text: str) -> Column:
         raise QueryRefused(NOT_THE_SAME)
     jvm: Any = session._jvm
     refuse_endless(expression, jvm)
+    refuse_growth(expression, jvm)
     return Column(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
 
 

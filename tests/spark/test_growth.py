@@ -1,0 +1,140 @@
+"""A text, an array or a map of a query does not become larger than the heap that everybody shares."""
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark import functions, plans
+from spark.walk import QueryRefused
+
+pytestmark = pytest.mark.spark
+
+MANY = f"array({', '.join('1' * 33)})"
+LONG = "split(body, '')"
+
+
+def chain(first: str, again: str, *, times: int = 33) -> str:
+    """A query over a query over … whose column ``a`` goes into the next."""
+    inner = f"(SELECT {first} AS a FROM messages)"
+    for _ in range(times):
+        inner = f"(SELECT {again} AS a FROM {inner})"
+    return f"SELECT length(a) FROM {inner}"
+
+
+def nested(first: str, again: str, *, times: int) -> str:
+    for _ in range(times):
+        first = again.format(first)
+    return first
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT aggregate({MANY}, 'xxxxxxxxxxxxxxxx', (a, x) -> concat(a, a))",
+        f"SELECT aggregate({MANY}, 'x', (a, x) -> a || a)",
+        f"SELECT reduce({MANY}, 'x', (a, x) -> concat_ws('', a, x, a), a -> length(a))",
+        f"SELECT aggregate({MANY}, 'x', (a, x) -> if(x = 1, concat(lower(a), upper(a)), a))",
+        f"SELECT aggregate({MANY}, 'x', (a, x) -> replace(a, 'x', 'xx'))",
+        f"SELECT aggregate(transform({MANY}, x -> 'xx'), 'x', (a, x) -> replace(a, 'x', x))",
+        f"SELECT aggregate({MANY}, 'x', (a, x) -> regexp_replace(a, '(.+)', '$1$1'))",
+        f"SELECT aggregate({MANY}, 'x', (a, x) -> hex(a))",
+        f"SELECT aggregate({MANY}, '\"', (a, x) -> to_json(array(a)))",
+        f"SELECT aggregate({MANY}, array(1), (a, x) -> array_union(a, transform(a, y -> y + x + size(a))))",
+        f"SELECT aggregate({MANY}, array(1), (a, x) -> flatten(array(a, a)))",
+        f"SELECT aggregate({MANY}, array(1), (a, x) -> flatten(transform(a, y -> array(y, y))))",
+        f"SELECT aggregate({MANY}, array(1, 2), (a, x) -> flatten(transform(a, y -> a)))",
+        f"SELECT aggregate({MANY}, named_struct('t', 'x'), (a, x) -> named_struct('t', concat(a.t, a.t)))",
+        f"SELECT aggregate({MANY}, 'x', (a, x) -> aggregate(array(1, 2, 3), a, (b, y) -> concat(b, a)))",
+        f"SELECT exists({MANY}, z -> aggregate({MANY}, 'x', (a, x) -> concat(a, a)) = 'y')",
+        f"SELECT 1 WHERE aggregate({MANY}, 'x', (a, x) -> concat(a, a)) = 'y'",
+        f"SELECT * FROM messages LATERAL VIEW explode(array(aggregate({MANY}, 'x', (a, x) -> a || a))) t AS c",
+        f"SELECT size(transform({LONG}, x -> body)) FROM messages",
+        f"SELECT transform({LONG}, x -> transform({LONG}, y -> 1)) FROM messages",
+        f"SELECT zip_with({LONG}, {LONG}, (x, y) -> concat(x, body)) FROM messages",
+        f"SELECT aggregate({LONG}, '', (a, x) -> concat(a, body)) FROM messages",
+        "SELECT replace(body, ',', body) FROM messages",
+        "SELECT regexp_replace(body, '', body) FROM messages",
+        f"SELECT array_join({LONG}, body) FROM messages",
+        f"SELECT concat_ws(body, {LONG}) FROM messages",
+        chain("body", "concat(a, a)"),
+        chain("body", "a || upper(a)"),
+        chain("'x'", "concat_ws('-', a, a)"),
+        chain("'x'", "replace(a, 'x', 'xx')"),
+        chain("'x'", "hex(a)"),
+        "SELECT length(a33) FROM (SELECT 'x' AS a0, "
+        + ", ".join(f"concat(a{n}, a{n}) AS a{n + 1}" for n in range(33))
+        + ")",
+        "WITH a0 AS (SELECT body AS a FROM messages), "
+        + ", ".join(f"a{n + 1} AS (SELECT concat(a, a) AS a FROM a{n})" for n in range(33))
+        + " SELECT length(a) FROM a33",
+        f"SELECT {nested('array(1, 2)', 'flatten(transform({}, x -> array(x, x)))', times=33)}",
+    ],
+)
+def test_what_doubles_or_multiplies_a_value_is_refused(spark: SparkSession, sql: str) -> None:
+    with pytest.raises(QueryRefused, match="more than 500 times as large as a body"):
+        plans.parse(spark, sql, tables=("messages",))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT aggregate({MANY}, 0, (a, x) -> a + x * a, a -> a * a)",
+        f"SELECT aggregate({LONG}, '', (a, x) -> concat(a, x, ', ')) FROM messages",
+        f"SELECT aggregate({LONG}, '', (a, x) -> concat(x, a, key)) FROM messages",
+        f"SELECT aggregate({LONG}, '', (a, x) -> if(length(x) > length(a), x, a)) FROM messages",
+        f"SELECT aggregate({LONG}, '', (a, x) -> greatest(a, x, key)) FROM messages",
+        f"SELECT aggregate({LONG}, struct(0 AS s, 0 AS n), (a, x) -> struct(a.s + x, a.n + 1), a -> a.s / a.n) "
+        "FROM messages",
+        "SELECT aggregate(array('<b>', '<i>'), body, (a, x) -> replace(a, x, '')) FROM messages",
+        f"SELECT aggregate({MANY}, array(0), (a, x) -> array_append(a, element_at(a, -1) + x))",
+        f"SELECT transform({LONG}, (x, i) -> struct(offset + i, x, concat(stream, key, x))) FROM messages",
+        f"SELECT filter({LONG}, x -> contains(body, x) AND length(concat(body, x)) > 3) FROM messages",
+        "SELECT transform(from_json(body, 'ARRAY<STRUCT<a: ARRAY<INT>, b: INT>>'), "
+        "g -> struct(g.b, transform(g.a, i -> struct(i + 1, i * 2)))) FROM messages",
+        "SELECT map_filter(headers, (k, v) -> k = v), transform_values(headers, (k, v) -> upper(v)) FROM messages",
+        "SELECT to_json(struct(*)), hex(sha2(body, 256)), base64(encode(body, 'UTF-8')) FROM messages",
+        "SELECT concat_ws(', ', stream, key, body, offset, id), concat(body, body, body) FROM messages",
+        "SELECT regexp_replace(body, '[0-9]+', '<$0>'), replace(body, 'a', 'bc'), array_join(array(key, id), ', ') "
+        "FROM messages",
+        "SELECT stream, collect_list(body), listagg(key, ', '), array_agg(struct(key, body)) FROM messages GROUP BY 1",
+        chain("body", "concat(a, ', ')"),
+        chain("body", "coalesce(lower(a), upper(a), substr(a, 1, length(a)))"),
+    ],
+)
+def test_what_grows_with_what_is_there_may_be_asked(spark: SparkSession, sql: str) -> None:
+    plans.parse(spark, sql, tables=("messages",))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT collect_list(id) FROM range(1000000000)",
+        "SELECT median(a.id) FROM range(0, 2000, 1) a, range(0, 3000, 2) b",
+        "SELECT listagg(cast(id AS string), ',') FROM (SELECT id FROM range(9, 1000000000, 3, 8) UNION SELECT 1)",
+        "SELECT mode(id) FROM range(length('x'))",
+    ],
+)
+def test_rows_that_are_made_are_not_kept_at_once(spark: SparkSession, sql: str) -> None:
+    with pytest.raises(QueryRefused, match="keeps the rows of a group at once"):
+        plans.parse(spark, sql, tables=("messages",))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*), sum(id) FROM range(1000000000)",
+        "SELECT median(id), collect_set(id % 10) FROM range(10, 900000)",
+        "SELECT stream, percentile(bytes, 0.9) FROM messages GROUP BY stream",
+    ],
+)
+def test_rows_that_are_there_or_few_may_be_kept(spark: SparkSession, sql: str) -> None:
+    plans.parse(spark, sql, tables=("messages",))
+
+
+def test_a_condition_that_doubles_a_text_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(QueryRefused, match="500 times"):
+        plans.condition(spark, f"length(aggregate({MANY}, body, (a, x) -> concat(a, a))) > 3")
+
+
+def test_every_function_that_is_told_apart_may_be_used() -> None:
+    told = functions.FIXED | functions.ADDING | functions.MAKING | functions.COLLECTING
+    assert told | functions.GROWING.keys() | functions.WRITTEN_IN.keys() <= functions.ALLOWED
