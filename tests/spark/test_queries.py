@@ -191,7 +191,7 @@ def test_a_query_outlasts_a_database_that_is_away_and_ends_as_any_other(
         with database_away():
             pass
         if what_ends_it == "somebody":
-            service.query_cancel(query)
+            service.query_cancel(Caller(query.workspace, frozenset({"read"}), Actor(query.asked_by)), query)
         until(lambda: Query.objects.get().is_finished, what="it ends")
         until(lambda: not watching.tasks_left(group_of(query)), what="Spark ends its tasks")
         query.refresh_from_db()
