@@ -1,12 +1,8 @@
 """What people fill in about alerts."""
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, get_args
 
-import msgspec
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
@@ -17,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from dashboard import quantities
 from dashboard.confirmations import ConfirmForm
 from dashboard.forms import BootstrapMixin
+from dashboard.meanwhile import OpenForm
 from streams import health, naming
 from streams.models import AlertRule
 
@@ -40,19 +37,9 @@ def plain(number: float | None) -> float | int | None:
     return int(number) if number is not None and number.is_integer() else number
 
 
-class NewRuleForm(BootstrapMixin, forms.Form):
-    """An alert rule to make; it is muted where it fires, or once it is made."""
+class RuleFields(BootstrapMixin, forms.Form):
+    """What an alert rule is set to, but for its name, which stays."""
 
-    name = forms.CharField(
-        label=_("Name"),
-        max_length=naming.LONGEST_NAME,
-        validators=[
-            RegexValidator(rf"^{naming.NAME}\Z", _("Letters, digits, dots, dashes and underscores."))
-        ],
-        widget=forms.TextInput(
-            attrs={"placeholder": "billing-lags", "autocomplete": "off", "spellcheck": "false"}
-        ),
-    )
     stream = forms.CharField(
         label=_("Stream"),
         max_length=200,
@@ -138,13 +125,19 @@ class NewRuleForm(BootstrapMixin, forms.Form):
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A setting that somebody else changed since the page was opened, in words."""
+class NewRuleForm(RuleFields):
+    """An alert rule to make; it is muted where it fires, or once it is made."""
 
-    label: str
-    before: str
-    now: str
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=naming.LONGEST_NAME,
+        validators=[
+            RegexValidator(rf"^{naming.NAME}\Z", _("Letters, digits, dots, dashes and underscores."))
+        ],
+        widget=forms.TextInput(
+            attrs={"placeholder": "billing-lags", "autocomplete": "off", "spellcheck": "false"}
+        ),
+    )
 
 
 class RuleDeleteForm(ConfirmForm):
@@ -153,8 +146,8 @@ class RuleDeleteForm(ConfirmForm):
     seen_alerts = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
 
 
-class RuleForm(NewRuleForm):
-    """An alert rule that is made. Its page sends back as ``opened`` what it showed first.
+class RuleForm(RuleFields, OpenForm):
+    """An alert rule that is made.
 
     Args:
         rule: as it is saved now.
@@ -175,26 +168,7 @@ class RuleForm(NewRuleForm):
     )
 
     def __init__(self, data: QueryDict | None = None, *, rule: AlertRule) -> None:
-        self._now, self.moved = _texts(self.initial_of(rule)), list[Moved]()
-        opened = None if data is None else _opened(data.get("opened", ""))
-        if data is not None:
-            data = data.copy()
-            data["name"] = rule.name
         super().__init__(data, initial=self.initial_of(rule))
-        if data is None or opened is None:
-            return
-        for name, now in self._now.items():
-            before = opened.get(name, now)
-            if before == now:
-                continue
-            self.moved.append(Moved(str(self.fields[name].label), _said(before), _said(now)))
-            if (data.getlist(name) or _NOTHING[name == "statuses"]) == before:
-                data.setlist(name, now)  # what a person left as it was follows what is saved
-
-    @property
-    def opened(self) -> str:
-        """What its page sends back: the texts as they are saved now."""
-        return json.dumps(self._now)
 
     def changes(self, rule: AlertRule) -> dict[str, Any]:
         """The settings that differ from the rule's; a mute to the second, as the form shows it."""
@@ -232,7 +206,6 @@ class RuleForm(NewRuleForm):
     def initial_of(cls, rule: AlertRule) -> dict[str, Any]:
         """What the form shows of a rule."""
         return {
-            "name": rule.name,
             "stream": rule.stream,
             "group": rule.group,
             "watch": rule.watch,
@@ -254,27 +227,3 @@ class RuleForm(NewRuleForm):
     def _shown_statuses(rule: AlertRule) -> list[str]:
         """The bad statuses in the order of their boxes."""
         return [each for each, _ in STATUSES if each in rule.statuses]
-
-
-_NOTHING: tuple[list[str], list[str]] = [""], []
-"""What no field in a request means: an empty text, or of several boxes none."""
-
-
-def _texts(initial: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The texts that a page shows, by field: several of the boxes, one of any other."""
-    return {
-        name: list(value) if isinstance(value, list) else ["" if value is None else str(value)]
-        for name, value in initial.items()
-    }
-
-
-def _opened(text: str) -> dict[str, list[str]] | None:
-    """What ``RuleForm.opened`` wrote; None where no page did."""
-    try:
-        return msgspec.json.decode(text, type=dict[str, list[str]])
-    except (msgspec.DecodeError, RecursionError):
-        return None
-
-
-def _said(texts: Sequence[str]) -> str:
-    return ", ".join(texts) or "–"

@@ -46,7 +46,7 @@ class OpenForm(forms.Form):
         for name, text in self._before.items():
             sent = _text(self.fields[name].widget.value_from_datadict(data, {}, name))
             if sent == text:
-                merged[name] = now[name]
+                self._follow(merged, name)
         self.data = merged
 
     @property
@@ -71,17 +71,27 @@ class OpenForm(forms.Form):
             if not field.disabled
         }
 
+    def _follow(self, data: QueryDict, name: str) -> None:
+        """Let a field say what is saved now."""
+        saved = self.get_initial_for_field(self.fields[name], name)
+        if isinstance(saved, list):
+            data.setlist(name, saved)
+        else:
+            data[name] = _text(saved)
+
     def _said(self, name: str, text: str) -> str:
         field = self.fields[name]
         if isinstance(field, forms.BooleanField):
             return _("on") if text else _("off")
-        if isinstance(field, forms.ChoiceField):
+        if isinstance(field, forms.ChoiceField) and not isinstance(field, forms.MultipleChoiceField):
             return str(dict(field.choices).get(text, text))  # type: ignore[arg-type]  # ours have no groups
         return text or str(self.nothing.get(name, "–"))
 
 
 def _text(value: Any) -> str:
-    """A field's value as it stands in the page; line ends as ours, though a browser sends CRLF."""
+    """A field's value as it stands in the page; line ends as ours, though a browser sends CRLF. Of several, all."""
+    if isinstance(value, list):
+        return ", ".join(value)
     if value is None or isinstance(value, bool):
         return "true" if value else ""
     return str(value).replace("\r\n", "\n").strip()

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from dashboard import formats, quantities
-from dashboard.alert_forms import NewRuleForm, RuleDeleteForm, RuleForm
+from dashboard.alert_forms import NewRuleForm, RuleDeleteForm, RuleFields, RuleForm
 from dashboard.forms import refusal_show
 from dashboard.quantities import number_of
 from dashboard.views.door import base_url, console_action, console_form, safe_next
@@ -38,7 +38,7 @@ def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             if "try" in request.POST:
-                tried_rule, tried = _tried(caller, form)
+                tried_rule, tried = _tried(caller, form, form.cleaned_data["name"])
             else:
                 rule = rule_create(
                     caller.workspace,
@@ -79,7 +79,7 @@ def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             if "try" in request.POST:
-                tried_rule, tried = _tried(caller, form)
+                tried_rule, tried = _tried(caller, form, name)
             elif not form.moved:
                 changed = rule_change(
                     found, changes=form.changes(found), actor=caller.actor, as_of=found.updated_at
@@ -197,9 +197,9 @@ def _page(request: HttpRequest, caller: Caller, state: str) -> AlertPage:
     return selectors.alerts_page(caller, firing=state == "firing", number=number, size=PAGE_SIZE)
 
 
-def _tried(caller: Caller, form: NewRuleForm) -> tuple[AlertRule, BackTest]:
+def _tried(caller: Caller, form: RuleFields, name: str) -> tuple[AlertRule, BackTest]:
     """The rule that a form holds, which is not saved, and what it would have done."""
-    candidate = AlertRule(workspace=caller.workspace, name=form.cleaned_data["name"], **form.settings())
+    candidate = AlertRule(workspace=caller.workspace, name=name, **form.settings())
     rule_check(candidate)
     return candidate, selectors.back_test(candidate, now_ms=int(time.time() * 1000))
 
@@ -217,7 +217,7 @@ def _tell_secret(request: HttpRequest, rule: AlertRule) -> None:
         messages.warning(request, said % {"secret": rule.webhook_secret})
 
 
-def _show(refusal: Refusal, form: NewRuleForm) -> None:
+def _show(refusal: Refusal, form: RuleFields) -> None:
     if refusal.code == "alert_rule_exists":
         form.add_error("name", refusal.message)
     else:
