@@ -142,7 +142,7 @@ class _Growth(Estimate):
 
     def _accumulated(self, sizes: Sequence[int], lambdas: Sequence[Any], place: Names, tables: Tables) -> int:
         """What goes through a lambda function once for each element, and then perhaps through another."""
-        base, held = (*sizes, self.times, self.times)[:2]
+        base, held = (*sizes, *sizes[-1:], self.times, self.times)[:2]
         turns = min(MOST_ELEMENTS, base)
         for merge in lambdas[:1]:
             element = max(self.times, base // max(1, turns))
@@ -161,6 +161,8 @@ class _Growth(Estimate):
 
     def _written_in(self, name: str, plain: Sequence[Any], sizes: Sequence[int]) -> int:
         """What a text is put into at many places: what it is put into, so many times."""
+        if any(kind_of(each).startswith("UnresolvedStar") for each in plain):
+            return MOST_ELEMENTS * sum(sizes)  # any of them may be put into any other
         at, rest = functions.WRITTEN_IN[name]
         if at >= len(plain):
             return max(sizes, default=self.times)

@@ -55,6 +55,8 @@ def nested(first: str, again: str, *, times: int) -> str:
         "SELECT regexp_replace(body, '', body) FROM messages",
         f"SELECT array_join({LONG}, body) FROM messages",
         f"SELECT concat_ws(body, {LONG}) FROM messages",
+        "SELECT replace(s.*) FROM (SELECT body, ',', body FROM messages) s",
+        "SELECT concat_ws(s.*) FROM (SELECT body, split(body, '') FROM messages) s",
         chain("body", "concat(a, a)"),
         chain("body", "a || upper(a)"),
         chain("'x'", "concat_ws('-', a, a)"),
