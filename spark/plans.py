@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from spark.growth import refuse_growth
@@ -66,7 +66,7 @@ def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checke
     parser = _parser(session)
     try:
         plan = parser.parsePlan(sql)
-    except ParseException as error:
+    except PySparkException as error:  # also of a value that is written down and too large
         if follows_a_statement(error, sql):
             raise QueryRefused("Only one statement is allowed.") from None
         raise QueryRefused(sentence(error)) from None
@@ -91,7 +91,7 @@ def condition(session: SparkSession, text: str) -> Column:
     parser = _parser(session)
     try:
         expression = parser.parseExpression(text)
-    except ParseException as error:
+    except PySparkException as error:  # also of a value that is written down and too large
         raise QueryRefused(sentence(error)) from None
     except Py4JJavaError:
         raise QueryRefused("The condition is nested too deeply.") from None

@@ -131,8 +131,9 @@ def ask(
     except (HistoryUnreadable, HistoryUnread) as error:
         raise QueryFailed(str(error)) from error
     except (PySparkException, Py4JJavaError) as error:
-        if sentences.lost_a_worker(error):
-            raise QueryLost(sentences.NO_WORKER) from error
+        lost = sentences.of_a_worker(error)
+        if lost is not None:
+            raise QueryLost(lost) from error
         said = sentences.sentence(error) if isinstance(error, PySparkException) else sentences.reason(error)
         if said is None:
             raise

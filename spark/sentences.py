@@ -17,7 +17,12 @@ NO_EXECUTOR = "Spark's executors ended while this ran, perhaps for want of memor
 
 NO_WORKER = "A Python process of Spark was ended while this ran, perhaps for want of memory; ask again."
 
-_WORKER_ENDED = "Python worker exited unexpectedly"
+LATE_WORKER = "A Python process of Spark did not begin in time, as on a busy machine; ask again."
+
+_OF_WORKERS = {
+    "Python worker exited unexpectedly": NO_WORKER,
+    "Python worker failed to connect back": LATE_WORKER,
+}
 """How Spark's error begins where that was so; further on one may tell a value."""
 
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] +")
@@ -31,6 +36,12 @@ _OF_WHAT_WAS_WRITTEN = re.compile(r"^\[[A-Z0-9_.]+\] .*?SQLSTATE: (?:22|42)", re
 
 _ADVICE = re.compile(r'\s[A-Z](?:[^."]|\.(?=\S))*"spark\.(?:[^.]|\.(?=\S))*\.?')
 """A sentence that is not the first and names a setting of Spark's: nobody who asks can change one."""
+
+_UPGRADED = re.compile(r"You may get a different result due to the upgrading to Spark >= [\d.]+:\n")
+"""What stands before what Spark says of a pattern of dates, which has to do with no upgrade."""
+
+_OVERFLOW = re.compile(r"^(?:\w+ )?overflow\.")
+"""All that Spark may say of a value that is too large."""
 
 _RECORD = re.compile(r"Malformed records are detected in record parsing: (.*?)\.\n", re.DOTALL)
 
@@ -95,9 +106,12 @@ def said_by(error: BaseException) -> Iterator[str]:
             return  # the JVM has just gone
 
 
-def lost_a_worker(error: BaseException) -> bool:
-    """Whether Spark failed because a Python process of its own was ended, which says nothing of what was asked."""
-    return any(said.startswith(_WORKER_ENDED) for said in said_by(error))
+def of_a_worker(error: BaseException) -> str | None:
+    """That Spark failed over a Python process of its own, which says nothing of what was asked; None where not so."""
+    found = (
+        ours for said in said_by(error) for begins, ours in _OF_WORKERS.items() if said.startswith(begins)
+    )
+    return next(found, None)
 
 
 def _of_a_record(text: str, innermost: str) -> str:
@@ -123,11 +137,11 @@ def _causes(error: Py4JJavaError) -> Iterator[tuple[str, str]]:
 
 
 def _plain(text: str) -> str:
-    text = text.strip().split("\n\n", 1)[0].split(";\n", 1)[0].split("\n", 1)[0]
+    text = _UPGRADED.sub("", text.strip(), count=1).split("\n\n", 1)[0].split(";\n", 1)[0].split("\n", 1)[0]
     before, _, after = text.partition("SQLSTATE:")
     before = _CONDITION.sub("", before, count=1)
     place = after.strip().partition(" ")[2].lstrip("; ").strip("()").replace("pos ", "position ")
-    said = _ADVICE.sub("", before.strip())
+    said = _OVERFLOW.sub("A value is beyond what its type holds.", _ADVICE.sub("", before.strip()))
     if place:
         said = f"{said.rstrip('.')} ({place})."
     return said if len(said) <= MOST_SAID else f"{said[: MOST_SAID // 2]} … {said[3 - MOST_SAID // 2 :]}"

@@ -10,6 +10,10 @@ _CAUSE = re.compile(
 # How Spark says that a Python process of its own has gone, where its end was not noticed first.
 _WORKER_ENDED = re.compile(r"^(?:IO|Socket)Exception: Broken pipe|Python worker exited unexpectedly")
 WORKER_ENDED = "A Python process of Spark ended while this ran, perhaps for want of memory."
+_WORKER_LATE = "Python worker failed to connect back"
+WORKER_LATE = "A Python process of Spark did not begin in time, as on a busy machine."
+# What Spark puts around what it says: a name of its own, the ids of a streaming query, a class of SQL's.
+_AROUND = re.compile(r"^\[[A-Z0-9_.]+\] (?:Query \[[^\]]*\] terminated with exception: )?|\s*SQLSTATE: \w+$")
 _NOT_A_CAUSE = ("An error occurred while calling", "Traceback")
 
 
@@ -18,5 +22,7 @@ def readable(error: BaseException) -> str:
     text = str(error)
     causes = [f"{name}: {said}" for name, said in _CAUSE.findall(text) if not said.startswith(_NOT_A_CAUSE)]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    said = [type(error).__name__, *lines[:1], *causes[-1:]][-1]
+    if any(_WORKER_LATE in each for each in [*lines[:1], *causes]):
+        return WORKER_LATE
+    said = _AROUND.sub("", [type(error).__name__, *lines[:1], *causes[-1:]][-1])
     return WORKER_ENDED if _WORKER_ENDED.search(said) else said[:ERROR_LENGTH]

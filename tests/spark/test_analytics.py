@@ -250,6 +250,20 @@ def test_a_query_that_a_crash_cut_off_is_told_so(analytics: Analytics) -> None:
             ),
             "A Python process of Spark ended while this ran, perhaps for want of memory.",
         ),
+        (
+            RuntimeError(
+                "[STREAM_FAILED] Query [id = 47702057-c0ba, runId = 3e80c5a1-9f4e] terminated with exception: "
+                "Python worker failed to connect back. SQLSTATE: XXKST"
+            ),
+            "A Python process of Spark did not begin in time, as on a busy machine.",
+        ),
+        (
+            RuntimeError(
+                "[STREAM_FAILED] Query [id = 47702057-c0ba, runId = 3e80c5a1-9f4e] terminated with exception: "
+                "The disk is full. SQLSTATE: XXKST"
+            ),
+            "The disk is full.",
+        ),
         (RuntimeError("x" * 2000), "x" * 500),
     ],
 )

@@ -83,6 +83,8 @@ def test_reading_is_possible(asking: SparkSession, sql: str) -> None:
         ("SELEC 1", "Syntax error"),
         ("SELECT 1; SELECT 2", r"^Only one statement is allowed\.$"),
         ("SELECT 1;\n\nDROP TABLE messages", r"^Only one statement is allowed\.$"),
+        (f"SELECT {'9' * 41}", r"^Decimal precision 41 exceeds max precision 38\.$"),
+        ("SELECT INTERVAL '99999999999999' YEAR", "^Error parsing ' 99999999999999 YEAR' to interval"),
         ("SELECT nope FROM messages", "`nope`"),
         ("INSERT INTO messages VALUES (1)", "; INSERT is"),
         ("CREATE TABLE x AS SELECT 1", "; CREATE is"),

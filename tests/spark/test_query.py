@@ -490,6 +490,10 @@ def test_what_cannot_be_carried_out_is_a_sentence(ask: Asker, published: Publish
     assert said_of(ask, "SELECT 1 / (SELECT 0)") == (
         "Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead."
     )
+    assert said_of(ask, "SELECT to_timestamp('2020', 'yyyyyyyyyyyyyyyyyyyy')") == (
+        "Fail to recognize 'yyyyyyyyyyyyyyyyyyyy' pattern in the DateTimeFormatter."
+    )
+    assert said_of(ask, "SELECT make_date(99999999, 1, 1)") == "A value is beyond what its type holds."
     said = said_of(ask, "SELECT cast(body AS int) FROM messages WHERE offset = 5")
     assert (len(said), said.startswith("The value '\"vv"), "`try_cast`" in said) == (1000, True, True)
     assert (
