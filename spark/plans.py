@@ -108,14 +108,15 @@ def condition(session: SparkSession, text: str) -> Column:
 
 
 def chosen(frame: DataFrame, wanted: Column) -> DataFrame:
-    """The rows of a frame that meet a checked condition.
+    """The rows of a frame that meet a checked condition on its columns, the frame being called ``messages``.
 
     Raises:
         QueryRefused: a name or a type does not fit, it tells of the machine, or it would choose other rows the next
             time, as with ``rand``, ``now`` and ``timestamp('today')``.
     """
     try:
-        found = frame.where(wanted)
+        # By a name of its own: of a bare selection Spark's filter also finds columns that were not selected.
+        found = frame.alias("messages").where(wanted)
     except AnalysisException as error:
         raise QueryRefused(sentence(error)) from None
     inner: Any = found._jdf

@@ -300,6 +300,21 @@ def test_a_condition_that_does_more_than_look_at_a_message_fails_with_a_sentence
     assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
+def test_a_condition_knows_the_columns_of_messages_alone_wherever_these_are(here: Here) -> None:
+    source = here.stream("a")
+    here.stream("b")
+    here.published.numbered(source, 3)
+    here.archive()
+    for _ in ("all is in the history", "there is a live tail"):
+        for column in ("stream_id", "day"):
+            replay = here.worked(here.asked("a", "b", where=f"{column} IS NOT NULL"))
+            assert replay.state == ReplayState.FAILED
+            assert "cannot be resolved" in replay.error
+        replay = here.worked(here.asked("a", "b", where="messages.offset = 2 AND stream = 'a'"))
+        assert (replay.state, replay.total) == (ReplayState.SUCCEEDED, 1)
+        here.published.numbered(source, 3, prefix="live")
+
+
 # Some milliseconds a message: long in all, and a task hears between two messages that it has to end.
 SLOW = r"body RLIKE '^\"(a|aa)+(b)\\2?$'"
 
