@@ -85,7 +85,7 @@ def test_workspaces_are_opened_by_keys(page: Page) -> None:
 @pytest.mark.parametrize(
     ("path", "has_search", "has_rows", "has_pause"),
     [
-        ("/events/", True, True, False),
+        ("/events/", True, True, True),
         ("/streams/", True, True, True),
         ("/settings/tokens/", False, True, False),
         ("/settings/system/", False, False, True),
