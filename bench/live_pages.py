@@ -1,5 +1,6 @@
 """Pages that stay open while messages come: what their memory does, minute by minute."""
 
+import shutil
 import time
 from threading import Event, Thread
 from typing import Any
@@ -9,7 +10,7 @@ from playwright.sync_api import CDPSession, Page, StorageState, sync_playwright
 from bench.measure import Figure
 from bench.product import Product
 
-CHROMIUM = "/usr/bin/chromium-headless-shell"
+CHROMIUM = shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
 STREAMS = 50
 EVERY_S = 0.5
 WARM_S = 60.0

@@ -1,5 +1,6 @@
 """A real Chromium against the really running product; a page that misbehaves fails its test by itself."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +24,7 @@ from tests.waiting import LONG_ENOUGH_S
 # What a page promises in time has a time of its own in its test.
 expect.set_options(timeout=LONG_ENOUGH_S * 1000)
 
-CHROMIUM = "/usr/bin/chromium-headless-shell"
+CHROMIUM = shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",

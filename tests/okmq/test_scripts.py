@@ -120,6 +120,20 @@ def test_what_the_tests_lack_is_one_sentence_where_nothing_may_be_installed(
     )
 
 
+def test_the_whole_chromium_does_where_no_smaller_one_can_be_had(project: Path, programs: Path) -> None:
+    """Whatever else there is not."""
+    for name in ("sh", "sed", "head", "grep"):
+        found = shutil.which(name)
+        assert found
+        (programs / name).symlink_to(found)
+    program(programs, "id", "echo 1000")
+    program(programs, "chromium", "true")
+    ended = run(project, "system-packages", path=str(programs))
+    assert ended.stderr.endswith(
+        "apt-get install openjdk-17-jre-headless redis-server nodejs curl libfaketime postgresql\n"
+    )
+
+
 def test_a_machine_that_has_everything_is_left_alone(project: Path) -> None:
     ended = run(project, "system-packages", path=os.environ["PATH"])
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
