@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from spark import functions
-from spark.nesting import Estimate, Names, Tables, is_type, named, spread
-from spark.walk import PLANS, QueryRefused, elements, kind_of
+from spark.nesting import Estimate, Names, Tables, names_inside
+from spark.walk import QueryRefused, elements, kind_of
 
 MOST_TIMES = 500
 """So many times as large as a body may a value become."""
@@ -85,32 +85,21 @@ class _Growth(Estimate):
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise QueryRefused("It is nested too deeply.")
-        kind = kind_of(found)
-        if is_type(found):
-            return self.times
-        if kind in PLANS:
-            return self.plan(found, place, tables).most
-        match kind:
-            case "Literal":
-                return self.times * min(MOST_ELEMENTS, max(1, _length(found)))
-            case "UnresolvedAttribute" | "UnresolvedNamedLambdaVariable":
-                return place.of([str(part).lower() for part in elements(found.nameParts())])
-            case "UnresolvedFunction":
-                return self._call(found, place, tables)
-        if kind.startswith("UnresolvedStar"):
-            return place.total
-        sizes = [self.size(each, place, tables) for each in spread(found)]
+        if kind_of(found) == "Literal":
+            return self.times * min(MOST_ELEMENTS, max(1, _length(found)))
+        return super()._size(found, place, tables)
+
+    def _of_type(self, found: Any) -> int:
+        return self.times
+
+    def _of_parts(self, kind: str, sizes: Sequence[int]) -> int:
         if kind in functions.FIXED_KINDS:
             return self.times
-        size = sum(sizes) if kind in functions.ADDING_KINDS else max(sizes, default=self.times)
-        for name in named(found):
-            place.note(name, size)
-        return size
+        return sum(sizes) if kind in functions.ADDING_KINDS else max(sizes, default=self.times)
 
-    def _call(self, found: Any, place: Names, tables: Tables) -> int:
-        name, arguments = str(found.nameParts().last()).lower(), list(elements(found.arguments()))
-        plain = [each for each in arguments if kind_of(each) != "LambdaFunction"]
-        lambdas = [each for each in arguments if kind_of(each) == "LambdaFunction"]
+    def _call(
+        self, name: str, plain: Sequence[Any], lambdas: Sequence[Any], place: Names, tables: Tables
+    ) -> int:
         sizes = [self.size(each, place, tables) for each in plain]
         if name in functions.KEEPING:
             self.keeps = name
@@ -120,7 +109,7 @@ class _Growth(Estimate):
             if name in functions.MAKING:
                 sizes = [self._for_each(each, sum(sizes), place, tables)]
             else:
-                self.size(each.function(), _inside(place, each, [sum(sizes)] * 3), tables)
+                self.size(each.function(), names_inside(place, each, [sum(sizes)] * 3), tables)
         if name in functions.FIXED:
             return self.times
         if name in functions.WRITTEN_IN:
@@ -136,7 +125,7 @@ class _Growth(Estimate):
         outer = Names({name: n * size for name, size in place.sizes.items()}, n * place.most, n * place.total)
         self.times = max(around, min(around * MOST_ELEMENTS, base))
         try:
-            return max(base, self.size(found.function(), _inside(outer, found, [base] * 3), tables))
+            return max(base, self.size(found.function(), names_inside(outer, found, [base] * 3), tables))
         finally:
             self.times = around
 
@@ -148,7 +137,9 @@ class _Growth(Estimate):
             element = max(self.times, base // max(1, turns))
             seen = [held]
             while len(seen) <= min(turns, MANY_TURNS):
-                seen.append(self.size(merge.function(), _inside(place, merge, [seen[-1], element]), tables))
+                seen.append(
+                    self.size(merge.function(), names_inside(place, merge, [seen[-1], element]), tables)
+                )
                 if len(seen) > FEW_TURNS and seen[-1] - seen[-2] <= seen[-2] - seen[-3]:
                     break
             more = max(0, seen[-1] - seen[-2]) if len(seen) > 1 else 0
@@ -156,7 +147,7 @@ class _Growth(Estimate):
             if held > self.most:
                 raise self.refusal()
         for finish in lambdas[1:]:
-            held = self.size(finish.function(), _inside(place, finish, [held]), tables)
+            held = self.size(finish.function(), names_inside(place, finish, [held]), tables)
         return held
 
     def _written_in(self, name: str, plain: Sequence[Any], sizes: Sequence[int]) -> int:
@@ -175,16 +166,6 @@ class _Growth(Estimate):
             of = _length(plain[1]) if kind_of(plain[1]) == "Literal" else 1
             return into * max(1, -(-length // max(1, of)))
         return into * (1 + length)
-
-
-def _inside(place: Names, found: Any, sizes: Sequence[int]) -> Names:
-    """The names in a lambda function, of which its own are so large, in order."""
-    variables = [
-        [str(part).lower() for part in elements(variable.nameParts())]
-        for variable in elements(found.arguments())
-    ]
-    given = {part: size for parts, size in zip(variables, sizes, strict=False) for part in parts}
-    return Names({**place.sizes, **given}, place.most, place.total)
 
 
 def _rows(arguments: Sequence[Any]) -> int:

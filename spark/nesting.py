@@ -6,8 +6,9 @@ does not fit: for hours, or until the heap is full. So what a plan says is added
 values is as large as these together, anything else as the largest of what it is made from.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from spark import functions
@@ -149,41 +150,54 @@ class Estimate:
     def _size(self, found: Any, place: Names, tables: Tables) -> int:
         kind = kind_of(found)
         if is_type(found):
-            return values_in(found, self.known, self.jvm)
+            return self._of_type(found)
         if kind in PLANS:
             return self.plan(found, place, tables).most
         match kind:
             case "UnresolvedAttribute" | "UnresolvedNamedLambdaVariable":
                 return place.of([str(part).lower() for part in elements(found.nameParts())])
             case "UnresolvedFunction":
-                return self._call(found, place, tables)
-            case "CreateNamedStruct":
-                return sum(self.size(each, place, tables) for each in spread(found))
+                arguments = list(elements(found.arguments()))
+                plain = [each for each in arguments if kind_of(each) != "LambdaFunction"]
+                lambdas = [each for each in arguments if kind_of(each) == "LambdaFunction"]
+                return self._call(str(found.nameParts().last()).lower(), plain, lambdas, place, tables)
         if kind.startswith("UnresolvedStar"):
             return place.total
-        size = max((self.size(each, place, tables) for each in spread(found)), default=1)
+        size = self._of_parts(kind, [self.size(each, place, tables) for each in spread(found)])
         for name in named(found):
             place.note(name, size)
         return size
 
-    def _call(self, found: Any, place: Names, tables: Tables) -> int:
+    def _of_type(self, found: Any) -> int:
+        """Of a type that is written down."""
+        return values_in(found, self.known, self.jvm)
+
+    def _of_parts(self, kind: str, sizes: Sequence[int]) -> int:
+        """Of an expression of a kind, whose parts are so large."""
+        return sum(sizes) if kind == "CreateNamedStruct" else max(sizes, default=1)
+
+    def _call(
+        self, name: str, plain: Sequence[Any], lambdas: Sequence[Any], place: Names, tables: Tables
+    ) -> int:
         """Of a function: what its lambda functions are given is as large as what it is given itself."""
-        name, arguments = str(found.nameParts().last()).lower(), list(elements(found.arguments()))
-        plain = [each for each in arguments if kind_of(each) != "LambdaFunction"]
         sizes = [self.size(each, place, tables) for each in plain]
         if name in functions.TYPES:
             # The text of a type: each field in it has a name and a type.
             sizes += [len(str(each.value())) // 4 for each in plain if kind_of(each) == "Literal"]
-        for each in arguments:
-            if kind_of(each) == "LambdaFunction":
-                given = {
-                    str(part).lower(): max(sizes, default=PLAIN)
-                    for variable in elements(each.arguments())
-                    for part in elements(variable.nameParts())
-                }
-                inside = Names({**place.sizes, **given}, place.most, place.total)
-                sizes.append(self.size(each.function(), inside, tables))
+        for each in lambdas:
+            inside = names_inside(place, each, repeat(max(sizes, default=PLAIN)))
+            sizes.append(self.size(each.function(), inside, tables))
         return sum(sizes) if name in TOGETHER else max(sizes, default=1)
+
+
+def names_inside(place: Names, found: Any, sizes: Iterable[int]) -> Names:
+    """The names in a lambda function, of which its own are so large, in order."""
+    variables = [
+        [str(part).lower() for part in elements(variable.nameParts())]
+        for variable in elements(found.arguments())
+    ]
+    given = {part: size for parts, size in zip(variables, sizes, strict=False) for part in parts}
+    return Names({**place.sizes, **given}, place.most, place.total)
 
 
 def values_in(kind: Any, known: dict[int, int], jvm: Any) -> int:

@@ -20,7 +20,7 @@ from streams.api.fields import label_fault
 from streams.expressions import LONGEST
 from streams.log.stats import Figures
 from streams.models import Stream
-from streams.selectors import JudgedGroup, StreamName
+from streams.selectors import JudgedGroup, Numbered, StreamName
 
 PAGE_SIZES = (25, 50, 100)
 PAGE_SIZE = 50
@@ -126,8 +126,8 @@ def label_of(text: str) -> tuple[str, str] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """One page of rows; ``total`` match, numbered from ``first`` to ``last``."""
+class Page(Numbered):
+    """One page of rows; ``total`` match."""
 
     rows: list[StreamRow]
     total: int
@@ -137,20 +137,8 @@ class Page:
     """Of all streams that match, where the order is of what is counted of them."""
 
     @property
-    def first(self) -> int:
-        return (self.number - 1) * self.size + 1 if self.rows else 0
-
-    @property
-    def last(self) -> int:
-        return self.first + len(self.rows) - 1 if self.rows else 0
-
-    @property
-    def newer(self) -> int | None:
-        return self.number - 1 if self.number > 1 else None
-
-    @property
-    def older(self) -> int | None:
-        return self.number + 1 if self.last < self.total else None
+    def shown(self) -> int:
+        return len(self.rows)
 
 
 def page_of(caller: Caller, query: ListQuery) -> Page:

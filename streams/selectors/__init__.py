@@ -85,6 +85,7 @@ from streams.selectors.messages import (
     offsets_at,
 )
 from streams.selectors.narrowing import named_like
+from streams.selectors.paging import Numbered
 from streams.selectors.people import (
     PersonView,
     is_last_admin,
@@ -170,6 +171,7 @@ __all__ = [
     "LagPoint",
     "Member",
     "MemberState",
+    "Numbered",
     "Overview",
     "PersonView",
     "Proof",

@@ -15,6 +15,7 @@ from streams.health import Verdict
 from streams.models import Alert, AlertRule, Notification, Workspace
 from streams.selectors.groups import GroupView
 from streams.selectors.narrowing import inside
+from streams.selectors.paging import Numbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,8 @@ class AlertView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlertPage:
-    """Some of the alerts, in order; ``number`` is the page's, from 1 on, and ``total`` how many there are in all."""
+class AlertPage(Numbered):
+    """Some of the alerts, in order."""
 
     alerts: list[AlertView]
     number: int
@@ -57,22 +58,8 @@ class AlertPage:
     total: int
 
     @property
-    def first(self) -> int:
-        return (self.number - 1) * self.size + 1
-
-    @property
-    def last(self) -> int:
-        return self.first + len(self.alerts) - 1
-
-    @property
-    def newer(self) -> int | None:
-        """The page before, if there is one."""
-        return self.number - 1 if self.number > 1 else None
-
-    @property
-    def older(self) -> int | None:
-        """The page after, if there is one."""
-        return self.number + 1 if self.last < self.total else None
+    def shown(self) -> int:
+        return len(self.alerts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,15 @@ def run(project: Path, *words: str, path: str) -> "subprocess.CompletedProcess[s
     )
 
 
+def stripped(folder: Path) -> None:
+    """Make it all that a machine has where nothing may be installed."""
+    for name in ("sh", "sed", "head", "grep"):
+        found = shutil.which(name)
+        assert found
+        (folder / name).symlink_to(found)
+    program(folder, "id", "echo 1000")
+
+
 @pytest.mark.install
 def test_the_environment_is_made_once_and_again_when_the_lock_changes(project: Path) -> None:
     path = os.environ["PATH"]
@@ -106,11 +115,7 @@ def test_a_python_without_venv_is_one_sentence_where_nothing_may_be_installed(
 def test_what_the_tests_lack_is_one_sentence_where_nothing_may_be_installed(
     project: Path, programs: Path
 ) -> None:
-    for name in ("sh", "sed", "head", "grep"):
-        found = shutil.which(name)
-        assert found
-        (programs / name).symlink_to(found)
-    program(programs, "id", "echo 1000")
+    stripped(programs)
     program(programs, "java", "echo 'openjdk version \"11.0.2\"' >&2")
     ended = run(project, "system-packages", path=str(programs))
     assert ended.returncode == 1
@@ -122,11 +127,7 @@ def test_what_the_tests_lack_is_one_sentence_where_nothing_may_be_installed(
 
 def test_the_whole_chromium_does_where_no_smaller_one_can_be_had(project: Path, programs: Path) -> None:
     """Whatever else there is not."""
-    for name in ("sh", "sed", "head", "grep"):
-        found = shutil.which(name)
-        assert found
-        (programs / name).symlink_to(found)
-    program(programs, "id", "echo 1000")
+    stripped(programs)
     program(programs, "chromium", "true")
     ended = run(project, "system-packages", path=str(programs))
     assert ended.stderr.endswith(

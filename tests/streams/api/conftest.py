@@ -1,5 +1,6 @@
 """A standing cast: an owner, a stranger in another workspace, and tokens that lack a scope."""
 
+import dataclasses
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +18,9 @@ from pytest_django.plugin import DjangoDbBlocker
 from streams import bearer
 from streams.access import SYSTEM
 from streams.api import sql
-from streams.models import Workspace
+from streams.models import AlertRule, Workspace
 from streams.services.tokens import token_create
+from tests.streams.test_webhooks import Receiver, receiver  # noqa: F401
 
 
 @dataclass
@@ -125,3 +127,16 @@ def stranger(database: None, unique: str) -> Api:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing answers queries here: a question is told at once where to ask for its answer."""
     monkeypatch.setattr(sql, "WAIT_S", 0.0)
+
+
+@pytest.fixture
+def alone(owner: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No alert of another test waits to be told; receivers are on this machine."""
+    AlertRule.objects.all().delete()
+    monkeypatch.setattr(settings, "ENV", dataclasses.replace(settings.ENV, webhook_private=True))
+
+
+@pytest.fixture
+def hook(receiver: Receiver) -> Receiver:  # noqa: F811
+    """A receiver of webhooks."""
+    return receiver

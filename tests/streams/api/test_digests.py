@@ -1,40 +1,28 @@
 """Receivers that get no more than so many messages in so many minutes: what comes more is told together."""
 
-import dataclasses
 import json
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core import mail
-from django.db.models import F
 from django.utils import timezone
 
 from streams import webhooks
 from streams.models import Alert, AlertRule, Event, Notification
 from streams.services.alerts import alert_begin, alert_end
-from streams.services.dispatch import notifications_deliver
 from streams.services.notifications import MOST_ATTEMPTS
 from streams.webhooks import signature
 from tests.findings import over
 from tests.streams.api.conftest import Api
-from tests.streams.test_webhooks import Receiver, receiver  # noqa: F401
+from tests.streams.api.notified import deliver
+from tests.streams.test_webhooks import Receiver
 
+pytestmark = pytest.mark.usefixtures("alone")
+
+MINUTE = timedelta(minutes=1)
 RULE: dict[str, Any] = {"name": "lags", "stream": "orders*", "watch": "lag", "limit": 2}
-
-
-@pytest.fixture(autouse=True)
-def _alone(owner: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of another test waits to be told; receivers are on this machine."""
-    AlertRule.objects.all().delete()
-    monkeypatch.setattr(settings, "ENV", dataclasses.replace(settings.ENV, webhook_private=True))
-
-
-@pytest.fixture
-def hook(receiver: Receiver) -> Receiver:  # noqa: F811
-    return receiver
 
 
 def made(owner: Api, **chosen: Any) -> AlertRule:
@@ -48,16 +36,6 @@ def fires(rule: AlertRule, *numbers: int) -> list[Alert]:
         alert_begin(rule, value=3.0, finding=over("lag", 3.0, limit=2.0, stream=f"orders-{n}"))
         for n in numbers
     ]
-
-
-def deliver(*, after_min: float = 0.0) -> None:
-    """The worker tells what is due, so many minutes later."""
-    ago = timedelta(minutes=after_min)
-    Notification.objects.update(
-        due_at=F("due_at") - ago, tried_at=F("tried_at") - ago, created_at=F("created_at") - ago
-    )
-    while notifications_deliver():
-        pass
 
 
 def told(hook: Receiver) -> list[Any]:
@@ -97,11 +75,11 @@ def test_what_comes_more_is_told_together_in_its_order_once_there_is_room(
     deliver()
     assert told(hook) == ["fired 1", "fired 2"]
     assert deliveries(owner)[1:] == [(1, 1, True), (0, 1, False), (0, 1, False)]
-    deliver(after_min=4)
+    deliver(after=4 * MINUTE)
     fires(rule, 5)
     deliver()
     assert len(hook.taken) == 2
-    deliver(after_min=1.1)
+    deliver(after=1.1 * MINUTE)
     together = ["fired 3", "fired 4", "ended 1", "fired 5"]
     assert told(hook)[2:] == [together]
     _, headers, body = hook.taken[-1]
@@ -119,7 +97,7 @@ def test_what_comes_more_is_told_together_in_its_order_once_there_is_room(
     assert not Notification.objects.filter(delivered_at=None).exists()
     fires(rule, 6, 7, 8)
     deliver()
-    deliver(after_min=5.1)
+    deliver(after=5.1 * MINUTE)
     assert told(hook)[3:] == ["fired 6", ["fired 7", "fired 8"]]
 
 
@@ -131,13 +109,13 @@ def test_what_is_not_taken_is_tried_again_as_it_was_though_more_came(
     fires(rule, 1, 2, 3)
     deliver()
     hook.status = 500
-    deliver(after_min=1.1)
+    deliver(after=1.1 * MINUTE)
     fires(rule, 4)
     hook.status = 200
-    deliver(after_min=0.5)
+    deliver(after=0.5 * MINUTE)
     assert told(hook) == ["fired 1", ["fired 2", "fired 3"], ["fired 2", "fired 3"]]
     assert len({headers["Okmq-Delivery"] for _, headers, _ in hook.taken[1:]}) == 1
-    deliver(after_min=1.1)
+    deliver(after=1.1 * MINUTE)
     assert told(hook)[3:] == ["fired 4"]
     assert deliveries(owner) == [(1, 1, True), (2, 2, True), (2, 2, True), (1, 1, True)]
 
@@ -151,7 +129,7 @@ def test_what_is_given_up_is_on_record_for_each_that_was_to_be_told(
     deliver()
     hook.status = 500
     for _ in range(MOST_ATTEMPTS):
-        deliver(after_min=61)
+        deliver(after=61 * MINUTE)
     assert told(hook)[1:] == [["fired 2", "fired 3"]] * MOST_ATTEMPTS
     events = Event.objects.filter(workspace_id=owner.workspace.pk, kind="alert.not_told").order_by("id")
     assert [event.stream for event in events] == ["orders-2", "orders-3"]
@@ -166,9 +144,9 @@ def test_a_receiver_that_is_away_finds_no_more_than_its_bound_when_it_is_back(
     fires(rule, *range(1, 9))
     deliver()
     hook.status = 200
-    deliver(after_min=1)
+    deliver(after=1 * MINUTE)
     assert told(hook) == ["fired 1", "fired 2"] * 2
-    deliver(after_min=10.1)
+    deliver(after=10.1 * MINUTE)
     assert told(hook)[4:] == [[f"fired {n}" for n in range(3, 9)]]
 
 
@@ -187,10 +165,10 @@ def test_who_ends_before_it_is_told_leaves_it_to_the_next_worker(
     with monkeypatch.context() as away:
         away.setattr(webhooks, "post", end)
         with pytest.raises(SystemExit):
-            deliver(after_min=1.1)
+            deliver(after=1.1 * MINUTE)
     fires(rule, 4)
     deliver()
-    deliver(after_min=1.1)
+    deliver(after=1.1 * MINUTE)
     assert told(hook) == ["fired 1", ["fired 2", "fired 3"], "fired 4"]
 
 
@@ -207,7 +185,7 @@ def test_rules_that_tell_the_same_receiver_share_its_messages_and_others_do_not(
     fires(loud, 4)
     deliver()
     assert told(hook) == ["fired 1", "fired 4"]
-    deliver(after_min=1.1)
+    deliver(after=1.1 * MINUTE)
     assert told(hook)[2:] == [["fired 2", "fired 3"]]
     _, headers, body = hook.taken[-1]
     assert json.loads(body)["rule"] == "dead"
@@ -222,7 +200,7 @@ def test_a_mail_tells_them_line_by_line(owner: Api) -> None:
     alert_end(first)
     fires(rule, 2)
     deliver()
-    deliver(after_min=10.1)
+    deliver(after=10.1 * MINUTE)
     one, several = mail.outbox
     assert one.subject.endswith("] lags is firing")
     assert several.subject.endswith("] 2 notifications in one")
@@ -245,14 +223,14 @@ def test_a_mute_takes_what_is_its_own_out_of_what_is_told_together(
     fires(first, 4)
     deliver()
     hook.status = 500
-    deliver(after_min=1.1)
+    deliver(after=1.1 * MINUTE)
     assert told(hook)[1:] == [["fired 2", "fired 3", "fired 4"]]
     owner.patch("alerts/rules/lags", {"muted_until": (timezone.now() + timedelta(hours=1)).isoformat()})
     hook.status = 200
-    deliver(after_min=1.1)
+    deliver(after=1.1 * MINUTE)
     assert told(hook)[2:] == ["fired 3"]
     owner.patch("alerts/rules/lags", {"muted_until": None})
-    deliver(after_min=1.1)
+    deliver(after=1.1 * MINUTE)
     assert told(hook)[3:] == [["fired 2", "fired 4"]]
 
 

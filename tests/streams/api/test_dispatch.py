@@ -1,6 +1,5 @@
 """Targets of alerts do not hold each other up, and workspaces share those who send."""
 
-import dataclasses
 import http.server
 import json
 import threading
@@ -11,7 +10,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.db.models import F
 
 from streams import webhooks
@@ -20,8 +18,10 @@ from streams.services import dispatch
 from streams.services.alerts import alert_begin
 from tests.findings import over
 from tests.streams.api.conftest import Api
-from tests.streams.test_webhooks import Receiver, receiver  # noqa: F401
+from tests.streams.test_webhooks import Receiver
 from tests.waiting import until
+
+pytestmark = pytest.mark.usefixtures("alone")
 
 A_MOMENT_S = 0.05
 
@@ -68,18 +68,6 @@ def dispatcher(owner: Api, hanging: Hanging) -> Iterator[dispatch.Dispatcher]:
     hanging.let_go.set()
     made.round()
     made.close()
-
-
-@pytest.fixture
-def hook(receiver: Receiver) -> Receiver:  # noqa: F811
-    return receiver
-
-
-@pytest.fixture(autouse=True)
-def _alone(owner: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of another test waits to be told; receivers are on this machine."""
-    AlertRule.objects.all().delete()
-    monkeypatch.setattr(settings, "ENV", dataclasses.replace(settings.ENV, webhook_private=True))
 
 
 def fires(by: Api, url: str, *numbers: int, name: str = "lags") -> None:

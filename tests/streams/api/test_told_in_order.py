@@ -1,39 +1,26 @@
 """The end of an alert is told after its beginning, and never without it: of each alert and receiver."""
 
-import dataclasses
 import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core import mail
-from django.db.models import F
 from django.utils import timezone
 
 from streams import webhooks
 from streams.models import AlertRule, Notification
 from streams.services.alerts import alert_begin, alert_end
-from streams.services.dispatch import notifications_deliver
 from streams.services.notifications import MOST_ATTEMPTS
 from tests.findings import over
 from tests.streams.api.conftest import Api
-from tests.streams.test_webhooks import Receiver, receiver  # noqa: F401
+from tests.streams.api.notified import deliver
+from tests.streams.test_webhooks import Receiver
+
+pytestmark = pytest.mark.usefixtures("alone")
 
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture(autouse=True)
-def _alone(owner: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of another test waits to be told; receivers are on this machine."""
-    AlertRule.objects.all().delete()
-    monkeypatch.setattr(settings, "ENV", dataclasses.replace(settings.ENV, webhook_private=True))
-
-
-@pytest.fixture
-def hook(receiver: Receiver) -> Receiver:  # noqa: F811
-    return receiver
 
 
 def made(owner: Api, **chosen: Any) -> AlertRule:
@@ -44,15 +31,6 @@ def made(owner: Api, **chosen: Any) -> AlertRule:
 
 def begins(rule: AlertRule, number: int = 1) -> Any:
     return alert_begin(rule, value=3.0, finding=over("lag", 3.0, limit=2.0, stream=f"orders-{number}"))
-
-
-def deliver(*, after: timedelta = timedelta(0)) -> None:
-    """The worker tells what is due, so much later."""
-    Notification.objects.update(
-        due_at=F("due_at") - after, tried_at=F("tried_at") - after, created_at=F("created_at") - after
-    )
-    while notifications_deliver():
-        pass
 
 
 def whats(hook: Receiver) -> list[Any]:
