@@ -29,7 +29,7 @@ PAGES = (
     (_("Workspaces and plans"), "dashboard:workspaces", "observe"),
     (_("Configuration as a file"), "dashboard:configuration", "read"),
     (_("System"), "dashboard:system", "observe"),
-    (_("Profile, time zone, sessions"), "dashboard:profile", "observe"),
+    (_("Profile, time zone, language, sessions"), "dashboard:profile", "observe"),
     (_("Tokens"), "dashboard:tokens", "admin"),
     (_("People"), "dashboard:people", "admin"),
 )

@@ -56,6 +56,7 @@ urlpatterns = [
     path("profile/password/", profile.password, name="password"),
     path("profile/logins/end/", profile.end_logins, name="logins_end"),
     path("zone/", session.zone, name="zone"),
+    path("language/", session.language, name="language"),
     path("theme/", session.theme, name="theme"),
     path("live/now/", live_now.now, name="live_now"),
     path("demo/start/", demo.start, name="demo_start"),

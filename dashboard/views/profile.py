@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from dashboard import languages
 from dashboard.people_forms import NewPasswordForm, OwnPasswordForm
 from dashboard.quantities import number_of
 from dashboard.views.door import address_of, base_url, console_action, console_page
@@ -34,6 +35,7 @@ def profile(request: HttpRequest, caller: Caller) -> HttpResponse:
         "logins": selectors.logins_of(request.user.pk),
         "zone_choice": choice_of(request),
         "zones": names(),
+        "language_choice": languages.choice_of(request),
         "this_login": request.session.session_key,
         "base_url": base_url(request),
     }

@@ -1,4 +1,4 @@
-"""Logging in and out, the workspace that is looked at, and the colours a person chose."""
+"""Logging in and out, the workspace that is looked at, and how a person wants to see it: zone, language, colours."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from dashboard import zones
+from dashboard import languages, zones
 from dashboard.forms import BootstrapMixin
 from dashboard.templatetags.shell import THEME_COOKIE, THEMES
 from dashboard.views.door import address_of, console_action, safe_next
@@ -115,20 +115,32 @@ def zone(request: HttpRequest) -> HttpResponse:
     if not zones.is_choice(chosen):
         messages.error(request, _("There is no such time zone. Enter UTC, Europe/Berlin, America/New_York …"))
         return redirect("dashboard:profile")
-    answer = HttpResponseRedirect(safe_next(request, default="dashboard:profile"))
-    answer.set_cookie(
-        zones.CHOICE_COOKIE, chosen, max_age=YEAR_S, httponly=True, samesite="Lax", secure=request.is_secure()
-    )
-    return answer
+    return _remembered(request, zones.CHOICE_COOKIE, chosen, default="dashboard:profile")
+
+
+@require_POST
+def language(request: HttpRequest) -> HttpResponse:
+    """Remember the language that the console is read in."""
+    chosen = request.POST.get("language", "")
+    if not languages.is_choice(chosen):
+        messages.error(request, _("There is no such language."))
+        return redirect("dashboard:profile")
+    return _remembered(request, languages.CHOICE_COOKIE, chosen, default="dashboard:profile")
 
 
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
     """Remember light, dark or as the system."""
     chosen = request.POST.get("theme", "")
-    answer = HttpResponseRedirect(safe_next(request, default="dashboard:overview"))
-    if chosen in THEMES:
-        answer.set_cookie(
-            THEME_COOKIE, chosen, max_age=YEAR_S, httponly=True, samesite="Lax", secure=request.is_secure()
-        )
+    if chosen not in THEMES:
+        return HttpResponseRedirect(safe_next(request, default="dashboard:overview"))
+    return _remembered(request, THEME_COOKIE, chosen, default="dashboard:overview")
+
+
+def _remembered(request: HttpRequest, cookie: str, chosen: str, *, default: str) -> HttpResponse:
+    """Back to where the person was, with their choice kept in the browser for a year."""
+    answer = HttpResponseRedirect(safe_next(request, default=default))
+    answer.set_cookie(
+        cookie, chosen, max_age=YEAR_S, httponly=True, samesite="Lax", secure=request.is_secure()
+    )
     return answer

@@ -37,6 +37,7 @@ ROWS = {
     "login": Row(open=True),
     "logout": Row(open=True),
     "theme": Row(open=True),
+    "language": Row(open=True),
     "zone": Row(open=True),
     "workspace_choose": Row(post="observe"),
     "profile": Row(get="observe"),

@@ -206,7 +206,17 @@ PAGES: dict[str, tuple[State, ...]] = {
 
 NO_PAGES = {
     # what is done by a form, and answered by a page above
-    *("logout", "workspace_choose", "logins_end", "zone", "theme", "demo_start", "demo_stop", "sql_forget"),
+    *(
+        "logout",
+        "workspace_choose",
+        "logins_end",
+        "zone",
+        "language",
+        "theme",
+        "demo_start",
+        "demo_stop",
+        "sql_forget",
+    ),
     "sql_publish",
     *("filter_save", "filter_delete"),
     *("sql_cancel", "alert_rule_switch", "stream_columns", "group_seek", "group_pause"),

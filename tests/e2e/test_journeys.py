@@ -263,15 +263,23 @@ def test_events_have_few_lines_on_a_phone_and_their_filters_a_fold(
 
 
 @pytest.mark.parametrize(
-    "look", [{"viewport": PHONE}, {"viewport": PHONE, "color_scheme": "dark"}], ids=["phone", "dark"]
+    ("look", "language"),
+    [
+        ({"viewport": PHONE}, "en"),
+        ({"viewport": PHONE, "color_scheme": "dark"}, "en"),
+        ({"viewport": PHONE}, "de"),
+    ],
+    ids=["phone", "dark", "german"],
 )
 def test_no_page_is_wider_than_a_phone(
-    log_in: OpenPage, api: httpx.Client, stream: str, look: dict[str, object]
+    log_in: OpenPage, api: httpx.Client, stream: str, look: dict[str, object], language: str
 ) -> None:
     publish(api, stream, {"key": "x" * 500})
     page = log_in(**look)
+    page.context.add_cookies([{"name": "okmq_language", "value": language, "url": page.url}])
     for address in pages_of(stream):
         page.goto(address)
+        assert page.locator("html").get_attribute("lang") == language
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], address
 
 

@@ -1,0 +1,64 @@
+"""The language that a person reads the console in: the browser's, or one they named; kept in a cookie.
+
+Pages are in it, and what their scripts say. What machines read stays English: the API, the log, what is stored. Numbers
+are written one way in all of them, as the API, forms and CSV files take them (ADR 48).
+"""
+
+from collections.abc import Awaitable, Callable
+
+from asgiref.sync import iscoroutinefunction
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils import translation
+from django.utils.cache import patch_vary_headers
+from django.utils.decorators import sync_and_async_middleware
+
+CHOICE_COOKIE = settings.LANGUAGE_COOKIE_NAME
+BROWSER = "browser"
+MACHINES = "/api/"
+"""Addresses under it answer in English, whatever a browser reads."""
+
+Answering = Callable[[HttpRequest], HttpResponseBase]
+AnsweringLater = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
+
+
+def is_choice(text: str) -> bool:
+    """Whether a person may choose this."""
+    return text == BROWSER or text in dict(settings.LANGUAGES)
+
+
+def choice_of(request: HttpRequest) -> str:
+    """What the person chose: ``browser`` unless they did."""
+    chosen = request.COOKIES.get(CHOICE_COOKIE, "")
+    return chosen if is_choice(chosen) else BROWSER
+
+
+def language_of(request: HttpRequest) -> str:
+    """The language of the answer: ``de``."""
+    is_page = not request.path.startswith(MACHINES)
+    return translation.get_language_from_request(request) if is_page else settings.LANGUAGE_CODE
+
+
+@sync_and_async_middleware
+def spoken(get_response: Answering | AnsweringLater) -> Answering | AnsweringLater:
+    """Answers in the person's language, and only for as long as the answer takes: the thread has others to serve."""
+    if iscoroutinefunction(get_response):
+
+        async def answer_later(request: HttpRequest) -> HttpResponseBase:
+            with translation.override(language_of(request)):
+                return _varied(request, await get_response(request))
+
+        return answer_later
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        with translation.override(language_of(request)):
+            return _varied(request, get_response(request))  # type: ignore[arg-type]
+
+    return answer
+
+
+def _varied(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    if not request.path.startswith(MACHINES):
+        patch_vary_headers(response, ["Accept-Language"])
+    return response

@@ -1,0 +1,86 @@
+"""Who reads German is answered in German, and machines in English."""
+
+import pytest
+from django.template import Context, Template
+from django.test import Client
+from django.utils import translation
+
+from dashboard import languages
+from streams.access import SYSTEM
+from streams.models import Workspace
+from streams.services.tokens import token_create
+from tests.dashboard.conftest import MakeStream
+from tests.dashboard.groups.test_groups import BODIES, make_group
+
+
+@pytest.mark.parametrize(
+    ("choice", "browser", "language"),
+    [
+        (None, None, "en"),
+        (None, "de-AT,de;q=0.9,en;q=0.8", "de"),
+        (None, "fr-FR,fr;q=0.9,de;q=0.5", "de"),
+        (None, "fr", "en"),
+        ("browser", "de", "de"),
+        ("en", "de", "en"),
+        ("de", "en-US,en;q=0.9", "de"),
+        ("../de", "xx-\x00, *;q=nan", "en"),
+    ],
+)
+def test_the_choice_wins_over_the_browser(
+    owner: Client, choice: str | None, browser: str | None, language: str
+) -> None:
+    if choice:
+        owner.cookies[languages.CHOICE_COOKIE] = choice
+    answer = owner.get("/streams/", headers={"Accept-Language": browser} if browser else None)
+    assert f'<html lang="{language}"' in answer.content.decode()
+    assert "Accept-Language" in answer["Vary"]
+
+
+def test_who_is_not_logged_in_reads_their_language_too(client: Client) -> None:
+    page = client.get("/login/", headers={"Accept-Language": "de"}).content.decode()
+    assert "Das Passwort der Person admin wird beim ersten Start einmal ausgegeben." in page
+    missing = client.get("/nowhere/", headers={"Accept-Language": "de"}).content.decode()
+    assert "Nicht gefunden" in missing
+
+
+def test_the_choice_is_remembered_and_shown(owner: Client) -> None:
+    answer = owner.post("/language/", {"language": "de", "next": "/streams/?name=a"})
+    assert answer["Location"] == "/streams/?name=a"
+    assert '<html lang="de"' in owner.get("/streams/").content.decode()
+    assert 'value="de" lang="de" aria-pressed="true"' in owner.get("/profile/").content.decode()
+    owner.post("/language/", {"language": "browser"})
+    assert '<html lang="en"' in owner.get("/streams/").content.decode()
+
+
+def test_another_language_is_refused_with_a_sentence(owner: Client) -> None:
+    answer = owner.post("/language/", {"language": "tlh"}, follow=True)
+    assert "There is no such language." in answer.content.decode()
+    assert languages.CHOICE_COOKIE not in owner.cookies
+
+
+def test_machines_are_answered_in_english(
+    owner: Client, make_stream: MakeStream, workspace: Workspace
+) -> None:
+    """Their readers match on sentences, and what one browser reads is not what all of them do."""
+    token = token_create(workspace, name="reader", scopes=["read"], actor=SYSTEM)[1]
+    make_group(make_stream("orders", bodies=BODIES))
+    owner.post("/streams/orders/groups/billing/pause/", headers={"Accept-Language": "de"})
+    german = {"Accept-Language": "de", "Authorization": f"Bearer {token}", "Cookie": "okmq_language=de"}
+    found = Client().get("/api/v1/streams/orders/groups/billing/", headers=german).json()
+    assert found["health"]["reason"] == "Paused; acknowledgements still count."
+    events = Client().get("/api/v1/events/?kind=group.paused", headers=german).json()
+    assert "pausiert" not in str(events)
+    assert "wurde" not in str(events)
+
+
+def test_a_language_ends_with_its_answer(owner: Client) -> None:
+    owner.get("/streams/", headers={"Accept-Language": "de"})
+    assert translation.get_language() == "en"
+
+
+def test_numbers_are_written_one_way_in_every_language() -> None:
+    """What is read on one page is typed on another, and pasted into a call of the API."""
+    with translation.override("de"):
+        assert Template("{{ value }} {{ value|floatformat:'2g' }}").render(Context({"value": 1234.5})) == (
+            "1234.5 1,234.50"
+        )
