@@ -16,6 +16,7 @@ from dashboard.forms import BootstrapMixin
 from dashboard.meanwhile import OpenForm
 from streams import health, naming
 from streams.models import AlertRule
+from streams.services import webhook_formats
 
 WATCHES = (
     ("status", _("Status is one of the below")),
@@ -26,6 +27,11 @@ WATCHES = (
     ("dead_letters", _("Dead letters above")),
     ("rate_above", _("Published above (messages per second)")),
     ("rate_below", _("Published below (messages per second)")),
+)
+FORMATS = (
+    (webhook_formats.OKMQ, _("JSON of OKMQ, signed")),
+    (webhook_formats.SLACK, _("Message for Slack or Mattermost")),
+    (webhook_formats.TEAMS, _("Card for Microsoft Teams")),
 )
 STATUSES = [(each, each) for each in get_args(health.Status) if each != "unknown"]
 LONGEST_FOR_S = 86_400
@@ -81,6 +87,9 @@ class RuleFields(BootstrapMixin, forms.Form):
         max_length=2000,
         widget=forms.TextInput(attrs={"placeholder": "https://example.org/hook", "autocomplete": "off"}),
     )
+    webhook_format = forms.ChoiceField(
+        label=_("Webhook format"), choices=FORMATS, initial=webhook_formats.OKMQ, required=False
+    )
     email = forms.EmailField(label=_("E-mail address"), required=False)
     most_messages = forms.IntegerField(
         label=_("Max notifications"),
@@ -119,6 +128,7 @@ class RuleFields(BootstrapMixin, forms.Form):
             "clear": None if is_status else chosen["clear"],
             "for_seconds": chosen["lasting"],
             "webhook_url": chosen["webhook_url"],
+            "webhook_format": chosen["webhook_format"] or webhook_formats.OKMQ,
             "email": chosen["email"],
             "most_messages": chosen["most_messages"],
             "most_minutes": chosen["most_minutes"] or MINUTES,
@@ -214,6 +224,7 @@ class RuleForm(RuleFields, OpenForm):
             "clear": plain(rule.clear),
             "lasting": f"{rule.for_seconds} s",
             "webhook_url": rule.webhook_url,
+            "webhook_format": rule.webhook_format,
             "email": rule.email,
             "most_messages": rule.most_messages,
             "most_minutes": rule.most_minutes,

@@ -266,7 +266,7 @@ def removal_end_command(base_url: str, name: str, number: int) -> str:
 
 RULE_SETTINGS = (
     *("stream", "group", "watch", "statuses", "limit", "clear", "for_seconds"),
-    *("webhook_url", "email", "most_messages", "most_minutes", "enabled"),
+    *("webhook_url", "webhook_format", "email", "most_messages", "most_minutes", "enabled"),
 )
 """What a call sends of an alert rule; a mute has its time."""
 

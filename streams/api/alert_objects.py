@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from streams import alarms, health
 from streams.api.fields import Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
+from streams.services.webhook_formats import FORMATS
 
 MOST_LIMIT = 1e15
 
@@ -62,6 +63,12 @@ class RuleChanges(Strict):
         help_text="Why; goes with the mute it was given with.",
     )
     webhook_url = Text(max_length=2000, required=False, allow_blank=True, help_text="Told by a signed POST.")
+    webhook_format = OneOf(
+        choices=list(FORMATS),
+        required=False,
+        help_text="What is posted: `okmq`, the fields of an alert as JSON, by default; `slack`, a message as Slack and "
+        "Mattermost take it; `teams`, a card for a workflow of Microsoft Teams.",
+    )
     email = serializers.EmailField(required=False, allow_blank=True, help_text="Told by e-mail.")
     most_messages = WholeNumber(
         max_value=1000,
@@ -120,6 +127,7 @@ class RuleObject(serializers.Serializer):  # type: ignore[type-arg]
     muted_until = Moment(source="rule.muted_until", allow_null=True)
     mute_reason = serializers.CharField(source="rule.mute_reason", help_text="Empty where none was given.")
     webhook_url = serializers.CharField(source="rule.webhook_url")
+    webhook_format = serializers.ChoiceField(choices=list(FORMATS), source="rule.webhook_format")
     email = serializers.CharField(source="rule.email")
     most_messages = serializers.IntegerField(source="rule.most_messages", allow_null=True)
     most_minutes = serializers.IntegerField(source="rule.most_minutes")

@@ -24,6 +24,7 @@ class AlertRule(models.Model):
         limit, clear: as ``streams.alarms.Limit``; for ``status`` they are not used.
         muted_until: until then nobody is told; ``mute_reason`` says why.
         webhook_secret: signs what is sent; shown once.
+        webhook_format: as ``streams.services.webhook_formats``.
         most_messages, most_minutes: so many messages to each receiver in so many minutes, the rest together; None: no
             bound.
     """
@@ -41,6 +42,7 @@ class AlertRule(models.Model):
     mute_reason = models.CharField(max_length=200, blank=True, default="")
     webhook_url = models.CharField(max_length=2000, blank=True, default="")
     webhook_secret = models.CharField(max_length=100, blank=True, default="")
+    webhook_format = models.CharField(max_length=10, default="okmq", db_default="okmq")
     email = models.EmailField(blank=True, default="")
     most_messages = models.PositiveIntegerField(null=True)
     most_minutes = models.PositiveIntegerField(default=10, db_default=10)

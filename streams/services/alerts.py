@@ -31,12 +31,15 @@ SETTINGS = (
     "muted_until",
     "mute_reason",
     "webhook_url",
+    "webhook_format",
     "email",
     "most_messages",
     "most_minutes",
     "enabled",
 )
-HOW_TOLD = {"muted_until", "mute_reason", "webhook_url", "email", "most_messages", "most_minutes"}
+HOW_TOLD = {
+    *("muted_until", "mute_reason", "webhook_url", "webhook_format", "email", "most_messages", "most_minutes")
+}
 """What changes nothing of what fires."""
 OF_STREAMS = frozenset({"rate_above", "rate_below"})
 MOST_RULES = 200

@@ -23,7 +23,7 @@ from streams import webhooks
 from streams.access import SYSTEM, Actor
 from streams.errors import Refusal
 from streams.models import Alert, AlertRule, Notification
-from streams.services import digests
+from streams.services import digests, webhook_formats
 from streams.services.events import event_record
 from streams.webhooks import WebhookRefused
 
@@ -168,7 +168,7 @@ def _send(rule: AlertRule, channel: str, body: str, *, delivery: str) -> None:
     if channel == "webhook":
         webhooks.post(
             rule.webhook_url,
-            body.encode(),
+            webhook_formats.shaped(body, rule.webhook_format).encode(),
             secret=rule.webhook_secret,
             timestamp=int(timezone.now().timestamp()),
             delivery=delivery,

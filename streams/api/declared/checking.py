@@ -23,11 +23,12 @@ class RuleDeclared(RuleWanted):
 
     not_taken: ClassVar[Mapping[str, str]] = {
         "webhook_url": "Its address may hold a secret: set it in the console or over the API.",
+        "webhook_format": "It goes with the webhook: set it in the console or over the API.",
         "muted_until": MUTED,
         "mute_reason": MUTED,
     }
 
-    webhook_url = muted_until = mute_reason = None  # type: ignore[assignment]
+    webhook_url = webhook_format = muted_until = mute_reason = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)

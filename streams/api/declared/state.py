@@ -17,7 +17,9 @@ State = dict[tuple[str, ...], dict[str, Any]]
 ``("alert rule", name)``."""
 
 OF_RULES = tuple(
-    name for name in alerts.SETTINGS if name not in {"muted_until", "mute_reason", "webhook_url"}
+    name
+    for name in alerts.SETTINGS
+    if name not in {"muted_until", "mute_reason", "webhook_url", "webhook_format"}
 )
 """What a file says of an alert rule. A mute is of a moment, and a webhook's address may hold a secret."""
 
