@@ -4,7 +4,8 @@ Pages are in it, and what their scripts say. What machines read stays English: t
 are written one way in all of them, as the API, forms and CSV files take them (ADR 48).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from asgiref.sync import iscoroutinefunction
 from django.conf import settings
@@ -23,6 +24,20 @@ Answering = Callable[[HttpRequest], HttpResponseBase]
 AnsweringLater = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
 
 
+Said = dict[str, dict[str, str]]
+"""Of each language but the first, sentences by the field that they stand in."""
+
+
+def in_others(say: Callable[[], dict[str, str]]) -> Said:
+    """What is said in English, in each of the other languages, for pages that are told without asking."""
+    said = {}
+    for language, _name in settings.LANGUAGES:
+        if language != settings.LANGUAGE_CODE:
+            with translation.override(language):
+                said[language] = say()
+    return said
+
+
 def is_choice(text: str) -> bool:
     """Whether a person may choose this."""
     return text == BROWSER or text in dict(settings.LANGUAGES)
@@ -38,6 +53,17 @@ def language_of(request: HttpRequest) -> str:
     """The language of the answer: ``de``."""
     is_page = not request.path.startswith(MACHINES)
     return translation.get_language_from_request(request) if is_page else settings.LANGUAGE_CODE
+
+
+def language_of_socket(scope: Mapping[str, Any]) -> str:
+    """The language of the page that a socket belongs to, by the headers that it came with."""
+    request = HttpRequest()
+    request.path = scope["path"]
+    request.COOKIES = scope.get("cookies", {})
+    for name, value in scope["headers"]:
+        if name == b"accept-language":
+            request.META["HTTP_ACCEPT_LANGUAGE"] = value.decode("latin-1")
+    return language_of(request)
 
 
 @sync_and_async_middleware

@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext as _
+
 from dashboard import formats
 from dashboard.groups.group_rows import DOTS
 from streams.log.stats import State
@@ -197,8 +199,8 @@ def retention_of(stream: Stream, *, messages: int | None, size_bytes: int | None
         parts.append(formats.size(stream.max_bytes))
         used += [] if size_bytes is None else [size_bytes / stream.max_bytes]
     if stream.max_messages is not None:
-        parts.append(f"{formats.short_count(stream.max_messages)} messages")
+        parts.append(_("%(count)s messages") % {"count": formats.short_count(stream.max_messages)})
         used += [] if messages is None else [messages / stream.max_messages]
     if stream.max_messages_per_key is not None:
-        parts.append(f"{formats.short_count(stream.max_messages_per_key)} per key")
-    return Retention(parts or ["no limit"], max(used, default=None), refuses=stream.discard == Discard.NEW)
+        parts.append(_("%(count)s per key") % {"count": formats.short_count(stream.max_messages_per_key)})
+    return Retention(parts or [_("no limit")], max(used, default=None), refuses=stream.discard == Discard.NEW)

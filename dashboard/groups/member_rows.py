@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from streams import selectors
 from streams.selectors import GroupView, Member
 
-LOOKS = {"active": "good", "idle": "", "silent": "warn"}
+LOOKS = {gettext_noop("active"): "good", gettext_noop("idle"): "", gettext_noop("silent"): "warn"}
 TOLD = {
     "active": _("It has messages in flight."),
     "idle": _("It has nothing in flight, and fetched or responded within the last minute."),

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from channels.layers import get_channel_layer
 
+from dashboard.languages import Said
 from dashboard.stream_rows import span_s
 from streams.selectors import StreamView
 from streams.services.open_pages import consumers_group, heard, stream_group
@@ -127,7 +128,10 @@ class ProcessesChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorstGroupSampled:
-    """The group of a stream that is doing worst, on the topic of the stream; ``worst_state`` is the colour."""
+    """The group of a stream that is doing worst, on the topic of the stream; ``worst_state`` is the colour.
+
+    ``said`` has the sentences in other languages, as in ``GroupSampled``.
+    """
 
     kind: ClassVar[str] = "worst_group_sampled"
     stream_id: str
@@ -137,6 +141,7 @@ class WorstGroupSampled:
     worst_state: str
     worst_reason: str
     worst_lag_seconds: float | None
+    said: Said
 
     @property
     def topic(self) -> str:
@@ -152,7 +157,8 @@ class GroupSampled:
     """How one consumer group stands; times are unix ms, ``state`` is the colour of the status.
 
     ``out_mark`` and ``dead_mark`` differ from those that a page was made with once what it lists in flight, or as
-    dead letters, has changed.
+    dead letters, has changed. ``said`` has the fields that are sentences in each language but English; a page gets
+    those of its own (``in_language``).
     """
 
     kind: ClassVar[str] = "group_sampled"
@@ -182,6 +188,7 @@ class GroupSampled:
     judged_ms: int | None
     out_mark: str
     dead_mark: str
+    said: Said
 
     @property
     def topic(self) -> str:
@@ -238,6 +245,14 @@ def workspace_group(workspace_id: int) -> str:
 def wire(event: Event | Here | Gone | WorkerSilent) -> dict[str, Any]:
     """The event as the browser gets it, with its kind."""
     return {"kind": event.kind, **asdict(event)}
+
+
+def in_language(event: dict[str, Any], language: str) -> dict[str, Any]:
+    """An event on the wire as a page in this language gets it."""
+    if "said" not in event:
+        return event
+    said: Said = event["said"]
+    return {name: value for name, value in event.items() if name != "said"} | said.get(language, {})
 
 
 async def send(event: Event) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 
+from dashboard import languages
 from dashboard.groups.group_rows import DOTS, GroupRow
 from dashboard.live import live_events
 from dashboard.live.live_events import GroupSampled, WorstGroupSampled
@@ -51,6 +52,7 @@ def group_sampled(row: GroupRow, *, at_ms: int) -> GroupSampled:
         judged_ms=row.judged_ms,
         out_mark=row.out_mark,
         dead_mark=row.dead_mark,
+        said=languages.in_others(lambda: {"reason": row.reason}),
     )
 
 
@@ -64,12 +66,17 @@ def worst_sampled(streams: Sequence[Stream], *, at_ms: int) -> list[WorstGroupSa
             at_ms=at_ms,
             worst=group.verdict.status,
             worst_state=DOTS[group.verdict.status],
-            worst_reason=f"{group.name}: {group.verdict.reason}",
+            worst_reason=_named_reason(group),
             worst_lag_seconds=group.lag_seconds or None,
+            said=languages.in_others(lambda group=group: {"worst_reason": _named_reason(group)}),  # type: ignore[misc]
         )
         for stream in streams
         if (group := worst.get(stream.pk)) is not None
     ]
+
+
+def _named_reason(group: selectors.JudgedGroup) -> str:
+    return f"{group.name}: {group.verdict.reason}"
 
 
 class GroupFeed:

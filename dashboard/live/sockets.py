@@ -16,6 +16,7 @@ from typing import Any
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 
+from dashboard.languages import language_of_socket
 from dashboard.live import live_events, topics
 from dashboard.live.topics import Topic
 from streams.access import Caller, caller_for_session
@@ -44,6 +45,7 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.showing = asyncio.Lock()
         self.looking: asyncio.Task[None] | None = None
         self.is_to_look = False
+        self.language = language_of_socket(self.scope)
         user = self.scope.get("user")
         if user is None or not user.is_authenticated:
             await self.close(code=NOT_LOGGED_IN)
@@ -153,7 +155,8 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         if self.is_closed:
             return
         self.sequence += 1
-        await self.send(text_data=json.dumps({"topic": topic, "seq": self.sequence, "event": event}))
+        told = live_events.in_language(event, self.language)
+        await self.send(text_data=json.dumps({"topic": topic, "seq": self.sequence, "event": told}))
 
 
 def _caller(user: Any, session: Any) -> Caller:

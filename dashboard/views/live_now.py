@@ -1,6 +1,7 @@
 """What a page polls while its socket cannot be had."""
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.translation import get_language
 
 from dashboard.live import live_events, rates, topics
 from dashboard.views.door import console_page
@@ -37,4 +38,6 @@ def now(request: HttpRequest, caller: Caller) -> HttpResponse:
     events += [
         (topic.name, live_events.wire(event)) for topic, event in topics.snapshots(list(found.values()))
     ]
-    return JsonResponse({"events": [{"topic": topic, "event": event} for topic, event in events]})
+    language = get_language()
+    told = [(topic, live_events.in_language(event, language)) for topic, event in events]
+    return JsonResponse({"events": [{"topic": topic, "event": event} for topic, event in told]})

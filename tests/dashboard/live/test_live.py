@@ -62,11 +62,11 @@ def sample_of(stream: Stream, **figures: Any) -> Sample:
 class Page:
     """A browser's end of the socket."""
 
-    def __init__(self, user: Any, *, session_key: str = "") -> None:
+    def __init__(self, user: Any, *, session_key: str = "", **headers: str) -> None:
         scope: dict[str, Any] = {
             "type": "websocket",
             "path": "/live/",
-            "headers": [],
+            "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()],
             "subprotocols": [],
             "user": user,
         }
@@ -462,6 +462,40 @@ async def test_a_group_is_told_when_its_stream_changed(pages: list[Page], ours: 
         pass
     assert (worst["worst"], worst["worst_state"]) == ("unknown", "empty")
     assert worst["worst_reason"] == f"billing: {why}"
+
+
+@pytest.mark.parametrize(
+    ("language", "why"),
+    [
+        ("de-DE,en;q=0.5", "Noch nicht genug Messungen für eine Aussage."),
+        ("fr", "Not enough samples yet to tell."),
+    ],
+)
+async def test_a_page_is_told_why_in_its_language(
+    pages: list[Page], ours: tuple[Any, Stream], language: str, why: str
+) -> None:
+    user, stream = ours
+    await asyncio.to_thread(group_create, stream, name="billing", settings={}, actor=SYSTEM)
+    page = Page(user, accept_language=language)
+    assert await page.open()
+    pages.append(page)
+    await page.subscribe("group:orders/billing", "stream:orders")
+    worst = ("stream:orders", "worst_group_sampled")
+    for _ in range(2):  # how it stands when it is asked for, and what is told after a change
+        heard = await page.hears(GROUP_SAMPLED, worst)
+        assert heard[GROUP_SAMPLED]["reason"] == why
+        assert heard[worst]["worst_reason"] == f"billing: {why}"
+        assert "said" not in heard[GROUP_SAMPLED] | heard[worst]
+        GroupFeed().changed([stream.stream_id])
+
+
+async def test_a_page_that_polls_is_told_why_in_its_language(owner: Client, ours: tuple[Any, Stream]) -> None:
+    await asyncio.to_thread(group_create, ours[1], name="billing", settings={}, actor=SYSTEM)
+    told = await asyncio.to_thread(
+        owner.get, "/live/now/?topic=group:orders/billing", headers={"Accept-Language": "de"}
+    )
+    [heard] = told.json()["events"]
+    assert heard["event"]["reason"] == "Noch nicht genug Messungen für eine Aussage."
 
 
 STREAM_SAMPLED, STREAM_GONE = ("stream:orders", "stream_sampled"), ("stream:orders", "gone")
