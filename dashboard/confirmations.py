@@ -41,10 +41,12 @@ def phrase_for(streams: Sequence[Stream], *, is_large: bool = False) -> str:
     """
     guarded = [stream.name for stream in streams if is_production(stream)]
     if guarded:
-        return guarded[0] if len(guarded) == 1 else f"{len(guarded)} production streams"
+        return (
+            guarded[0] if len(guarded) == 1 else _("%(count)s production streams") % {"count": len(guarded)}
+        )
     if not is_large:
         return ""
-    return streams[0].name if len(streams) == 1 else f"{len(streams)} streams"
+    return streams[0].name if len(streams) == 1 else _("%(count)s streams") % {"count": len(streams)}
 
 
 class ConfirmForm(BootstrapMixin, forms.Form):

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 _SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SIZES = {
@@ -26,7 +27,7 @@ def parse_duration(text: str) -> int:
     Raises:
         ValueError: a sentence for the form.
     """
-    return _whole(parse_seconds(text), "second")
+    return _whole(parse_seconds(text), least=_("At least 1 second."))
 
 
 def parse_seconds(text: str) -> float:
@@ -37,7 +38,7 @@ def parse_seconds(text: str) -> float:
     """
     match = _QUANTITY.fullmatch(text.strip().lower())
     if match is None or match[2] not in _SECONDS:
-        raise ValueError("Enter a number and a unit: 90 s, 30 min, 12 h, 7 d, 2 w.")
+        raise ValueError(_("Enter a number and a unit: 90 s, 30 min, 12 h, 7 d, 2 w."))
     return float(match[1]) * _SECONDS[match[2]]
 
 
@@ -49,8 +50,8 @@ def parse_size(text: str) -> int:
     """
     match = _QUANTITY.fullmatch(text.strip().lower())
     if match is None or match[2] not in _SIZES:
-        raise ValueError("Enter a number and a unit: 64 KiB, 500 MiB, 10 GiB.")
-    return _whole(float(match[1]) * _SIZES[match[2]], "byte")
+        raise ValueError(_("Enter a number and a unit: 64 KiB, 500 MiB, 10 GiB."))
+    return _whole(float(match[1]) * _SIZES[match[2]], least=_("At least 1 byte."))
 
 
 def written_duration(seconds: int | None) -> str:
@@ -84,8 +85,8 @@ def parse_moment(text: str, *, now: datetime) -> datetime:
 
 def _moment(wanted: str, *, now: datetime) -> datetime:
     try:
-        if wanted.lower().endswith("ago"):
-            return now - timedelta(seconds=parse_duration(wanted[:-3]))
+        if (age := _age_in(wanted)) is not None:
+            return now - timedelta(seconds=parse_duration(age))
         if wanted.isascii() and wanted.isdigit():
             return datetime.fromtimestamp(int(wanted) / 1000, UTC)
         given = datetime.fromisoformat(wanted)
@@ -95,12 +96,21 @@ def _moment(wanted: str, *, now: datetime) -> datetime:
             UTC
         )
     except (ValueError, OverflowError, OSError):
-        raise ValueError("Enter a time such as 15 min ago, 2026-11-21 07:05 or 1795244753123.") from None
+        raise ValueError(_("Enter a time such as 15 min ago, 2026-11-21 07:05 or 1795244753123.")) from None
 
 
-def _whole(value: float, unit: str) -> int:
+def _age_in(text: str) -> str | None:
+    """``15 min`` of ``15 min ago``, as it is said in English or in the language that is active."""
+    for said in ("%(time)s ago", _("%(time)s ago")):
+        before, after = (each.strip() for each in said.split("%(time)s"))
+        if text.lower().startswith(before) and text.lower().endswith(after):
+            return text[len(before) : len(text) - len(after)]
+    return None
+
+
+def _whole(value: float, *, least: str) -> int:
     if not 1 <= value <= LARGEST:
-        raise ValueError(f"At least 1 {unit}." if value < 1 else "Too large.")
+        raise ValueError(least if value < 1 else _("Too large."))
     return int(value)
 
 

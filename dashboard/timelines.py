@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from django.utils.translation import gettext as _
+
 from dashboard import formats
 from streams import selectors
 from streams.models import Event, Stream, Workspace
@@ -115,7 +117,9 @@ def _of_retention(times: Sequence[int], edge_ms: int | None) -> list[Mark]:
         return []
     return [
         Mark(
-            (edge_ms - times[0]) / (times[-1] - times[0]), "edge", "Retention edge: next to be removed by age"
+            (edge_ms - times[0]) / (times[-1] - times[0]),
+            "edge",
+            _("Retention edge: next to be removed by age"),
         )
     ]
 
@@ -127,7 +131,14 @@ def _of_groups(stream: Stream, bars: Sequence[Bar]) -> list[Mark]:
         for place, bar in enumerate(bars):
             if bar.count and bar.offset <= delivered < bar.offset + bar.count:
                 fraction = (place + (delivered - bar.offset + 1) / bar.count) / len(bars)
-                marks.append(Mark(fraction, "group", f"{name} has read to offset {formats.count(delivered)}"))
+                marks.append(
+                    Mark(
+                        fraction,
+                        "group",
+                        _("%(group)s has read to offset %(offset)s")
+                        % {"group": name, "offset": formats.count(delivered)},
+                    )
+                )
     return marks
 
 

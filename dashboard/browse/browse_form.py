@@ -136,10 +136,10 @@ class BrowseForm(BootstrapMixin, forms.Form):
             elif start == "offset":
                 cleaned["offset"] = _offset(text)
             elif start == "id" and not text:
-                raise ValueError("Enter the id of a message.")
+                raise ValueError(_("Enter the id of a message."))
             elif start != "id" and text.strip():
                 raise ValueError(
-                    "Enter an offset (1200), a time (15 min ago, 2026-11-21 07:05) or the id of a message."
+                    _("Enter an offset (1200), a time (15 min ago, 2026-11-21 07:05) or the id of a message.")
                 )
         except ValueError as error:
             self.add_error("at", str(error))
@@ -266,5 +266,5 @@ def _start_meant(text: str) -> str:
 def _offset(text: str) -> int:
     digits = text.strip().replace(",", "")
     if not (digits.isascii() and digits.isdigit()) or int(digits) > quantities.LARGEST:
-        raise ValueError("Enter an offset: a whole number from 0.")
+        raise ValueError(_("Enter an offset: a whole number from 0."))
     return int(digits)

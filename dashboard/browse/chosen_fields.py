@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
+from django.utils.translation import gettext as _
 
 from dashboard.browse import bodies
 from dashboard.browse.paths import Step, path_of
@@ -52,10 +53,12 @@ def chosen(text: str) -> list[ChosenField]:
         path = path if path.startswith((".", "[")) else f".{path}"
         steps, rest = path_of(path)
         if rest.strip():
-            raise ValueError(f"{part} is not a path, such as .customer.id or .items[0].sku.")
+            raise ValueError(
+                _("%(text)s is not a path, such as .customer.id or .items[0].sku.") % {"text": part}
+            )
         fields.append(ChosenField(path, tuple(steps)))
     if len(fields) > MOST:
-        raise ValueError(f"At most {MOST} columns can be chosen.")
+        raise ValueError(_("At most %(most)s columns can be chosen.") % {"most": MOST})
     return fields
 
 

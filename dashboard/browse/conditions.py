@@ -6,6 +6,8 @@ nothing, and not say so.
 
 import re
 
+from django.utils.translation import gettext as _
+
 _PIECE = re.compile(r'("(?:[^"\\]|\\.)*")|(&&)|(\|\|)|(")|[^"&|]+|.', re.DOTALL)
 # After an operator such a word is a value: .state = OR.
 _WORD = re.compile(r"[^\s=!<>~]\s+(and|or)\s+\S", re.IGNORECASE)
@@ -36,22 +38,28 @@ def conditions(text: str) -> list[str]:
     found = [condition.strip() for condition in found]
     if not all(found):
         raise ValueError(
-            'Enter a condition on both sides of &&; text that contains && is written in quotes: "a && b".'
+            _('Enter a condition on both sides of &&; text that contains && is written in quotes: "a && b".')
         )
     if opened and len(found) > 1:
-        raise ValueError('A quote is not closed; a quote within quotes is written \\".')
+        raise ValueError(_('A quote is not closed; a quote within quotes is written \\".'))
     return found
 
 
 def _either(written: str) -> ValueError:
     return ValueError(
-        f"“{written}” is no operator: conditions are joined by && and must all hold; search for each alternative by"
-        f' itself. Text that contains it is written in quotes: "this {written} that".'
+        _(
+            "“%(written)s” is no operator: conditions are joined by && and must all hold; search for each alternative "
+            'by itself. Text that contains it is written in quotes: "this %(written)s that".'
+        )
+        % {"written": written}
     )
 
 
 def _and(written: str) -> ValueError:
     return ValueError(
-        f"“{written}” is no operator: conditions are joined by &&, such as .status = paid && .total > 5."
-        f' Text that contains it is written in quotes: "this {written} that".'
+        _(
+            "“%(written)s” is no operator: conditions are joined by &&, such as .status = paid && .total > 5. "
+            'Text that contains it is written in quotes: "this %(written)s that".'
+        )
+        % {"written": written}
     )

@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from dashboard.browse import coded
 from dashboard.browse.coded import Reading
 from dashboard.browse.conditions import conditions
@@ -133,7 +135,7 @@ def _conditions_of(text: str) -> list[_Condition]:
     """What a condition as it is written comes to; ``!~`` of a path asks that there is something, too."""
     if text.startswith(NOT):
         if not (unwanted := text.removeprefix(NOT).strip()):
-            raise ValueError("Enter the text that shall not be in the body: !~ refused.")
+            raise ValueError(_("Enter the text that shall not be in the body: !~ refused."))
         return [_Condition(_contains(_unquoted(unwanted)), is_negated=True)]
     if not text.startswith((".", '["', "$.", "$[")):
         return [_Condition(_contains(_unquoted(text)))]
@@ -143,9 +145,11 @@ def _conditions_of(text: str) -> list[_Condition]:
         return [is_there]
     match = _TEST.fullmatch(rest)
     if match is None or not match[2].strip():
-        raise ValueError("Enter a path and a value, such as .customer.id = 42 or .status ~ paid.")
+        raise ValueError(_("Enter a path and a value, such as .customer.id = 42 or .status ~ paid."))
     if match[1] not in _OPERATIONS:
-        raise ValueError(f"“{match[1]}” is no comparison; use one of = != < <= > >= ~ !~.")
+        raise ValueError(
+            _("“%(text)s” is no comparison; use one of = != < <= > >= ~ !~.") % {"text": match[1]}
+        )
     if match[1] == NOT:
         contains = _at_path(steps, _value_test("~", match[2].strip()))
         return [is_there, _Condition(contains, is_negated=True)]
@@ -159,9 +163,9 @@ def _unquoted(text: str) -> str:
     try:
         inner: str = json.loads(text)
     except ValueError:
-        raise ValueError(f"{text} is not a quoted string.") from None
+        raise ValueError(_("%(text)s is not a quoted string.") % {"text": text}) from None
     if not inner:
-        raise ValueError("Enter some text in the quotes.")
+        raise ValueError(_("Enter some text in the quotes."))
     return inner
 
 
@@ -184,19 +188,19 @@ def header_test(text: str) -> Callable[[bytes], bool]:
 def _one_header_test(text: str) -> Callable[[dict[str, str]], bool]:
     match = _HEADER.fullmatch(text)
     if match is None:
-        raise ValueError("Enter the name of a header, or a name and a value: trace = 4bf9, trace ~ part.")
+        raise ValueError(_("Enter the name of a header, or a name and a value: trace = 4bf9, trace ~ part."))
     try:
         name: str = json.loads(match[1]) if match[1] else match[2]
     except ValueError:
-        raise ValueError(f"{match[1]} is not a quoted name.") from None
+        raise ValueError(_("%(text)s is not a quoted name.") % {"text": match[1]}) from None
     operation, wanted = match[3] or "", (match[4] or "").strip()
     if operation and not wanted:
-        raise ValueError(f"Enter what the header {name} is compared with.")
+        raise ValueError(_("Enter what the header %(name)s is compared with.") % {"name": name})
     if wanted.startswith('"'):
         try:
             wanted = json.loads(wanted)
         except ValueError:
-            raise ValueError(f"{wanted} is not a quoted string.") from None
+            raise ValueError(_("%(text)s is not a quoted string.") % {"text": wanted}) from None
 
     def passes(headers: dict[str, str]) -> bool:
         value = headers.get(name)
@@ -289,10 +293,14 @@ def _value_test(operation: str, written: str) -> Callable[[Any], bool]:
     except (ValueError, ArithmeticError, RecursionError):
         if operation in _COMPARISONS:
             raise ValueError(
-                f'After {operation} enter a number or text in quotes: {operation} 99.5, {operation} "2026-11-21".'
+                _(
+                    "After %(operation)s enter a number or text in quotes: "
+                    '%(operation)s 99.5, %(operation)s "2026-11-21".'
+                )
+                % {"operation": operation}
             ) from None
         if written.startswith('"') and operation != "~":
-            raise ValueError(f"“{written}” is not a quoted string.") from None
+            raise ValueError(_("“%(text)s” is not a quoted string.") % {"text": written}) from None
         wanted = written
     if operation == "~":
         part = wanted if isinstance(wanted, str) else written
@@ -302,7 +310,10 @@ def _value_test(operation: str, written: str) -> Callable[[Any], bool]:
     if operation == "!=":
         return lambda value: not _equal(value, wanted)
     if isinstance(wanted, bool) or not isinstance(wanted, int | Decimal | str):
-        raise ValueError(f"Only numbers and text in quotes can be compared with {operation}.")
+        raise ValueError(
+            _("Only numbers and text in quotes can be compared with %(operation)s.")
+            % {"operation": operation}
+        )
     compare = _COMPARISONS[operation]
     return lambda value: (
         _is_number(value) == _is_number(wanted)

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 Step = str | int | None
 """One step of a path: a name, a place in an array, or None for every element."""
 
@@ -27,10 +29,10 @@ def path_of(text: str) -> tuple[list[Step], str]:
         try:
             steps.append(name or (int(index) if index else None if every else json.loads(quoted)))
         except ValueError:
-            raise ValueError(f"{quoted} is not a quoted name.") from None
+            raise ValueError(_("%(text)s is not a quoted name.") % {"text": quoted}) from None
         place = match.end()
     if not steps:
-        raise ValueError("A path begins with a dot and a name: .customer.id, .items[0].sku.")
+        raise ValueError(_("A path begins with a dot and a name: .customer.id, .items[0].sku."))
     return steps, text[place:]
 
 

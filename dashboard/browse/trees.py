@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext_lazy
 
 from dashboard.browse import bodies
 
@@ -21,7 +22,7 @@ OPEN_NODES = 200
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 LONGEST_VALUE = 2000
 _LONGEST_SOUGHT = 200
-_LIKE = "Messages with this value"
+_LIKE = gettext_lazy("Messages with this value")
 
 
 @dataclass(frozen=True, slots=True)

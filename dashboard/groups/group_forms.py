@@ -32,7 +32,7 @@ def _place(place: str, text: str) -> dict[str, Any]:
     if place == StartFrom.OFFSET:
         digits = text.strip().replace(",", "")
         if not (digits.isascii() and digits.isdigit()) or int(digits) > quantities.LARGEST:
-            raise ValueError("Enter an offset: a whole number from 0.")
+            raise ValueError(_("Enter an offset: a whole number from 0."))
         return {"offset": int(digits)}
     if place == StartFrom.TIMESTAMP:
         return {"timestamp": quantities.parse_moment(text, now=timezone.now())}

@@ -188,6 +188,8 @@ def labels_with(labels: Mapping[str, str], *, label: str, value: str) -> dict[st
 def _labelled(row: StreamRow, *, label: str, value: str, actor: Actor) -> int:
     labels = labels_with(row.stream.labels, label=label, value=value)
     if len(labels) > MOST_LABELS:
-        raise Refusal("validation_error", f"A stream has at most {MOST_LABELS} labels.")
+        raise Refusal(
+            "validation_error", str(_("A stream has at most %(most)s labels.") % {"most": MOST_LABELS})
+        )
     stream_change(row.stream, changes={"labels": labels}, actor=actor)
     return 0

@@ -50,7 +50,7 @@ def publish_one(stream: Stream, *, id: str, key: str, headers: str, body: str) -
 def demand_key(stream: Stream, key: str | None) -> None:
     """Refuse a message with a key that the stream does not accept."""
     if stream.keys and not (key and matches_any(key, stream.keys)):
-        message = f"The stream accepts {', '.join(stream.keys)}."
+        message = _("The stream accepts %(keys)s.") % {"keys": ", ".join(stream.keys)}
         raise Refusal("validation_error", message, errors=[{"index": 0, "field": "key", "message": message}])
 
 

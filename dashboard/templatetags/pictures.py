@@ -7,6 +7,7 @@ from django import template
 from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from dashboard import formats
 
@@ -50,7 +51,7 @@ def spark_points(values: Sequence[float]) -> str:
 def sparkline(values: Sequence[float], topic: str) -> SafeString:
     """The rate of the last minute, one point a second; a screen reader hears its peak."""
     shown = list(values)[-SPARK_POINTS:]
-    label = f"last minute, max {formats.rate(max(shown, default=0.0))}"
+    label = _("last minute, max %(rate)s") % {"rate": formats.rate(max(shown, default=0.0))}
     return format_html(
         '<svg class="spark" viewBox="0 0 {} {}" role="img" aria-label="{}" data-spark="{}" data-values="{}">'
         '<polyline fill="none" stroke="currentColor" stroke-width="1.4" stroke-linejoin="round" points="{}"/></svg>',
@@ -74,7 +75,10 @@ def lag_line(values: Sequence[int]) -> SafeString:
         f"{step * index:.1f},{SPARK_HEIGHT - 1 - value / peak * (SPARK_HEIGHT - 2):.1f}"
         for index, value in enumerate(values)
     )
-    label = f"lag from {formats.count(values[0])} to {formats.count(values[-1])} in the last minutes"
+    label = _("lag from %(first)s to %(last)s in the last minutes") % {
+        "first": formats.count(values[0]),
+        "last": formats.count(values[-1]),
+    }
     return format_html(
         '<svg class="spark" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>'
         '<polyline fill="none" stroke="currentColor" stroke-width="1.4" stroke-linejoin="round" points="{}"/></svg>',

@@ -1,11 +1,13 @@
 """Who reads German is answered in German, and machines in English."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from django.template import Context, Template
 from django.test import Client
 from django.utils import translation
 
-from dashboard import languages
+from dashboard import languages, quantities
 from streams.access import SYSTEM
 from streams.models import Workspace
 from streams.services.tokens import token_create
@@ -84,3 +86,18 @@ def test_numbers_are_written_one_way_in_every_language() -> None:
         assert Template("{{ value }} {{ value|floatformat:'2g' }}").render(Context({"value": 1234.5})) == (
             "1234.5 1,234.50"
         )
+
+
+@pytest.mark.parametrize("written", ["vor 15 min", "Vor 15min", "15 min ago"])
+def test_an_age_is_taken_as_it_is_read(written: str) -> None:
+    now = datetime(2026, 11, 26, 8, tzinfo=UTC)
+    with translation.override("de"):
+        assert quantities.parse_moment(written, now=now) == now - timedelta(minutes=15)
+    with translation.override("en"), pytest.raises(ValueError, match="Enter a time"):
+        quantities.parse_moment("vor 15 min", now=now)
+
+
+@pytest.mark.parametrize("written", ["vor", "vor ", "vor kurzem", "ago", "vor -1 min"])
+def test_what_is_no_age_is_refused_in_the_language(written: str) -> None:
+    with translation.override("de"), pytest.raises(ValueError, match="Einen Zeitpunkt angeben"):
+        quantities.parse_moment(written, now=datetime(2026, 11, 26, 8, tzinfo=UTC))
