@@ -267,7 +267,11 @@ class SeekForm(BootstrapMixin, forms.Form):
         required=False,
         max_length=60,
         widget=forms.TextInput(
-            attrs={"placeholder": f"{PLACES} · -500 · audit", "autocomplete": "off", "spellcheck": "false"}
+            attrs={
+                "placeholder": _("1200 · 15 min ago · 2026-11-21 07:05 · -500 · audit"),
+                "autocomplete": "off",
+                "spellcheck": "false",
+            }
         ),
         help_text=_("Or a number of offsets, such as -500; or the other group's name."),
     )

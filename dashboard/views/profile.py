@@ -1,5 +1,6 @@
 """A person's own page: the password, the browsers they are logged in with."""
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_required
@@ -35,6 +36,7 @@ def profile(request: HttpRequest, caller: Caller) -> HttpResponse:
         "logins": selectors.logins_of(request.user.pk),
         "zone_choice": choice_of(request),
         "zones": names(),
+        "languages": settings.LANGUAGES,
         "language_choice": languages.choice_of(request),
         "this_login": request.session.session_key,
         "base_url": base_url(request),
