@@ -36,8 +36,10 @@ READINGS = (
     "base64 zlib",
     "base64 zstd",
     "base64 msgpack",
+    "base64 protobuf",
     "hex",
     "hex msgpack",
+    "hex protobuf",
     "json",
 )
 """What the form proposes; steps may follow each other in other ways."""

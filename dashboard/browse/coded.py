@@ -1,4 +1,4 @@
-"""Bodies that hold something coded in a JSON string (base64, hexadecimal, gzip, zstd, MessagePack), decoded to be read.
+"""Bodies that hold something coded in a JSON string (base64, gzip, zstd, MessagePack, Protobuf), decoded to be read.
 
 What was sent stays what it is; this is a second look at it, which says what was done. All of it is bounded, whatever
 a body claims to become: the bytes that are taken of it, those that come out of a step, and the steps in a row.
@@ -17,7 +17,7 @@ from functools import partial
 
 import msgspec
 
-from dashboard.browse import bodies, packed
+from dashboard.browse import bodies, packed, protobuf
 from streams.nesting import is_deeper
 
 MOST_BYTES = bodies.SHOWN_BYTES
@@ -38,7 +38,7 @@ LEAST_TEXT = 12
 
 AUTO, RAW = "auto", "raw"
 JSON, TEXT, BINARY = "JSON", "text", "binary"
-MESSAGE_PACK = "MessagePack"
+MESSAGE_PACK, PROTOBUF = "MessagePack", "Protobuf"
 
 _SEPARATORS = re.compile(r"[\s,.>→]+")
 _STANDARD, _URL_SAFE = re.compile(rb"[A-Za-z0-9+/]*"), re.compile(rb"[A-Za-z0-9_-]*")
@@ -94,6 +94,11 @@ class Decoded:
     def said(self) -> str:
         """``base64, gzip, JSON``."""
         return "JSON in a string" if self.steps == (JSON,) else ", ".join(self.steps)
+
+    @property
+    def is_without_names(self) -> bool:
+        """Whether names and types are not known, as they stand in a schema that is not there."""
+        return PROTOBUF in self.steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +163,7 @@ def _followed(body: bytes, held: Piece, steps: tuple[str, ...]) -> Decoded:
         except ValueError as error:
             return Decoded(body, done, JSON, whole=True, fault=f"not {step}: {error}")
         done = (*done, held.name or step)
-        kind = JSON if step in ("json", "msgpack") else ""
+        kind = JSON if step in ("json", "msgpack", "protobuf") else ""
     if not kind:
         kind = JSON if _holds_json(held) else TEXT if _readable(held) is not None else BINARY
         done = (*done, kind)
@@ -186,7 +191,19 @@ def _recognised(held: Piece, done: tuple[str, ...], left: int) -> Decoded | None
     text = _readable(held)
     if text is not None and (sure or len(text) >= LEAST_TEXT):
         return Decoded(held.data, (*done, TEXT), TEXT, held.whole)
+    numbered = _certain_protobuf(held)
+    if numbered is not None:
+        return Decoded(numbered.data, (*done, PROTOBUF), JSON, numbered.whole)
     return Decoded(held.data, (*done, BINARY), BINARY, held.whole) if sure else None
+
+
+def _certain_protobuf(held: Piece) -> Piece | None:
+    """Protobuf as JSON; None for what is not certain to be any."""
+    try:
+        made = protobuf.written(held.data, whole=held.whole, most_bytes=MOST_BYTES)
+    except ValueError:
+        return None
+    return Piece(made.text.encode(), made.whole) if made.is_certain else None
 
 
 def _suggested(data: bytes) -> list[str]:
@@ -313,6 +330,11 @@ def _message_pack(held: Piece) -> Piece:
     return Piece(text.encode("utf-8", "surrogatepass"), whole, name=MESSAGE_PACK)
 
 
+def _protobuf(held: Piece) -> Piece:
+    made = protobuf.written(held.data, whole=held.whole, most_bytes=MOST_BYTES)
+    return Piece(made.text.encode(), made.whole, name=PROTOBUF)
+
+
 def _json(held: Piece) -> Piece:
     if not _holds_json(held):
         raise ValueError(f"it is nested deeper than {DEEPEST}" if _is_too_deep(held) else "it is not JSON")
@@ -370,5 +392,6 @@ _STEPS: dict[str, Callable[[Piece], Piece]] = {
     "bzip2": _unpacked(bz2.BZ2Decompressor),
     "xz": _unpacked(partial(lzma.LZMADecompressor, memlimit=_LZMA_MEMORY_BYTES)),
     "msgpack": _message_pack,
+    "protobuf": _protobuf,
     "json": _json,
 }
