@@ -66,7 +66,7 @@ contracts: dev ## which part may import which
 
 .PHONY: audit
 audit: dev ## known vulnerabilities of what is locked; asks PyPI, and fails for what PyPI does not tell about
-	.venv/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock -r requirements-dev.lock
+	scripts/audit
 
 .PHONY: format
 format: dev ## rewrite the code as ruff wants it
