@@ -6,22 +6,16 @@ a body claims to become: the bytes that are taken of it, those that come out of 
 
 import base64
 import binascii
-import bz2
 import json
-import lzma
 import re
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import msgspec
 
-from dashboard.browse import bodies, packed, protobuf
+from dashboard.browse import packed, pickles, protobuf, unpacking, vectors
+from dashboard.browse.unpacking import MOST_BYTES, Piece
 from streams.nesting import is_deeper
-
-MOST_BYTES = bodies.SHOWN_BYTES
-"""What comes out of one step at most; what is shown of a body, too."""
 
 MOST_SENT_BYTES = 4 * MOST_BYTES
 """What is taken of a body: as much as so many bytes are in hexadecimal, twice."""
@@ -30,8 +24,6 @@ DEEPEST = packed.DEEPEST
 """So deep arrays and objects may stand in each other where JSON is seen in what was decoded: as in a body as sent."""
 
 MOST_STEPS = 4
-MOST_FILES = 16
-"""Files that are unpacked where some follow each other: each costs a look at all that is left, also an empty one."""
 
 LEAST_TEXT = 12
 """Characters of a text that is taken for one: so many bytes are readable by accident once in a million."""
@@ -58,19 +50,7 @@ _SIGNS = {
 """What tells itself by its first bytes."""
 _SUMMED = (*_SIGNS.values(), "zlib")
 """What a sum, or a form that no chance has, shows to be unpacked rightly."""
-_AT_ONCE_BYTES = 16 * 1024
-_LZMA_MEMORY_BYTES = 80 * 1024 * 1024
-"""A file of `xz -9` needs 65 MiB."""
 _is_json = msgspec.json.Decoder(msgspec.Raw).decode
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """What a step makes of another; ``whole`` is False for a beginning, ``name`` is what the step turned out to be."""
-
-    data: bytes
-    whole: bool
-    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,67 +244,6 @@ def _hex(held: Piece) -> Piece:
     return _cut(binascii.unhexlify(match[1]), whole=held.whole)
 
 
-def _inflated(wbits: int) -> Callable[[Piece], Piece]:
-    def step(held: Piece) -> Piece:
-        data, made, files = held.data, b"", 0
-        ends = False
-        while data and len(made) <= MOST_BYTES and files < MOST_FILES:
-            files += 1
-            unpacking = zlib.decompressobj(wbits)
-            try:
-                made += unpacking.decompress(data, MOST_BYTES + 1 - len(made))
-            except zlib.error as error:
-                raise ValueError(str(error).rpartition(": ")[2]) from None
-            ends = unpacking.eof
-            data = unpacking.unused_data  # gzip files may follow each other
-        is_all = len(made) <= MOST_BYTES and not (ends and data)
-        if held.whole and not ends and is_all:
-            raise ValueError("it ends too early" if held.data else "it is empty")
-        return Piece(made[:MOST_BYTES], held.whole and is_all)
-
-    return step
-
-
-def _streamed(codec: str) -> Callable[[Piece], Piece]:
-    """A step by a codec that Arrow has."""
-
-    def step(held: Piece) -> Piece:
-        import pyarrow  # 44 MB: only where such a body comes
-
-        stream = pyarrow.CompressedInputStream(pyarrow.BufferReader(held.data), codec)
-        made = bytearray()
-        try:
-            while len(made) <= MOST_BYTES and (part := stream.read(_AT_ONCE_BYTES)):
-                made += part
-        except (OSError, pyarrow.ArrowException) as error:
-            if held.whole or not made:
-                raise ValueError(str(error).partition(". ")[0]) from None
-        if not made:
-            raise ValueError("it is empty")
-        return Piece(bytes(made[:MOST_BYTES]), held.whole and len(made) <= MOST_BYTES)
-
-    return step
-
-
-def _unpacked(
-    decompressor: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor],
-) -> Callable[[Piece], Piece]:
-    """A step by a decompressor of Python's own, which ends with the first file."""
-
-    def step(held: Piece) -> Piece:
-        unpacking = decompressor()
-        try:
-            made = unpacking.decompress(held.data, MOST_BYTES + 1)
-        except (OSError, lzma.LZMAError) as error:
-            raise ValueError(str(error)) from None
-        is_all = len(made) <= MOST_BYTES and not unpacking.unused_data
-        if held.whole and is_all and not unpacking.eof:
-            raise ValueError("it ends too early" if held.data else "it is empty")
-        return Piece(made[:MOST_BYTES], held.whole and is_all)
-
-    return step
-
-
 def _message_pack(held: Piece) -> Piece:
     text, whole = packed.json_text(held.data, whole=held.whole, most_bytes=MOST_BYTES)
     return Piece(text.encode("utf-8", "surrogatepass"), whole, name=MESSAGE_PACK)
@@ -333,6 +252,19 @@ def _message_pack(held: Piece) -> Piece:
 def _protobuf(held: Piece) -> Piece:
     made = protobuf.written(held.data, whole=held.whole, most_bytes=MOST_BYTES)
     return Piece(made.text.encode(), made.whole, name=PROTOBUF)
+
+
+def _vector(form: str) -> Callable[[Piece], Piece]:
+    def step(held: Piece) -> Piece:
+        text, whole = vectors.json_text(held.data, form, whole=held.whole)
+        return Piece(text.encode(), whole)
+
+    return step
+
+
+def _pickle(held: Piece) -> Piece:
+    text, whole = pickles.listing(held.data, whole=held.whole, most_bytes=MOST_BYTES)
+    return Piece(text.encode(), whole)
 
 
 def _json(held: Piece) -> Piece:
@@ -383,15 +315,11 @@ def _cut(data: bytes, *, whole: bool, name: str = "") -> Piece:
 _STEPS: dict[str, Callable[[Piece], Piece]] = {
     "base64": _base64,
     "hex": _hex,
-    "gzip": _inflated(31),
-    "zlib": _inflated(15),
-    "deflate": _inflated(-15),
-    "zstd": _streamed("zstd"),
-    "lz4": _streamed("lz4"),
-    "brotli": _streamed("brotli"),
-    "bzip2": _unpacked(bz2.BZ2Decompressor),
-    "xz": _unpacked(partial(lzma.LZMADecompressor, memlimit=_LZMA_MEMORY_BYTES)),
+    **unpacking.STEPS,
     "msgpack": _message_pack,
     "protobuf": _protobuf,
+    "float32": _vector(vectors.FLOAT),
+    "float64": _vector(vectors.DOUBLE),
+    "pickle": _pickle,
     "json": _json,
 }

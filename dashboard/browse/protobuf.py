@@ -10,13 +10,13 @@ Hostile input costs no more than its bounds: how much is written, read as fields
 """
 
 import json
-import math
 import re
 import struct
 from dataclasses import dataclass, field
 
 from dashboard.browse import packed
 from dashboard.browse.packed import EndsEarly
+from dashboard.browse.vectors import real_text
 
 MOST_VALUES = 2000
 """What is written of one body; a page shows no more of it."""
@@ -279,7 +279,7 @@ def _number(form: int, bits: int) -> str:
     return _object(
         (f"fixed{size}", str(bits)),
         (f"sfixed{size}", str(_signed(bits, size)) if bits >> size - 1 else ""),
-        (real, _real_text(struct.unpack(kind, packed)[0], kind)),
+        (real, real_text(struct.unpack(kind, packed)[0], kind)),
     )
 
 
@@ -289,19 +289,3 @@ def _object(*members: tuple[str, str]) -> str:
 
 def _signed(bits: int, size: int) -> int:
     return bits - (1 << size) if bits >> size - 1 else bits
-
-
-def _real_text(number: float, kind: str) -> str:
-    """As few digits as say which number it is; what JSON does not know by name."""
-    if not math.isfinite(number):
-        return '"NaN"' if math.isnan(number) else f'"{"-" if number < 0 else ""}Infinity"'
-    if kind == "<f":
-        shorter = (float(f"{number:.{digits}g}") for digits in (6, 7, 8))
-        number = next((each for each in shorter if _as_float(each) == number), number)
-    return repr(number)
-
-
-def _as_float(number: float) -> float:
-    """A number as near as 32 bits come to it."""
-    nearest: float = struct.unpack("<f", struct.pack("<f", number))[0]
-    return nearest

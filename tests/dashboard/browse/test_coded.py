@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dashboard.browse import coded
+from dashboard.browse import coded, unpacking
 from dashboard.browse.coded import JSON, MOST_BYTES, TEXT, decoded, reading
 from dashboard.browse.filters import entry_test
 from dashboard.browse.packed import MOST_VALUES, json_text
@@ -165,9 +165,10 @@ def test_raw_shows_what_was_sent_and_steps_do_what_they_say() -> None:
     found = decoded(b64(inner), reading("base64, deflate → json"))
     assert found is not None
     assert (found.body, found.steps) == (ORDER, ("base64", "deflate", "JSON"))
-    found = decoded(b64(by_arrow(ORDER, "brotli")), reading("base64 brotli"))
-    assert found is not None
-    assert (found.body, found.steps) == (ORDER, ("base64", "brotli", "JSON"))
+    for codec in ("brotli", "snappy"):
+        found = decoded(b64(by_arrow(ORDER, codec)), reading(f"base64 {codec}"))
+        assert found is not None
+        assert (found.body, found.steps) == (ORDER, ("base64", codec, "JSON"))
 
 
 @pytest.mark.parametrize(
@@ -186,6 +187,8 @@ def test_raw_shows_what_was_sent_and_steps_do_what_they_say() -> None:
         (b64(bz2.compress(ORDER)[:-9]), "base64 bzip2", "not bzip2: it ends too early"),
         (b64(lzma.compress(ORDER)[:-9]), "base64 xz", "not xz: it ends too early"),
         (b64(b"text"), "base64 xz", "not xz: Input format not supported by decoder"),
+        (b64(by_arrow(ORDER, "snappy")[:-9]), "base64 snappy", "not snappy: Corrupt snappy compressed data"),
+        (b64(b"\xff\xff\xff\xff\x0f\x00a"), "base64 snappy", "not snappy: it does not begin with its length"),
         (b'{"a":1}', "base64", "it is not a string"),
     ],
 )
@@ -227,16 +230,28 @@ BOMB = gzip.compress(b"0" * 20_000_000)
         b64(by_arrow(b"", "zstd") * 15_000),
         b64(by_arrow(b"", "lz4") * 15_000),
         b64(bz2.compress(b"") * 9_000),
+        b64(by_arrow(bytes(4_000_000), "snappy")),
     ],
     ids=[
         *("gzip", "gzip-in-gzip", "array", "deep", "wide", "brackets", "hex", "base64", "escapes"),
         *("empty-gzip", "empty-zlib", "empty-deflate", "zstd", "lz4", "bzip2", "xz"),
-        *("empty-zstd", "empty-lz4", "empty-bzip2"),
+        *("empty-zstd", "empty-lz4", "empty-bzip2", "snappy"),
     ],
 )
 @pytest.mark.parametrize(
     "asked",
-    ["auto", "base64 gzip", "base64 gzip gzip", "base64 deflate", "base64 msgpack", "hex", "base64 brotli"],
+    [
+        *(
+            "auto",
+            "base64 gzip",
+            "base64 gzip gzip",
+            "base64 deflate",
+            "base64 msgpack",
+            "hex",
+            "base64 brotli",
+        ),
+        *("base64 snappy", "base64 float32", "base64 pickle"),
+    ],
 )
 def test_a_bomb_costs_next_to_nothing(body: bytes, asked: str) -> None:
     began = time.process_time()
@@ -246,10 +261,10 @@ def test_a_bomb_costs_next_to_nothing(body: bytes, asked: str) -> None:
 
 
 def test_of_many_files_the_first_are_unpacked_and_that_is_said() -> None:
-    for files, whole in ((coded.MOST_FILES, True), (coded.MOST_FILES + 1, False)):
+    for files, whole in ((unpacking.MOST_FILES, True), (unpacking.MOST_FILES + 1, False)):
         found = decoded(b64(gzip.compress(b"a line of a log\n") * files), coded.AUTOMATIC)
         assert found is not None
-        assert (found.body.count(b"\n"), found.whole) == (coded.MOST_FILES, whole)
+        assert (found.body.count(b"\n"), found.whole) == (unpacking.MOST_FILES, whole)
 
 
 def test_of_a_wide_message_pack_the_beginning_is_written() -> None:
