@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from dashboard.browse import packed, pickles, protobuf, unpacking, vectors
+from dashboard.browse import cbor, packed, pickles, protobuf, unpacking, vectors
 from dashboard.browse.unpacking import MOST_BYTES, Piece
 from streams.nesting import is_deeper
 
@@ -30,7 +30,7 @@ LEAST_TEXT = 12
 
 AUTO, RAW = "auto", "raw"
 JSON, TEXT, BINARY = "JSON", "text", "binary"
-MESSAGE_PACK, PROTOBUF = "MessagePack", "Protobuf"
+MESSAGE_PACK, CBOR, PROTOBUF = "MessagePack", "CBOR", "Protobuf"
 
 _SEPARATORS = re.compile(r"[\s,.>→]+")
 _STANDARD, _URL_SAFE = re.compile(rb"[A-Za-z0-9+/]*"), re.compile(rb"[A-Za-z0-9_-]*")
@@ -143,7 +143,7 @@ def _followed(body: bytes, held: Piece, steps: tuple[str, ...]) -> Decoded:
         except ValueError as error:
             return Decoded(body, done, JSON, whole=True, fault=f"not {step}: {error}")
         done = (*done, held.name or step)
-        kind = JSON if step in ("json", "msgpack", "protobuf") else ""
+        kind = JSON if held.name in (JSON, MESSAGE_PACK, CBOR, PROTOBUF) else ""
     if not kind:
         kind = JSON if _holds_json(held) else TEXT if _readable(held) is not None else BINARY
         done = (*done, kind)
@@ -249,6 +249,11 @@ def _message_pack(held: Piece) -> Piece:
     return Piece(text.encode("utf-8", "surrogatepass"), whole, name=MESSAGE_PACK)
 
 
+def _cbor(held: Piece) -> Piece:
+    text, whole = cbor.json_text(held.data, whole=held.whole, most_bytes=MOST_BYTES)
+    return Piece(text.encode("utf-8", "surrogatepass"), whole, name=CBOR)
+
+
 def _protobuf(held: Piece) -> Piece:
     made = protobuf.written(held.data, whole=held.whole, most_bytes=MOST_BYTES)
     return Piece(made.text.encode(), made.whole, name=PROTOBUF)
@@ -317,6 +322,7 @@ _STEPS: dict[str, Callable[[Piece], Piece]] = {
     "hex": _hex,
     **unpacking.STEPS,
     "msgpack": _message_pack,
+    "cbor": _cbor,
     "protobuf": _protobuf,
     "float32": _vector(vectors.FLOAT),
     "float64": _vector(vectors.DOUBLE),

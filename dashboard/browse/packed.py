@@ -67,7 +67,11 @@ def json_text(data: bytes, *, whole: bool, most_bytes: int) -> tuple[str, bool]:
     Raises:
         ValueError: it is no MessagePack; the text says why.
     """
-    reader = _Reader(data)
+    return written(_MessagePack(data), whole=whole, most_bytes=most_bytes)
+
+
+def written(reader: "Reader", *, whole: bool, most_bytes: int) -> tuple[str, bool]:
+    """What a reader has as JSON text, and whether that is all of it; as ``json_text``."""
     try:
         while not reader.is_done:
             if reader.values >= MOST_VALUES or reader.written > most_bytes:
@@ -77,17 +81,19 @@ def json_text(data: bytes, *, whole: bool, most_bytes: int) -> tuple[str, bool]:
         if whole:
             raise
         return reader.text, False
-    if reader.at < len(data):
+    if reader.at < len(reader.data):
         raise ValueError("there is data after its end")
     return reader.text, True
 
 
-class _Reader:
+class Reader:
+    """Values of a format that says how many items follow, written one after the other."""
+
     def __init__(self, data: bytes) -> None:
         self.at = 0
         self.values = 0
         self.written = 0
-        self._data = data
+        self.data = data
         self._parts: list[str] = []
         self._levels: list[_Level] = []
 
@@ -101,19 +107,15 @@ class _Reader:
 
     def value(self) -> None:
         """Write the next value, or the opening of the next array or map."""
-        self.values += 1
-        mark = self._number(">B")
-        if 0x80 <= mark <= 0x8F or mark in _MAPS:
-            self._open(2 * (self._number(_MAPS[mark]) if mark in _MAPS else mark & 0x0F), is_map=True)
-        elif 0x90 <= mark <= 0x9F or mark in _ARRAYS:
-            self._open(self._number(_ARRAYS[mark]) if mark in _ARRAYS else mark & 0x0F, is_map=False)
-        else:
-            text = self._scalar(mark)
-            if self._levels and self._levels[-1].is_at_name and not text.startswith('"'):
-                text = json.dumps(text)
-            self._begin()
-            self._write(text)
-            self._end()
+        raise NotImplementedError
+
+    def _put(self, text: str) -> None:
+        """Write a value that is no array and no map."""
+        if self._levels and self._levels[-1].is_at_name and not text.startswith('"'):
+            text = json.dumps(text)
+        self._begin()
+        self._write(text)
+        self._end()
 
     def _open(self, items: int, *, is_map: bool) -> None:
         if self._levels and self._levels[-1].is_at_name:
@@ -148,36 +150,13 @@ class _Reader:
             if self._levels:
                 self._levels[-1].left -= 1
 
-    def _scalar(self, mark: int) -> str:
-        if mark <= 0x7F:
-            return str(mark)
-        if mark >= 0xE0:
-            return str(mark - 256)
-        if mark in _LITERALS:
-            return _LITERALS[mark]
-        if mark in _NUMBERS:
-            return _number_text(self._number(_NUMBERS[mark]))
-        if 0xA0 <= mark <= 0xBF or mark in _STRINGS:
-            held = self._take(self._number(_STRINGS[mark]) if mark in _STRINGS else mark & 0x1F)
-            try:
-                return json.dumps(held.decode(), ensure_ascii=False)
-            except UnicodeDecodeError:
-                return _hexadecimal(held)
-        if mark in _BYTES:
-            return _hexadecimal(self._take(self._number(_BYTES[mark])))
-        if mark in _EXTENSIONS or mark in _FIXED_EXTENSIONS:
-            size = self._number(_EXTENSIONS[mark]) if mark in _EXTENSIONS else _FIXED_EXTENSIONS[mark]
-            kind = self._number(">b")
-            return _extension(kind, self._take(size))
-        raise ValueError(f"byte 0x{mark:02x} does not begin a value")
-
     def _number(self, form: str) -> int:
         size = struct.calcsize(form)
         number: int = struct.unpack(form, self._take(size))[0]
         return number
 
     def _take(self, size: int) -> bytes:
-        taken = self._data[self.at : self.at + size]
+        taken = self.data[self.at : self.at + size]
         if len(taken) < size:
             raise EndsEarly("it ends too early")
         self.at += size
@@ -188,13 +167,53 @@ class _Reader:
         self.written += len(text)
 
 
-def _number_text(number: int | float) -> str:
+class _MessagePack(Reader):
+    def value(self) -> None:
+        self.values += 1
+        mark = self._number(">B")
+        if 0x80 <= mark <= 0x8F or mark in _MAPS:
+            self._open(2 * (self._number(_MAPS[mark]) if mark in _MAPS else mark & 0x0F), is_map=True)
+        elif 0x90 <= mark <= 0x9F or mark in _ARRAYS:
+            self._open(self._number(_ARRAYS[mark]) if mark in _ARRAYS else mark & 0x0F, is_map=False)
+        else:
+            self._put(self._scalar(mark))
+
+    def _scalar(self, mark: int) -> str:
+        if mark <= 0x7F:
+            return str(mark)
+        if mark >= 0xE0:
+            return str(mark - 256)
+        if mark in _LITERALS:
+            return _LITERALS[mark]
+        if mark in _NUMBERS:
+            return number_text(self._number(_NUMBERS[mark]))
+        if 0xA0 <= mark <= 0xBF or mark in _STRINGS:
+            held = self._take(self._number(_STRINGS[mark]) if mark in _STRINGS else mark & 0x1F)
+            return string_text(held)
+        if mark in _BYTES:
+            return hexadecimal(self._take(self._number(_BYTES[mark])))
+        if mark in _EXTENSIONS or mark in _FIXED_EXTENSIONS:
+            size = self._number(_EXTENSIONS[mark]) if mark in _EXTENSIONS else _FIXED_EXTENSIONS[mark]
+            kind = self._number(">b")
+            return _extension(kind, self._take(size))
+        raise ValueError(f"byte 0x{mark:02x} does not begin a value")
+
+
+def number_text(number: int | float) -> str:
     if isinstance(number, float) and not math.isfinite(number):
         return '"NaN"' if math.isnan(number) else f'"{"-" if number < 0 else ""}Infinity"'
     return repr(number)
 
 
-def _hexadecimal(held: bytes) -> str:
+def string_text(held: bytes) -> str:
+    """A string; as bytes where it is no UTF-8."""
+    try:
+        return json.dumps(held.decode(), ensure_ascii=False)
+    except UnicodeDecodeError:
+        return hexadecimal(held)
+
+
+def hexadecimal(held: bytes) -> str:
     return f'"0x{held.hex()}"'
 
 

@@ -3,6 +3,8 @@
 import math
 import struct
 
+from dashboard.browse.packed import number_text
+
 MOST_NUMBERS = 2000
 """What is written of one body; a page shows no more of it."""
 
@@ -25,12 +27,10 @@ def json_text(data: bytes, form: str, *, whole: bool) -> tuple[str, bool]:
 
 def real_text(number: float, form: str) -> str:
     """As few digits as say which number it is; what JSON does not know by name."""
-    if not math.isfinite(number):
-        return '"NaN"' if math.isnan(number) else f'"{"-" if number < 0 else ""}Infinity"'
-    if form == FLOAT:
+    if form == FLOAT and math.isfinite(number):
         shorter = (float(f"{number:.{digits}g}") for digits in (6, 7, 8))
         number = next((each for each in shorter if _as_float(each) == number), number)
-    return repr(number)
+    return number_text(number)
 
 
 def _as_float(number: float) -> float:
