@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.browse.cbor import json_text
-from dashboard.browse.coded import JSON, MOST_BYTES, decoded, reading
+from dashboard.browse.coded import JSON, decoded, reading
+from dashboard.browse.unpacking import MOST_BYTES
 
 
 def b64(data: bytes) -> bytes:

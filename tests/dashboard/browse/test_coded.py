@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboard.browse import coded, unpacking
-from dashboard.browse.coded import JSON, MOST_BYTES, TEXT, decoded, reading
+from dashboard.browse.coded import JSON, TEXT, decoded, reading
 from dashboard.browse.filters import entry_test
 from dashboard.browse.packed import MOST_VALUES, json_text
+from dashboard.browse.unpacking import MOST_BYTES
 
 ORDER = b'{"id":9007199254740993,"big":123456789012345678901234567890,"total":1.50,"a":1,"a":2}'
 

@@ -13,6 +13,7 @@ from dashboard.browse.chosen_fields import cell_of, chosen
 from dashboard.browse.coded import DEEPEST, JSON, TEXT, decoded, reading
 from dashboard.browse.filters import body_test, entry_test
 from dashboard.browse.message_rows import MessageRow
+from dashboard.browse.unpacking import MOST_BYTES
 from streams.log.entries import parse
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.test_exports import content
@@ -78,7 +79,7 @@ def test_what_is_cut_is_laid_out_at_the_cost_of_its_size() -> None:
     row = MessageRow(parse([b"1-1", [b"i", b"x", b"b", BODIES["cut"], b"c", b"1"]]))
     began = time.thread_time()
     assert row.is_readable
-    assert len(row.laid_out.html if row.is_json else row.decoded_text) < 10 * coded.MOST_BYTES
+    assert len(row.laid_out.html if row.is_json else row.decoded_text) < 10 * MOST_BYTES
     assert time.thread_time() - began < 1
 
 

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.browse import coded
-from dashboard.browse.coded import MOST_BYTES, TEXT, decoded, reading
+from dashboard.browse.coded import TEXT, decoded, reading
 from dashboard.browse.pickles import MOST_OPERATIONS, listing
+from dashboard.browse.unpacking import MOST_BYTES
 
 
 def b64(data: bytes) -> bytes:

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboard.browse import coded
-from dashboard.browse.coded import JSON, MOST_BYTES, decoded, reading
+from dashboard.browse.coded import JSON, decoded, reading
 from dashboard.browse.filters import entry_test
 from dashboard.browse.protobuf import DEEPEST, MOST_LOOKED_AT_BYTES, MOST_VALUES, written
+from dashboard.browse.unpacking import MOST_BYTES
 from streams.nesting import is_deeper
 from tests.dashboard.conftest import MakeStream
 
