@@ -1,7 +1,9 @@
 """Protobuf without its schema: what the wire format says is shown, every digit; nothing else is taken for it."""
 
 import base64
+import html
 import json
+import re
 import struct
 import time
 import uuid
@@ -376,6 +378,8 @@ def test_pages_show_the_numbers_and_say_that_names_are_not_known(
     assert said in shown
     assert "9007199254740993" in shown
     assert said not in owner.get("/streams/orders/messages/2/").content.decode()
+    (link,) = re.findall(r'href="([^"]*match=[^"]*9007199254740993)"', shown)
+    assert len(owner.get(html.unescape(link)).context["window"].rows) == 1
     listed = owner.get("/streams/orders/?cols=.3[*].1,.4.double&match=.2+~+Zo")
     (row,) = listed.context["window"].rows
     assert [cell.text for cell in row.cells] == ["SKU-4711, SKU-4712", "99.5"]
