@@ -208,7 +208,7 @@ def agrees(value: Value, shown: Any) -> bool:
     return bool(shown.get(kind, shown.get(kind.removeprefix("s"))) == held)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(MESSAGES)
 def test_every_message_is_shown_with_each_value_and_every_digit(message: Value) -> None:
     made = written(encoded(message[1]), whole=True, most_bytes=MOST_BYTES)
@@ -216,7 +216,7 @@ def test_every_message_is_shown_with_each_value_and_every_digit(message: Value) 
     assert agrees(message, json.loads(made.text))
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     st.binary(min_size=1, max_size=300)
     | st.lists(st.sampled_from([ORDER, b"\x0a\x05", b"\x0b", b"\x80"])).map(b"".join)
@@ -249,7 +249,7 @@ OBJECTS = st.recursive(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=150)
 @given(st.one_of(
     st.binary(max_size=120),
     TEXTS.map(str.encode),
