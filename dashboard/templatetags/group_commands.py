@@ -111,8 +111,9 @@ def letters_command(base_url: str, stream: str, group: str, deed: str, offsets: 
 
 @register.simple_tag
 def group_change_command(base_url: str, stream: str, group: Group) -> str:
-    """The settings of a group saved as they are."""
-    return change_call(f"{_groups(base_url, stream)}{group.name}", held(group, GROUP_SETTINGS))
+    """What settings of a group would take away, and they saved: as they are."""
+    path, settings = f"{_groups(base_url, stream)}{group.name}", held(group, GROUP_SETTINGS)
+    return f"{call(f'{path}/preview', body=json.dumps(settings))}\n\n{change_call(path, settings)}"
 
 
 @register.simple_tag

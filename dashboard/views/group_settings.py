@@ -12,8 +12,8 @@ from dashboard.groups.group_effects import effect_of_change
 from dashboard.groups.group_forms import GroupDeleteForm, GroupSettingsForm
 from dashboard.groups.group_rows import GroupRow
 from dashboard.lists.bulk import is_more
-from dashboard.views.agreeing import BURIED, question_of
-from dashboard.views.door import console_action, console_form, shown_then
+from dashboard.views.agreeing import effect_then, question_of
+from dashboard.views.door import console_action, console_form
 from dashboard.views.of_page import held_to_group
 from dashboard.views.stream_page import stream_context
 from streams import selectors
@@ -28,7 +28,7 @@ PAGE = "dashboard/stream/group_settings.html"
 
 def _context(request: HttpRequest, caller: Caller, group: Group) -> dict[str, Any]:
     by_interest = group.stream.retention == Retention.INTEREST
-    going = selectors.retention_preview(group.stream, {}, without=group) if by_interest else None
+    going = selectors.retention_preview(group.stream, {}, without=[group]) if by_interest else None
     shown = GroupRow(selectors.group_view(group))
     seen = {
         "seen_letters": shown.state.dead_letters,
@@ -57,18 +57,17 @@ def settings(request: HttpRequest, caller: Caller, name: str, group: str) -> Htt
     if not form.is_valid() or form.moved:
         return render(request, PAGE, context, status=409 if form.moved else 422)
     row, changes = context["row"], form.changes(found)
-    effect = effect_of_change(
-        context["shown"].view,
-        changes,
-        stored=row.messages or 0,
-        arriving=row.arriving,
-        then=shown_then(request),
-        buried=shown_then(request, what=BURIED),
-    )
-    question = question_of(request, effect)
-    if question is not None:
-        return render(request, PAGE, context | question[0], status=question[1])
     try:
+        effect = effect_of_change(
+            context["shown"].view,
+            changes,
+            stored=row.messages or 0,
+            arriving=row.arriving,
+            then=effect_then(request),
+        )
+        question = question_of(request, effect)
+        if question is not None:
+            return render(request, PAGE, context | question[0], status=question[1])
         group_change(found, changes=changes, actor=caller.actor)
     except Refusal as refusal:
         refusal_show(refusal, form)

@@ -11,8 +11,8 @@ from dashboard.forms import refusal_show
 from dashboard.groups.group_effects import effect_of_new
 from dashboard.groups.group_forms import GroupForm
 from dashboard.lists.group_list import group_page_of, group_query_of
-from dashboard.views.agreeing import question_of
-from dashboard.views.door import console_form, is_part, shown_then
+from dashboard.views.agreeing import effect_then, question_of
+from dashboard.views.door import console_form, is_part
 from dashboard.views.stream_page import stream_context
 from streams.access import Caller, stream_for
 from streams.errors import Refusal
@@ -72,7 +72,7 @@ def _made(
                 group_planned(stream, name=name, settings=settings),
                 stored=row.messages or 0,
                 arriving=row.arriving,
-                then=shown_then(request),
+                then=effect_then(request),
             )
             question = question_of(request, effect)
             if question is not None:

@@ -10,6 +10,7 @@ from streams.api.configuration import ConfigurationApplyView, ConfigurationView
 from streams.api.erasures import ErasuresView, ErasureView
 from streams.api.errors import not_found
 from streams.api.events import EventsView
+from streams.api.group_preview import GroupPreviewView
 from streams.api.groups import (
     DeadLettersReplayView,
     DeadLettersView,
@@ -50,6 +51,7 @@ urlpatterns = [
     at("streams/<name>", StreamView.as_view(), "stream"),
     at("streams/<name>/groups", GroupsView.as_view(), "groups"),
     at("streams/<name>/groups/<group>", GroupView.as_view(), "group"),
+    at("streams/<name>/groups/<group>/preview", GroupPreviewView.as_view(), "group-preview"),
     at("streams/<name>/groups/<group>/seek", GroupSeekView.as_view(), "group-seek"),
     at("streams/<name>/groups/<group>/pause", GroupPauseView.as_view(), "group-pause"),
     at("streams/<name>/groups/<group>/resume", GroupResumeView.as_view(), "group-resume"),

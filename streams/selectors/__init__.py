@@ -26,6 +26,15 @@ from streams.selectors.events import (
 )
 from streams.selectors.forecasts import retention_outlook
 from streams.selectors.gone import Gone, gone_behind
+from streams.selectors.group_effects import (
+    MANY_IN_FLIGHT,
+    Ending,
+    GroupEffect,
+    ending_by_interest,
+    group_effect_at_hand,
+    group_effect_of_change,
+    group_effect_of_new,
+)
 from streams.selectors.group_verdicts import (
     GroupSums,
     GroupTotals,
@@ -101,7 +110,7 @@ from streams.selectors.queries import queries_latest, queries_saved
 from streams.selectors.removals import RemovalView, finals_of, removals_of
 from streams.selectors.replays import replays_latest
 from streams.selectors.retention import purge_preview, retention_preview
-from streams.selectors.retention_effects import MOST_GROUPS, Effect, effect_of, effects_of
+from streams.selectors.retention_effects import LOOK_S, MOST_GROUPS, Effect, effect_of, effects_of
 from streams.selectors.samples import (
     METRICS_STREAM,
     Sample,
@@ -152,16 +161,20 @@ from streams.selectors.workspaces import (
 )
 
 __all__ = [
+    "LOOK_S",
+    "MANY_IN_FLIGHT",
     "METRICS_STREAM",
     "MOST_GROUPS",
     "SILENT_MS",
     "DayProfile",
     "Effect",
+    "Ending",
     "EventsWanted",
     "Fault",
     "Firing",
     "Found",
     "Gone",
+    "GroupEffect",
     "GroupPast",
     "GroupStep",
     "GroupSums",
@@ -200,6 +213,7 @@ __all__ = [
     "duplicates_by_step",
     "effect_of",
     "effects_of",
+    "ending_by_interest",
     "entries_page",
     "erasures_latest",
     "events_exported",
@@ -214,6 +228,9 @@ __all__ = [
     "first_fault",
     "flow_of",
     "gone_behind",
+    "group_effect_at_hand",
+    "group_effect_of_change",
+    "group_effect_of_new",
     "group_positions",
     "group_totals",
     "group_view",

@@ -1,6 +1,6 @@
 """What other limits, or a purge, would take from a stream."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ def retention_preview(
     stream: Stream,
     changes: Mapping[str, Any],
     *,
-    without: Group | None = None,
+    without: Collection[Group] = (),
     instead: Group | None = None,
     rewound: Group | None = None,
     within_s: float | None = None,
@@ -27,13 +27,13 @@ def retention_preview(
     """What would go if these settings were saved, over those that the stream has, with the groups of the database.
 
     Args:
-        without: a group that would be deleted.
+        without: groups that would be deleted.
         instead: a group as it would be, in the place of the one that has its name now, if any.
         rewound: a group that would have everything before it that the stream holds.
         within_s: how long to look at messages, where arithmetic does not do; None is ``WITHIN_S``.
     """
     limits = {name: changes.get(name, getattr(stream, name)) for name in LIMITS}
-    rows = [group for group in stream.groups.all() if group != without]
+    rows = [group for group in stream.groups.all() if group not in without]
     if instead is not None:
         rows = [*(group for group in rows if group.name != instead.name), instead]
     groups = {group.name: group.filter_keys for group in rows}

@@ -4,6 +4,7 @@ What the log was not told, because it went away or the process ended in between,
 (``streams.services.group_repairs``).
 """
 
+import copy
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -115,6 +116,19 @@ def group_planned(stream: Stream, *, name: str, settings: Mapping[str, Any]) -> 
     _check(planned)
     planned.begins_after = _start(planned)
     return planned
+
+
+def group_as_changed(group: Group, *, changes: Mapping[str, Any]) -> Group:
+    """A group as it would be with other settings, to be asked about.
+
+    Raises:
+        Refusal: as changing it would be refused.
+    """
+    changed = copy.copy(group)
+    for field, value in changes.items():
+        setattr(changed, field, value)
+    _check(changed)
+    return changed
 
 
 def group_change(group: Group, *, changes: Mapping[str, Any], actor: Actor) -> Group:

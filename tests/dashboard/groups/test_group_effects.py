@@ -215,6 +215,26 @@ def test_to_be_deleted_when_idle_asks_as_deleting_does(owner: Client, stream: St
     assert owner.post(f"{PAGE}settings/", longer).status_code == 302, "it takes nothing sooner"
 
 
+def test_what_grows_as_it_did_goes_with_a_group_that_ends(owner: Client, stream: Stream) -> None:
+    """Messages and dead letters alike: who was asked again can save, as long as the stream moves as it did."""
+    group = only(stream)
+    group_create(stream, name="none", settings={"filter_keys": ["none"]}, actor=SYSTEM)
+
+    def moves() -> None:
+        publish(stream, 3)
+        leases = fetched(group, limit=1)
+        store.log().run(groups.term(stream.stream_id, "only", "leases", leases, reason="no"))
+
+    wanted = {**FORM, "inactive_after": "1 h", "confirm": "only"}
+    asked = owner.post(f"{PAGE}settings/", wanted)
+    assert "25 messages that no other group wants are removed" in text_of(asked)
+    moves()
+    again = owner.post(f"{PAGE}settings/", {**wanted, **sent_back(asked)})
+    assert (again.status_code, "its dead letters (1)" in text_of(again)) == (409, True)
+    moves()
+    assert owner.post(f"{PAGE}settings/", {**wanted, **sent_back(again)}).status_code == 302
+
+
 def test_a_group_that_is_idle_for_longer_already_is_said_to_go_at_once(owner: Client, stream: Stream) -> None:
     group = only(stream)
     until(lambda: selectors.group_view(group).unfetched_ms > 100)
