@@ -24,8 +24,10 @@ from streams.models import Stream, Workspace
 
 MOST_SHOWN = 200
 
-UNREAD = "unread"
-"""Begins the path of what a group loses."""
+UNREAD, BURIED, LETTERS, ENDING = "unread", "in flight", "dead letters", "ending"
+"""Begin the paths of what goes of a group: messages that it has not read, in flight that become dead letters, dead
+letters that go with it, and messages that go once it is deleted.
+"""
 
 
 class ConfigurationForm(BootstrapMixin, forms.Form):
@@ -89,8 +91,9 @@ class ConfigurationPreview:
     """What a file changes.
 
     Attributes:
-        most: of each object of which messages go, and of each group that loses unread ones, how many may within the
-            minute, by its path.
+        letters: how many messages in flight become dead letters and dead letters go with groups, as ``shown``.
+        most: of each object of which messages go, and of each group that loses unread ones or dead letters, how many
+            may within the minute, by its path.
         which: stands for these changes of these streams and groups; another for others, and for those of their names.
         phrase: what has to be typed before they are made; nothing where little goes.
     """
@@ -98,6 +101,7 @@ class ConfigurationPreview:
     outcome: Outcome
     workspace: Workspace
     shown: Shown
+    letters: Shown
     most: Mapping[str, int]
     which: str
     phrase: str
@@ -125,9 +129,19 @@ class ConfigurationPreview:
         return wording.summary(self.outcome)
 
     @property
-    def is_grave(self) -> bool:
-        """Whether something goes for good."""
+    def removes(self) -> bool:
+        """Whether something goes at once."""
         return bool(self.outcome.messages) or any(change.after is None for change in self.outcome.changes)
+
+    @property
+    def is_grave(self) -> bool:
+        """Whether something goes for good, or becomes a dead letter."""
+        return self.removes or bool(self.outcome.dying or self.outcome.endings)
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether more may go within the minute than now."""
+        return bool(self.shown.margin or self.letters.margin)
 
     @property
     def each(self) -> str:
@@ -135,7 +149,7 @@ class ConfigurationPreview:
         return json.dumps(self.most)
 
     def is_as(self, then: Shown, which: str, each: str) -> bool:
-        """Whether it makes the changes that were shown, and no more goes, of all, of each and unread of each group."""
+        """Whether it makes the changes that were shown, and no more goes, of all, of each and of each group."""
         seen = counts_read(each)
         return (
             which == self.which
@@ -144,11 +158,13 @@ class ConfigurationPreview:
         )
 
 
-def preview_of(outcome: Outcome, workspace: Workspace, *, then: Shown) -> ConfigurationPreview:
+def preview_of(
+    outcome: Outcome, workspace: Workspace, *, then: Shown, letters_then: Shown
+) -> ConfigurationPreview:
     """What to say of an outcome now.
 
     Args:
-        then: what was shown before, where it was.
+        then, letters_then: what was shown before, where it was.
     """
     at_ms = int(time.time() * 1000)
     going = {path: messages for path, messages in _taken(outcome) if messages}
@@ -156,36 +172,50 @@ def preview_of(outcome: Outcome, workspace: Workspace, *, then: Shown) -> Config
     arriving = {each: ceil(rate) for each, rate in rates.arriving(set(ids.values())).items()}
     at_rate = sum(arriving.values())
     shown = then.again(outcome.messages, arriving=at_rate, at_ms=at_ms)
+    # What is in flight and what is dead come and go with fetches and answers: only their own pace tells.
+    dead = sum(messages for path, messages in going.items() if path[0] in (BURIED, LETTERS))
+    letters = letters_then.again(dead, arriving=0, at_ms=at_ms)
     # What grows otherwise than by its rate, as with age, is known of all together only.
     beyond = shown.margin if shown.margin > at_rate else 0
-    most = {_name(path): messages + max(beyond, arriving[ids[path]]) for path, messages in going.items()}
+    most = {
+        _name(path): messages
+        + (letters.margin if path[0] in (BURIED, LETTERS) else max(beyond, arriving[ids[path]]))
+        for path, messages in going.items()
+    }
     is_asked = (
-        outcome.reason is not None
-        or shown.most >= LARGE_MESSAGES
+        not outcome.is_complete
+        or max(shown.most, letters.most) >= LARGE_MESSAGES
+        or bool(outcome.endings)
         or any(change.after is None and change.path[0] in ("stream", "group") for change in outcome.changes)
         or _takes_of_production(outcome, workspace)
     )
     return ConfigurationPreview(
-        outcome, workspace, shown, most, _digest(outcome), workspace.name if is_asked else ""
+        outcome, workspace, shown, letters, most, _digest(outcome), workspace.name if is_asked else ""
     )
 
 
 def _taken(outcome: Outcome) -> list[tuple[tuple[str, ...], int]]:
-    """How many messages go by each change, and how many of them each group that stays has not read: path, messages."""
-    unread = [
-        ((UNREAD, change.path[1], group), unread)
-        for change in outcome.changes
-        for group, unread in change.losing.items()
-    ]
-    return [*outcome.going, *unread]
+    """How many messages go by each change, and how many of what each group has: path, messages."""
+    of_groups: list[tuple[tuple[str, ...], int]] = []
+    for change in outcome.changes:
+        of_groups += [((UNREAD, change.path[1], name), unread) for name, unread in change.losing.items()]
+        of_groups.append(((BURIED, *change.path[1:]), change.of_group.dying))
+        if change.of_group.ending:
+            ending = change.of_group.ending
+            of_groups.append(((LETTERS, *change.path[1:]), ending.dead_letters))
+            of_groups.append(((ENDING, *change.path[1:]), ending.messages))
+    for path, lost in outcome.lost.items():
+        of_groups += [((LETTERS, path[1], name), letters) for name, letters in lost.letters.items()]
+    return [*outcome.going, *of_groups]
 
 
 def _takes_of_production(outcome: Outcome, workspace: Workspace) -> bool:
     """Whether messages go of a stream that is labelled so, or was until this file."""
-    taking = [change for change in outcome.changes if change.messages]
-    if any(names_production((change.before or {}).get("labels", {})) for change in taking):
-        return True
+    taking = [change for change in outcome.changes if change.messages or change.of_group.dying]
     names = {change.path[1] for change in taking}
+    those = [change for change in outcome.changes if change.path[0] == "stream" and change.path[1] in names]
+    if any(names_production((change.before or {}).get("labels", {})) for change in those):
+        return True
     return any(map(is_production, Stream.objects.filter(workspace=workspace, name__in=names)))
 
 

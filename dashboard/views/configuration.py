@@ -56,7 +56,8 @@ class _Wanted:
         """Whether it is to be applied, is what was seen, and was confirmed where that is asked."""
         then = shown_then(self._request)
         seen = (self._request.POST.get(f"seen_{name}", "") for name in ("which", "each"))
-        self.preview = preview_of(outcome, self._workspace, then=then)
+        letters_then = shown_then(self._request, what="letters_")
+        self.preview = preview_of(outcome, self._workspace, then=then, letters_then=letters_then)
         self.has_moved = self._is_to_apply and not self.preview.is_as(then, *seen)
         is_agreed = self._is_to_apply and not self.has_moved
         self.confirm = ConfirmForm(self._request.POST if is_agreed else None, phrase=self.preview.phrase)

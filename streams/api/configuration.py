@@ -13,6 +13,7 @@ from streams.api.declared.checking import check_for
 from streams.api.declared.reading import Faulty
 from streams.api.declared.state import exported
 from streams.api.fields import Strict, Switch, Text
+from streams.api.group_effects import GroupDeletion
 from streams.api.operation import Operation
 from streams.errors import Refusal
 from streams.selectors import MOST_GROUPS
@@ -41,7 +42,7 @@ class ConfigurationObject(serializers.Serializer):  # type: ignore[type-arg]
 class ConfigurationChange(serializers.Serializer):  # type: ignore[type-arg]
     """One object that is made, changed or deleted."""
 
-    may_lack = frozenset({"bytes", "unread", "groups_losing", "unread_messages"})
+    may_lack = frozenset({"bytes", "unread", "groups_losing", "unread_messages", "dead_letters", "deletion"})
     what = serializers.CharField(help_text="Such as `stream orders` or `group billing of orders`.")
     change = serializers.ChoiceField(choices=sorted(wording.SIGNS))
     before = serializers.DictField(
@@ -62,6 +63,16 @@ class ConfigurationChange(serializers.Serializer):  # type: ignore[type-arg]
         required=False, help_text="Of a stream that stays: how many groups lose unread messages."
     )
     unread_messages = serializers.IntegerField(required=False, help_text="What all of these lose together.")
+    dead_letters = serializers.IntegerField(
+        required=False,
+        help_text="Of a group that gets fewer deliveries: messages in flight that become dead letters, as in its "
+        "preview. Of what is deleted: dead letters that go with it.",
+    )
+    deletion = GroupDeletion(
+        required=False,
+        help_text="Of a group that is deleted when idle, or sooner, as in its preview. Of several groups of a "
+        "stream the last one has the `messages` of all.",
+    )
 
 
 class ConfigurationEffects(serializers.Serializer):  # type: ignore[type-arg]
@@ -74,6 +85,7 @@ class ConfigurationEffects(serializers.Serializer):  # type: ignore[type-arg]
         help_text="What the file does not declare and what stays without `prune`.",
     )
     messages = serializers.IntegerField(help_text="Stored messages that go at once, of all changes.")
+    dead_letters = serializers.IntegerField(help_text="Messages in flight that become dead letters.")
     complete = serializers.BooleanField()
 
 

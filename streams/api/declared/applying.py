@@ -9,12 +9,16 @@ from django.db import transaction
 from streams import selectors, store
 from streams.access import Actor
 from streams.api.declared.checking import Declared
+from streams.api.declared.group_effects import group_effects
 from streams.api.declared.making import Making
 from streams.api.declared.pruning import Lost, losses_of
 from streams.api.declared.reading import Faulty
 from streams.api.declared.state import State, state_of
 from streams.models import POLICY_LIMITS, AlertRule, Group, Stream, Workspace
 from streams.models.stream import Retention
+from streams.selectors import Ending, GroupEffect
+
+NOTHING = GroupEffect()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,7 @@ class Change:
         messages: stored messages of the stream that go at once, also because its groups want less.
         losing: groups that stay and lose unread messages by it: name → how many, most first.
         reason: why not all were looked at and more may go, as of ``Preview.reason``; None where they were.
+        of_group: what a group loses by its own settings, now or once nobody fetches from it.
     """
 
     path: tuple[str, ...]
@@ -35,10 +40,12 @@ class Change:
     messages: int = 0
     losing: Mapping[str, int] = field(default_factory=dict)
     reason: str | None = None
+    of_group: GroupEffect = NOTHING
 
     @property
-    def is_complete(self) -> bool:
-        return self.reason is None
+    def why_incomplete(self) -> str | None:
+        """Why not everything that goes was counted: ``reason``, or that of the group."""
+        return self.reason or self.of_group.reason
 
 
 @dataclass(slots=True)
@@ -72,10 +79,26 @@ class Outcome:
         ]
 
     @property
+    def dying(self) -> int:
+        """Messages in flight that become dead letters, unless they are answered in time."""
+        return sum(change.of_group.dying for change in self.changes)
+
+    @property
+    def endings(self) -> list[Ending]:
+        """Groups that are deleted by themselves, or sooner."""
+        return [change.of_group.ending for change in self.changes if change.of_group.ending]
+
+    @property
     def reason(self) -> str | None:
-        """Why not everything was counted; ``counting``, which will be over, where that is so of one of them."""
-        reasons = {change.reason for change in self.changes} - {None}
-        return min((reason for reason in reasons if reason), default=None)
+        """Why not all messages that go at once were counted; ``counting``, which will be over, where that is so of one
+        of them.
+        """
+        return min((change.reason for change in self.changes if change.reason), default=None)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything that goes was counted."""
+        return all(change.why_incomplete is None for change in self.changes)
 
 
 def apply(
@@ -118,7 +141,7 @@ def apply(
         if declared.faults:
             raise Faulty(declared.faults)
         outcome = Outcome(
-            _changes(before, state_of(workspace), rows),
+            _changes(before, state_of(workspace), rows, workspace),
             [] if prune else undeclared,
             lost,
             ids,
@@ -136,7 +159,7 @@ def _ids(rows: Mapping[str, Stream], workspace: Workspace) -> dict[tuple[str, ..
     return ids | {("stream", name): row.stream_id for name, row in rows.items()}
 
 
-def _changes(before: State, after: State, rows: Mapping[str, Stream]) -> list[Change]:
+def _changes(before: State, after: State, rows: Mapping[str, Stream], workspace: Workspace) -> list[Change]:
     found = []
     for path in sorted({**before, **after}, key=_order):
         old, new = before.get(path), after.get(path)
@@ -150,10 +173,19 @@ def _changes(before: State, after: State, rows: Mapping[str, Stream]) -> list[Ch
     going = {
         where: selectors.effect_of(rows[name], limits) for name, where, limits in _asked(found, after, rows)
     }
-    return [
+    found = [
         replace(change, messages=told.messages, losing=_of_before(told, before), reason=told.reason)
         if (told := going.get(change.path))
         else change
+        for change in found
+    ]
+    changed = {
+        each.path: each.before for each in found if each.path[0] == "group" and each.before and each.after
+    }
+    at_once = {told.stream.name: told.messages for told in going.values()}
+    of_groups = group_effects(changed, workspace, at_once=at_once)
+    return [
+        replace(change, of_group=of_groups[change.path]) if change.path in of_groups else change
         for change in found
     ]
 
