@@ -82,7 +82,7 @@ class GroupPreviewView(ApiView):
             body=GroupTried,
             body_optional=True,
             answer=GroupPreview,
-            refusals=("stream_not_found",),
+            refusals=("stream_not_found", "group_not_found"),
             description="Where there is no such group: what creating it would take away, with the start that is sent. "
             f"{AS_SAVED}",
             examples={

@@ -4,10 +4,11 @@ Only three do: another filter, where messages are kept by interest; fewer delive
 in flight; and an end that the group did not have, or has sooner.
 """
 
+import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from streams.log.preview import Preview
+from streams.log.preview import WITHIN_S, Preview
 from streams.models import Group, Stream
 from streams.models.stream import Retention
 from streams.selectors.groups import GroupView, spent_by
@@ -87,13 +88,14 @@ def group_effect_of_new(planned: Group, *, within_s: float | None = None) -> Gro
 
 def group_effect_of_change(view: GroupView, changed: Group, *, within_s: float | None = None) -> GroupEffect:
     """What a group would take away if it were as ``changed``; ``within_s`` as of ``retention_preview``."""
-    held, stream = view.group, changed.stream
+    held, stream, began_s = view.group, changed.stream, time.monotonic()
     going = _going(changed, within_s=within_s) if changed.filter_keys != held.filter_keys else None
     effect = group_effect_at_hand(view, changed)
     if effect.ending is None or stream.retention != Retention.INTEREST:
         return replace(effect, going=going)
     at_once = going.messages if going else 0
-    ending = ending_by_interest(effect.ending, stream, [held], at_once=at_once, within_s=within_s)
+    left_s = None if within_s is None else max(WITHIN_S, within_s - (time.monotonic() - began_s))
+    ending = ending_by_interest(effect.ending, stream, [held], at_once=at_once, within_s=left_s)
     return replace(effect, going=going, ending=ending)
 
 
@@ -118,11 +120,13 @@ def ending_by_interest(
 
     Args:
         stream, at_once: as it would be, and how many messages go of it at once.
+        within_s: how long to look at messages in all; None as of ``retention_preview``.
     """
     stay = any(group not in groups for group in stream.groups.all())
     # The last group of all lets nothing go, and nobody knows which will be the last.
     cases = [list(groups)] if stay else [[group for group in groups if group != last] for last in groups]
-    found = [retention_preview(stream, {}, without=case, within_s=within_s) for case in cases if case]
+    each_s = None if within_s is None else within_s / max(1, len(cases))
+    found = [retention_preview(stream, {}, without=case, within_s=each_s) for case in cases if case]
     most = max((told.messages for told in found), default=0)
     reasons = [told.reason for told in found if told.reason]
     return replace(
