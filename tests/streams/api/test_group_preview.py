@@ -1,5 +1,6 @@
 """What other settings of a group, or a new one, take away: asked first, it is what saving then takes."""
 
+import random
 from typing import Any
 
 import pytest
@@ -172,6 +173,28 @@ def test_what_goes_at_once_does_not_go_with_the_group_once_more(owner: Api, stre
 def test_the_last_group_of_a_stream_takes_no_message_with_it(owner: Api, stream: Stream) -> None:
     make(owner)
     assert asked(owner, {"inactive_after": 3600})["deletion"]["messages"] == 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_said_goes_whatever_the_groups_want(owner: Api, stream: Stream, seed: int) -> None:
+    chance = random.Random(seed)
+    patterns: list[list[str]] = [[], ["eu.>"], ["us.>"], ["none"]]
+    for name in chance.sample(["g", "a", "b"], chance.choice((2, 3, 3))):
+        make(owner, name, filter_keys=chance.choice(patterns))
+        fetched = store.log().run(groups.fetch(stream.stream_id, name, limit=chance.randint(1, 25)))
+        done = [each.lease for each in fetched.deliveries if chance.random() < 0.7]
+        store.log().run(groups.ack(stream.stream_id, name, "leases", done))
+    before = left(stream)
+    wanted = {"filter_keys": chance.choice(patterns)}
+    is_new = owner.get(f"{PATH}/g").status_code == 404
+    said = asked(owner, wanted)["messages"]
+    answer = owner.post(PATH, {"name": "g", **wanted}) if is_new else owner.patch(f"{PATH}/g", wanted)
+    assert answer.status_code == (201 if is_new else 200)
+    assert before - left(stream) == said
+    before = left(stream)
+    deletion = asked(owner, {"inactive_after": 60})["deletion"]
+    assert owner.delete(f"{PATH}/g").status_code == 204
+    assert before - left(stream) == deletion["messages"]
 
 
 @pytest.mark.parametrize(
