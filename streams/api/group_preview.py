@@ -12,7 +12,7 @@ from streams import selectors
 from streams.access import stream_for
 from streams.api.base import ApiView
 from streams.api.errors import invalid
-from streams.api.fields import AnyJSON, Moment, Name
+from streams.api.fields import Moment, Name
 from streams.api.group_effects import GroupDeletion
 from streams.api.group_objects import FIELDS, GroupChanges, GroupWanted, settings_in
 from streams.api.operation import Operation
@@ -30,7 +30,7 @@ class GroupTried(GroupWanted):
     name = None  # type: ignore[assignment]
 
 
-class SettingsTold(AnyJSON):
+class SettingsTold(serializers.DictField):
     """Settings of a group by name."""
 
     def to_representation(self, value: Mapping[str, Any]) -> Any:
