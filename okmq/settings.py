@@ -183,6 +183,7 @@ SPECTACULAR_SETTINGS = {
         "QueryState": "streams.models.query.QueryState.values",
         "ReplayState": "streams.models.replay.ReplayState.values",
         "PreviewReason": "streams.api.retention.REASONS",
+        "GroupPreviewReason": "streams.api.group_effects.REASONS",
         "PushedOutReason": "streams.api.pushed_out.REASONS",
     },
 }

@@ -13,7 +13,7 @@ from streams.api.declared.checking import check_for
 from streams.api.declared.reading import Faulty
 from streams.api.declared.state import exported
 from streams.api.fields import Strict, Switch, Text
-from streams.api.group_effects import GroupDeletion
+from streams.api.group_effects import REASONS, GroupDeletion
 from streams.api.operation import Operation
 from streams.errors import Refusal
 from streams.selectors import MOST_GROUPS
@@ -51,7 +51,7 @@ class ConfigurationChange(serializers.Serializer):  # type: ignore[type-arg]
     after = serializers.DictField(allow_null=True, help_text="Null once it is deleted.")
     messages = serializers.IntegerField(help_text="Stored messages that go at once.")
     complete = serializers.BooleanField(help_text="False where more may go.")
-    reason = serializers.ChoiceField(choices=sorted(wording.WHY), allow_null=True)
+    reason = serializers.ChoiceField(choices=REASONS, allow_null=True)
     bytes = serializers.IntegerField(required=False, help_text="Of the messages of a stream that is deleted.")
     unread = serializers.DictField(
         child=serializers.IntegerField(),

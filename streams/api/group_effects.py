@@ -4,6 +4,12 @@ from typing import Any
 
 from rest_framework import serializers
 
+from streams.api import retention
+from streams.selectors import MANY_IN_FLIGHT
+
+REASONS = [*retention.REASONS, MANY_IN_FLIGHT]
+"""Why not everything that goes was counted."""
+
 
 class GroupDeletion(serializers.Serializer[Any]):
     """A group that is deleted once nobody has fetched from it for a while, and what goes with it."""

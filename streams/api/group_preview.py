@@ -13,12 +13,12 @@ from streams.access import stream_for
 from streams.api.base import ApiView
 from streams.api.errors import invalid
 from streams.api.fields import Moment, Name
-from streams.api.group_effects import GroupDeletion
+from streams.api.group_effects import REASONS, GroupDeletion
 from streams.api.group_objects import FIELDS, GroupChanges, GroupWanted, settings_in
 from streams.api.operation import Operation
-from streams.api.retention import AS_SAVED, REASONS, PreviewAsked
+from streams.api.retention import AS_SAVED, PreviewAsked
 from streams.models import Group, Stream
-from streams.selectors import MANY_IN_FLIGHT, GroupEffect
+from streams.selectors import GroupEffect
 from streams.services.groups import group_as_changed, group_planned, settings_of
 
 
@@ -63,7 +63,7 @@ class GroupPreview(serializers.Serializer[Any]):
         source="is_complete", help_text="False where not all were looked at; more may go then."
     )
     reason = serializers.ChoiceField(
-        choices=[*REASONS, MANY_IN_FLIGHT],
+        choices=REASONS,
         allow_null=True,
         help_text="Why it is not complete, as in the preview of retention; `too_many_in_flight`: more than 100,000 are "
         "in flight. Null where it is.",
