@@ -7,7 +7,7 @@ now; one that was changed keeps what was entered.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from django import forms
 from django.http import QueryDict
@@ -18,7 +18,7 @@ OPENED = "opened"
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A setting that somebody else has changed since the page was opened, in words."""
+    """A setting as it was and as it is or is to be, in words."""
 
     label: str
     before: str
@@ -44,10 +44,24 @@ class OpenForm(forms.Form):
         self._before = {name: opened.get(name, "") for name in now if opened.get(name, "") != now[name]}
         merged = data.copy()
         for name, text in self._before.items():
-            sent = _text(self.fields[name].widget.value_from_datadict(data, {}, name))
-            if sent == text:
+            if self._sent(name) == text:
                 self._follow(merged, name)
         self.data = merged
+
+    @classmethod
+    def of_address(cls, query: QueryDict, **kwargs: Any) -> Self:
+        """What an address shows: a form as a page sent it, or what is saved with the fields that it names instead."""
+        held = cls(**kwargs)
+        named = held.fields.keys() & query.keys()
+        if not named or OPENED in query:
+            return cls(query, **kwargs) if named else held
+        whole = QueryDict(mutable=True)
+        for name in held.fields:
+            if name in named:
+                whole.setlist(name, query.getlist(name))
+            else:
+                held._follow(whole, name)
+        return cls(whole, **kwargs)
 
     @property
     def opened(self) -> str:
@@ -62,6 +76,18 @@ class OpenForm(forms.Form):
             Moved(str(self.fields[name].label), self._said(name, before), self._said(name, now[name]))
             for name, before in self._before.items()
         ]
+
+    @property
+    def unsaved(self) -> dict[str, str]:
+        """The texts that differ from what is saved now, by name: what an address has to say to show them again."""
+        return {
+            name: typed
+            for name, text in self._now().items()
+            if self.is_bound and (typed := self._sent(name)) != text
+        }
+
+    def _sent(self, name: str) -> str:
+        return _text(self.fields[name].widget.value_from_datadict(self.data, {}, name))
 
     def _now(self) -> dict[str, str]:
         """The text of every field that can be changed, as it is saved now."""

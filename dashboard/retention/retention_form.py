@@ -13,7 +13,7 @@ from dashboard import formats, quantities
 from dashboard.confirmations import is_much, is_production
 from dashboard.forms import BootstrapMixin, QuantityField
 from dashboard.live.means import MEAN_S
-from dashboard.meanwhile import OpenForm
+from dashboard.meanwhile import Moved, OpenForm
 from dashboard.shown import Shown
 from dashboard.stream_rows import StreamRow
 from streams import selectors
@@ -28,14 +28,16 @@ from streams.services.streams import changes_of
 SETTLED_S = 2
 """A moment after the newest message the worker samples that nothing more came."""
 
+NO_LIMIT = dict.fromkeys(("ttl", "max_messages", "max_bytes", "max_messages_per_key", "policy"), "")
 PRESETS: tuple[tuple[Any, dict[str, str]], ...] = (
-    (_("An hour"), {"ttl": "1 h"}),
-    (_("A day"), {"ttl": "1 d"}),
-    (_("A week"), {"ttl": "7 d"}),
-    (_("30 days, 10 GiB"), {"ttl": "30 d", "max_bytes": "10 GiB"}),
-    (_("Latest per key"), {"max_messages_per_key": "1"}),
-    (_("No limit"), {}),
+    (_("An hour"), {**NO_LIMIT, "ttl": "1 h"}),
+    (_("A day"), {**NO_LIMIT, "ttl": "1 d"}),
+    (_("A week"), {**NO_LIMIT, "ttl": "7 d"}),
+    (_("30 days, 10 GiB"), {**NO_LIMIT, "ttl": "30 d", "max_bytes": "10 GiB"}),
+    (_("Latest per key"), {**NO_LIMIT, "max_messages_per_key": "1"}),
+    (_("No limit"), NO_LIMIT),
 )
+"""Each says all the limits, so that none of the present ones stays."""
 
 
 def _count(label: Any, help_text: Any = "") -> forms.IntegerField:
@@ -86,21 +88,21 @@ class RetentionForm(BootstrapMixin, OpenForm):
     )
 
     def __init__(self, *args: Any, stream: Stream, **kwargs: Any) -> None:
-        held = {
-            "policy": stream.policy,
-            "ttl": quantities.written_duration(stream.ttl),
-            "max_messages": stream.max_messages,
-            "max_bytes": quantities.written_size(stream.max_bytes),
-            "max_messages_per_key": stream.max_messages_per_key,
-            "retention": stream.retention,
-            "discard": stream.discard,
-        }
-        super().__init__(*args, initial=held, **kwargs)
+        held = {name: getattr(stream, name) for name in self.base_fields}
+        super().__init__(*args, initial=_texts(held), **kwargs)
         self.stream = stream
         names = Policy.objects.filter(workspace=stream.workspace).values_list("name", flat=True)
         policy = self.fields["policy"]
         assert isinstance(policy, forms.ChoiceField)
         policy.choices = [("", _("none: own limits")), *((name, name) for name in names)]
+
+    def differences(self, changes: Mapping[str, Any]) -> list[Moved]:
+        """What saving these would change, in words."""
+        saved = self._now()
+        return [
+            Moved(str(self.fields[name].label), self._said(name, saved[name]), self._said(name, text))
+            for name, text in _texts(changes).items()
+        ]
 
     def changes(self) -> dict[str, Any]:
         """What is to be saved; only what differs.
@@ -116,6 +118,14 @@ class RetentionForm(BootstrapMixin, OpenForm):
             wanted["discard"] = wanted["discard"] or Discard.OLD
             wanted = within_plan(self.stream.workspace, wanted, new=False)
         return {name: value for name, value in wanted.items() if getattr(self.stream, name) != value}
+
+
+def _texts(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Settings of a stream as a person writes them; nothing for None."""
+    written = {"ttl": quantities.written_duration, "max_bytes": quantities.written_size}
+    return {
+        name: written.get(name, str)(value) if value is not None else "" for name, value in settings.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)

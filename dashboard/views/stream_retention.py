@@ -1,6 +1,7 @@
 """The retention editor: what would go is said before it is saved, and again where it has moved."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -28,13 +29,15 @@ def retention(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     context = stream_context(request, caller, name, tab="retention", may="observe")
     if request.method == "POST":
         return _save(request, caller, context)
-    form = RetentionForm(request.GET if "discard" in request.GET else None, stream=context["stream"])
+    form = RetentionForm.of_address(request.GET, stream=context["stream"])
     context |= {"form": form, "presets": PRESETS, "may_manage": caller.may("manage")}
     if form.is_bound:
         context |= _shown(request, context, form)
     template = "dashboard/parts/retention_now.html" if is_part(request) else "dashboard/stream/retention.html"
     answer = render(request, template, context)
     answer["Vary"] = "HX-Request"
+    if is_part(request):
+        answer["HX-Replace-Url"] = _address(request, form)
     return answer
 
 
@@ -57,7 +60,18 @@ def _shown(request: HttpRequest, context: dict[str, Any], form: RetentionForm) -
         form.add_error(None, refusal.message)
         return {}
     stays = request.headers.get("HX-Trigger") == AGAIN
-    return {"effect": effect, "looks_again": AGAIN, "confirm": ConfirmForm(phrase=effect.phrase, stays=stays)}
+    return {
+        "effect": effect,
+        "differences": form.differences(effect.changes),
+        "address": _address(request, form),
+        "looks_again": AGAIN,
+        "confirm": ConfirmForm(phrase=effect.phrase, stays=stays),
+    }
+
+
+def _address(request: HttpRequest, form: RetentionForm) -> str:
+    """Where the form is shown again as it is: what is not saved, also what was emptied, and nothing else."""
+    return f"{request.path}?{urlencode(form.unsaved)}" if form.unsaved else request.path
 
 
 def _field(request: HttpRequest, stream: Stream) -> HttpResponse:

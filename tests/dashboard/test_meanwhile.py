@@ -102,7 +102,7 @@ def test_what_the_retention_editor_shows_follows_what_was_saved_meanwhile_and_te
 
 def agreed(page: Any) -> dict[str, Any]:
     """Everything that the form beside the effect sends."""
-    form = page.content.decode().partition('action="/streams/orders/retention/"')[2].partition("</form>")[0]
+    form = page.content.decode().partition('action="/streams/orders/retention/')[2].partition("</form>")[0]
     return {name: unescape(value) for name, value in re.findall(r'name="(\w+)" value="([^"]*)"', form)}
 
 

@@ -4,7 +4,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import publish
+from tests.e2e.conftest import OpenPage, publish
 
 pytestmark = [pytest.mark.e2e, pytest.mark.running]
 
@@ -31,6 +31,22 @@ def test_a_field_is_marked_once_it_is_left_with_a_wrong_limit(
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Retention saved.")).to_be_visible()
     assert api.get(f"/streams/{stream}").json()["ttl"] == 86400
+
+
+def test_limits_that_are_typed_can_be_sent_to_somebody(
+    page: Page, log_in: OpenPage, api: httpx.Client, stream: str
+) -> None:
+    publish(api, stream, *range(10))
+    page.goto(f"/streams/{stream}/retention/")
+    page.get_by_label("Max messages", exact=True).fill("9")
+    page.wait_for_url(f"/streams/{stream}/retention/?max_messages=9")
+    for shown in (page, log_in()):
+        shown.goto(page.url)
+        expect(shown.get_by_label("Max messages", exact=True)).to_have_value("9")
+        expect(shown.locator("#effect")).to_contain_text("Not saved yet: Max messages: no limit → 9")
+        expect(shown.locator("#effect")).to_contain_text("1 message (1 B) is removed now.")
+    page.get_by_label("Max messages", exact=True).clear()
+    page.wait_for_url(f"/streams/{stream}/retention/")
 
 
 def test_a_filter_of_a_group_is_saved_after_its_exact_loss_was_seen(
