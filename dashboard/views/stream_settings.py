@@ -74,6 +74,7 @@ def _context(request: HttpRequest, caller: Caller, name: str) -> dict[str, Any]:
         "form": StreamSettingsForm(stream=stream),
         "lasting": LastingForm(stream=stream),
         "delete_form": DeleteForm(stream=stream, initial={"seen": context["row"].messages or 0}),
+        "asks_delete": "delete" in request.GET,
         "may_manage": caller.may("manage"),
     }
 
@@ -106,14 +107,15 @@ def settings(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
 def delete(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """Delete the stream if its name was typed, it is that of the page, and holds what that told of or little more."""
     stream = stream_for(caller, name, may="manage")
+    form, context = DeleteForm(request.POST, stream=stream), _context(request, caller, name)
+    context["asks_delete"] = True
     if not is_of_page(request, stream):
-        return render(request, PAGE, _context(request, caller, name) | {"another": ANOTHER}, status=409)
-    form = DeleteForm(request.POST, stream=stream)
+        return render(request, PAGE, context | {"another": ANOTHER}, status=409)
     if not form.is_valid():
-        return render(request, PAGE, _context(request, caller, name) | {"delete_form": form}, status=422)
+        return render(request, PAGE, context | {"delete_form": form}, status=422)
     seen = form.cleaned_data["seen"] or 0
     if Preview(rates.rows([stream])).has_grown(deed="delete", seen=seen, upto={}):
-        return render(request, PAGE, _context(request, caller, name) | {"grown": True}, status=409)
+        return render(request, PAGE, context | {"grown": True}, status=409)
     stream_delete(stream, actor=caller.actor)
     messages.success(request, _("Stream %(name)s was deleted with all its messages.") % {"name": name})
     return redirect("dashboard:streams")

@@ -117,6 +117,7 @@ def _page(
         "form": form,
         **effect,
         "delete_form": delete_form or WorkspaceDeleteForm(workspace=workspace),
+        "asks_delete": delete_form is not None or "delete" in request.GET,
         "may_delete": caller.rules_all and workspace.name != DEFAULT_WORKSPACE,
         "caps": [(plan, CAPS[plan]) for plan in CAPS],
         "base_url": base_url(request),

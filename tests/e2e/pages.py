@@ -190,7 +190,10 @@ PAGES: dict[str, tuple[State, ...]] = {
         State(STREAM + "retention/?max_messages=5", name="previewed"),
         State(STREAM + "retention/?ttl=soon", name="refused"),
     ),
-    "stream_settings": (State(STREAM + "settings/"),),
+    "stream_settings": (
+        State(STREAM + "settings/"),
+        State(STREAM + "settings/?delete=1", name="to be deleted"),
+    ),
     "tokens": (State("/settings/tokens/"),),
     "system": (State("/settings/system/"),),
     "people": (State("/settings/people/"),),

@@ -33,6 +33,8 @@ def make_publish_and_delete(page: Page, name: str) -> None:
     page.get_by_role("link", name="Show it").click()
     expect(page.locator(".tree .json-number")).to_have_text("9007199254740993")
     page.get_by_role("link", name="Settings").click()
+    page.get_by_role("link", name="Delete stream…").click()
+    expect(page.get_by_role("link", name="Cancel").and_(page.locator(":focus"))).to_be_visible()
     deleting = page.locator("form").filter(has=page.get_by_role("button", name="Delete stream"))
     deleting.get_by_label(f"Type {name} to confirm").fill(name)
     deleting.get_by_role("button", name="Delete stream").click()
