@@ -308,11 +308,18 @@ def test_a_stream_that_is_not_there_says_so(page: Page, watched: Watched) -> Non
     expect(page.get_by_role("heading", name="Not found.")).to_be_visible()
 
 
-def test_the_id_and_the_key_of_a_message_are_copied(log_in: OpenPage, api: httpx.Client, stream: str) -> None:
+@pytest.mark.parametrize("path", ["messages/1/", "groups/billing/dead-letters/1/"])
+def test_the_id_and_the_key_of_a_message_are_copied(
+    log_in: OpenPage, api: httpx.Client, stream: str, path: str
+) -> None:
     sent = {"id": "order-1", "key": "orders.eu.7", "body": 1}
     api.post(f"/streams/{stream}/messages", json=sent).raise_for_status()
+    group = f"/streams/{stream}/groups/billing"
+    api.post(f"/streams/{stream}/groups/", json={"name": "billing"}).raise_for_status()
+    api.post(f"{group}/fetch", json={"limit": 1, "wait": 0, "consumer": "one"}).raise_for_status()
+    api.post(f"{group}/term", json={"offsets": [1], "reason": "no price"}).raise_for_status()
     page = log_in(permissions=["clipboard-read", "clipboard-write"])
-    page.goto(f"/streams/{stream}/messages/1/")
+    page.goto(f"/streams/{stream}/{path}")
     for what, copied in (("id", "order-1"), ("key", "orders.eu.7")):
         page.get_by_title(f"Copy the {what}").click()
         expect(page.get_by_text("Copied").first).to_be_attached()

@@ -11,6 +11,8 @@ from django.utils.html import strip_tags
 from streams import selectors, store
 from streams.access import SYSTEM
 from streams.log import groups
+from streams.log.append import append
+from streams.log.entries import NewMessage
 from streams.models import AlertRule, Group
 from streams.services.alerts import alert_begin, rule_create
 from tests.dashboard.conftest import MakeStream
@@ -61,6 +63,16 @@ def test_lists_of_groups_lead_to_them(viewer: Client, billing: Group) -> None:
 def test_a_letter_leads_back_to_the_list_and_a_replay_ends_there(owner: Client, billing: Group) -> None:
     assert f'href="{LETTERS}"' in owner.get(f"{LETTERS}2/").content.decode()
     assert owner.post(f"{LETTERS}replay/", {"offset": "2"})["Location"] == LETTERS
+
+
+def test_the_id_and_the_key_of_a_letter_have_copy_buttons(owner: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders")
+    store.log().run(append(stream.stream_id, [NewMessage(id="m1", body=b"1", key="eu.7")]))
+    bury(make_group(stream), count=1)
+    for path in (f"{LETTERS}1/", f"{LETTERS}?open=1"):
+        page = owner.get(path).content.decode()
+        for what, text in (("id", "m1"), ("key", "eu.7")):
+            assert re.search(rf'data-copy-source>{text}</bdi><button[^>]* title="Copy the {what}"', page)
 
 
 def test_the_keys_reach_the_rows_and_the_filter(viewer: Client, billing: Group) -> None:
