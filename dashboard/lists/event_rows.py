@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
 from dashboard.forms import BootstrapMixin
+from dashboard.lists.event_subjects import Subject, subjects_of
 from streams import selectors
 from streams.access import Caller
 from streams.log.notes import COUNTS, UNKNOWN
@@ -59,6 +60,9 @@ class EventsForm(BootstrapMixin, forms.Form):
         strip=False,
         widget=forms.TextInput(attrs={"data-search": ""}),
     )
+    about = forms.CharField(
+        label=_("Rule, person, token"), required=False, max_length=LONGEST_ACTOR, strip=False
+    )
     kind = forms.ChoiceField(label=_("Kind"), choices=KINDS, required=False)
     stream = forms.CharField(label=_("Stream"), required=False, max_length=50)
     group = forms.CharField(label=_("Group"), required=False, max_length=50)
@@ -91,13 +95,13 @@ class EventsForm(BootstrapMixin, forms.Form):
 
     @property
     def is_narrowed(self) -> bool:
-        names = ("actor", "kind", "stream", "group", "since", "until")
+        names = ("actor", "about", "kind", "stream", "group", "since", "until")
         return any(self.data.get(name) for name in names)
 
     def wanted(self, **fixed: Any) -> EventsWanted:
         """What is asked for; ``fixed`` are those of one object."""
         asked = self.cleaned_data if self.is_valid() else {}
-        names = ("actor", "kind", "stream", "group", "since", "until", "before", "after")
+        names = ("actor", "about", "kind", "stream", "group", "since", "until", "before", "after")
         given = {name: asked[name] for name in names if asked.get(name) not in ("", None)}
         return EventsWanted(**{**given, **fixed})
 
@@ -120,11 +124,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An event with what it changed, and whether its stream and its group are there, or others of their names."""
+    """An event with what it changed, and whether its stream and its group are there, or others of their names.
+
+    Attributes:
+        subject: the alert rule, person or token that it is about.
+    """
 
     event: Event
     has_stream: bool = False
     has_group: bool = False
+    subject: Subject | None = None
 
     @property
     def ms(self) -> int:
@@ -154,8 +163,14 @@ def event_rows(caller: Caller, events: Sequence[Event]) -> list[EventRow]:
     there = set(streams.values_list("name", flat=True))
     groups = Group.objects.filter(stream__in=streams, name__in={group for _, group in places})
     groups_there = set(groups.values_list("stream__name", "name"))
+    subjects = subjects_of(caller, events)
     return [
-        EventRow(event, event.stream in there, (event.stream, event.group) in groups_there)
+        EventRow(
+            event,
+            event.stream in there,
+            (event.stream, event.group) in groups_there,
+            subjects.get(event.pk),
+        )
         for event in events
     ]
 

@@ -353,7 +353,7 @@ def events_command(base_url: str, wanted: EventsWanted, rows: Sequence[EventRow]
     return call(
         asked(
             f"{base_url}/api/v1/events",
-            *((name, getattr(wanted, name)) for name in ("stream", "group", "kind", "actor")),
+            *((name, getattr(wanted, name)) for name in ("stream", "group", "kind", "actor", "about")),
             ("from", _iso(wanted.since)),
             ("to", _iso(wanted.until)),
             ("after", None if is_newest or not rows else rows[-1].event.id - 1),

@@ -60,6 +60,7 @@ class EventsView(ApiView):
             self.caller,
             EventsWanted(
                 actor=self.asked["actor"],
+                about=self.asked["about"],
                 kind=self.asked["kind"],
                 stream=self.asked["stream"],
                 group=self.asked["group"],

@@ -153,6 +153,12 @@ class EventsAsked(Strict):
         allow_blank=True,
         help_text="A part of who did it, in any case of letters.",
     )
+    about = Text(
+        max_length=200,
+        default="",
+        allow_blank=True,
+        help_text="Those of alert rules, people and tokens of this name.",
+    )
     to = AskedMoment(required=False, help_text="Up to this time, exclusive.")
     after = AskedNumber(
         min_value=0, required=False, help_text="An event's id: those that came later. Without it, the newest."

@@ -10,7 +10,7 @@ FILTER_PAGES = {
     "messages": ("start", "at", "until", "key", "header", "match", "cols", "decode"),
     "streams": ("name", "regex", "label", "internal", "sort"),
     "groups": ("group", "regex", "status", "sort"),
-    "events": ("actor", "kind", "stream", "group", "since", "until"),
+    "events": ("actor", "about", "kind", "stream", "group", "since", "until"),
 }
 """The pages, and the parameters of their addresses that are filters."""
 

@@ -82,12 +82,14 @@ class EventsWanted:
     """Which events; what is empty does not narrow.
 
     Attributes:
+        about: the name of an alert rule, a person or a token.
         kind: a kind, or with a dot at its end all that begin so (``stream.``).
         since, until: a span of time, ``until`` excluded.
         before, after: ids: those below, newest first, or those above, oldest first; None is the newest.
     """
 
     actor: str = ""
+    about: str = ""
     kind: str = ""
     stream: str = ""
     group: str = ""
@@ -115,6 +117,8 @@ def _matching(found: QuerySet[Event], wanted: EventsWanted) -> QuerySet[Event]:
         found = found.filter(kind__startswith=wanted.kind)
     if wanted.actor:
         found = found.filter(actor__icontains=wanted.actor)
+    if wanted.about:
+        found = found.filter(_about(wanted.about))
     if wanted.group:
         found = found.filter(group=wanted.group)
     if wanted.since is not None:
@@ -122,6 +126,13 @@ def _matching(found: QuerySet[Event], wanted: EventsWanted) -> QuerySet[Event]:
     if wanted.until is not None:
         found = found.filter(time__lt=wanted.until)
     return found
+
+
+def _about(name: str) -> Q:
+    """What tells of a rule, a person or a token of this name: before, after or both hold it."""
+    of_rule = Q(kind__startswith="alert") & (Q(after__rule=name) | Q(before__rule=name))
+    of_others = Q(kind__startswith="user.") | Q(kind__startswith="token.")
+    return of_rule | (of_others & (Q(after__name=name) | Q(before__name=name)))
 
 
 def events_page(

@@ -271,12 +271,13 @@ def _plain(rule: AlertRule) -> dict[str, Any]:
 
 
 def _recorded(rule: AlertRule, what: str, how: str = "", *, actor: Actor, **sides: dict[str, Any]) -> None:
+    told = {side: {"rule": rule.name, **held} for side, held in sides.items()}
     event_record(
         rule.workspace,
         kind=f"alert_rule.{what}",
         actor=actor,
-        before=sides.get("before"),
-        after=sides.get("after"),
+        before=told.get("before"),
+        after=told.get("after"),
         summary=f"Alert rule {rule.name} was {what}{how}.",
     )
 

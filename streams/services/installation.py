@@ -116,6 +116,7 @@ def _admin_user(workspace: Workspace, *, password: str | None) -> str | None:
             workspace,
             kind="user.created",
             actor=SYSTEM,
+            after={"name": ADMIN_NAME},
             summary=f"User {ADMIN_NAME} was created.",
         )
     elif password and not admin.check_password(password):

@@ -162,6 +162,7 @@ def password_reset(membership: Membership, *, actor: Actor) -> str:
         membership.workspace,
         kind="user.password_reset",
         actor=actor,
+        after={"name": name},
         summary=f"{name} was given a one-time password.",
     )
     return password
@@ -175,7 +176,11 @@ def password_change(user: AbstractBaseUser, *, password: str, session_key: str, 
     OneTimePassword.objects.filter(user_id=user.pk).delete()
     logins_end(user, but=session_key)
     event_record(
-        None, kind="user.password_changed", actor=actor, summary=f"{actor.name} changed their password."
+        None,
+        kind="user.password_changed",
+        actor=actor,
+        after={"name": user.get_username()},
+        summary=f"{actor.name} changed their password.",
     )
 
 

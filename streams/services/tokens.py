@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -69,7 +70,7 @@ def _token_create(
         workspace,
         kind="token.created",
         actor=actor,
-        after={"name": name, "scopes": token.scopes, "streams": token.streams},
+        after=_told(token),
         summary=f"Token {name} ({token.prefix}…) was created.",
     )
     # Before the commit: where the log cannot be told there is no token, rather than one in the list whose secret nobody
@@ -96,13 +97,18 @@ def _token_revoke(token: Token, *, actor: Actor) -> None:
         token.workspace,
         kind="token.revoked",
         actor=actor,
-        before={"name": token.name, "scopes": token.scopes, "streams": token.streams},
+        before=_told(token),
         summary=f"Token {token.name} ({token.prefix}…) was revoked.",
     )
     # Before the commit: a token that is gone from every list must not let anybody in while the log cannot be told.
     # And after it: somebody may have told the log of all tokens in between.
     store.log().run(config.token_remove(digest))
     transaction.on_commit(lambda: store.log().run(config.token_remove(digest)))
+
+
+def _told(token: Token) -> dict[str, Any]:
+    """A token as an event keeps it: names may be those of others, too, the begin of the secret is not."""
+    return {"name": token.name, "prefix": token.prefix, "scopes": token.scopes, "streams": token.streams}
 
 
 def token_publish(token: Token) -> None:

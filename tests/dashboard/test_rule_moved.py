@@ -95,7 +95,7 @@ def test_a_save_changes_only_what_the_form_changed(owner: Client, rule: AlertRul
     until = rule.muted_until
     owner.post(PAGE, filled(owner.get(PAGE)) | {"limit": "7"})
     changed = Event.objects.filter(kind="alert_rule.changed").order_by("-id")[0]
-    assert list(changed.after or {}) == ["limit"]
+    assert list(changed.after or {}) == ["rule", "limit"]
     owner.post(PAGE, filled(owner.get(PAGE)) | {"mute_reason": "still moving"})
     rule.refresh_from_db()
     assert (rule.muted_until, rule.mute_reason) == (until, "still moving")

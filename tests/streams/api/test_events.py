@@ -98,3 +98,15 @@ def test_what_happened_in_another_workspace_is_told_to_who_rules_all(
     assert kinds(ruler.get(f"events?workspace={unique}-gone")) == ["workspace.created"]
     assert code(owner.get(f"events?workspace={unique}-gone")) == "forbidden"
     assert owner.get(f"events?workspace={owner.workspace.name}").status_code == 200
+
+
+def test_what_is_about_one_rule_or_token_is_found_by_its_name(owner: Api) -> None:
+    rule = {"name": "lags", "stream": "orders", "watch": "lag", "limit": 2, "for_seconds": 20}
+    owner.post("alerts/rules/", rule)
+    owner.patch("alerts/rules/lags", {"limit": 7})
+    owner.delete("alerts/rules/lags")
+    owner.post("tokens/", {"name": "shop", "scopes": ["read"]})
+    wanted = ["alert_rule.created", "alert_rule.changed", "alert_rule.deleted"]
+    assert kinds(owner.get("events?about=lags")) == wanted
+    assert kinds(owner.get("events?about=shop")) == ["token.created"]
+    assert kinds(owner.get("events?about=lag")) == []
