@@ -50,14 +50,12 @@ class OpenForm(forms.Form):
 
     @classmethod
     def of_address(cls, query: QueryDict, **kwargs: Any) -> Self:
-        """What an address shows: a form as a page sent it, or what is saved with the fields that it names instead."""
-        held = cls(**kwargs)
-        named = held.fields.keys() & query.keys()
-        if not named or OPENED in query:
-            return cls(query, **kwargs) if named else held
-        whole = QueryDict(mutable=True)
+        """What an address asks for: a form as a page sent it, or what is saved, with the fields that it names."""
+        if OPENED in query:
+            return cls(query, **kwargs)
+        held, whole = cls(**kwargs), QueryDict(mutable=True)
         for name in held.fields:
-            if name in named:
+            if name in query:
                 whole.setlist(name, query.getlist(name))
             else:
                 held._follow(whole, name)

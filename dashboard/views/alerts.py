@@ -4,7 +4,7 @@ import time
 from datetime import timedelta
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -27,17 +27,21 @@ MUTES_S = (3600, 8 * 3600, 24 * 3600)
 LONGEST_REASON = 200
 FIELDS = {"for_seconds": "lasting", "muted_until": "muted"}
 PAGE_SIZE = 50
+JUDGED = ("stream", "group", "watch", "limit", "clear", "statuses", "lasting")
+"""The fields by which a rule judges."""
 
 
 @console_form
 def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
-    """What fires, the rules and the form of a new one; a POST tries it or makes it."""
+    """What fires, the rules and the form of a new one; a POST tries it or makes it, and an address tries it again."""
     caller.demand(_right(request))
-    form = NewRuleForm(request.POST or None)
+    asks_try = _asks_try(request)
+    address = _judged(request.GET, "name") if asks_try else None
+    form = NewRuleForm(request.POST if request.method == "POST" else address)
     tried = tried_rule = None
-    if request.method == "POST" and form.is_valid():
+    if form.is_bound and form.is_valid():
         try:
-            if "try" in request.POST:
+            if asks_try:
                 tried_rule, tried = _tried(caller, form, form.cleaned_data["name"])
             else:
                 rule = rule_create(
@@ -64,6 +68,7 @@ def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
         "form": form,
         "tried": tried,
         "tried_rule": tried_rule,
+        "tried_at": _tried_at(request, form) if tried else "",
         "may_manage": caller.may("manage"),
         "base_url": base_url(request),
     }
@@ -72,13 +77,17 @@ def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
 
 @console_form
 def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """One rule; a POST tries or saves it."""
+    """One rule; a POST tries or saves it, and an address tries it again."""
     found = rule_for(caller, name, may=_right(request))
     tried = tried_rule = None
-    form = RuleForm(request.POST if request.method == "POST" else None, rule=found)
-    if request.method == "POST" and form.is_valid():
+    asks_try = _asks_try(request)
+    if request.method == "GET" and asks_try:
+        form = RuleForm.of_address(_judged(request.GET), rule=found)
+    else:
+        form = RuleForm(request.POST if request.method == "POST" else None, rule=found)
+    if form.is_bound and form.is_valid():
         try:
-            if "try" in request.POST:
+            if asks_try:
                 tried_rule, tried = _tried(caller, form, name)
             elif not form.moved:
                 changed = rule_change(
@@ -101,6 +110,7 @@ def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "form": form,
         "tried": tried,
         "tried_rule": tried_rule,
+        "tried_at": _tried_at(request, form) if tried else "",
         "may_manage": caller.may("manage"),
         "base_url": base_url(request),
     }
@@ -184,6 +194,32 @@ def delete(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     }
     status = 409 if grown else 422 if form.errors else 200
     return render(request, "dashboard/alert_rule_delete.html", context, status=status)
+
+
+def _asks_try(request: HttpRequest) -> bool:
+    return "try" in (request.POST if request.method == "POST" else request.GET)
+
+
+def _judged(query: QueryDict, *more: str) -> QueryDict:
+    """What an address may say of a rule: by what it judges. Whom it tells is typed, and stands in no address."""
+    found = QueryDict(mutable=True)
+    for name in (*more, *JUDGED):
+        if name in query:
+            found.setlist(name, query.getlist(name))
+    return found
+
+
+def _tried_at(request: HttpRequest, form: RuleFields) -> str:
+    """Where a dry run is done again, of a rule that is made with what is not saved of it."""
+    assert isinstance(form.data, QueryDict)
+    if isinstance(form, RuleForm):
+        sent = _judged(form.data)
+        for name in sent.keys() - form.unsaved.keys():
+            del sent[name]
+    else:
+        sent = _judged(form.data, "name")
+    sent["try"] = "1"
+    return f"{request.path}?{sent.urlencode()}"
 
 
 def _right(request: HttpRequest) -> str:

@@ -29,7 +29,9 @@ def retention(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     context = stream_context(request, caller, name, tab="retention", may="observe")
     if request.method == "POST":
         return _save(request, caller, context)
-    form = RetentionForm.of_address(request.GET, stream=context["stream"])
+    asks = request.GET.keys() & RetentionForm.base_fields.keys()
+    stream = context["stream"]
+    form = RetentionForm.of_address(request.GET, stream=stream) if asks else RetentionForm(stream=stream)
     context |= {"form": form, "presets": PRESETS, "may_manage": caller.may("manage")}
     if form.is_bound:
         context |= _shown(request, context, form)
