@@ -70,6 +70,45 @@ def test_what_was_chosen_and_ticked_is_there_again_too(page: Page, running: Prod
     expect(page.get_by_label("E-mail address")).to_have_value("night@example.org")
 
 
+def test_what_nobody_touched_is_as_somebody_else_saved_it_meanwhile(
+    page: Page, running: Product, api: httpx.Client, stream: str
+) -> None:
+    page.goto(f"/streams/{stream}/settings/")
+    page.get_by_label("Description").fill("for a quarter of an hour")
+    page.get_by_label("Keep a copy in the history").uncheck()
+    saved = {"labels": {"team": "shop"}, "dedup_window": 7200}
+    api.patch(f"/streams/{stream}", json=saved).raise_for_status()
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_role("button", name="Save", exact=True).click()
+    fill_in_login(page, "admin", running.password)
+    expect(page.get_by_label("Description")).to_have_value("for a quarter of an hour")
+    expect(page.get_by_label("Keep a copy in the history")).not_to_be_checked()
+    expect(page.get_by_label("Labels")).to_have_value("team:shop")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text(f"Stream {stream} was changed.")).to_be_visible()
+    told = api.get(f"/streams/{stream}").json()
+    assert {name: told[name] for name in saved} == saved
+    assert (told["description"], told["archive"]) == ("for a quarter of an hour", False)
+
+
+def test_what_was_typed_before_a_form_was_refused_is_there_again_too(
+    page: Page, running: Product, stream: str, watched: Watched
+) -> None:
+    watched.forgive("422")
+    page.goto(f"/streams/{stream}/settings/")
+    page.get_by_label("Description").fill("typed first")
+    page.get_by_label("Duplicate window").fill("soon")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".invalid-feedback").first).to_be_visible()
+    page.get_by_label("Duplicate window").fill("2 h")
+    for _ in range(2):
+        page.context.clear_cookies(name="sessionid")
+        page.get_by_role("button", name="Save", exact=True).click()
+        fill_in_login(page, "admin", running.password)
+        expect(page.get_by_label("Description")).to_have_value("typed first")
+        expect(page.get_by_label("Duplicate window")).to_have_value("2 h")
+
+
 def test_nobody_else_is_shown_what_was_typed(
     page: Page, anonymous: OpenPage, running: Product, api: httpx.Client, stream: str, unique: str
 ) -> None:
