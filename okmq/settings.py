@@ -76,6 +76,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "dashboard.wrong_methods.WrongMethodsTold",
+    "dashboard.views.unread.UnreadToLogin",
 ]
 
 ROOT_URLCONF = "okmq.urls"

@@ -59,7 +59,7 @@ def _behind(view: Page[P], *methods: str) -> View[P]:
 
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if not request.user.is_authenticated:
-            return _to_login(request)
+            return to_login(request)
         if request.session.get(MUST_CHANGE):
             return _elsewhere(request, "dashboard:password")
         try:
@@ -116,7 +116,8 @@ def base_url(request: HttpRequest) -> str:
     return request.build_absolute_uri("/").rstrip("/")
 
 
-def _to_login(request: HttpRequest) -> HttpResponse:
+def to_login(request: HttpRequest) -> HttpResponse:
+    """The way of somebody who is not logged in, and back to the page that they were on."""
     if wants_json(request):
         return JsonResponse(Refusal("unauthorized", "Log in again.").body(), status=401)
     page = _page_of(request)

@@ -1,4 +1,5 @@
-"""What stands before Django: a request id for every answer, bodies of the API read whole, with a bound, and a record.
+"""What stands before Django: a request id for every answer, bodies of the API read whole, with a bound, those of pages
+only where they are small or somebody's who is logged in, and a record.
 
 Django takes a body without a Content-Length (chunked) for an empty one further in; here it is read and counted,
 so that nothing behind can be misled.
@@ -12,6 +13,7 @@ from urllib.parse import unquote_to_bytes
 
 from django.urls import Resolver404, resolve
 
+from okmq.web.strangers import OfStrangers
 from streams.dataplane.request import Disconnected, Receive, Request, Scope, Send
 from streams.dataplane.response import refused
 from streams.errors import Refusal
@@ -62,8 +64,9 @@ class Gate:
             return message
 
         if not scope["path"].startswith(API_PREFIX):
+            seen = {**scope, "headers": headers}
             try:
-                await self._inner({**scope, "headers": headers}, counted, send_with_id)
+                await self._inner(seen, OfStrangers(seen, counted), send_with_id)
             except Refusal as refusal:
                 await refused(refusal).send(send_with_id, [])
             return

@@ -1,0 +1,20 @@
+"""Forms of strangers that were too large to be read: they lead to the login, as every form of theirs does."""
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
+
+from dashboard.views.door import to_login
+from streams.api.errors import is_for_programs
+
+UNREAD = "okmq.unread"
+"""In the scope of a request whose body was left out (``okmq.web.strangers``)."""
+
+
+class UnreadToLogin(MiddlewareMixin):
+    """Answers before the form is looked at, which is not there."""
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        is_unread = UNREAD in getattr(request, "scope", {})
+        if not is_unread or is_for_programs(request) or request.user.is_authenticated:
+            return None
+        return to_login(request)
