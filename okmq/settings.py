@@ -76,6 +76,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "dashboard.wrong_methods.WrongMethodsTold",
+    "dashboard.shown_again.FormsShownAgain",
     "dashboard.views.unread.UnreadToLogin",
 ]
 

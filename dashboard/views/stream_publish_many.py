@@ -27,10 +27,10 @@ def publish_many(request: HttpRequest, caller: Caller, name: str) -> HttpRespons
             told = publish_lines(stream, _lines(form), how=_how(form), told=_told_before(request))
             if not is_part(request):
                 form = PublishManyForm(initial=_following(form, told))
-    status = 422 if form.errors or (told and told.wrong) else 200
     context: dict[str, Any] = {"told": told, "form": form, "next_ids": fresh_id()}
     if is_part(request):
-        return render(request, "dashboard/parts/published.html", {"name": name, **context}, status=status)
+        return render(request, "dashboard/parts/published.html", {"name": name, **context})
+    status = 422 if form.errors or (told and told.wrong) else 200
     context |= stream_context(request, caller, name, tab="publish")
     context |= {"name": name, "may_publish": caller.may("publish")}
     return render(request, "dashboard/stream/publish_many.html", context, status=status)

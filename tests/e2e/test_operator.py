@@ -14,7 +14,7 @@ from streams.health import EVERY_MS, KNOWN_FROM
 from streams.log import config, healths, standing
 from streams.log.client import Log
 from streams.upkeep.watching import sample_of
-from tests.e2e.conftest import OpenPage, Watched, publish
+from tests.e2e.conftest import OpenPage, publish
 from tests.product import Product
 from tests.waiting import until
 
@@ -158,9 +158,8 @@ def test_a_message_that_is_given_back_too_often_becomes_a_dead_letter_and_is_rep
 
 @LOOKS
 def test_retention_is_tightened_after_its_exact_loss_was_seen(
-    log_in: OpenPage, api: httpx.Client, stream: str, group: str, look: dict[str, Any], watched: Watched
+    log_in: OpenPage, api: httpx.Client, stream: str, group: str, look: dict[str, Any]
 ) -> None:
-    watched.forgive("422")  # what is typed wrong is refused, on purpose
     acked(api, group, fetched(api, group, limit=2))
     page = log_in(**look)
     page.goto(f"/streams/{stream}/retention/")
@@ -181,9 +180,8 @@ def test_retention_is_tightened_after_its_exact_loss_was_seen(
 
 @LOOKS
 def test_a_production_stream_is_purged_by_typing_its_name_and_comes_back(
-    log_in: OpenPage, api: httpx.Client, stream: str, look: dict[str, Any], watched: Watched
+    log_in: OpenPage, api: httpx.Client, stream: str, look: dict[str, Any]
 ) -> None:
-    watched.forgive("422")  # what is typed wrong is refused, on purpose
     api.patch(f"/streams/{stream}", json={"labels": {"env": "production"}}).raise_for_status()
     publish(api, stream, *range(1, 8))
     page = log_in(**look)

@@ -22,9 +22,8 @@ def publish(page: Page) -> None:
 
 
 def test_a_file_goes_in_parts_up_to_the_wrong_line_and_on_from_there(
-    page: Page, api: httpx.Client, stream: str, tmp_path: Path, watched: Watched
+    page: Page, api: httpx.Client, stream: str, tmp_path: Path
 ) -> None:
-    watched.forgive("422")
     lines = [f'{{"id": "m{n}", "body": {{"n": {n}, "text": "{"x" * 200}"}}}}' for n in range(1, 9001)]
     wrong = [*lines[:7999], '{"id": "m8000"}', *lines[8000:]]
     file = tmp_path / "lines.ndjson"
@@ -85,10 +84,7 @@ def test_a_broken_connection_is_said_and_publishing_again_stores_nothing_twice(
     assert count(api, stream) == 3
 
 
-def test_without_a_script_the_whole_form_is_sent(
-    log_in: OpenPage, api: httpx.Client, stream: str, watched: Watched
-) -> None:
-    watched.forgive("422")
+def test_without_a_script_the_whole_form_is_sent(log_in: OpenPage, api: httpx.Client, stream: str) -> None:
     page = log_in(java_script_enabled=False)
     page.goto(f"/streams/{stream}/publish/many/")
     page.get_by_label("Each line is").select_option("body")

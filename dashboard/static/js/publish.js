@@ -28,9 +28,9 @@ function start(form) {
     sent.set("file", part, "lines");
     for (const name of ["line", "stored", "known", "first", "last"]) sent.set(`so_far_${name}`, told()[name] ?? "");
     const answer = await fetch(location.pathname, { method: "POST", body: sent, headers: { "HX-Request": "true" } });
-    if (!answer.ok && answer.status !== 422) throw new Error(answer.status);
+    if (!answer.ok) throw new Error(answer.status);
     outcome.innerHTML = await answer.text(); // made and escaped by our own server, as on every page
-    return answer.ok;
+    return !("wrong" in told());
   }
 
   async function sendAll(source) {
