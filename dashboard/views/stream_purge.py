@@ -40,6 +40,8 @@ def purge(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     template = "dashboard/parts/purge_now.html" if is_part(request) else "dashboard/stream/purge.html"
     answer = render(request, template, context, status=status)
     answer["Vary"] = "HX-Request"
+    if is_part(request):
+        answer["HX-Replace-Url"] = request.get_full_path()
     return answer
 
 

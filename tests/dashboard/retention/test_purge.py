@@ -82,6 +82,19 @@ def test_what_is_chosen_goes_as_it_was_shown_and_comes_back_as_it_was(
     assert left(stream) == list(range(1, 13))
 
 
+def test_what_is_typed_stands_in_the_address_and_stays_there_where_it_is_asked_again(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    more(make_stream("orders", labels={"env": "production"}), 1, 10)
+    asked = {"what": "newest", "at": "9"}
+    part = owner.get(PAGE, asked, headers={"HX-Request": "true"})
+    assert part["HX-Replace-Url"] == f"{PAGE}?what=newest&at=9"
+    answer = owner.post(part["HX-Replace-Url"], {**asked, **sent_back(part), "confirm": "order"})
+    for shown in (part, answer):
+        assert 'action="/streams/orders/purge/?what=newest&amp;at=9"' in shown.content.decode()
+    assert "HX-Replace-Url" not in owner.get(PAGE, asked)
+
+
 def test_which_groups_lose_what_they_have_not_read_is_said_and_asked_again_where_it_is_more(
     owner: Client, stream: Stream
 ) -> None:
