@@ -58,6 +58,7 @@ OF_A_STREAM = (
     (_("Activity"), "dashboard:stream_activity", "read"),
     (_("Settings"), "dashboard:stream_settings", "read"),
     (_("Purge"), "dashboard:stream_purge", "manage"),
+    (_("Erase from the history"), "dashboard:stream_erasures", "erase"),
 )
 OF_A_GROUP = (
     (DEAD_LETTERS, "dashboard:dead_letters", "read"),

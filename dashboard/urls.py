@@ -23,6 +23,7 @@ from dashboard.views import (
     session,
     sql,
     stream_deletions,
+    stream_erasures,
     stream_export,
     stream_groups,
     stream_history,
@@ -132,6 +133,7 @@ urlpatterns = [
         name="dead_letter_raw",
     ),
     path("streams/<str:name>/history/", stream_history.history, name="stream_history"),
+    path("streams/<str:name>/history/erasures/", stream_erasures.erasures, name="stream_erasures"),
     path("streams/<str:name>/history/runs/", stream_history.runs, name="stream_runs"),
     path("streams/<str:name>/history/replays/", stream_replays.replays, name="stream_replays"),
     re_path(

@@ -18,6 +18,7 @@ from dashboard.browse.browse_form import BrowseForm
 from dashboard.browse.windows import PAGE_SIZE, Window
 from dashboard.configuration import ConfigurationForm
 from dashboard.forms import PublishForm, StreamForm
+from dashboard.history.erasure_forms import ErasureForm
 from dashboard.history.history_ranges import CUSTOM, Asked
 from dashboard.lists.bulk import BulkForm, labels_with
 from dashboard.lists.event_rows import PAGE_SIZE as EVENTS_SHOWN
@@ -255,6 +256,17 @@ def purge_command(base_url: str, name: str, form: PurgeForm, effect: PurgeEffect
 def message_delete_command(base_url: str, name: str, offset: int) -> str:
     """One message deleted, to be brought back for a while where that can be."""
     return call(asked(f"{base_url}/api/v1/streams/{name}/messages/{offset}", _undo()), method="-X DELETE ")
+
+
+@register.simple_tag
+def erasure_command(base_url: str, name: str, form: ErasureForm) -> str:
+    """What an erasure that a form holds would do, and it asked for; and the newest of the workspace."""
+    path = f"{base_url}/api/v1/analytics/erasures"
+    if not form.is_bound or form.errors:
+        return call(path)
+    wanted = {"stream": name, **form.wanted()}
+    preview = call(path, body=json.dumps({**wanted, "dry_run": True}))
+    return "\n\n".join([preview, call(path, body=json.dumps(wanted)), call(path)])
 
 
 @register.simple_tag

@@ -127,6 +127,7 @@ class HistoryLane(Lane):
                 unwanted=[
                     Unwanted(name=each.name, offset=each.offset, key=each.key or None) for each in erasures
                 ],
+                on_progress=lambda fraction: erasures_service.erasures_progress(erasures, fraction),
             )
         except MasterAway as error:
             log.warning("Erasure %s waits: %s", first.pk, error)

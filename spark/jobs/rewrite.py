@@ -151,12 +151,16 @@ def erase(
     *,
     stream_ids: Collection[str],
     unwanted: Sequence[Unwanted],
+    on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, Erased]:
     """Take what erasures mean out of the history of some streams; what each took, by its name.
 
     The files that held it are written anew without it and then removed, once for all of these erasures; a message that
     several mean was taken by the first of them. Cut off at any moment, it is done again; what an erasure has taken out
     by then is in what is told of it.
+
+    Args:
+        on_progress: is told, after each part of the files, how much of them was looked through, by their bytes.
     """
     history = History(session, settings.history_url)
     history.settle()
@@ -166,7 +170,9 @@ def erase(
     last = max((file.last for file in files), default=0)
     erased = {each.name: _erased_before(batches, each.name, last=last) for each in unwanted}
     whose = sf.coalesce(*[sf.when(each.condition, sf.lit(each.name)) for each in unwanted])
-    for part in _parts([file for file in files if any(each.may_be_in(file) for each in unwanted)]):
+    wanted = [file for file in files if any(each.may_be_in(file) for each in unwanted)]
+    total, seen = sum(file.bytes for file in wanted), 0
+    for part in _parts(wanted):
         holding = _holding(history, part, whose)
         if holding:
             hit = [file for file in part if file.path in holding]
@@ -179,6 +185,8 @@ def erase(
             )
             for name, messages in taken.items():
                 erased[name] = replace(erased[name], messages=erased[name].messages + messages)
+        seen += sum(file.bytes for file in part)
+        on_progress(seen / max(1, total))
     return erased
 
 

@@ -1,7 +1,8 @@
 """Messages taken out of the history for good."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,6 +17,7 @@ from streams.api.sql import number_of
 from streams.models import Erasure
 from streams.models.history import RunState
 from streams.services import erasures as service
+from streams.services.erasure_previews import ErasurePreview, PreviewState, erasure_preview
 
 PATH = "/api/v1/analytics/erasures"
 
@@ -46,6 +48,7 @@ class ErasureAsked(Strict):
     key = MessageKey(
         max_length=naming.LONGEST_KEY, required=False, help_text="A key; all of its messages are erased."
     )
+    dry_run = Switch(required=False, help_text="Only tell what it would do.")
     deleted = Switch(
         default=False,
         help_text=(
@@ -86,6 +89,9 @@ class ErasureObject(serializers.Serializer):  # type: ignore[type-arg]
         allow_null=True,
         help_text="The last offset that the history had of the stream. What is above it was not looked at.",
     )
+    progress = serializers.FloatField(
+        help_text="0 to 1, of the files that are looked through while it is running."
+    )
     error = serializers.SerializerMethodField(help_text="Why it failed, or null.")
     requested_by = serializers.CharField()
     created_at = Moment()
@@ -107,6 +113,57 @@ class ErasureObject(serializers.Serializer):  # type: ignore[type-arg]
         return erasure.error or None
 
 
+class KeptLetters(serializers.Serializer):  # type: ignore[type-arg]
+    """The dead letters of a group that would be deleted."""
+
+    group = serializers.CharField()
+    dead_letters = serializers.IntegerField()
+
+
+class MadeCopies(serializers.Serializer):  # type: ignore[type-arg]
+    """A replay that may have published copies, which would stay."""
+
+    replay = serializers.IntegerField(source="id")
+    target = serializers.CharField()
+    messages = serializers.IntegerField(source="stored", help_text="How many messages it has published.")
+
+
+class ErasurePreviewObject(serializers.Serializer):  # type: ignore[type-arg]
+    """What an erasure would do."""
+
+    stream = serializers.CharField(source="stream.name")
+    offset = serializers.IntegerField(allow_null=True)
+    key_sha256 = serializers.SerializerMethodField(help_text="SHA-256 of the key, hexadecimal, or null.")
+    state = serializers.ChoiceField(
+        choices=PreviewState.values,
+        help_text="Of the count of the history: ask again while it is `counting`.",
+    )
+    progress = serializers.FloatField(help_text="0 to 1, of the count.")
+    messages = serializers.IntegerField(
+        allow_null=True,
+        help_text="How many the history would lose, also of what it has not copied yet; null until it is counted.",
+    )
+    in_stream = serializers.IntegerField(help_text="How many stand in the stream, where they would stay.")
+    dead_letters = serializers.IntegerField(source="letters", help_text="How many would be deleted.")
+    groups = serializers.SerializerMethodField(help_text="The groups that keep these dead letters.")
+    copies = MadeCopies(many=True, help_text="Replays that may have published copies, which would stay.")
+    complete = serializers.BooleanField(
+        source="is_complete",
+        help_text="Whether all of the stream and of the dead letters was counted; if not, there may be more.",
+    )
+    error = serializers.SerializerMethodField(help_text="Why the history was not counted, or null.")
+
+    def get_key_sha256(self, preview: ErasurePreview) -> str | None:
+        return preview.key_sha256 or None
+
+    @extend_schema_field(KeptLetters(many=True))
+    def get_groups(self, preview: ErasurePreview) -> list[dict[str, Any]]:
+        return [{"group": group, "dead_letters": count} for group, count in preview.dead_letters.items()]
+
+    def get_error(self, preview: ErasurePreview) -> str | None:
+        return preview.error or None
+
+
 class ErasuresView(ApiView):
     """``/analytics/erasures``"""
 
@@ -126,15 +183,19 @@ class ErasuresView(ApiView):
             body=ErasureAsked,
             status=202,
             answer=ErasureObject,
+            also={200: "With `dry_run`: what it would do."},
+            other_answers={200: ErasurePreviewObject},
             refusals=("stream_not_found", "workspace_not_found", "operation_denied", "history_off"),
             description=(
                 "The files that hold it are rewritten without it, permanently. Delete it from the stream first: "
                 "what still stands there is archived later, and read until then. Dead letters of it are deleted "
-                "in all groups of the stream. Counts of the past stay."
+                "in all groups of the stream. Counts of the past stay. With `dry_run` it only tells what it would do, "
+                "of a stream that is there: Spark counts the history, so ask again while `state` is `counting`."
             ),
             examples={
                 "a message": {"stream": "orders", "offset": 1234},
                 "a key": {"stream": "orders", "key": "customers.8817"},
+                "what it would do": {"stream": "orders", "key": "customers.8817", "dry_run": True},
                 "deleted streams": {"stream": "orders", "deleted": True},
                 "a deleted workspace": {"workspace": "shop", "deleted": True},
             },
@@ -155,6 +216,15 @@ class ErasuresView(ApiView):
             raise invalid("workspace", 'Only with "deleted": true, for a workspace that was deleted.')
         if len(named) == 2 or not (named or sent["deleted"]):
             raise invalid("offset", "Expected either offset or key.")
+        if sent.get("dry_run"):
+            if sent["deleted"]:
+                raise invalid(
+                    "dry_run", "Only of a stream that is there: deleted ones are counted as they are erased."
+                )
+            preview = erasure_preview(
+                self.caller, stream=sent["stream"], offset=sent.get("offset"), key=sent.get("key", "")
+            )
+            return Response(ErasurePreviewObject(preview).data)
         erasure = service.erasure_request(
             self.caller,
             stream=sent.get("stream", ""),

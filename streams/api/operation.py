@@ -23,6 +23,7 @@ class Operation:
         body_optional: nothing sent is taken for ``{}``.
         status, answer, many: of success; the answer is a serializer, or None for nothing.
         also: other statuses of success, each with a sentence.
+        other_answers: what they give, where that is another object than ``answer``.
         refusals: codes that it may answer, beside those that every call may.
         examples: of the body.
     """
@@ -38,6 +39,7 @@ class Operation:
     answer: type[Serializer[Any]] | None = None
     many: bool = False
     also: dict[int, str] = field(default_factory=dict)
+    other_answers: dict[int, type[Serializer[Any]]] = field(default_factory=dict)
     refusals: tuple[str, ...] = ()
     description: str = ""
     examples: dict[str, Any] = field(default_factory=dict)

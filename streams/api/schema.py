@@ -105,8 +105,14 @@ class OperationSchema(AutoSchema):
                 schema = {"oneOf": [one, several]}
             content = {"content": {"application/json": {"schema": schema}}}
         headers = {"headers": LINK} if operation.many and "after" in operation.query._declared_fields else {}
+        others = {
+            status: {
+                "content": {"application/json": {"schema": self.resolve_serializer(other, direction).ref}}
+            }
+            for status, other in operation.other_answers.items()
+        }
         success = {
-            str(status): {"description": sentence, **headers, **content}
+            str(status): {"description": sentence, **headers, **others.get(status, content)}
             for status, sentence in {operation.status: "Done.", **operation.also}.items()
         }
         codes = list(ALWAYS) + list(operation.refusals)

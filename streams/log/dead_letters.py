@@ -1,5 +1,6 @@
 """Dead letters: what a group delivers no more, kept with its body until it is replayed or deleted."""
 
+import time
 from collections.abc import Sequence
 
 import msgspec
@@ -139,6 +140,36 @@ def erase(stream_id: str, name: str, *, offset: int | None = None, key: str = ""
             if not start:
                 break
     return total
+
+
+def kept(
+    stream_id: str, name: str, *, offset: int | None = None, key: str = "", until_s: float
+) -> Op[tuple[int, bool]]:
+    """How many ``erase`` would remove now, and whether all were looked at.
+
+    Args:
+        until_s: monotonic seconds at which it ends, with what it has found.
+    """
+    if offset is not None:
+        dead, replayed = yield Pipeline(
+            [
+                ("ZCOUNT", keys.dead(stream_id, name), offset, offset),
+                ("HEXISTS", keys.replayed(stream_id, name), offset),
+            ]
+        )
+        return int(bool(dead or replayed)), True
+    found: set[int] = set()
+    for place in ("dead", "replayed"):
+        start = 0
+        while True:
+            following, offsets = yield group_script("dead_of_key", stream_id, name, [key, place, start])
+            found.update(offsets)
+            start = int(following)
+            if not start:
+                break
+            if time.monotonic() > until_s:
+                return len(found), False
+    return len(found), True
 
 
 def _erase_these(stream_id: str, name: str, offsets: Sequence[int]) -> Op[int]:

@@ -22,6 +22,7 @@ class Erasure(models.Model):
         dead_letters: how many the groups of the stream kept, replayed ones included; None of deleted streams, whose
             groups went with them.
         through: the last offset that the history had of the stream.
+        progress: how much of the history's files was looked through, from 0 to 1.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="erasures")
@@ -35,6 +36,7 @@ class Erasure(models.Model):
     messages = models.PositiveBigIntegerField(null=True)
     dead_letters = models.PositiveBigIntegerField(null=True)
     through = models.PositiveBigIntegerField(null=True)
+    progress = models.FloatField(default=0.0, db_default=0.0)
     error = models.TextField(blank=True, default="")
     requested_by = models.CharField(max_length=200)
     address = models.CharField(max_length=64, blank=True, default="")

@@ -12,7 +12,7 @@ from streams.selectors.alerts import (
 )
 from streams.selectors.back_tests import back_test
 from streams.selectors.baselines import UsualNow, rate_lately, usual_now
-from streams.selectors.erasures import erasures_latest
+from streams.selectors.erasures import erasure_events, erasures_latest, erasures_of
 from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove, first_fault
 from streams.selectors.events import (
     EventsWanted,
@@ -215,7 +215,9 @@ __all__ = [
     "effects_of",
     "ending_by_interest",
     "entries_page",
+    "erasure_events",
     "erasures_latest",
+    "erasures_of",
     "events_exported",
     "events_found",
     "events_latest",

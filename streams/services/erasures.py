@@ -1,6 +1,7 @@
 """Erasures from the history: asked for by those who must, done by the analytics process, each step an event."""
 
 import hashlib
+from collections.abc import Sequence
 
 from django.conf import settings
 from django.db import transaction
@@ -44,7 +45,7 @@ def erasure_request(
             ``stream_not_found``; ``workspace_not_found``; ``operation_denied`` where the stream has ``deny_delete``;
             ``history_off``; ``rate_limited``.
     """
-    stream_id = "" if deleted else _erasable(caller, stream).stream_id
+    stream_id = "" if deleted else erasable(caller, stream).stream_id
     if deleted:
         caller.demand("erase")
     if deleted_workspace:
@@ -78,7 +79,12 @@ def erasure_request(
     return erasure
 
 
-def _erasable(caller: Caller, name: str) -> Stream:
+def erasable(caller: Caller, name: str) -> Stream:
+    """A stream out of whose history a caller may erase.
+
+    Raises:
+        Refusal: ``forbidden``; ``stream_not_found``; ``operation_denied``.
+    """
     found = stream_for(caller, name, may="erase")
     if found.deny_delete:
         raise Refusal("operation_denied", f"Stream {found.name!r} has deny_delete set.", switch="deny_delete")
@@ -116,14 +122,21 @@ def erasures_take() -> list[Erasure]:
         held = list(waiting.select_for_update())
         taken = [each for each in held if each.whose == held[0].whose]
         for erasure in taken:
-            erasure.state = RunState.RUNNING
-            erasure.save(update_fields=["state"])
+            erasure.state, erasure.progress = RunState.RUNNING, 0.0
+            erasure.save(update_fields=["state", "progress"])
         return taken
 
 
 def erasures_interrupted() -> int:
     """Have what a dead process left half done begun again; returns how many."""
     return Erasure.objects.filter(state=RunState.RUNNING).update(state=RunState.QUEUED)
+
+
+def erasures_progress(erasures: Sequence[Erasure], progress: float) -> None:
+    """Note how far those that are done together have come, 0 to 1."""
+    for erasure in erasures:
+        erasure.progress = progress
+        erasure.save(update_fields=["progress"])
 
 
 def erasure_of_letters(erasure: Erasure) -> None:

@@ -40,6 +40,18 @@ def query_ask(caller: Caller, *, sql: str, limit: int = DEFAULT_ROWS) -> Query:
             ``rate_limited`` while too many of the workspace are not answered yet.
     """
     caller.demand("read")
+    return query_queue(caller, sql=sql, limit=limit, streams=caller.streams)
+
+
+def query_queue(caller: Caller, *, sql: str, limit: int, streams: Iterable[str]) -> Query:
+    """Queue a query in a caller's name, whatever they may read.
+
+    Args:
+        streams: name patterns that narrow it; none is every stream of the workspace.
+
+    Raises:
+        Refusal: ``history_off``; ``rate_limited``.
+    """
     if not settings.ENV.history:
         raise Refusal("history_off", "The history is switched off (OKMQ_HISTORY=off).")
     with transaction.atomic():
@@ -54,7 +66,7 @@ def query_ask(caller: Caller, *, sql: str, limit: int = DEFAULT_ROWS) -> Query:
             workspace=caller.workspace,
             sql=sql,
             limit=limit,
-            streams=list(caller.streams),
+            streams=list(streams),
             asked_by=caller.actor.name,
         )
 

@@ -104,6 +104,7 @@ ROWS = {
     "dead_letter": Row(get="read", at=LETTER),
     "dead_letter_raw": Row(get="read", at=LETTER),
     "stream_history": Row(get="read", post="manage", at=STREAM),
+    "stream_erasures": Row(get="erase", post="erase", at=STREAM),
     "stream_replays": Row(get="read", at=STREAM),
     "stream_replay": Row(post="manage", at={**STREAM, "replay_id": 1, "do": "start"}),
     "stream_runs": Row(post="manage", at=STREAM),

@@ -184,6 +184,10 @@ PAGES: dict[str, tuple[State, ...]] = {
     ),
     "dead_letter": (State(GROUP + "dead-letters/{letter}/"),),
     "stream_history": (State(STREAM + "history/"),),
+    "stream_erasures": (
+        State(STREAM + "history/erasures/?what=offset&at=3"),
+        State(STREAM + "history/erasures/?what=key&at=eu.*", click("button", "Preview"), "refused"),
+    ),
     "stream_activity": (State(STREAM + "activity/"),),
     "stream_retention": (
         State(STREAM + "retention/"),

@@ -113,3 +113,21 @@ def test_of_a_group_that_is_not_there_it_is_said(log: Log, stream: str, letters:
         log.run(dead_letters.erase(stream, "nobody", offset=1))
     with pytest.raises(errors.StreamNotFound):
         log.run(dead_letters.erase(keys.stream_id(), "g", key="one"))
+
+
+@pytest.mark.parametrize("what", [{"offset": 4}, {"key": "one"}, {"offset": 9}, {"key": "nobody"}], ids=str)
+def test_how_many_would_go_is_told_before(
+    log: Log, stream: str, letters: Letters, what: dict[str, object]
+) -> None:
+    letters(3030)
+    log.run(dead_letters.replay(stream, "g", [4, 5]))
+    kept, all_read = log.run(dead_letters.kept(stream, "g", **what, until_s=float("inf")))  # type: ignore[arg-type]
+    assert all_read
+    assert erase(log, stream, **what) == kept
+    assert log.run(dead_letters.kept(stream, "g", **what, until_s=float("inf"))) == (0, True)  # type: ignore[arg-type]
+
+
+def test_of_very_many_it_is_told_that_there_may_be_more(log: Log, stream: str, letters: Letters) -> None:
+    letters(3030)
+    assert log.run(dead_letters.kept(stream, "g", key="one", until_s=0)) == (334, False)
+    assert len(dead(log, stream)) == 3030, "looking changes nothing"
