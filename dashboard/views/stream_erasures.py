@@ -1,4 +1,4 @@
-"""Erasing from a stream's history: what would go is said before, and again where it has grown; how each erasure ends."""
+"""Erasing from a stream's history: what would go is said before, and again where it has grown; how each one ends."""
 
 from typing import Any
 
