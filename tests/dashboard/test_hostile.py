@@ -20,7 +20,7 @@ from streams.access import SYSTEM
 from streams.log import groups
 from streams.log.append import append
 from streams.log.entries import NewMessage
-from streams.models import Policy, Query, Stream, Workspace
+from streams.models import Erasure, Policy, Query, Stream, Workspace
 from streams.services import queries as queries_service
 from streams.services.alerts import rule_create
 from streams.services.groups import group_create
@@ -163,6 +163,14 @@ def test_what_is_stored_is_text_on_every_page(owner: Client, held: Stream) -> No
             "/filters/save/", {"page": "streams", "name": text[:60], "query": urlencode({"name": text[:50]})}
         )
         owner.post("/settings/tokens/", {"name": text[:100], "scopes": ["read"]})
+        Erasure.objects.create(
+            workspace=held.workspace,
+            stream="orders",
+            stream_id="x",
+            requested_by=_short(text),
+            error=text,
+            offset=1,
+        )
         owner.post("/sql/", {"sql": f"SELECT '{text[:300]}'", "limit": 9, "name": text[:100], "save": "1"})
     for page in (*PAGES, *pages_of_messages()):
         answer = owner.get(page)
