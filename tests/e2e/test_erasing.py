@@ -6,8 +6,9 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import Watched
+from tests.e2e.conftest import OpenPage, Watched
 from tests.e2e.test_axe import found_in_both_lights, found_on_a_phone
+from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.running, pytest.mark.spark, pytest.mark.timeout(450)]
 
@@ -15,8 +16,14 @@ SPARK_STARTS_MS = 240_000
 
 
 @pytest.fixture
+def page(log_in: OpenPage) -> Page:
+    """Nothing moves in it, so that colours are looked at as they end."""
+    return log_in(reduced_motion="reduce")
+
+
+@pytest.fixture
 def people(api: httpx.Client, stream: str) -> str:
-    """A stream of five messages, two of them of Ann, of which one is a dead letter."""
+    """A stream of five messages in the history, two of them of Ann, of which one is a dead letter."""
     keys = ["people.ann", "people.bob", "people.ann", "people.eve", "people.eve"]
     messages = [{"id": f"m{n}", "key": key, "body": {"of": key}} for n, key in enumerate(keys, start=1)]
     api.post(f"/streams/{stream}/messages", json=messages).raise_for_status()
@@ -24,6 +31,13 @@ def people(api: httpx.Client, stream: str) -> str:
     api.post(group, json={"name": "billing"}).raise_for_status()
     api.post(f"{group}billing/fetch", json={"limit": 9, "wait": 0}).raise_for_status()
     api.post(f"{group}billing/term", json={"offsets": [1], "reason": "no price"}).raise_for_status()
+    asked = api.post("/analytics/runs", json={}).raise_for_status().json()["runs"]
+    (archive,) = [each["id"] for each in asked if each["job"] == "archive"]
+    until(
+        lambda: api.get(f"/analytics/runs/{archive}").raise_for_status().json()["state"] == "succeeded",
+        within_s=240,
+        what="the history has them",
+    )
     return stream
 
 
