@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('streams', '0043_dead_letters_of_erasures'),
+        ('streams', '0044_webhook_formats'),
     ]
 
     operations = [
