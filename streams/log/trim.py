@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streams.log import entries, keys, losses, read, spent
 from streams.log.client import Op, Pipeline, Script, Scripts
@@ -88,14 +88,21 @@ def due(stream_ids: Sequence[str]) -> Op[list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Entries physically removed, how many of them the history did not get in time, and whether none is left."""
+    """Entries physically removed, how many of them the history did not get in time, and whether all went that may.
+
+    Attributes:
+        left: entries that are there and seen by nobody.
+    """
 
     entries: int
     missed: int
     is_done: bool = True
+    left: int = field(default=0, compare=False)
 
 
-def drop(stream_id: str, *, hold_ms: int | None = None, until_s: float = math.inf) -> Op[Dropped]:
+def drop(
+    stream_id: str, *, hold_ms: int | None = None, until_s: float = math.inf, times: int = 1
+) -> Op[Dropped]:
     """Physically remove what is invisible: what was purged and what the history has at once, the rest after a wait.
 
     What the history did not get in time is also counted for good (``stats.State.missed``).
@@ -104,12 +111,13 @@ def drop(stream_id: str, *, hold_ms: int | None = None, until_s: float = math.in
         hold_ms: how long a message waits for the history at most, counted from when it has to; None is
             ``HOLD_FOR_HISTORY_MS``. It waits for eleven twelfths of that at least.
         until_s: as of ``expire_some``.
+        times: each call works so many times as long as usual, which everybody else waits for.
     """
     yield from spent.retire_before_removal(stream_id)
     entries_ = missed = 0
     counted: int | str = ""
     while True:
-        removed, done, unseen = yield Script(
+        removed, done, unseen, left = yield Script(
             "drop",
             [
                 *keys.removing(stream_id),
@@ -117,7 +125,7 @@ def drop(stream_id: str, *, hold_ms: int | None = None, until_s: float = math.in
                 keys.expiry(stream_id),
                 keys.removals(stream_id),
             ],
-            [HOLD_FOR_HISTORY_MS if hold_ms is None else hold_ms, counted],
+            [HOLD_FOR_HISTORY_MS if hold_ms is None else hold_ms, counted, times],
         )
         if done < 0:
             counted = yield from losses.settle(stream_id)
@@ -126,7 +134,7 @@ def drop(stream_id: str, *, hold_ms: int | None = None, until_s: float = math.in
             yield Script("touch", [keys.TOUCHED], [stream_id])
         entries_, missed = entries_ + removed, missed + unseen
         if done or time.monotonic() >= until_s:
-            return Dropped(entries_, missed, is_done=bool(done))
+            return Dropped(entries_, missed, is_done=bool(done), left=left)
 
 
 def keep_newest_of_keys(stream_id: str, *, until_s: float = math.inf) -> Op[tuple[Removed, bool]]:

@@ -26,6 +26,9 @@ TURN_S = 1.0
 POLITE_MS = 20_000
 """What is over for less long goes half of the time at most, so that others have the store in between."""
 
+MOST_TIMES = 16
+"""A call that removes what is hidden works so many times as long as usual at most, 20 ms, where it does not keep up."""
+
 LOOKED_AT_ONCE = 500
 """Streams asked together whether they need anything."""
 
@@ -43,21 +46,59 @@ class Tended:
     is_one_lost: bool = False
 
 
-async def tend(log: AsyncLog, stream_ids: Sequence[str], *, hold_ms: int | None = None) -> Tended:
+class Paces:
+    """How long calls that remove what is hidden work, by stream: twice as long each time that more is left than before.
+
+    A limit hides what is over with the publish that passes it; a store that is busy answers seldom, and what each call
+    removes may be less than what comes. So what is left stays bounded, whatever is published.
+    """
+
+    def __init__(self) -> None:
+        self._left: dict[str, int] = {}
+        self._times: dict[str, int] = {}
+
+    def times(self, stream_id: str) -> int:
+        """So many times as long as usual."""
+        return self._times.get(stream_id, 1)
+
+    def note(self, stream_id: str, some: trim.Dropped) -> None:
+        """How a turn ended."""
+        if some.is_done:
+            self._left.pop(stream_id, None)
+            self._times.pop(stream_id, None)
+            return
+        if some.left >= self._left.get(stream_id, some.left + 1):
+            self._times[stream_id] = min(MOST_TIMES, 2 * self.times(stream_id))
+        self._left[stream_id] = some.left
+
+
+async def tend(
+    log: AsyncLog,
+    stream_ids: Sequence[str],
+    *,
+    hold_ms: int | None = None,
+    paces: Paces | None = None,
+    turn_s: float = TURN_S,
+) -> Tended:
     """Apply limits and expiry to streams and remove what is hidden.
 
     Args:
         hold_ms: as of ``trim.drop``.
+        paces: of the turns before; each stream has its share of the turn.
     """
-    tended, until_s = Tended(), time.monotonic() + TURN_S
-    for stream_id in await _due(log, stream_ids):
+    tended, ends_s, paces = Tended(), time.monotonic() + turn_s, paces or Paces()
+    due = await _due(log, stream_ids)
+    for place, stream_id in enumerate(due):
+        began_s = time.monotonic()
+        until_s = began_s + max(0.0, ends_s - began_s) / (len(due) - place)
         try:
             expired, all_expired = await _expire(log, stream_id, until_s=until_s)
             hidden = await log.run(trim.apply_limits(stream_id))
             pushed_out, all_seen = await _keep_newest_of_keys(log, stream_id, until_s=until_s)
             let_go, all_done = await log.run(trim.release(stream_id, pages=PAGES_A_TURN))
             await log.run(undo.end(stream_id))
-            all_gone = await _drop(log, stream_id, hold_ms=hold_ms, until_s=until_s)
+            gone = await _drop(log, stream_id, hold_ms=hold_ms, until_s=until_s, times=paces.times(stream_id))
+            paces.note(stream_id, gone)
         except StreamNotFound:
             continue
         except StreamLost:
@@ -67,7 +108,7 @@ async def tend(log: AsyncLog, stream_ids: Sequence[str], *, hold_ms: int | None 
             if not keys.in_memory(stream_id):
                 raise
             continue  # its server has just gone; the durable streams go on
-        if not (all_expired and all_seen and all_done and all_gone):
+        if not (all_expired and all_seen and all_done and gone.is_done):
             tended.unfinished.add(stream_id)
         if hidden.messages or expired or pushed_out or let_go.messages:
             await log.run(stats.touch([stream_id]))  # the pages see a quiet stream shrink, too
@@ -99,14 +140,17 @@ async def _keep_newest_of_keys(log: AsyncLog, stream_id: str, *, until_s: float)
     return total, is_done
 
 
-async def _drop(log: AsyncLog, stream_id: str, *, hold_ms: int | None, until_s: float) -> bool:
-    """Whether nothing is left to go."""
+async def _drop(
+    log: AsyncLog, stream_id: str, *, hold_ms: int | None, until_s: float, times: int
+) -> trim.Dropped:
+    """How the last call ended."""
     while True:
         began = time.monotonic()
-        some = await log.run(trim.drop(stream_id, hold_ms=hold_ms, until_s=began))
+        some = await log.run(trim.drop(stream_id, hold_ms=hold_ms, until_s=began, times=times))
         if some.is_done or time.monotonic() >= until_s:
-            return some.is_done
-        await asyncio.sleep(time.monotonic() - began)
+            return some
+        # As long as it took on a store that has room: where others keep it busy, they have it in between anyway.
+        await asyncio.sleep(min(REST_S, time.monotonic() - began))
 
 
 async def _due(log: AsyncLog, stream_ids: Sequence[str]) -> list[str]:

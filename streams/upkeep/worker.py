@@ -85,6 +85,7 @@ class Worker:
         self._sampler = sampling.Sampler(self._log)
         self._round, self._hold_ms = retention.Round(), hold_ms
         self._unfinished: set[str] = set()
+        self._paces = retention.Paces()
         self._removals = removals.Removals()
         self._watch = watching.Watch(self._log)
         self._losses, self._suspects = losses.Losses(), losses.Suspects()
@@ -157,7 +158,7 @@ class Worker:
         turn = set(self._round.next(list(registered)))
         turn |= {sample.stream_id for sample in samples if sample.is_to_tend} | self._unfinished
         tended = sorted(each for each in turn & there if answers or not keys.in_memory(each))
-        done = await retention.tend(self._log, tended, hold_ms=self._hold_ms)
+        done = await retention.tend(self._log, tended, hold_ms=self._hold_ms, paces=self._paces)
         self._unfinished = done.unfinished
         if done.is_one_lost:
             # One was made while its server did not answer: the next tick begins it.

@@ -12,17 +12,19 @@
 -- KEYS[10] removals
 -- ARGV[1] hold_ms: how long the history of an archived stream is waited for
 -- ARGV[2] counted: up to which offset groups with a filter have counted what they lost; empty where nobody has asked
--- returns: entries removed, 1 when done or -1 when groups must count first, entries removed that the history did not get in time
+-- ARGV[3] times: so many times the usual budget
+-- returns: entries removed, 1 when done or -1 when groups must count first, entries removed that the history did not get in time, entries that are left and seen by nobody
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
 -- include: state, gone, floor, taken, group, removal, aside, budget, drop, wait
 local meta = KEYS[2]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7], expiry = KEYS[9]}
-local aside, removals, hold_ms, counted, budget = KEYS[8], KEYS[10], tonumber(ARGV[1]), tonumber(ARGV[2]), budget_begin()
+local aside, removals, hold_ms, counted = KEYS[8], KEYS[10], tonumber(ARGV[1]), tonumber(ARGV[2])
+local budget = budget_begin(1, tonumber(ARGV[3]))
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
-if not counted and redis.call('EXISTS', stream.went) == 1 then return {0, -1, 0} end
+if not counted and redis.call('EXISTS', stream.went) == 1 then return {0, -1, 0, 0} end
 local first = redis.call('XRANGE', stream.log, '-', '+', 'COUNT', 1)[1]
 local edge = floor_or_kept(state)
 local below = math.min(edge, (counted or state.last) + 1)
@@ -67,4 +69,4 @@ if redis.call('EXISTS', stream.hidden, aside) == 0 then state.hidden = 0 end
 -- What says of single messages that they were set aside stays until these have gone physically.
 local forgot = done and gone_forget(stream.gone, math.min(below, aside_above(aside, removals, 0) or below), 2000)
 state_save(meta, state)
-return {removed, forgot and 1 or 0, missed}
+return {removed, forgot and 1 or 0, missed, math.max(0, redis.call('XLEN', stream.log) - state.messages)}
