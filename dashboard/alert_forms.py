@@ -38,11 +38,6 @@ LONGEST_FOR_S = 86_400
 MINUTES = 10
 
 
-def plain(number: float | None) -> float | int | None:
-    """A whole number without the point that a float has."""
-    return int(number) if number is not None and number.is_integer() else number
-
-
 class RuleFields(BootstrapMixin, forms.Form):
     """What an alert rule is set to, but for its name, which stays."""
 
@@ -178,16 +173,19 @@ class RuleForm(RuleFields, OpenForm):
     )
 
     def __init__(self, data: QueryDict | None = None, *, rule: AlertRule) -> None:
-        super().__init__(data, initial=self.initial_of(rule))
+        self._mute = (rule.muted_until, rule.mute_reason) if rule.is_muted else (None, "")
+        self._rule = rule
+        super().__init__(data, initial=self._initial())
 
-    def changes(self, rule: AlertRule) -> dict[str, Any]:
-        """The settings that differ from the rule's; a mute to the second, as the form shows it."""
-        saved = {name: getattr(rule, name) for name in self.settings()}
-        saved["statuses"] = self._shown_statuses(rule)
-        if rule.muted_until is not None:
-            saved["muted_until"] = rule.muted_until.replace(microsecond=0) if rule.is_muted else None
-        if not rule.is_muted:
-            saved["mute_reason"] = ""
+    def saved(self) -> dict[str, Any]:
+        rule, (until, reason) = self._rule, self._mute
+        held = {name: getattr(rule, name) for name in RuleFields.base_fields if name != "lasting"}
+        return held | {"lasting": rule.for_seconds, "muted": until, "mute_reason": reason}
+
+    def changes(self) -> dict[str, Any]:
+        """The settings that differ from the rule's; a mute that is over counts as none."""
+        saved = {name: getattr(self._rule, name) for name in self.settings()}
+        saved["muted_until"], saved["mute_reason"] = self._mute
         found = {name: value for name, value in self.settings().items() if value != saved[name]}
         if "muted_until" in found:
             found["mute_reason"] = self.cleaned_data["mute_reason"]  # it goes with its mute
@@ -212,29 +210,22 @@ class RuleForm(RuleFields, OpenForm):
         chosen = self.cleaned_data
         return super().settings() | {"muted_until": chosen["muted"], "mute_reason": chosen["mute_reason"]}
 
-    @classmethod
-    def initial_of(cls, rule: AlertRule) -> dict[str, Any]:
-        """What the form shows of a rule."""
+    def _initial(self) -> dict[str, Any]:
+        """What the form shows of the rule."""
+        rule, (until, reason) = self._rule, self._mute
         return {
             "stream": rule.stream,
             "group": rule.group,
             "watch": rule.watch,
-            "statuses": cls._shown_statuses(rule),
-            "limit": plain(rule.limit),
-            "clear": plain(rule.clear),
+            "statuses": [each for each, _ in STATUSES if each in rule.statuses],
+            "limit": quantities.written_number(rule.limit),
+            "clear": quantities.written_number(rule.clear),
             "lasting": f"{rule.for_seconds} s",
             "webhook_url": rule.webhook_url,
             "webhook_format": rule.webhook_format,
             "email": rule.email,
             "most_messages": rule.most_messages,
             "most_minutes": rule.most_minutes,
-            "muted": rule.muted_until.isoformat(timespec="seconds")
-            if rule.muted_until and rule.is_muted
-            else "",
-            "mute_reason": rule.mute_reason if rule.is_muted else "",
+            "muted": "" if until is None else until.isoformat(timespec="seconds"),
+            "mute_reason": reason,
         }
-
-    @staticmethod
-    def _shown_statuses(rule: AlertRule) -> list[str]:
-        """The bad statuses in the order of their boxes."""
-        return [each for each, _ in STATUSES if each in rule.statuses]

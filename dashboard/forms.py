@@ -1,7 +1,8 @@
 """What people fill in. Each form checks what can be checked without the store; services refuse the rest."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
@@ -10,6 +11,8 @@ from django.core.validators import RegexValidator
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
+from streams import naming
+from streams.api.fields import MOST_PATTERNS
 from streams.errors import Refusal
 from streams.models import Stream
 from streams.models.stream import Discard, Retention, Storage
@@ -69,6 +72,43 @@ class QuantityField(forms.CharField):
             return self.parse(text)
         except ValueError as error:
             raise ValidationError(str(error)) from None
+
+
+class LinesField(forms.CharField):
+    """A text of several lines, its edges too; line ends are as the API writes them, a browser sends CRLF."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, strip=False, **kwargs)
+
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(value)).replace("\r\n", "\n")
+
+
+class KeyPatternsField(LinesField):
+    """Key patterns, which may hold commas: one per line, or with blanks between them, also after a comma."""
+
+    APART = re.compile(r"\s*\n\s*|,?[^\S\n]+")
+
+    def __init__(self, *, placeholder: Any, **kwargs: Any) -> None:
+        attrs = {"rows": 3, "spellcheck": "false", "class": "mono", "placeholder": placeholder}
+        super().__init__(widget=forms.Textarea(attrs=attrs), **kwargs)
+
+    def clean(self, value: Any) -> list[str]:
+        patterns = [pattern for pattern in self.APART.split(super().clean(value)) if pattern]
+        if len(patterns) > MOST_PATTERNS:
+            raise ValidationError(_("At most %(most)s patterns."), params={"most": MOST_PATTERNS})
+        for pattern in patterns:
+            fault: Any = naming.pattern_fault(pattern)
+            if not fault and pattern.strip(",") != pattern:
+                fault = _("A comma at the edge; patterns are separated by lines.")
+            if fault:
+                raise ValidationError(f"{pattern[:60]}: {fault}")
+        return patterns
+
+
+def key_patterns_written(patterns: Iterable[str]) -> str:
+    """What such a field shows of them."""
+    return "\n".join(patterns)
 
 
 class StreamForm(BootstrapMixin, forms.Form):

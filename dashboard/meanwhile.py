@@ -1,11 +1,12 @@
 """Forms of settings that somebody else may save while they are open: what was saved meanwhile is told, not taken back.
 
 The form carries the texts that its page was opened with. A field that a person has left as it was follows what is saved
-now; one that was changed keeps what was entered.
+now; one that was changed keeps what was entered. What is sent back as it was shown stays as it is saved, whatever its
+text would be read as.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -28,16 +29,23 @@ class Moved:
 class OpenForm(forms.Form):
     """A form whose ``initial`` is what is saved now.
 
+    Args:
+        fixed: fields that cannot be changed here.
+
     Attributes:
         nothing: what an empty field means, by name, where it means something.
     """
 
     nothing: ClassVar[Mapping[str, Any]] = {}
 
-    def __init__(self, data: QueryDict | None = None, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, data: QueryDict | None = None, *args: Any, fixed: Collection[str] = (), **kwargs: Any
+    ) -> None:
         super().__init__(data, *args, **kwargs)
+        for name in fixed:
+            self.fields[name].disabled = True
         self._before: dict[str, str] = {}
-        opened = _read(data.get(OPENED)) if data is not None else None
+        opened = _opened(data.get(OPENED)) if data is not None else None
         if data is None or opened is None:
             return
         now = self._now()
@@ -60,6 +68,18 @@ class OpenForm(forms.Form):
             else:
                 held._follow(whole, name)
         return cls(whole, **kwargs)
+
+    def saved(self) -> Mapping[str, Any]:
+        """The values that are saved now, by field; nothing of what is not there yet."""
+        return {}
+
+    def clean(self) -> dict[str, Any]:
+        cleaned, shown = super().clean() or self.cleaned_data, self._now()
+        for name, value in self.saved().items():
+            if name not in shown or self._sent(name) == shown[name]:
+                self.errors.pop(name, None)
+                cleaned[name] = value
+        return cleaned
 
     @property
     def opened(self) -> str:
@@ -84,16 +104,26 @@ class OpenForm(forms.Form):
             if self.is_bound and (typed := self._sent(name)) != text
         }
 
-    def _sent(self, name: str) -> str:
-        return _text(self.fields[name].widget.value_from_datadict(self.data, {}, name))
-
     def _now(self) -> dict[str, str]:
         """The text of every field that can be changed, as it is saved now."""
         return {
-            name: _text(self.get_initial_for_field(field, name))
+            name: self._shown(name, self.get_initial_for_field(field, name))
             for name, field in self.fields.items()
             if not field.disabled
         }
+
+    def _sent(self, name: str) -> str:
+        return self._read(name, self.fields[name].widget.value_from_datadict(self.data, {}, name))
+
+    def _shown(self, name: str, value: Any) -> str:
+        """A value as a page shows it: a field of one line drops line ends."""
+        text = self._read(name, value)
+        return text if isinstance(self.fields[name].widget, forms.Textarea) else text.replace("\n", "")
+
+    def _read(self, name: str, value: Any) -> str:
+        """A value as text, without its edges where they do not count."""
+        text = _text(value)
+        return text.strip() if getattr(self.fields[name], "strip", True) else text
 
     def _follow(self, data: QueryDict, name: str) -> None:
         """Let a field say what is saved now."""
@@ -101,7 +131,7 @@ class OpenForm(forms.Form):
         if isinstance(saved, list):
             data.setlist(name, saved)
         else:
-            data[name] = _text(saved)
+            data[name] = self._shown(name, saved)
 
     def _said(self, name: str, text: str) -> str:
         field = self.fields[name]
@@ -113,15 +143,15 @@ class OpenForm(forms.Form):
 
 
 def _text(value: Any) -> str:
-    """A field's value as it stands in the page; line ends as ours, though a browser sends CRLF. Of several, all."""
+    """A field's value as it stands in the page, of several, all; line ends as ours, where a browser sends CRLF."""
     if isinstance(value, list):
         return ", ".join(value)
     if value is None or isinstance(value, bool):
         return "true" if value else ""
-    return str(value).replace("\r\n", "\n").strip()
+    return str(value).replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _read(text: str | None) -> Mapping[str, str] | None:
+def _opened(text: str | None) -> Mapping[str, str] | None:
     """What ``opened`` wrote; None where no page did."""
     try:
         said = json.loads(text or "")

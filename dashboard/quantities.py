@@ -13,7 +13,8 @@ _SIZES = {
     "b": 1,
     **{f"{u}{tail}": 1024**n for n, u in enumerate("kmgt", 1) for tail in ("", "b", "ib")},
 }
-_QUANTITY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,6})?)\s*([a-z]*)")
+# As many digits as a float can have.
+_QUANTITY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,17})?)\s*([a-z]*)")
 # SQLite keeps 64-bit signed integers.
 LARGEST = 2**63 - 1
 ON = ("1", "on", "true")
@@ -60,6 +61,20 @@ def written_duration(seconds: int | None) -> str:
         return ""
     unit = next(unit for unit in ("d", "h", "min", "s") if seconds % _SECONDS[unit] == 0)
     return f"{seconds // _SECONDS[unit]} {unit}"
+
+
+def written_seconds(seconds: float | None) -> str:
+    """The same with fractions, every digit: ``100.0625 s``."""
+    if seconds is None or float(seconds).is_integer():
+        return written_duration(None if seconds is None else int(seconds))
+    return f"{written_number(seconds)} s"
+
+
+def written_number(number: float | None) -> str:
+    """Every digit of a number, without the point that a whole one has as a float; nothing for None."""
+    if number is None:
+        return ""
+    return str(int(number)) if float(number).is_integer() else repr(float(number))
 
 
 def written_size(size_bytes: int | None) -> str:

@@ -8,10 +8,9 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
 from dashboard.confirmations import ConfirmForm
-from dashboard.forms import BootstrapMixin, QuantityField
+from dashboard.forms import BootstrapMixin, KeyPatternsField, LinesField, QuantityField, key_patterns_written
 from dashboard.meanwhile import OpenForm
-from streams import naming
-from streams.api.fields import MOST_LABELS, MOST_PATTERNS, label_fault
+from streams.api.fields import MOST_LABELS, label_fault
 from streams.api.stream_objects import (
     LARGEST_MESSAGE_BYTES,
     LONGEST_DEDUP_WINDOW_S,
@@ -28,20 +27,15 @@ class StreamSettingsForm(BootstrapMixin, OpenForm):
 
     nothing: ClassVar = {"keys": _("any key")}
 
-    description = forms.CharField(
-        label=_("Description"), required=False, strip=False, widget=forms.Textarea(attrs={"rows": 2})
-    )
-    labels = forms.CharField(
+    description = LinesField(label=_("Description"), widget=forms.Textarea(attrs={"rows": 2}))
+    labels = LinesField(
         label=_("Labels"),
-        required=False,
-        strip=False,
         widget=forms.Textarea(attrs={**LINES, "class": "mono", "placeholder": "team:checkout"}),
         help_text=_("One per line, name:value. With env:production, removing asks for the stream's name."),
     )
-    keys = forms.CharField(
+    keys = KeyPatternsField(
         label=_("Key patterns"),
-        required=False,
-        widget=forms.Textarea(attrs={**LINES, "class": "mono", "placeholder": _("any key")}),
+        placeholder=_("any key"),
         help_text=_("Only messages with matching keys are accepted, such as orders.eu.> or orders.*.paid."),
     )
     max_message_bytes = QuantityField(
@@ -62,33 +56,33 @@ class StreamSettingsForm(BootstrapMixin, OpenForm):
         held = {
             "description": stream.description,
             "labels": "\n".join(f"{name}:{value}" for name, value in sorted(stream.labels.items())),
-            "keys": "\n".join(stream.keys),
+            "keys": key_patterns_written(stream.keys),
             "max_message_bytes": quantities.written_size(stream.max_message_bytes),
             "dedup_window": quantities.written_duration(stream.dedup_window),
             "archive": stream.archive,
         }
-        super().__init__(*args, initial=held, **kwargs)
+        has_lines = any(set(value) & set("\r\n") for value in stream.labels.values())
+        super().__init__(*args, initial=held, fixed=["labels"] if has_lines else [], **kwargs)
         self.stream = stream
-        if any(set(value) & set("\r\n") for value in stream.labels.values()):
-            self.fields["labels"].disabled = True
+        if has_lines:
             self.fields["labels"].help_text = _("A value has several lines: change labels over the API.")
         for name in ("max_message_bytes", "dedup_window"):
             self.fields[name].required = True
 
+    def saved(self) -> dict[str, Any]:
+        return {name: getattr(self.stream, name) for name in self.fields}
+
     def clean_description(self) -> str:
-        text = _lines(self.cleaned_data["description"])
+        text: str = self.cleaned_data["description"]
         if len(text.encode()) > LONGEST_DESCRIPTION_BYTES:
             raise ValidationError(
                 _("At most %(most)s bytes."), params={"most": f"{LONGEST_DESCRIPTION_BYTES:,}"}
             )
-        return self.stream.description if text == _lines(self.stream.description) else text
+        return text
 
     def clean_labels(self) -> dict[str, str]:
-        held: dict[str, str] = self.stream.labels
-        if self.fields["labels"].disabled:
-            return held
         labels: dict[str, str] = {}
-        for line in filter(str.strip, _lines(self.cleaned_data["labels"]).split("\n")):
+        for line in filter(str.strip, self.cleaned_data["labels"].split("\n")):
             name, colon, value = line.partition(":")
             fault = label_fault(name, value) if colon else _("Enter name:value.")
             if fault or name in labels:
@@ -97,15 +91,6 @@ class StreamSettingsForm(BootstrapMixin, OpenForm):
         if len(labels) > MOST_LABELS:
             raise ValidationError(_("At most %(most)s labels."), params={"most": MOST_LABELS})
         return labels
-
-    def clean_keys(self) -> list[str]:
-        patterns: list[str] = self.cleaned_data["keys"].replace(",", " ").split()
-        if len(patterns) > MOST_PATTERNS:
-            raise ValidationError(_("At most %(most)s patterns."), params={"most": MOST_PATTERNS})
-        for pattern in patterns:
-            if fault := naming.pattern_fault(pattern):
-                raise ValidationError(f"{pattern[:60]}: {fault}")
-        return patterns
 
     def clean_max_message_bytes(self) -> int:
         size: int = self.cleaned_data["max_message_bytes"]
@@ -162,8 +147,3 @@ class LastingForm(ConfirmForm):
         return {
             name: True for name in ONE_WAY if self.cleaned_data.get(name) and not getattr(self.stream, name)
         }
-
-
-def _lines(text: str) -> str:
-    """Line ends as the API writes them; a browser sends CRLF."""
-    return text.replace("\r\n", "\n")

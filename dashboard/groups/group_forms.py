@@ -7,19 +7,19 @@ from typing import Any, ClassVar
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
+from django.http import QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
-from dashboard.forms import BootstrapMixin
+from dashboard.forms import BootstrapMixin, KeyPatternsField, LinesField, key_patterns_written
 from dashboard.meanwhile import OpenForm
 from streams import naming
-from streams.api.fields import MOST_PATTERNS
+from streams.api.fields import LARGEST_INTEGER
 from streams.api.group_objects import LONGEST_DESCRIPTION_BYTES, LONGEST_WAIT_S, MOST_BACKOFF
 from streams.models import Group
 from streams.models.group import Ack, StartFrom
 
-MOST_DELIVERIES = 2**31 - 1
 PLACES = _("1200 · 15 min ago · 2026-11-21 07:05")
 
 
@@ -44,11 +44,10 @@ class GroupSettingsForm(BootstrapMixin, OpenForm):
 
     nothing: ClassVar = {"max_deliver": _("no limit"), "filter_keys": _("all"), "inactive_after": _("never")}
 
-    description = forms.CharField(
+    description = LinesField(
         label=_("Description"),
-        required=False,
         max_length=LONGEST_DESCRIPTION_BYTES,
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        widget=forms.Textarea(attrs={"rows": 2, "autocomplete": "off"}),
     )
     ack = forms.ChoiceField(
         label=_("Acknowledgement"),
@@ -71,7 +70,7 @@ class GroupSettingsForm(BootstrapMixin, OpenForm):
         label=_("Max deliveries"),
         required=False,
         min_value=1,
-        max_value=MOST_DELIVERIES,
+        max_value=LARGEST_INTEGER,
         initial=5,
         widget=forms.NumberInput(attrs={"placeholder": _("no limit")}),
         help_text=_("Then it becomes a dead letter."),
@@ -79,7 +78,6 @@ class GroupSettingsForm(BootstrapMixin, OpenForm):
     backoff = forms.CharField(
         label=_("Backoff (seconds)"),
         required=False,
-        max_length=2000,
         widget=forms.TextInput(attrs={"placeholder": "1, 5, 30", "autocomplete": "off"}),
         help_text=_(
             "After delivery 1, 2, …, separated by commas; replaces the ack wait, the last one repeats."
@@ -93,12 +91,10 @@ class GroupSettingsForm(BootstrapMixin, OpenForm):
         initial=1000,
         help_text=_("Across all members."),
     )
-    filter_keys = forms.CharField(
+    filter_keys = KeyPatternsField(
         label=_("Key filter"),
-        required=False,
-        max_length=2000,
-        widget=forms.TextInput(attrs={"class": "mono", "placeholder": _("all"), "spellcheck": "false"}),
-        help_text=_("Patterns such as orders.eu.> or orders.*.paid, separated by commas."),
+        placeholder=_("all"),
+        help_text=_("Patterns such as orders.eu.> or orders.*.paid, one per line."),
     )
     inactive_after = forms.CharField(
         label=_("Delete when idle for"),
@@ -113,15 +109,15 @@ class GroupSettingsForm(BootstrapMixin, OpenForm):
         widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
     )
 
-    def clean_filter_keys(self) -> list[str]:
-        patterns: list[str] = self.cleaned_data["filter_keys"].replace(",", " ").split()
-        if len(patterns) > MOST_PATTERNS:
-            raise ValidationError(_("At most %(most)s patterns."), params={"most": MOST_PATTERNS})
-        for pattern in patterns:
-            fault = naming.pattern_fault(pattern)
-            if fault:
-                raise ValidationError(f"{pattern[:60]}: {fault}")
-        return patterns
+    def __init__(self, data: QueryDict | None = None, *, group: Group | None = None) -> None:
+        super().__init__(data, initial=None if group is None else self.initial_of(group))
+        self.group = group
+
+    def saved(self) -> dict[str, Any]:
+        if self.group is None:
+            return {}
+        held = {name: getattr(self.group, name) for name in self.fields}
+        return held | {"max_deliver": None if self.group.max_deliver == -1 else self.group.max_deliver}
 
     def clean_backoff(self) -> list[float]:
         parts = self.cleaned_data["backoff"].replace(",", " ").split()
@@ -174,12 +170,12 @@ class GroupSettingsForm(BootstrapMixin, OpenForm):
         return {
             "description": group.description,
             "ack": group.ack,
-            "ack_wait": f"{group.ack_wait:g}",
+            "ack_wait": quantities.written_number(group.ack_wait),
             "max_deliver": None if group.max_deliver == -1 else group.max_deliver,
-            "backoff": ", ".join(f"{wait:g}" for wait in group.backoff),
+            "backoff": ", ".join(map(quantities.written_number, group.backoff)),
             "max_ack_pending": group.max_ack_pending,
-            "filter_keys": ", ".join(group.filter_keys),
-            "inactive_after": "" if group.inactive_after is None else f"{group.inactive_after:g} s",
+            "filter_keys": key_patterns_written(group.filter_keys),
+            "inactive_after": quantities.written_seconds(group.inactive_after),
             "ordered_by_key": group.ordered_by_key,
         }
 

@@ -104,6 +104,9 @@ class RetentionForm(BootstrapMixin, OpenForm):
             for name, text in _texts(changes).items()
         ]
 
+    def saved(self) -> dict[str, Any]:
+        return {name: getattr(self.stream, name) for name in self.fields}
+
     def changes(self) -> dict[str, Any]:
         """What is to be saved; only what differs.
 

@@ -91,7 +91,7 @@ def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
                 tried_rule, tried = _tried(caller, form, name)
             elif not form.moved:
                 changed = rule_change(
-                    found, changes=form.changes(found), actor=caller.actor, as_of=found.updated_at
+                    found, changes=form.changes(), actor=caller.actor, as_of=found.updated_at
                 )
                 messages.success(request, _("Rule %(name)s was saved.") % {"name": changed.name})
                 if not found.webhook_secret:

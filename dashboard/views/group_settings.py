@@ -38,7 +38,7 @@ def _context(request: HttpRequest, caller: Caller, group: Group) -> dict[str, An
         "group": group,
         "going": going,
         "shown": shown,
-        "form": GroupSettingsForm(initial=GroupSettingsForm.initial_of(group)),
+        "form": GroupSettingsForm(group=group),
         "delete_form": GroupDeleteForm(group=group, initial=seen),
         "asks_delete": "delete" in request.GET,
         "may_manage": caller.may("manage"),
@@ -52,7 +52,7 @@ def settings(request: HttpRequest, caller: Caller, name: str, group: str) -> Htt
     found = group_for(caller, name, group, may="manage" if request.method == "POST" else "read")
     if request.method == "GET":
         return render(request, PAGE, _context(request, caller, found))
-    form = GroupSettingsForm(request.POST, initial=GroupSettingsForm.initial_of(found))
+    form = GroupSettingsForm(request.POST, group=found)
     context = _context(request, caller, found) | {"form": form}
     if not form.is_valid() or form.moved:
         return render(request, PAGE, context, status=409 if form.moved else 422)
