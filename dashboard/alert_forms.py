@@ -1,6 +1,7 @@
 """What people fill in about alerts."""
 
-from datetime import datetime, timedelta
+from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Any, get_args
 
 from django import forms
@@ -10,7 +11,7 @@ from django.http import QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from dashboard import quantities
+from dashboard import formats, quantities
 from dashboard.confirmations import ConfirmForm
 from dashboard.forms import BootstrapMixin
 from dashboard.meanwhile import OpenForm
@@ -177,6 +178,14 @@ class RuleForm(RuleFields, OpenForm):
         self._rule = rule
         super().__init__(data, initial=self._initial())
 
+    def unmoved(self, opened: Mapping[str, str]) -> Collection[str]:
+        before, (until, _reason) = _moment(opened.get("muted", "")), self._mute
+        if before is None:
+            return ()
+        if until is None:
+            return ("muted", "mute_reason") if before <= timezone.now() else ()
+        return ("muted",) if before == until.replace(microsecond=0) else ()
+
     def saved(self) -> dict[str, Any]:
         rule, (until, reason) = self._rule, self._mute
         held = {name: getattr(rule, name) for name in RuleFields.base_fields if name != "lasting"}
@@ -195,15 +204,16 @@ class RuleForm(RuleFields, OpenForm):
         text: str = self.cleaned_data["muted"]
         if not text:
             return None
-        now = timezone.now()
         try:
-            return now + timedelta(seconds=quantities.parse_duration(text))
-        except (ValueError, OverflowError):
-            pass
-        try:
-            return quantities.parse_moment(text, now=now)
-        except ValueError:
-            raise ValidationError(_("Enter how long, such as 2 h, or a time.")) from None
+            return quantities.parse_until(text, now=timezone.now())
+        except ValueError as error:
+            raise ValidationError(str(error)) from None
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        if cleaned.get("mute_reason") and cleaned.get("muted", "wrong") is None:
+            self.add_error("mute_reason", _("Specify until when it is muted as well."))
+        return cleaned
 
     def settings(self) -> dict[str, Any]:
         """The rule's settings, by the service's names."""
@@ -226,6 +236,15 @@ class RuleForm(RuleFields, OpenForm):
             "email": rule.email,
             "most_messages": rule.most_messages,
             "most_minutes": rule.most_minutes,
-            "muted": "" if until is None else until.isoformat(timespec="seconds"),
+            "muted": "" if until is None else formats.local(until).isoformat(" ", "seconds"),
             "mute_reason": reason,
         }
+
+
+def _moment(shown: str) -> datetime | None:
+    """The end of a mute as a page shows it."""
+    try:
+        moment = datetime.fromisoformat(shown)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

@@ -54,6 +54,8 @@ class OpenForm(forms.Form):
         for name, text in self._before.items():
             if self._sent(name) == text:
                 self._follow(merged, name)
+        for name in self.unmoved(opened):
+            self._before.pop(name, None)
         self.data = merged
 
     @classmethod
@@ -68,6 +70,10 @@ class OpenForm(forms.Form):
             else:
                 held._follow(whole, name)
         return cls(whole, **kwargs)
+
+    def unmoved(self, opened: Mapping[str, str]) -> Collection[str]:
+        """Fields whose text is another than when the page was opened, though nobody has changed them."""
+        return ()
 
     def saved(self) -> Mapping[str, Any]:
         """The values that are saved now, by field; nothing of what is not there yet."""

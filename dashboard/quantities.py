@@ -98,6 +98,24 @@ def parse_moment(text: str, *, now: datetime) -> datetime:
     return min(LATEST, max(EARLIEST, _moment(text.strip(), now=now)))
 
 
+def parse_until(text: str, *, now: datetime) -> datetime:
+    """A moment to come, in UTC, from ``30 min``, ``2026-11-21 07:05`` or unix milliseconds.
+
+    Raises:
+        ValueError: a sentence for the form.
+    """
+    try:
+        until = now + timedelta(seconds=parse_duration(text))
+    except (ValueError, OverflowError):
+        try:
+            until = parse_moment(text, now=now)
+        except ValueError:
+            raise ValueError(_("Enter how long, such as 30 min, or a time in the future.")) from None
+    if until <= now:
+        raise ValueError(_("That time has passed; enter one in the future."))
+    return until
+
+
 def _moment(wanted: str, *, now: datetime) -> datetime:
     try:
         if (age := _age_in(wanted)) is not None:

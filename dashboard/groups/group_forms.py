@@ -1,7 +1,7 @@
 """What people fill in about consumer groups. Each form checks what can be checked without the store."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
@@ -321,17 +321,10 @@ class PauseForm(BootstrapMixin, forms.Form):
         text: str = self.cleaned_data["until"]
         if not text:
             return None
-        now = timezone.now()
         try:
-            until = now + timedelta(seconds=quantities.parse_duration(text))
-        except (ValueError, OverflowError):
-            try:
-                until = quantities.parse_moment(text, now=now)
-            except ValueError:
-                raise ValidationError(_("Enter how long, such as 30 min, or a time in the future.")) from None
-        if until <= now:
-            raise ValidationError(_("That time has passed; enter one in the future."))
-        return until
+            return quantities.parse_until(text, now=timezone.now())
+        except ValueError as error:
+            raise ValidationError(str(error)) from None
 
 
 class GroupDeleteForm(BootstrapMixin, forms.Form):
