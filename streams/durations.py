@@ -15,3 +15,13 @@ def written(seconds: float) -> str:
             rest = whole % unit // part
             return f"{whole // unit} {name}" + (f" {rest} {part_name}" if rest else "")
     return f"{whole} s"
+
+
+def exactly(seconds: int) -> str:
+    """``1 h 50 s``: every unit that is not nought."""
+    parts, rest = [], max(0, seconds)
+    for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (1, "s")):
+        count, rest = divmod(rest, unit)
+        if count:
+            parts.append(f"{count} {name}")
+    return " ".join(parts) or "0 s"

@@ -14,7 +14,7 @@ from django.utils.translation import gettext, gettext_noop
 from dashboard import formats
 from dashboard.history.run_results import did
 from dashboard.stream_rows import StreamRow
-from streams import moments, naming
+from streams import durations, moments, naming
 from streams.models import AlertRule, Run
 from streams.upkeep import processes
 
@@ -24,6 +24,7 @@ for _name, _format in formats.FORMATS.items():
     register.filter(_name, _format)
 register.filter("in_messages", formats.messages)
 register.filter("foreseen", formats.foreseen)
+register.filter("exact_duration", durations.exactly)
 register.filter("minute", formats.minute)
 register.filter("offset", formats.offset)
 register.filter("version", processes.version)
@@ -107,7 +108,7 @@ def condition(rule: AlertRule) -> str:
     if rule.watch == "status":
         value = gettext(" or ").join(rule.statuses)
     elif rule.watch in IN_SECONDS:
-        value = formats.duration(limit) if is_whole else f"{limit:.12g} s"
+        value = durations.exactly(int(limit)) if is_whole else f"{limit:.12g} s"
     else:
         value = formats.count(int(limit)) if is_whole else f"{limit:,.12g}"
     return gettext(CONDITIONS[rule.watch]) % {"value": value}

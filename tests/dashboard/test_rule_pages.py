@@ -85,6 +85,26 @@ def test_a_dry_run_says_of_which_values_it_is(owner: Client, rule: AlertRule) ->
     assert rule.limit == 2.0
 
 
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (3600, "1 h"),
+        (3650, "1 h 50 s"),
+        (90_061, "1 d 1 h 1 min 1 s"),
+        (86_401, "1 d 1 s"),
+        (0, "0 s"),
+        (0.5, "0.5 s"),
+    ],
+)
+def test_a_limit_in_seconds_is_told_exactly(owner: Client, seconds: float, said: str) -> None:
+    form = FORM | {"watch": "lag_seconds", "limit": str(seconds), "lasting": "3650 s"}
+    told = text_of(owner.post("/alerts/", form | {"try": "1"}))
+    assert f"Dry run of “time lag above {said}” for at least 1 h 50 s" in told
+    owner.post("/alerts/", form)
+    for path in ("/alerts/", DELETE):
+        assert re.search(rf"time lag above {re.escape(said)}\s", text_of(owner.get(path)))
+
+
 def test_who_may_read_tries_a_rule_as_over_the_api(viewer: Client, rule: AlertRule) -> None:
     for path in ("/alerts/", PAGE):
         page = viewer.get(path).content.decode()
