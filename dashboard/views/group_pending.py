@@ -1,6 +1,7 @@
 """The desk of a group: what is in flight, and what a person does with it, shown before it is done."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -10,6 +11,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from dashboard import formats, quantities
+from dashboard.browse.message_rows import MessageRow
+from dashboard.browse.readings import reading_of
 from dashboard.confirmations import LARGE_MESSAGES, ConfirmForm, phrase_for
 from dashboard.groups.desk_forms import DeskForm, SettleForm
 from dashboard.groups.group_rows import GroupRow
@@ -17,6 +20,7 @@ from dashboard.quantities import number_of
 from dashboard.shown import offsets_written
 from dashboard.views.door import console_form, console_page, safe_next
 from dashboard.views.of_page import held_to_group
+from dashboard.views.opened import opened_of
 from dashboard.views.stream_page import stream_context
 from streams import selectors
 from streams.access import Caller, group_for
@@ -43,6 +47,9 @@ def _context(
     following = None
     if desk.is_valid():
         rows, following = selectors.in_flight(group, wanted=desk.wanted, start=after + 1, limit=SHOWN)
+    _listed, found, missing = opened_of(request, (), partial(_message, request, group))
+    listed = {row.offset for row in rows if row.id is not None}
+    opened = [each for each in found if each.message.offset in listed]
     now = timezone.now()
     return stream_context(request, caller, group.stream.name, tab="groups") | {
         "group": group,
@@ -52,11 +59,19 @@ def _context(
         "rows": [
             (row, now + timedelta(milliseconds=row.due_in_ms) if row.due_in_ms else None) for row in rows
         ],
+        "opened": opened,
+        "offsets_opened": [each.message.offset for each in opened],
+        "apart": [each for each in found if each not in opened],
+        "missing": missing,
         "after": after,
         "next_after": None if following is None else following - 1,
         "may_consume": caller.may("consume"),
         "asked": {name: request.GET.get(name, "") for name in desk.fields},
     }
+
+
+def _message(request: HttpRequest, group: Group, offset: int) -> MessageRow:
+    return MessageRow(selectors.message_at(group.stream, offset), reading=reading_of(request))
 
 
 @console_page

@@ -41,6 +41,29 @@ def test_the_desk_shows_who_has_what_and_changes_nothing(viewer: Client, billing
     assert out(billing) == [1, 2, 3]
 
 
+def test_a_message_that_is_open_stands_in_the_address(viewer: Client, billing: Group) -> None:
+    page = viewer.get(DESK).content.decode()
+    assert re.search(r'<table class="grid cards" data-opens>', page)
+    assert re.findall(r'<tr data-offset="(\d+)">', page) == ["1", "2", "3"]
+    assert 'class="detail-row"' not in page
+    page = viewer.get(f"{DESK}?open=2").content.decode()
+    assert re.findall(r'data-row aria-expanded="(\w+)"', page) == ["false", "true", "false"]
+    [detail] = re.findall(r'<tr class="detail-row"><td colspan="7">(.*?)</tr>', page, re.DOTALL)
+    assert "<dt>Id</dt>" in detail
+    assert ">m2</bdi>" in detail
+
+
+def test_a_message_that_is_open_and_in_the_list_no_more_is_shown_above_it(
+    viewer: Client, billing: Group
+) -> None:
+    store.log().run(groups.ack(billing.stream.stream_id, "billing", "offsets", [2]))
+    page = viewer.get(f"{DESK}?open=2&open=999&open=soon").content.decode()
+    assert "open, but not in the list below" in page
+    assert ">m2</bdi>" in page
+    assert "Message 999, which was open here, is no longer in the stream." in page
+    assert 'class="detail-row"' not in page
+
+
 @pytest.mark.parametrize("page", [DESK, LETTERS])
 def test_a_list_says_once_it_is_not_what_the_page_shows(viewer: Client, billing: Group, page: str) -> None:
     told = 'data-live="group:orders/billing" data-field="{}" data-format="differs" data-value="{}"'
