@@ -84,9 +84,10 @@ class GroupQuery:
 
 @dataclass(frozen=True, slots=True)
 class GroupPage:
-    """One page of rows; ``total`` match, of ``all`` that there are."""
+    """One page of rows, and of groups whose server is ``away``; ``total`` match, of ``all`` that there are."""
 
     rows: list[GroupRow]
+    away: list[Group]
     first: int
     total: int
     all: int
@@ -95,7 +96,7 @@ class GroupPage:
 
     @property
     def last(self) -> int:
-        return self.first + len(self.rows) - 1
+        return self.first + len(self.rows) + len(self.away) - 1
 
 
 def group_query_of(given: QueryDict) -> GroupQuery:
@@ -135,9 +136,10 @@ def group_page_of(
     number = min(query.number, max(1, -(-len(pks) // PAGE_SIZE)))
     begin = (number - 1) * PAGE_SIZE
     place = {pk: at for at, pk in enumerate(pks[begin : begin + PAGE_SIZE])}
-    views = selectors.reachable_views(groups.select_related("stream").filter(pk__in=list(place)))
+    views, away = selectors.views_and_away(groups.select_related("stream").filter(pk__in=list(place)))
     return GroupPage(
         rows=sorted((GroupRow(view) for view in views), key=lambda row: place[row.group.pk]),
+        away=sorted(away, key=lambda group: place[group.pk]),
         first=begin + 1,
         total=len(pks),
         all=groups.count(),

@@ -2,12 +2,14 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import Concatenate, ParamSpec
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.urls import Resolver404, resolve
@@ -20,9 +22,10 @@ from django.views.decorators.http import require_http_methods
 from dashboard.quantities import number_of
 from dashboard.shown import Shown
 from dashboard.zones import zone_of
-from streams.access import MUST_CHANGE, Caller, caller_for_session
+from streams.access import MUST_CHANGE, Caller, caller_for_session, stream_for
 from streams.errors import Refusal, refusal_of
 from streams.log.errors import LogError
+from streams.models.stream import Storage
 
 P = ParamSpec("P")
 Page = Callable[Concatenate[HttpRequest, Caller, P], HttpResponseBase]
@@ -86,10 +89,22 @@ def refused(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """The page for a refusal, with its status; the same sentence as the API's."""
     if wants_json(request):
         return JsonResponse(refusal.body(), status=refusal.status)
-    answer = render(request, "dashboard/refused.html", {"refusal": refusal}, status=refusal.status)
+    is_in_memory = refusal.status == 503 and _is_in_memory(request)
+    context = {"refusal": refusal, "is_in_memory": is_in_memory}
+    answer = render(request, "dashboard/refused.html", context, status=refusal.status)
     for name, value in refusal.headers.items():
         answer[name] = value
     return answer
+
+
+def _is_in_memory(request: HttpRequest) -> bool:
+    """Whether a page is about a stream in memory, whose messages a restart of its server takes."""
+    match, caller = request.resolver_match, getattr(request, "caller", None)
+    if caller is None or match is None or not match.route.startswith("streams/<"):
+        return False
+    with suppress(DatabaseError):  # it may be what is away
+        return stream_for(caller, match.kwargs["name"], may="observe").storage == Storage.MEMORY
+    return False
 
 
 def wants_json(request: HttpRequest) -> bool:

@@ -63,6 +63,7 @@ from streams.selectors.groups import (
     passed_in,
     reachable_views,
     spent_by,
+    views_and_away,
 )
 from streams.selectors.history import (
     history_gaps,
@@ -315,6 +316,7 @@ __all__ = [
     "tokens_page",
     "unsampled_seconds",
     "usual_now",
+    "views_and_away",
     "workspace_named",
     "workspace_turns",
     "workspace_view",

@@ -1,6 +1,5 @@
 """Consumer groups: their rows together with how they stand in the log."""
 
-import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -155,13 +154,22 @@ def group_views(groups_: Iterable[Group]) -> list[GroupView]:
 
 def reachable_views(groups_: Iterable[Group]) -> list[GroupView]:
     """As ``group_views``; groups of streams in memory, or on a node of a cluster, are left out while that is away."""
+    return views_and_away(groups_)[0]
+
+
+def views_and_away(groups_: Iterable[Group]) -> tuple[list[GroupView], list[Group]]:
+    """As ``reachable_views``, and the groups that are left out as their server is away."""
     wanted = list(groups_)
     there = set(store.log().run(one(Reachable([group.stream.stream_id for group in wanted]))))
+    away = [group for group in wanted if group.stream.stream_id not in there]
     wanted = [group for group in wanted if group.stream.stream_id in there]
+    in_memory = [group for group in wanted if keys.in_memory(group.stream.stream_id)]
     views = group_views(group for group in wanted if not keys.in_memory(group.stream.stream_id))
-    with contextlib.suppress(StoreUnavailable):
-        views += group_views(group for group in wanted if keys.in_memory(group.stream.stream_id))
-    return views
+    try:
+        views += group_views(in_memory)
+    except StoreUnavailable:
+        away += in_memory
+    return views, away
 
 
 def _view(group: Group, polls: Mapping[tuple[str, str], int], seen: Sampling) -> Op[GroupView]:
