@@ -2,7 +2,7 @@
 
 The first state that holds is the verdict: losing, poisoned, paused, stopped, stalled, slow, catching up, ok. It is
 entered when it was found twice in a row, and left for ok when that was found three times, so that a page does not
-flicker. Times are ms of the store's steady clock.
+flicker; what was not found three times in a row is left for what is. Times are ms of the store's steady clock.
 """
 
 import itertools
@@ -13,7 +13,9 @@ import msgspec
 
 from streams import reasons
 from streams.edges import edges_of
+from streams.pace import growth, usual_gap
 from streams.reasons import Reason
+from streams.unanswered import Unanswered, unanswered, unanswered_over
 
 Status = Literal["unknown", "losing", "poisoned", "paused", "stopped", "stalled", "slow", "catching up", "ok"]
 
@@ -22,6 +24,7 @@ STALE_MS = 3 * EVERY_MS
 WINDOW = 15
 KNOWN_FROM = WINDOW // 3
 ENTER_AFTER, LEAVE_AFTER = 2, 3
+OVER_MS = (WINDOW - 1) * EVERY_MS
 QUIET_MS = 60_000
 RECENT_MS = 30_000
 
@@ -114,7 +117,9 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
         since_ms: when it was entered.
         found_ms: when it was last found; None where a worker of the version before kept it.
         next_status, next_count: what was found instead, and how often in a row.
+        missed: how often in a row something else was found than what is shown, the same or not.
         fetch_gap_ms, ack_gap_ms: the usual time between two looks that saw somebody fetch, or acknowledge.
+        unanswered: what was handed out since the newest acknowledgement; None where a version before kept it, too.
     """
 
     samples: list[Sample]
@@ -123,8 +128,10 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     found_ms: int | None = None
     next_status: Status | None = None
     next_count: int = 0
+    missed: int = 0
     fetch_gap_ms: float = 0.0
     ack_gap_ms: float = 0.0
+    unanswered: Unanswered | None = None
 
     @property
     def is_settled(self) -> bool:
@@ -214,9 +221,10 @@ def told(
 def looked(before: Health | None, sample: Sample) -> Health:
     """What is known after another look; the first may follow a rest, in which the group stood still."""
     samples = [*_over_rest(before.samples if before else [], sample), sample][-WINDOW:]
-    fetch_gap_ms = _gap(before.fetch_gap_ms if before else 0.0, [each.fetched_ms for each in samples])
-    ack_gap_ms = _gap(before.ack_gap_ms if before else 0.0, [each.acked_ms for each in samples])
-    found = judged(samples, fetch_gap_ms=fetch_gap_ms, ack_gap_ms=ack_gap_ms)
+    fetch_gap_ms = usual_gap(before.fetch_gap_ms if before else 0.0, [each.fetched_ms for each in samples])
+    ack_gap_ms = usual_gap(before.ack_gap_ms if before else 0.0, [each.acked_ms for each in samples])
+    handed = _handed(before, sample)
+    found = judged(samples, fetch_gap_ms=fetch_gap_ms, ack_gap_ms=ack_gap_ms, handed=handed)
     health = Health(
         samples=samples,
         verdict=found,
@@ -224,6 +232,7 @@ def looked(before: Health | None, sample: Sample) -> Health:
         found_ms=sample.at_ms,
         fetch_gap_ms=fetch_gap_ms,
         ack_gap_ms=ack_gap_ms,
+        unanswered=handed,
     )
     if before is None:
         return health
@@ -231,12 +240,13 @@ def looked(before: Health | None, sample: Sample) -> Health:
     if found.status == shown.status:
         return msgspec.structs.replace(health, since_ms=before.since_ms)
     count = before.next_count + 1 if before.next_status == found.status else 1
+    missed = before.missed + 1
     # What a person did shows at once, and so does the first that is known.
     needed = LEAVE_AFTER if found.status == "ok" else ENTER_AFTER
     is_undone = shown.status == "losing" and sample.removed < before.samples[-1].removed
     if is_undone or "unknown" in (shown.status, found.status) or "paused" in (shown.status, found.status):
         needed = 1
-    if count >= needed:
+    if count >= needed or missed >= LEAVE_AFTER:
         return health
     found_ms = before.samples[-1].at_ms if before.found_ms is None else before.found_ms
     return msgspec.structs.replace(
@@ -246,7 +256,15 @@ def looked(before: Health | None, sample: Sample) -> Health:
         found_ms=found_ms,
         next_status=found.status,
         next_count=count,
+        missed=missed,
     )
+
+
+def _handed(before: Health | None, sample: Sample) -> Unanswered | None:
+    if before is None:
+        return unanswered(None, [sample])
+    known = unanswered_over(before.samples) if before.unanswered is None else before.unanswered
+    return unanswered(known, [*before.samples[-1:], sample])
 
 
 def _held(shown: Verdict, found: Verdict, *, over_ms: int) -> Verdict:
@@ -259,8 +277,19 @@ def _held(shown: Verdict, found: Verdict, *, over_ms: int) -> Verdict:
     )
 
 
-def judged(window: Sequence[Sample], *, fetch_gap_ms: float = 0.0, ack_gap_ms: float = 0.0) -> Verdict:
-    """The first state that holds over a window of samples, oldest first, since the newest seek among them."""
+def judged(
+    window: Sequence[Sample],
+    *,
+    fetch_gap_ms: float = 0.0,
+    ack_gap_ms: float = 0.0,
+    handed: Unanswered | None = None,
+) -> Verdict:
+    """The first state that holds over a window of samples, oldest first, since the newest seek among them.
+
+    Args:
+        fetch_gap_ms, ack_gap_ms: as ``Health`` has them.
+        handed: what is known from before the window, too; None where nothing but the window is known.
+    """
     samples = [each for each in window if not each.is_before_seek(window[-1].generation)]
     first, last = samples[0], samples[-1]
     if len(samples) < KNOWN_FROM:
@@ -285,7 +314,13 @@ def judged(window: Sequence[Sample], *, fetch_gap_ms: float = 0.0, ack_gap_ms: f
     overdue = last.pending - last.held
     return (
         _stopped(last, works=behind or overdue > 0, gap_ms=fetch_gap_ms)
-        or _stalled(samples, behind=behind, gap_ms=ack_gap_ms)
+        or _stalled(
+            samples,
+            handed or unanswered_over(samples),
+            behind=behind,
+            fetch_gap_ms=fetch_gap_ms,
+            gap_ms=ack_gap_ms,
+        )
         or (_moving(samples, gap_ms=fetch_gap_ms) if behind else None)
         or _fine(last, behind=behind)
     )
@@ -300,31 +335,28 @@ def _stopped(last: Sample, *, works: bool, gap_ms: float) -> Verdict | None:
     return because("stopped", reasons.NoConsumers(quiet_ms, last.lag or last.pending))
 
 
-def _stalled(samples: Sequence[Sample], *, behind: bool, gap_ms: float) -> Verdict | None:
+def _stalled(
+    samples: Sequence[Sample],
+    handed: Unanswered | None,
+    *,
+    behind: bool,
+    fetch_gap_ms: float,
+    gap_ms: float,
+) -> Verdict | None:
     first, last = samples[0], samples[-1]
     if last.floor != first.floor or last.dead != first.dead:
         return None
-    in_vain = last.redelivered > first.redelivered
     if last.acked != first.acked:
-        return _stuck(samples) if in_vain else None
-    always_behind = behind and all(sample.lag for sample in samples)
-    if not (always_behind or in_vain or _takes_on(samples)):
-        return None
+        return _stuck(samples) if last.redelivered > first.redelivered else None
     since_ms = last.at_ms - max(last.acked_ms, first.at_ms)
     # Longer than the window where something waited for it so long.
     over_ms = max(since_ms, min(last.at_ms - last.acked_ms, last.lag_ms)) if last.acked_ms else since_ms
-    if since_ms < QUIET_MS or over_ms < 3 * gap_ms:
+    always_behind = behind and all(sample.lag for sample in samples) and over_ms >= 3 * fetch_gap_ms
+    goes_on = handed is not None and handed.goes_on(last, over_ms=OVER_MS)
+    if not (always_behind or goes_on) or since_ms < QUIET_MS or over_ms < 3 * gap_ms:
         return None
     is_ever = not last.acked and not last.acked_ms
     return because("stalled", reasons.NothingAcknowledged(over_ms, last.pending, last.lag, is_ever))
-
-
-def _takes_on(samples: Sequence[Sample]) -> bool:
-    """Whether messages were out over a whole window, and each third of it handed out more or left some waiting."""
-    if len(samples) < WINDOW or not all(sample.pending for sample in samples):
-        return False
-    thirds = itertools.pairwise([*samples[:-1:KNOWN_FROM], samples[-1]])
-    return all(end.deliveries > start.deliveries or end.lag > 0 for start, end in thirds)
 
 
 def _stuck(samples: Sequence[Sample]) -> Verdict | None:
@@ -337,7 +369,7 @@ def _stuck(samples: Sequence[Sample]) -> Verdict | None:
 
 
 def _moving(samples: Sequence[Sample], *, gap_ms: float) -> Verdict | None:
-    last, slope = samples[-1], _slope(samples)
+    last, slope = samples[-1], growth([(each.at_ms / 1000, each.lag) for each in samples])
     never_fell = all(a.lag <= b.lag for a, b in itertools.pairwise(samples))
     grew = any(each.lag < last.lag for each in samples if last.at_ms - each.at_ms <= RECENT_MS)
     if never_fell and grew:
@@ -373,23 +405,3 @@ def _over_rest(samples: Sequence[Sample], sample: Sample) -> list[Sample]:
         for n in range(min(missing, WINDOW), 0, -1)
     ]
     return [*samples, *stood]
-
-
-def _gap(before: float, moments: Sequence[int]) -> float:
-    """The usual time between two moments, from what was usual and the newest two."""
-    if len(moments) < 2 or moments[-1] <= moments[-2] or not moments[-2]:
-        return before
-    fresh = moments[-1] - moments[-2]
-    return fresh if not before else 0.7 * before + 0.3 * fresh
-
-
-def _slope(samples: Sequence[Sample]) -> float:
-    """Messages a second by which the lag grows, over the whole window (least squares)."""
-    seconds = [(sample.at_ms - samples[0].at_ms) / 1000 for sample in samples]
-    middle_s, middle = sum(seconds) / len(samples), sum(sample.lag for sample in samples) / len(samples)
-    spread = sum((at - middle_s) ** 2 for at in seconds)
-    if not spread:
-        return 0.0
-    return (
-        sum((at - middle_s) * (each.lag - middle) for at, each in zip(seconds, samples, strict=True)) / spread
-    )

@@ -175,14 +175,16 @@ def test_a_group_that_fetches_all_that_comes_and_acknowledges_none_of_it_is_a_st
 
 def test_it_stays_a_stall_once_no_more_may_be_in_flight() -> None:
     """And is not said to be slow in between."""
-    most, samples = taking(WINDOW)[-1], taking(WINDOW)
-    statuses = []
-    for n in range(1, WINDOW + 1):
-        at_ms = samples[-1].at_ms + EVERY_MS
+    held: Health | None = None
+    for sample in taking():
+        held = looked(held, sample)
+    most, statuses = taking()[-1], []
+    for n in range(1, 2 * WINDOW + 1):
+        at_ms = most.at_ms + n * EVERY_MS
         full = msgspec.structs.replace(most, at_ms=at_ms, fetched_ms=most.at_ms, lag=30 * n, polls=1)
-        samples = [*samples[1:], full]
-        statuses.append(judged(samples).status)
-    assert set(statuses) == {"stalled"}
+        held = looked(held, full)
+        statuses.append((held.verdict.status, held.next_status))
+    assert set(statuses[1:]) == {("stalled", None)}
 
 
 @pytest.mark.parametrize(
@@ -300,6 +302,14 @@ def test_a_state_is_entered_after_two_and_left_after_three() -> None:
     assert follow(held, well[15], well[16], ill[17], well[18], well[19]) == ["poisoned"] * 5
 
 
+def test_what_was_not_found_three_times_in_a_row_is_left_though_what_was_found_is_never_the_same() -> None:
+    """Else one that turns between two others would be called what it was long ago."""
+    well, ill = window(60), [msgspec.structs.replace(each, is_last_chance=True) for each in window(60)]
+    held = health_of(well[:WINDOW], "stalled")
+    assert follow(held, ill[15], well[16], ill[17]) == ["stalled", "stalled", "poisoned"]
+    assert follow(held, well[15], ill[16], well[17]) == ["stalled", "stalled", "ok"]
+
+
 def test_a_status_that_is_held_says_since_when_it_was_not_found_and_what_is_so_now() -> None:
     edge = with_last(window(), edge_ms=263_000, ttl_ms=3_600_000)
     near = looked(None, edge[0])
@@ -334,7 +344,7 @@ def test_a_status_that_is_held_foretells_nothing_and_counts_from_when_it_was_fou
     assert told == [("catching up", None, f"The status was last found {n} s ago") for n in (10, 20)]
     read = health.read(health.written(held))
     assert read == held
-    by_before = msgspec.structs.replace(held, found_ms=None)
+    by_before = msgspec.structs.replace(held, found_ms=None, missed=0)
     assert looked(by_before, window(18)[-1]).verdict.reason.startswith("The status was last found 10 s ago.")
 
 
