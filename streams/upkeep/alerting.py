@@ -9,7 +9,7 @@ from streams.alarms import EVERY_S, Track, followed
 from streams.findings import Finding, OverLimit
 from streams.log import stats
 from streams.models import Alert, AlertRule, Group, Stream
-from streams.selectors import reachable_views
+from streams.selectors import GroupView, reachable_views
 from streams.selectors.alerts import in_status, is_about, limit_of, value_of
 from streams.services.alerts import (
     OF_STREAMS,
@@ -67,7 +67,9 @@ class Alerting:
                 go_on.append((alert, finding))
         alerts_evaluated(go_on)
         for subject, alert in firing.items():
-            if subject not in seen:  # the stream or the group is gone
+            if (
+                subject not in seen
+            ):  # the stream or the group is gone from the database, whether or not the log answers
                 alert_end(alert)
         self._tracks = {subject: track for subject, track in self._tracks.items() if subject in seen}
         alerts_tell_unheard()
@@ -115,21 +117,13 @@ class Alerting:
             rate = rates.get(stream.stream_id)
             finding = None if rate is None else _finding(rule, stream.name, "", rate)
             found.append((rule, stream.name, "", rate, finding))
-        groups = Group.objects.filter(stream__in=wanted).select_related("stream")
-        for view in reachable_views(groups):
-            name, stream_name = view.group.name, view.group.stream.name
-            for rule in wanted[view.group.stream_id]:
-                if is_about(rule, stream_name, name):
-                    value = value_of(rule, view)
-                    finding = None
-                    if value is not None:
-                        is_status = rule.watch == "status"
-                        finding = (
-                            in_status(stream_name, name, view.health)
-                            if is_status
-                            else _finding(rule, stream_name, name, value)
-                        )
-                    found.append((rule, stream_name, name, value, finding))
+        groups = list(Group.objects.filter(stream__in=wanted).select_related("stream"))
+        views = {view.group.pk: view for view in reachable_views(groups)}
+        for group in groups:
+            for rule in wanted[group.stream_id]:
+                if is_about(rule, group.stream.name, group.name):
+                    value, finding = _of_group(rule, views.get(group.pk))
+                    found.append((rule, group.stream.name, group.name, value, finding))
         return found
 
     def _rates(self, stream_ids: set[str], *, at_s: float) -> dict[str, float]:
@@ -149,6 +143,17 @@ class Alerting:
             "rule__workspace"
         ):
             alert_end(alert)
+
+
+def _of_group(rule: AlertRule, view: GroupView | None) -> tuple[float | None, Finding | None]:
+    """The value and what to say of it; nothing of a group whose server is away, or that the log has not got yet."""
+    value = None if view is None else value_of(rule, view)
+    if view is None or value is None:
+        return None, None
+    stream, group = view.group.stream.name, view.group.name
+    if rule.watch == "status":
+        return value, in_status(stream, group, view.health)
+    return value, _finding(rule, stream, group, value)
 
 
 def _finding(rule: AlertRule, stream: str, group: str, value: float) -> Finding:

@@ -196,6 +196,30 @@ def test_offsets_that_were_left_out_after_a_loss_are_no_rate_that_an_alert_is_ab
     assert [each["value"] for each in owner.get("alerts/").json()] == [30.0]
 
 
+def test_alerts_about_groups_whose_server_is_away_go_on_until_their_value_is_known(
+    owner: Api, held: Stream, request: pytest.FixtureRequest
+) -> None:
+    owner.post("streams/volatile/groups/", {"name": "readers", "start_from": "earliest"})
+    owner.post("streams/volatile/groups/", {"name": "gone", "start_from": "earliest"})
+    rules = ({"watch": "lag", "limit": 2}, {"watch": "no_consumer", "limit": 0})
+    for rule in rules:
+        made = {"name": rule["watch"], "stream": "volatile", "group": "*", "for_seconds": 0, **rule}
+        owner.post("alerts/rules/", made)
+    alerting = Alerting()
+    alerting.look(now_s=0)
+    began = {(each["rule"], each["group"]) for each in owner.get("alerts/?state=firing").json()}
+    assert began == {(watch, group) for watch in ("lag", "no_consumer") for group in ("readers", "gone")}
+    request.getfixturevalue("away")
+    for now_s in (10, 20):
+        alerting.look(now_s=now_s)
+    Alerting().look(now_s=30)  # a new worker knows no more of them
+    assert {(each["rule"], each["group"]) for each in owner.get("alerts/?state=firing").json()} == began
+    Group.objects.filter(stream=held, name="gone").delete()
+    alerting.look(now_s=40)
+    left = {(each["rule"], each["group"]) for each in owner.get("alerts/?state=firing").json()}
+    assert left == {("lag", "readers"), ("no_consumer", "readers")}, "what is no more ends them at once"
+
+
 def test_a_loss_of_what_nobody_had_counted_is_an_event_too(
     owner: Api, held: Stream, valkey_memory: str
 ) -> None:
