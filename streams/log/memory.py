@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from streams.log import config, groups, keys, trim
-from streams.log.client import Op, Pipeline, Script
+from streams.log.client import Op, Pipeline, Script, Steady
 
 BLOCK = 100_000
 """Offsets reserved at a time: one more round trip for so many messages, and at most such a gap after a loss."""
@@ -39,6 +39,7 @@ def begin(
     names = [keys.group(stream_id, name) for name in groups_of]
     published = config.published(stream, settings)
     told = [part for name, each in groups_of.items() for part in (name, *groups.published(each))]
+    steady_ms = yield Steady()
     while True:
         # The life first, then the block: a block that is older than this life may lie below what was handed out.
         life = yield Script("life", [meta], [secrets.token_hex(8)])
@@ -49,7 +50,7 @@ def begin(
         begun = yield Script(
             "begin",
             [keys.log(stream_id), meta, keys.gone(stream_id), keys.groups(stream_id), *names],
-            [life, last, ceiling, len(published), *published, *told],
+            [life, last, ceiling, steady_ms, len(published), *published, *told],
         )
         if begun >= 0:
             return last if begun else None

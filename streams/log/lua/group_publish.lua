@@ -42,6 +42,7 @@ if not held then
   redis.call('SADD', groups, name)
   group_make(group_key, settings, math.max(delivered, state.floor - 1), ordered, now, made_ms)
 else
+  if held.made_ms == 0 then held.made_ms = made_ms end -- of a version that did not note it
   earlier_tally(keys, held)
   earlier_remember(keys)
   local is_settled = losses_settle(keys, state, held)

@@ -1,13 +1,16 @@
 """Streams in memory through the API: made, seen, refused, and while their server is away."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.db import transaction
 from django.test import Client
+from django.utils import timezone
 
 from streams import store
 from streams.access import SYSTEM
@@ -218,6 +221,27 @@ def test_alerts_about_groups_whose_server_is_away_go_on_until_their_value_is_kno
     alerting.look(now_s=40)
     left = {(each["rule"], each["group"]) for each in owner.get("alerts/?state=firing").json()}
     assert left == {("lag", "readers"), ("no_consumer", "readers")}, "what is no more ends them at once"
+
+
+def test_after_a_loss_it_is_known_since_when_nobody_fetches(
+    owner: Api, held: Stream, valkey_memory: str
+) -> None:
+    for name in ("never", "once"):
+        owner.post("streams/volatile/groups/", {"name": name, "inactive_after": 3600})
+    store.log().run(groups.fetch(held.stream_id, "once", limit=1))
+    Group.objects.filter(stream=held).update(created_at=timezone.now() - timedelta(days=2))
+    lose_everything(valkey_memory)
+    memory_fill()
+    assert groups_remove_inactive() == [], "they were used, as far as anybody knows"
+    rule = {"name": "none", "stream": "volatile", "group": "*", "watch": "no_consumer", "limit": 0.05}
+    owner.post("alerts/rules/", rule | {"for_seconds": 0})
+    alerting, seconds = Alerting(), itertools.count(0, 10)
+
+    def fires() -> bool:
+        alerting.look(now_s=next(seconds))
+        return {each["group"] for each in owner.get("alerts/?state=firing").json()} == {"never", "once"}
+
+    until(fires)
 
 
 def test_a_loss_of_what_nobody_had_counted_is_an_event_too(

@@ -5,11 +5,12 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from streams.log import commit, config, entries, groups, keys, memory, read, standing, stats, wake
+from streams.log import commit, config, entries, group_meta, groups, keys, memory, read, standing, stats, wake
 from streams.log.append import append
-from streams.log.client import AsyncLog, Log, Script, one
+from streams.log.client import AsyncLog, Log, Script, Steady, one
 from streams.log.errors import GroupNotFound, StoreUnavailable, StreamLost, StreamNotFound
 from streams.log.wake import Wakener
 from tests.servers import FLAVOURS, Store, store
@@ -149,6 +150,37 @@ def test_its_groups_start_where_it_starts_anew(both: Log, make: Make, volatile: 
     assert [entries.position(each.entry)[0] for each in taken] == after[:2]
 
 
+def test_its_groups_are_begun_anew_at_a_time_that_is_known(both: Log, make: Make, volatile: Store) -> None:
+    stream, settings = make(), groups.Settings()
+    both.run(groups.group_publish(stream.stream_id, "readers", settings))
+    volatile.kill()
+    volatile.start()
+    before_ms = both.run(one(Steady()))
+    begin(both, stream, readers=settings)
+    state = both.run(standing.inspect(stream.stream_id, "readers"))
+    assert state.made_ms is not None
+    assert before_ms <= state.made_ms <= state.steady_ms
+    assert state.fetched_ms is None
+
+
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_one_that_a_version_before_began_at_no_time_gets_one(
+    both: Log, make: Make, *, is_begun: bool
+) -> None:
+    stream, settings = make(), groups.Settings()
+    both.run(groups.group_publish(stream.stream_id, "readers", settings))
+    key = keys.group(stream.stream_id, "readers")
+    held = msgspec.msgpack.decode(both.run(one(("HGET", key, group_meta.COUNTERS))))
+    held[list(group_meta.Counters.__struct_fields__).index("made_ms")] = 0
+    both.run(one(("HSET", key, group_meta.COUNTERS, msgspec.msgpack.encode(held))))
+    assert both.run(standing.inspect(stream.stream_id, "readers")).made_ms is None
+    if is_begun:
+        begin(both, stream, readers=settings, other=settings)
+    else:
+        both.run(groups.group_publish(stream.stream_id, "readers", settings))
+    assert both.run(standing.inspect(stream.stream_id, "readers")).made_ms
+
+
 def test_beginning_what_is_there_changes_its_settings_only(both: Log, make: Make) -> None:
     stream = make()
     offsets(both, stream, 5)
@@ -184,7 +216,7 @@ def test_a_begin_of_before_the_loss_comes_too_late(
     volatile.kill()
     volatile.start()
     late = memory.begin(stream, SETTINGS, {})
-    life = next(late)
+    life = late.send(both.run(one(next(late))))  # after the time
     reserve = late.send(both.run(one(life)))
     beginning = late.send(both.run(one(reserve)))  # its block is reserved, and now it sleeps
     begin(both, stream)
