@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils import timezone
+
 from streams.models import Login, Membership, OneTimePassword, Role, Workspace
 
 
@@ -12,7 +14,7 @@ class PersonView:
     """A person in a workspace.
 
     Attributes:
-        one_time: whether their password is a one-time one that they have not changed yet.
+        one_time: whether their password is a one-time one that they have not changed yet; ``expired``: and can no more.
         workspaces: how many they belong to.
     """
 
@@ -21,6 +23,7 @@ class PersonView:
     workspace: str
     active: bool
     one_time: bool
+    expired: bool
     workspaces: int
     last_login: datetime | None
     created_at: datetime
@@ -32,13 +35,16 @@ class PersonView:
 
 
 def is_last_admin(membership: Membership) -> bool:
-    """Whether nobody else of the workspace is an admin who may log in."""
-    if membership.role != Role.ADMIN or not membership.user.is_active:
-        return False
+    """Whether this is an admin who may log in, and nobody else of the workspace is.
+
+    Who is deactivated may not, nor whose one-time password has expired; with one that has not they may.
+    """
     admins = Membership.objects.filter(
         workspace_id=membership.workspace_id, role=Role.ADMIN, user__is_active=True
     )
-    return not admins.exclude(pk=membership.pk).exists()
+    expired = OneTimePassword.objects.filter(expires_at__lte=timezone.now()).values("pk")
+    found = set(admins.exclude(user__in=expired).values_list("pk", flat=True)[:2])
+    return found == {membership.pk}
 
 
 def people_page(workspace: Workspace, *, after: str = "", limit: int = 1000) -> tuple[list[PersonView], bool]:
@@ -54,7 +60,7 @@ def people_of(memberships: Iterable[Membership]) -> list[PersonView]:
     """Memberships as they are shown."""
     rows = list(memberships)
     users = [row.user_id for row in rows]
-    waiting = set(OneTimePassword.objects.filter(user__in=users).values_list("pk", flat=True))
+    waiting = {held.pk: held.is_expired for held in OneTimePassword.objects.filter(user__in=users)}
     everywhere = list(Membership.objects.filter(user__in=users).values_list("user_id", flat=True))
     return [
         PersonView(
@@ -63,6 +69,7 @@ def people_of(memberships: Iterable[Membership]) -> list[PersonView]:
             workspace=row.workspace.name,
             active=row.user.is_active,
             one_time=row.user_id in waiting,
+            expired=waiting.get(row.user_id, False),
             workspaces=everywhere.count(row.user_id),
             last_login=row.user.last_login,
             created_at=row.user.date_joined,

@@ -219,6 +219,6 @@ def admin_demand(membership: Membership, *, rules_all: bool) -> None:
     raise Refusal(
         "operation_denied",
         f"The last administrator of the workspace {workspace!r} cannot be removed, demoted or deactivated: make "
-        "somebody else admin first.",
+        "somebody else admin first, with a password that has not expired.",
         user="",
     )

@@ -5,6 +5,7 @@ import re
 import pytest
 from django.contrib.auth import authenticate, get_user_model
 from django.test import Client
+from django.utils import timezone
 
 from streams import store
 from streams.access import SYSTEM
@@ -154,6 +155,21 @@ def test_who_became_the_last_administrator_meanwhile_stays(
     answer = owner.post(f"{PEOPLE}owner/remove/")
     assert answer.status_code == 403
     assert role_of("owner", workspace) == Role.ADMIN
+
+
+def test_an_administrator_whose_one_time_password_has_expired_is_none_who_may_log_in(
+    owner: Client, viewer: Client, workspace: Workspace
+) -> None:
+    owner.post(PEOPLE, {"name": "ghost", "role": "admin"})
+    assert b"disabled title=" not in owner.get(f"{PEOPLE}owner/remove/").content, "it still opens"
+    assert b"one-time password expired" not in owner.get(PEOPLE).content
+    OneTimePassword.objects.filter(user__username="ghost").update(expires_at=timezone.now())
+    assert b"one-time password expired" in owner.get(PEOPLE).content
+    for tail, form in (("", {"role": "viewer", "seen_own": "yes"}), ("", {"active": "no"}), ("remove/", {})):
+        assert owner.post(f"{PEOPLE}owner/{tail}", form).status_code == 403
+    assert role_of("owner", workspace) == Role.ADMIN
+    answer = owner.post(f"{PEOPLE}ghost/remove/")
+    assert (answer.status_code, role_of("ghost", workspace)) == (302, ""), "who may not is in nobody's way"
 
 
 def test_the_last_administrator_stays(owner: Client) -> None:
