@@ -333,9 +333,12 @@ def people_command(base_url: str, form: PersonForm) -> str:
 
 
 @register.simple_tag
-def person_command(base_url: str, person: PersonView, role: str) -> str:
-    """A person given a role, or removed where there is none."""
-    path = asked(f"{base_url}/api/v1/users/{quote(person.name)}", ("workspace", person.workspace))
+def person_command(base_url: str, person: PersonView, what: str, role: str) -> str:
+    """A person given a role, or where there is none a one-time password ("password"), or removed."""
+    at = f"{base_url}/api/v1/users/{quote(person.name)}"
+    if what == "password":
+        return call(asked(f"{at}/password", ("workspace", person.workspace)), method="-X POST ")
+    path = asked(at, ("workspace", person.workspace))
     return change_call(path, {"role": role}) if role else call(path, method="-X DELETE ")
 
 

@@ -1,5 +1,7 @@
 """People of the workspace: listed, taken in with a one-time password, given roles, deactivated, removed."""
 
+from typing import Literal
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -55,7 +57,7 @@ def change(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         is_own = membership.role == Role.ADMIN and role != Role.ADMIN and name == caller.actor.name
         if is_own and "seen_own" not in request.POST:
             admin_demand(membership, rules_all=caller.rules_all)
-            return _confirm(request, caller, membership, role=role)
+            return _confirm(request, caller, membership, what="role", role=role)
         person_change_role(membership, role=role, actor=caller.actor, rules_all=caller.rules_all)
         messages.success(request, _("%(name)s is %(role)s now.") % {"name": name, "role": role})
         if is_own:
@@ -74,11 +76,11 @@ def change(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
 
 @console_form
 def reset_password(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """A new one-time password, shown this once; who opens the address again comes to the list."""
+    """Say what a new one-time password means; a POST gives it, and shows it this once."""
     membership = membership_for(caller, name, workspace=caller.workspace)
-    if request.method == "GET":
-        return redirect("dashboard:people")
     demand_account(caller, membership)
+    if request.method == "GET":
+        return _confirm(request, caller, membership, what="password")
     secret = password_reset(membership, actor=caller.actor)
     is_out = not membership.user.is_active
     return _page(request, caller, form=PersonForm(), made=name, secret=secret, is_out=is_out)
@@ -89,23 +91,32 @@ def remove(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """Say what it means that a person is removed from the workspace; a POST does it."""
     membership = membership_for(caller, name, workspace=caller.workspace)
     if request.method == "GET":
-        return _confirm(request, caller, membership, role="")
+        return _confirm(request, caller, membership, what="remove")
     person_remove(membership, actor=caller.actor, rules_all=caller.rules_all)
     messages.success(request, _("%(name)s was removed from this workspace.") % {"name": name})
     return redirect("dashboard:overview" if name == caller.actor.name else "dashboard:people")
 
 
-def _confirm(request: HttpRequest, caller: Caller, membership: Membership, *, role: str) -> HttpResponse:
+def _confirm(
+    request: HttpRequest,
+    caller: Caller,
+    membership: Membership,
+    *,
+    what: Literal["role", "password", "remove"],
+    role: str = "",
+) -> HttpResponse:
     (person,) = selectors.people_of([membership])
     refusal = ""
-    try:
-        admin_demand(membership, rules_all=caller.rules_all)
-    except Refusal as refused:
-        refusal = refused.message
+    if what != "password":
+        try:
+            admin_demand(membership, rules_all=caller.rules_all)
+        except Refusal as refused:
+            refusal = refused.message
     context = {
         "section": "people",
         "caller": caller,
         "person": person,
+        "what": what,
         "role": role,
         "is_self": person.name == caller.actor.name,
         "refusal": refusal,

@@ -66,14 +66,32 @@ def test_a_one_time_password_leaves_a_deactivated_person_deactivated(owner: Clie
     assert b"only once activated" not in owner.post(f"{PEOPLE}viewer/password/").content
 
 
-@pytest.mark.parametrize("tail", ["", "password/"])
 def test_the_address_of_what_was_done_to_a_person_leads_back_to_the_people(
-    owner: Client, viewer: Client, tail: str
+    owner: Client, viewer: Client
 ) -> None:
+    assert owner.get(f"{PEOPLE}viewer/")["Location"] == PEOPLE
+    assert viewer.get(f"{PEOPLE}viewer/").status_code == 403
+
+
+def test_a_password_is_given_only_when_it_was_said_what_that_means(owner: Client, viewer: Client) -> None:
     before = get_user_model().objects.get(username="viewer").password
-    assert owner.get(f"{PEOPLE}viewer/{tail}")["Location"] == PEOPLE
+    people = owner.get(PEOPLE).content.decode()
+    assert f'href="{PEOPLE}viewer/password/"' in people
+    assert f'action="{PEOPLE}viewer/password/"' not in people
+    page = owner.get(f"{PEOPLE}viewer/password/").content.decode()
+    assert "The password of viewer stops working at once, and viewer is logged out everywhere." in page
+    assert "This is your own account." not in page
+    assert "/api/v1/users/viewer/password?workspace=default" in page
     assert get_user_model().objects.get(username="viewer").password == before
-    assert viewer.get(f"{PEOPLE}viewer/{tail}").status_code == 403
+    assert viewer.get("/").status_code == 200
+    assert viewer.get(f"{PEOPLE}viewer/password/").status_code == 403
+
+
+def test_so_is_one_s_own(owner: Client) -> None:
+    page = owner.get(f"{PEOPLE}owner/password/").content.decode()
+    assert "This is your own account." in page
+    assert "disabled" not in page.split('class="btn btn-danger"')[1].split(">")[0], "also the last admin may"
+    assert owner.get("/").status_code == 200
 
 
 def test_a_removed_person_sees_nothing_more(owner: Client, viewer: Client) -> None:

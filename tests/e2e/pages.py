@@ -202,6 +202,7 @@ PAGES: dict[str, tuple[State, ...]] = {
     "system": (State("/settings/system/"),),
     "people": (State("/settings/people/"),),
     "person_remove": (State("/settings/people/{person}/remove/"),),
+    "person_password": (State("/settings/people/{person}/password/"),),
     "configuration": (
         State("/settings/configuration/"),
         State("/settings/configuration/", look_at_a_file, "looked at"),
@@ -230,7 +231,7 @@ NO_PAGES = {
     *("alert_rule_mute", "alert_rule_test"),
     *("group_resume", "group_delete", "group_settle", "dead_letters_replay", "dead_letters_bulk"),
     *("stream_runs", "removal_undo", "stream_delete", "token_revoke"),
-    *("person_change", "person_password", "workspace_delete", "stream_replays"),
+    *("person_change", "workspace_delete", "stream_replays"),
     "stream_replay",
     # numbers, files and bodies as they came
     *(
