@@ -108,6 +108,21 @@ def _passing(since_s: float, limit: float, *, after_s: float, until_s: float) ->
     return [(at_s, math.nextafter(limit, math.inf))] if after_s < at_s < until_s else []
 
 
+def lives(
+    points: Sequence[tuple[float, float]], ends_s: Iterable[float], *, until_s: float
+) -> list[tuple[list[tuple[float, float]], float]]:
+    """The (unix seconds, value) of each life of what was deleted at some times and may have come again, and when it
+    ended; ``until_s`` for what is left.
+    """
+    found, left = [], list(points)
+    for end_s in sorted(ends_s):
+        of_it = [point for point in left if point[0] < end_s]
+        left = left[len(of_it) :]
+        if of_it:
+            found.append((of_it, min(end_s, until_s)))
+    return [*found, (left, until_s)] if left else found
+
+
 def would_have_fired(limit: Limit, points: Iterable[tuple[float, float]], *, until_s: float) -> list[Span]:
     """The alerts over (unix seconds, value), ascending; a value holds until the next one, the last until the end."""
     spans: list[Span] = []

@@ -2,16 +2,17 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import msgspec
+from django.utils import timezone
 
 from streams import alarms, store
 from streams.alarms import EVERY_S, Span
 from streams.log import read
-from streams.models import AlertRule, Group, Rollup, StandingRollup, Stream
+from streams.models import AlertRule, Event, Group, Rollup, StandingRollup, Stream
 from streams.models.history import Step
 from streams.selectors.alerts import is_about, limit_of, value_of
 from streams.selectors.groups import reachable_views
@@ -119,8 +120,8 @@ def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
     """What a rule, saved or not, would have done: over the newest ``MOST_RECORDS`` records of samples, and where it is
     about a rate or a lag, over the minutes that the history counted before them, of the last 30 days.
 
-    A group at rest has no samples, its last value holds, and how long nobody fetched grows until now; a minute without
-    a row in the history is one of silence.
+    A group at rest has no samples: its last value holds until now, or until it was deleted, and how long nobody fetched
+    grows until then; a minute without a row in the history is one of silence.
     """
     until = datetime.fromtimestamp(now_ms / 1000, UTC)
     streams = {
@@ -132,8 +133,12 @@ def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
         sampled, sampled_ms = _sampled_rates(streams, until_s=now_ms / 1000)
     else:
         sampled, sampled_ms = _sampled(rule, streams)
+    there: list[Group] = []
+    if rule.watch not in RATES:
+        of_streams = Group.objects.filter(stream__stream_id__in=streams).select_related("stream")
+        there = [each for each in of_streams if is_about(rule, each.stream.name, each.name)]
     if rule.watch == "no_consumer" and sampled_ms is not None:
-        sampled = _silent(rule, sampled, streams, since_s=sampled_ms / 1000, now_s=now_ms / 1000)
+        sampled = _at_rest(rule, sampled, there, since_s=sampled_ms / 1000, now_s=now_ms / 1000)
     sampled_since = None if sampled_ms is None else moment(sampled_ms)
     counted, since = Series(), sampled_since
     if rule.watch in RATES or rule.watch in HIGHEST:
@@ -143,11 +148,14 @@ def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
         since = sampled_since if first_s is None else datetime.fromtimestamp(first_s, UTC)
     series = {each: [*counted.get(each, ()), *sampled.get(each, ())] for each in counted | sampled}
     limit = limit_of(rule)
-    spans = [
-        span
-        for points in series.values()
-        for span in alarms.would_have_fired(limit, points, until_s=now_ms / 1000)
-    ]
+    ends = {} if rule.watch in RATES else _ends(rule, series, streams, there, is_sampled=sampled.keys())
+    spans = []
+    for subject, points in series.items():
+        for life, end_s in alarms.lives(points, ends.get(subject, ()), until_s=now_ms / 1000):
+            held = life
+            if rule.watch == "no_consumer":
+                held = alarms.silences([*life, *_grown(life, until_s=end_s)], limit=limit.limit)
+            spans += alarms.would_have_fired(limit, held, until_s=end_s)
     return BackTest(
         since=since,
         until=until,
@@ -183,24 +191,55 @@ def _sampled(rule: AlertRule, streams: Mapping[str, Stream]) -> tuple[Series, in
     return series, since_ms
 
 
-def _silent(
-    rule: AlertRule, sampled: Series, streams: Mapping[str, Stream], *, since_s: float, now_s: float
+def _at_rest(
+    rule: AlertRule, sampled: Series, there: Iterable[Group], *, since_s: float, now_s: float
 ) -> Series:
-    """How long nobody fetched or acknowledged, also between the samples, and until now for what is there."""
-    there = Group.objects.filter(stream__stream_id__in=streams).select_related("stream")
-    about = [each for each in there if is_about(rule, each.stream.name, each.name)]
+    """How long nobody fetched or acknowledged, also as it is now, and from where the samples begin."""
     series: Series = {subject: list(points) for subject, points in sampled.items()}
-    for view in reachable_views(about):
+    for view in reachable_views(there):
         value = value_of(rule, view)
         if value is not None:
             series.setdefault((view.group.stream.stream_id, view.group.name), []).append((now_s, value))
-    limit = limit_of(rule).limit
-    for subject, points in series.items():
+    for points in series.values():
         first_s, first = points[0]
         if first_s - first < since_s < first_s:  # at rest since before the samples
             points.insert(0, (since_s, since_s - (first_s - first)))
-        series[subject] = alarms.silences(points, limit=limit)
     return series
+
+
+def _grown(life: Sequence[tuple[float, float]], *, until_s: float) -> list[tuple[float, float]]:
+    """How long nobody fetched at the end of a life, as that grew since its last sample."""
+    last_s, last = life[-1]
+    return [(until_s, last + until_s - last_s)] if until_s > last_s else []
+
+
+def _ends(
+    rule: AlertRule,
+    series: Series,
+    streams: Mapping[str, Stream],
+    there: Iterable[Group],
+    *,
+    is_sampled: Collection[tuple[str, str]],
+) -> dict[tuple[str, str], list[float]]:
+    """When groups were deleted, in unix seconds: as the events say, and of one that is not there and of which they say
+    nothing, when its last value had been held as long as it was looked at.
+    """
+    ids = {stream.name: stream_id for stream_id, stream in streams.items()}
+    deleted = Event.objects.filter(
+        workspace_id=rule.workspace_id, kind="group.deleted", time__gte=timezone.now() - REACHES_BACK
+    )
+    ends: dict[tuple[str, str], list[float]] = {}
+    for name, group, at in deleted.values_list("stream", "group", "time"):
+        stream_id = ids.get(name)
+        if stream_id is not None and at >= streams[stream_id].created_at:
+            ends.setdefault((stream_id, group), []).append(at.timestamp())
+    held = {(group.stream.stream_id, group.name) for group in there}
+    for subject in series.keys() - held:
+        last_s = series[subject][-1][0]
+        if not any(end_s > last_s for end_s in ends.get(subject, ())):
+            for_s = EVERY_S if subject in is_sampled else MINUTE_S
+            ends.setdefault(subject, []).append(last_s + for_s)
+    return ends
 
 
 def _sampled_rates(streams: Mapping[str, Stream], *, until_s: float) -> tuple[Series, int | None]:
