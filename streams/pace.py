@@ -13,7 +13,8 @@ def usual_gap(before: float, moments: Sequence[int]) -> float:
 
 def growth(points: Sequence[tuple[float, float]]) -> float:
     """By how much a second the values of (seconds, value) grow, over all of them (least squares)."""
-    middle_s, middle = (sum(each) / len(points) for each in zip(*points, strict=True))
+    middle_s = sum(at_s for at_s, _ in points) / len(points)
+    middle = sum(value for _, value in points) / len(points)
     spread = sum((at_s - middle_s) ** 2 for at_s, _ in points)
     if not spread:
         return 0.0

@@ -1,5 +1,6 @@
 """Consumer groups: their rows together with how they stand in the log."""
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +10,7 @@ from streams import health, store
 from streams.edges import nearest_ms
 from streams.errors import group_not_found
 from streams.health import Health, Verdict
-from streams.log import healths, keys, lag, open_polls, pending, standing
+from streams.log import healths, keys, lag, open_polls, pending, standing, stats
 from streams.log.client import Op, Reachable, one
 from streams.log.errors import GroupNotFound, StoreUnavailable, StreamNotFound
 from streams.log.pending import InFlight, Wanted
@@ -135,7 +136,7 @@ def group_views(groups_: Iterable[Group]) -> list[GroupView]:
     It costs some round trips for each hundred of them.
 
     Raises:
-        StoreUnavailable: a server that holds some of them does not answer.
+        StoreUnavailable: a server that holds some of them does not answer, or lost them and they are not there again.
     """
     wanted, log = list(groups_), store.log()
     if not wanted:
@@ -144,20 +145,36 @@ def group_views(groups_: Iterable[Group]) -> list[GroupView]:
     found: list[GroupView] = []
     for first in range(0, len(wanted), AT_ONCE):
         part = wanted[first : first + AT_ONCE]
-        for view in log.run(together([_view(group, polls, seen) for group in part])):
+        views = log.run(together([_view(group, polls, seen) for group in part]))
+        for group, view in zip(part, views, strict=True):
             if isinstance(view, GroupView):
                 found.append(view)
-            elif not isinstance(view, GroupNotFound | StreamNotFound):
+            elif isinstance(view, StreamNotFound):
+                _demand_not_lost(group.stream.stream_id)
+            elif not isinstance(view, GroupNotFound):
                 raise view
     return found
 
 
-def reachable_views(groups_: Iterable[Group]) -> list[GroupView]:
-    """As ``group_views``; groups of streams in memory, or on a node of a cluster, are left out while that is away."""
-    return views_and_away(groups_)[0]
+def _demand_not_lost(stream_id: str) -> None:
+    """Of a stream in memory it is another thing that its server has lost it than that it was deleted."""
+    if keys.in_memory(stream_id):
+        with contextlib.suppress(StreamNotFound):
+            store.log().run(stats.inspect(stream_id))
 
 
-def views_and_away(groups_: Iterable[Group]) -> tuple[list[GroupView], list[Group]]:
+def reachable_views(groups_: Iterable[Group], *, with_memory: bool = True) -> list[GroupView]:
+    """As ``group_views``; groups of streams in memory, or on a node of a cluster, are left out while that is away.
+
+    Args:
+        with_memory: whether the server of the streams in memory is asked at all.
+    """
+    return views_and_away(groups_, with_memory=with_memory)[0]
+
+
+def views_and_away(
+    groups_: Iterable[Group], *, with_memory: bool = True
+) -> tuple[list[GroupView], list[Group]]:
     """As ``reachable_views``, and the groups that are left out as their server is away."""
     wanted = list(groups_)
     there = set(store.log().run(one(Reachable([group.stream.stream_id for group in wanted]))))
@@ -165,6 +182,8 @@ def views_and_away(groups_: Iterable[Group]) -> tuple[list[GroupView], list[Grou
     wanted = [group for group in wanted if group.stream.stream_id in there]
     in_memory = [group for group in wanted if keys.in_memory(group.stream.stream_id)]
     views = group_views(group for group in wanted if not keys.in_memory(group.stream.stream_id))
+    if not with_memory:
+        return views, away
     try:
         views += group_views(in_memory)
     except StoreUnavailable:

@@ -66,15 +66,18 @@ def store_promoted(epoch: int) -> None:
     )
 
 
-def groups_remove_inactive() -> list[str]:
+def groups_remove_inactive(*, with_memory: bool = True) -> list[str]:
     """Remove the groups that nobody has fetched from for as long as they are set to wait; returns their names.
 
     An open poll is activity, and so is the making of the group. They go ``INACTIVE_MARGIN_MS`` later, by when an open
     poll has been told of. Nobody knows who fetched from a stream in memory while its server does not answer.
+
+    Args:
+        with_memory: whether that server is asked.
     """
     removed = []
     timed = Group.objects.filter(inactive_after__isnull=False).select_related("stream__workspace")
-    for view in reachable_views(timed):
+    for view in reachable_views(timed, with_memory=with_memory):
         group = view.group
         quiet_ms = view.unfetched_ms - INACTIVE_MARGIN_MS
         if group.inactive_after is not None and quiet_ms > group.inactive_after * 1000:

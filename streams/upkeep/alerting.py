@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from streams import store
 from streams.alarms import EVERY_S, Track, followed
 from streams.findings import Finding, OverLimit
-from streams.log import stats
+from streams.log import keys, stats
 from streams.models import Alert, AlertRule, Group, Stream
 from streams.selectors import GroupView, reachable_views
 from streams.selectors.alerts import in_status, is_about, limit_of, value_of
@@ -36,8 +36,12 @@ class Alerting:
         self._offsets: dict[str, tuple[float, int]] = {}
         self._looked = self._forgot = float("-inf")
 
-    def look(self, *, now_s: float | None = None) -> None:
-        """Judge every rule if it is time; costs one query where there is none."""
+    def look(self, *, now_s: float | None = None, with_memory: bool = True) -> None:
+        """Judge every rule if it is time; costs one query where there is none.
+
+        Args:
+            with_memory: whether the server of the streams in memory is asked; if not, no value of theirs is known.
+        """
         at_s = time.monotonic() if now_s is None else now_s
         if at_s - self._looked < EVERY_S:
             return
@@ -59,7 +63,9 @@ class Alerting:
             for alert in Alert.objects.filter(ended_at=None).select_related("rule__workspace")
         }
         go_on: list[tuple[Alert, Finding]] = []
-        for rule, stream, group, value, finding in self._values(by_workspace, at_s=at_s):
+        for rule, stream, group, value, finding in self._values(
+            by_workspace, at_s=at_s, with_memory=with_memory
+        ):
             subject = (rule.pk, stream, group)
             seen.add(subject)
             alert = firing.get(subject)
@@ -101,7 +107,9 @@ class Alerting:
             alert_end(alert)
         return track.fires
 
-    def _values(self, by_workspace: dict[int, list[AlertRule]], *, at_s: float) -> list[Looked]:
+    def _values(
+        self, by_workspace: dict[int, list[AlertRule]], *, at_s: float, with_memory: bool
+    ) -> list[Looked]:
         found: list[Looked] = []
         streams = list(Stream.objects.filter(workspace__in=by_workspace, internal=False))
         of_rates: list[tuple[AlertRule, Stream]] = []
@@ -112,13 +120,14 @@ class Alerting:
             of_groups = [rule for rule in about if rule.watch not in OF_STREAMS]
             if of_groups:
                 wanted[stream.pk] = of_groups
-        rates = self._rates({stream.stream_id for _, stream in of_rates}, at_s=at_s)
+        rated = {stream.stream_id for _, stream in of_rates}
+        rates = self._rates({each for each in rated if with_memory or not keys.in_memory(each)}, at_s=at_s)
         for rule, stream in of_rates:
             rate = rates.get(stream.stream_id)
             finding = None if rate is None else _finding(rule, stream.name, "", rate)
             found.append((rule, stream.name, "", rate, finding))
         groups = list(Group.objects.filter(stream__in=wanted).select_related("stream"))
-        views = {view.group.pk: view for view in reachable_views(groups)}
+        views = {view.group.pk: view for view in reachable_views(groups, with_memory=with_memory)}
         for group in groups:
             for rule in wanted[group.stream_id]:
                 if is_about(rule, group.stream.name, group.name):

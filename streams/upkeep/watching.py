@@ -6,7 +6,7 @@ A group at rest costs next to nothing: it is looked at when its stream changes, 
 import asyncio
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streams import health
@@ -85,11 +85,13 @@ class Watch:
         }
         return await self._log.run(spent.retire_these(groups))
 
-    async def look(self, stream_ids: Iterable[str]) -> list[Watched]:
+    async def look(self, stream_ids: Iterable[str], *, away: Collection[str] = ()) -> list[Watched]:
         """Sample the groups whose turn it is; empty until ten seconds have passed.
 
         Args:
-            stream_ids: all streams; at first, and every ``all_every_s``, each of them is asked for its groups.
+            stream_ids: all streams that can be reached; at first, and every ``all_every_s``, each of them is asked for
+                its groups.
+            away: the others, whose groups are left for when they can be.
         """
         if time.monotonic() - self._looked < self._every_s:
             return []
@@ -99,7 +101,10 @@ class Watch:
         is_for_all = self._looked - self._looked_at_all >= self._all_every_s
         asked = there if is_for_all else self._changed & there
         found = await self._log.run(standing.names_of(sorted(asked)))
-        wanted = sorted(self._awake | {(each, name) for each, names in found.items() for name in names})
+        left = {each for each in self._awake if each[0] in away}
+        wanted = sorted(
+            (self._awake - left) | {(each, name) for each, names in found.items() for name in names}
+        )
         polls = await self._log.run(open_polls.counted())
         watched: list[Watched] = []
         for first in range(0, len(wanted), AT_ONCE):
@@ -108,8 +113,8 @@ class Watch:
             watched += [each for each in await asyncio.gather(*looks) if each is not None]
         if changed := [each.state.steady_ms for each in watched if each.is_changed]:
             await self._log.run(healths.change(at_ms=max(changed)))
-        self._awake = {(each.stream_id, each.name) for each in watched if not each.health.is_settled}
-        self._changed, self._named = set(), {}
+        self._awake = left | {(each.stream_id, each.name) for each in watched if not each.health.is_settled}
+        self._changed, self._named = self._changed & set(away), {}
         if is_for_all:
             self._looked_at_all = self._looked
         return watched

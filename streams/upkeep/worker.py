@@ -40,6 +40,8 @@ GROUPS_EVERY_S = 2.0
 REPAIRS_EVERY_S = 4.0
 ALERTS_EVERY_S = 2.0
 DISPATCH_S = 5.0
+MEMORY_ANSWERS_S = 1.0
+"""So long each tick waits for the server of the streams in memory, before it goes on without them."""
 CHAIN_EVERY_S = 10.0
 
 OnSamples = Callable[[Sequence[Sample]], Awaitable[None]]
@@ -163,19 +165,19 @@ class Worker:
         if done.is_one_lost:
             # One was made while its server did not answer: the next tick begins it.
             await self._log.run(memory.filled_set(""))
-        await self._record_removals(samples)
+        await self._record_removals(samples, with_memory=answers)
         self._watch.changed(sample.stream_id for sample in samples)
         reachable = [each for each in registered if each in there and (answers or not keys.in_memory(each))]
         counters = await self._watch.retire(reachable)
         self._sampler.acked = self._acks.look(counters, at_s=time.monotonic())
         moved = {sample.stream_id for sample in shown} & self._watch.with_groups
-        watched = await self._watch.look(reachable)
+        watched = await self._watch.look(reachable, away=registered.keys() - set(reachable))
         await watching.record(self._log, self._metrics_stream_id, watched, at_ms=at_ms)
         await self._on_groups(sorted(moved | {each.stream_id for each in watched}))
         await self._record_losses(watched, self._suspects.next(counters, samples))
         if self._groups_at < time.monotonic() - GROUPS_EVERY_S:
             self._groups_at = time.monotonic()
-            await sync_to_async(records.groups_remove_inactive)()
+            await sync_to_async(records.groups_remove_inactive)(with_memory=answers)
             await self._refuse_runs()
         if self._repaired_at < time.monotonic() - REPAIRS_EVERY_S:
             self._repaired_at = time.monotonic()
@@ -185,7 +187,7 @@ class Worker:
         if self._chain_at < time.monotonic() - CHAIN_EVERY_S:
             self._chain_at = time.monotonic()
             await sync_to_async(chain_checks.chain_check_step)()
-        await sync_to_async(self._alerting.look)()
+        await sync_to_async(self._alerting.look)(with_memory=answers)
         if self._told_at < time.monotonic() - ALERTS_EVERY_S:
             self._told_at = time.monotonic()
             self._tell_alerts()
@@ -210,14 +212,16 @@ class Worker:
     async def _fill_memory(self) -> bool:
         """Begin what the memory server has lost; whether it answers. Without it the durable streams go on."""
         try:
-            _, is_filled = await self._log.run(memory.life())
+            _, is_filled = await asyncio.wait_for(self._log.run(memory.life()), MEMORY_ANSWERS_S)
             if not is_filled:
                 begun = await sync_to_async(records.memory_fill)()
                 self._sampler.forget(begun)
                 self._alerting.forget(begun)
-        except StoreUnavailable as error:
+        except (StoreUnavailable, TimeoutError) as error:
             if self._memory_answers:
-                log.warning("The server of the streams in memory does not answer: %s", error)
+                log.warning(
+                    "The server of the streams in memory does not answer: %s", str(error) or "it hangs"
+                )
             self._memory_answers = False
         else:
             self._memory_answers = True
@@ -233,9 +237,9 @@ class Worker:
                 await sync_to_async(replays.replays_refuse)(reason=reason)
                 await sync_to_async(erasures.erasures_refuse)(reason=reason)
 
-    async def _record_removals(self, samples: Sequence[Sample]) -> None:
+    async def _record_removals(self, samples: Sequence[Sample], *, with_memory: bool) -> None:
         """Events of what went: from notes what people took away, the rest of what is gone as retention's."""
-        due = self._removals.due(samples)
+        due = [each for each in self._removals.due(samples) if with_memory or not keys.in_memory(each)]
         states = await self._log.run(stats.inspect_many(due))
         self._removals.forget(set(due) - states.keys())
         await self._log.run(notes.give_up())

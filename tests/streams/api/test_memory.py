@@ -223,6 +223,19 @@ def test_alerts_about_groups_whose_server_is_away_go_on_until_their_value_is_kno
     assert left == {("lag", "readers"), ("no_consumer", "readers")}, "what is no more ends them at once"
 
 
+def test_until_they_are_begun_again_its_groups_are_not_said_to_be_deleted(
+    owner: Api, held: Stream, valkey_memory: str
+) -> None:
+    owner.post("streams/volatile/groups/", {"name": "readers"})
+    lose_everything(valkey_memory)
+    for path in ("streams/volatile/groups/readers", "streams/volatile/groups/"):
+        answer = owner.client.get(f"/api/v1/{path}", headers={"authorization": f"Bearer {owner.secret}"})
+        assert (answer.status_code, code(answer)) == (503, "store_unavailable"), path
+    memory_fill()
+    assert owner.get("streams/volatile/groups/readers").json()["lag"] == 0
+    assert owner.get("streams/volatile/groups/other").status_code == 404
+
+
 def test_after_a_loss_it_is_known_since_when_nobody_fetches(
     owner: Api, held: Stream, valkey_memory: str
 ) -> None:

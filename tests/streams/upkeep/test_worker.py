@@ -28,13 +28,14 @@ METRICS_STREAM_ID = "aaaaaaaaaaaa"
 class Watched:
     """A worker, and what it told."""
 
-    def __init__(self, url: str, processes_file: Path) -> None:
+    def __init__(self, url: str, processes_file: Path, *, memory_url: str | None = None) -> None:
         self.samples: list[Sample] = []
         self.groups: list[str] = []
         self.others = 0
         self.processes: list[Sequence[ProcessStatus]] = []
         self.worker = Worker(
             url,
+            memory_url=memory_url,
             metrics_stream_id=METRICS_STREAM_ID,
             processes_file=processes_file,
             on_samples=self._samples,
