@@ -1,10 +1,11 @@
 """The language that a person reads the console in: the browser's, or one they named; kept in a cookie.
 
-Pages are in it, and what their scripts say. What machines read stays English: the API, the log, what is stored. Numbers
-are written one way in all of them, as the API, forms and CSV files take them (ADR 48).
+Pages are in it, and what their scripts say. What machines read stays English: the API, the log, files, what is stored.
+Numbers are written one way in all of them (ADR 48).
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
@@ -14,6 +15,7 @@ from django.http.response import HttpResponseBase
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 from django.utils.decorators import sync_and_async_middleware
+from django.utils.functional import Promise
 
 CHOICE_COOKIE = settings.LANGUAGE_COOKIE_NAME
 BROWSER = "browser"
@@ -36,6 +38,19 @@ def in_others(say: Callable[[], dict[str, str]]) -> Said:
             with translation.override(language):
                 said[language] = say()
     return said
+
+
+def english() -> AbstractContextManager[Any]:
+    """What is made inside is for machines: a file that other programs read."""
+    return translation.override(settings.LANGUAGE_CODE)
+
+
+def matches(said: str | Promise, wanted: Callable[[str], bool]) -> bool:
+    """Whether words are the wanted ones, in the language that is active or in that of the documentation."""
+    if wanted(str(said).casefold()):
+        return True
+    with english():
+        return wanted(str(said).casefold())
 
 
 def is_choice(text: str) -> bool:

@@ -5,11 +5,13 @@ A page of a stream or a group is found by its words with a part of the name, in 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from dashboard import languages
 from streams import selectors
 from streams.access import Caller, role_for
 from streams.models import Group, Stream
@@ -96,10 +98,10 @@ def hits(caller: Caller, question: str) -> list[Hit]:
 def _fixed(caller: Caller, asked: str) -> Iterator[Hit]:
     for kind, rows in ((_("page"), PAGES), (_("action"), ACTIONS)):
         for text, address, scope in rows:
-            if asked.casefold() in str(text).casefold():
+            if languages.matches(text, lambda said: asked.casefold() in said):
                 yield _hit(caller, str(kind), str(text), reverse(address), scope)
     for text, query in LISTS:
-        if asked and asked.casefold() in str(text).casefold():
+        if asked and languages.matches(text, lambda said: asked.casefold() in said):
             yield _hit(caller, str(_("page")), str(text), reverse("dashboard:groups") + query, "observe")
 
 
@@ -127,15 +129,19 @@ def _parts(caller: Caller, asked: str) -> Iterator[Hit]:
     if not caller.may("observe"):
         return
     for part, words in _name_and_words(asked):
-        if pages := [row for row in OF_A_GROUP if str(row[0]).casefold().startswith(words)]:
+        if pages := [row for row in OF_A_GROUP if _begins(row[0], words)]:
             for stream, name in _names_of_groups(caller, part):
                 for text, address, scope in pages:
                     url = reverse(address, args=[stream, name])
                     yield _hit(caller, str(text), f"{stream} / {name}", url, scope)
-        if pages := [row for row in OF_A_STREAM if str(row[0]).casefold().startswith(words)]:
+        if pages := [row for row in OF_A_STREAM if _begins(row[0], words)]:
             for name in _names_of_streams(caller, part):
                 for text, address, scope in pages:
                     yield _hit(caller, str(text), name, reverse(address, args=[name]), scope)
+
+
+def _begins(text: Any, words: str) -> bool:
+    return languages.matches(text, lambda said: said.startswith(words))
 
 
 def _name_and_words(asked: str) -> Iterator[tuple[str, str]]:
@@ -152,11 +158,7 @@ def _name_and_words(asked: str) -> Iterator[tuple[str, str]]:
 def _with_dead_letters(caller: Caller, asked: str) -> Iterator[Hit]:
     """The dead letters of the groups that have some, the most first."""
     said = asked.casefold()
-    if (
-        len(said) < SHORTEST_WORD
-        or not str(DEAD_LETTERS).casefold().startswith(said)
-        or not caller.may("read")
-    ):
+    if len(said) < SHORTEST_WORD or not _begins(DEAD_LETTERS, said) or not caller.may("read"):
         return
     for group in selectors.groups_with_dead_letters(caller)[:MOST_OF_A_KIND]:
         url = reverse("dashboard:dead_letters", args=[group.stream, group.name])

@@ -74,6 +74,10 @@ def _message(request: HttpRequest, group: Group, offset: int) -> MessageRow:
     return MessageRow(selectors.message_at(group.stream, offset), reading=reading_of(request))
 
 
+TERMINATED = "terminated by hand"
+"""The reason where none is given, in English as all that is stored; the form says what it will be."""
+
+
 @console_page
 def pending(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpResponse:
     """What is in flight, by offset; looking changes nothing."""
@@ -115,7 +119,7 @@ def settle(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
             offsets=chosen,
             actor=caller.actor,
             delay_s=form.cleaned_data["delay"],
-            reason=form.cleaned_data["reason"] or _("terminated by hand"),
+            reason=form.cleaned_data["reason"] or TERMINATED,
         )
         messages.success(request, _said(what) % {"count": formats.count(count)})
         return redirect(back)

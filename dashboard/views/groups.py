@@ -5,6 +5,7 @@ from django.shortcuts import render
 
 from dashboard import exports
 from dashboard.groups.group_rows import DOTS
+from dashboard.languages import english
 from dashboard.lists.group_list import arranged, group_page_of, group_query_of
 from dashboard.views.door import base_url, console_page, is_part
 from streams import selectors
@@ -54,11 +55,13 @@ def export(request: HttpRequest, caller: Caller) -> HttpResponse:
     lines = [exports.csv_line(EXPORTED)]
     for each in arranged(selectors.groups_of(caller), group_query_of(request.GET)):
         verdict = each.verdict
+        with english():
+            reason = verdict.reason
         values = (
             each.stream,
             each.name,
             verdict.status,
-            verdict.reason,
+            reason,
             *(each.lag, each.lag_seconds, each.pending, each.dead_letters, verdict.eta_seconds),
         )
         lines.append(exports.csv_line(["" if value is None else str(value) for value in values]))

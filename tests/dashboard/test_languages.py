@@ -8,10 +8,13 @@ from django.test import Client
 from django.utils import translation
 
 from dashboard import languages, quantities
+from streams import store
 from streams.access import SYSTEM
-from streams.models import Workspace
+from streams.log import groups
+from streams.models import Stream, Workspace
 from streams.services.tokens import token_create
 from tests.dashboard.conftest import MakeStream
+from tests.dashboard.forms import confirmed
 from tests.dashboard.groups.test_groups import BODIES, make_group
 
 
@@ -101,3 +104,30 @@ def test_an_age_is_taken_as_it_is_read(written: str) -> None:
 def test_what_is_no_age_is_refused_in_the_language(written: str) -> None:
     with translation.override("de"), pytest.raises(ValueError, match="Einen Zeitpunkt angeben"):
         quantities.parse_moment(written, now=datetime(2026, 11, 26, 8, tzinfo=UTC))
+
+
+def test_what_is_stored_and_what_files_hold_is_english(
+    owner: Client, make_stream: MakeStream, workspace: Workspace
+) -> None:
+    make_group(make_stream("orders", bodies=BODIES))
+    store.log().run(groups.fetch(Stream.objects.get(name="orders").stream_id, "billing", limit=1))
+    owner.cookies[languages.CHOICE_COOKIE] = "de"
+    asked = {"what": "term", "scope": "chosen", "offset": [1]}
+    confirmed(owner, "/streams/orders/groups/billing/pending/settle/", asked)
+    token = token_create(workspace, name="reader", scopes=["consume", "read"], actor=SYSTEM)[1]
+    letters = Client().get(
+        "/api/v1/streams/orders/groups/billing/dead-letters", headers={"Authorization": f"Bearer {token}"}
+    )
+    assert [letter["reason"] for letter in letters.json()] == ["terminated by hand"]
+    assert b"Messungen" not in owner.get("/groups/_export/").content
+
+
+@pytest.mark.parametrize("asked", ["orders retention", "orders aufbewahrung", "orders Tail", "new stream"])
+def test_the_palette_knows_the_words_of_the_page_and_of_the_documentation(
+    owner: Client, make_stream: MakeStream, asked: str
+) -> None:
+    make_stream("orders")
+    owner.cookies[languages.CHOICE_COOKIE] = "de"
+    page = owner.get("/search/", {"q": asked}).content.decode()
+    wanted = "Neuer Stream" if asked == "new stream" else "orders"
+    assert wanted in page
