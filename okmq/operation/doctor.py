@@ -16,7 +16,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from okmq.env import Env
-from okmq.supervision import java, masters, resp
+from okmq.supervision import java, masters, owned, resp
 from streams import addresses, selectors, store
 from streams.log import config, keys, lineage, server
 from streams.log.client import one
@@ -78,14 +78,12 @@ def _disk(env: Env) -> Iterator[Told]:
 
 
 def _rights(env: Env) -> Iterator[Told]:
-    mode = env.data_dir.stat().st_mode & 0o077 if env.data_dir.is_dir() else 0
-    secret = env.data_dir / "secret_key"
-    open_to_all = secret.is_file() and secret.stat().st_mode & 0o077
-    if mode & 0o022 or open_to_all:
+    found = list(owned.open_to_others(env.data_dir))
+    if found:
         yield Told(
             about="rights",
-            sentence=f"others on this machine can get at {env.data_dir}",
-            todo=f"chmod 700 {env.data_dir}; chmod 600 {secret}",
+            sentence=f"others on this machine can get at {', '.join(map(str, found))}",
+            todo=f"chmod go= {' '.join(map(str, found))}",
         )
     else:
         yield Told(about="rights", sentence="the data folder is its owner's")
@@ -168,6 +166,24 @@ def _store(env: Env) -> Iterator[Told]:
         yield Told(about="durability", sentence="what is acknowledged is on disk")
 
 
+def _lost(env: Env) -> Iterator[Told]:
+    if not _has_database():
+        return  # told below
+    try:
+        lost = len(selectors.streams_lost())
+    except (LogError, DatabaseError):
+        return  # told by the looks at these
+    if lost:
+        yield Told(
+            about="message store",
+            sentence=f"it has nothing of {lost} stream{'s' * (lost != 1)} that it was told of: it was emptied, or is "
+            "another one",
+            todo="bring the right one or a backup back, or tell it again, empty, above the offsets of before: "
+            "okmq_republish",
+            grave=True,
+        )
+
+
 def _worker(env: Env) -> Iterator[Told]:
     try:
         seen = selectors.sampling()
@@ -240,9 +256,14 @@ def _memory_store(env: Env) -> Iterator[Told]:
         )
 
 
+def _has_database() -> bool:
+    """Whether there is one to look into: who opens a file that is not there makes it."""
+    return connection.vendor != "sqlite" or Path(connection.settings_dict["NAME"]).is_file()
+
+
 def _database(env: Env) -> Iterator[Told]:
     about = "database"
-    if connection.vendor == "sqlite" and not Path(connection.settings_dict["NAME"]).is_file():
+    if not _has_database():
         yield Told(about=about, sentence="there is none yet", todo="make run", grave=True)
         return
     try:
@@ -362,6 +383,7 @@ LOOKS: tuple[Look, ...] = (
     _rights,
     _processes,
     _store,
+    _lost,
     _worker,
     _cluster,
     _clock,

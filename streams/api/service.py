@@ -41,6 +41,8 @@ def readyz(request: HttpRequest) -> JsonResponse:
             reasons["log"] = "The message store is a replica of another server and accepts no writes."
         elif store.log().run(server.is_full()):
             log_check = "The message store is full."
+        elif lost := _lost():
+            reasons["log"] = lost
         else:
             away, nodes = store.log().run(server.away())
             if away:
@@ -74,6 +76,16 @@ def _refused(request: HttpRequest) -> Refusal | None:
     except (ValidationError, SuspiciousOperation, Refusal) as error:
         return refusal_for(error)
     return None
+
+
+def _lost() -> str:
+    """What is wrong where the store was emptied: it cannot be told of anything before somebody decides."""
+    try:
+        if selectors.is_store_emptied():
+            return "The message store was emptied: it has nothing of what it was told of (okmq_republish)."
+    except DatabaseError:
+        pass  # told below
+    return ""
 
 
 def _worker_check() -> str:

@@ -31,6 +31,9 @@ PUBLISHED_AT_ONCE = 500
 """Streams in one round trip: nobody else waits for more than that."""
 REMOVED_AT_ONCE = 100
 
+WIDEST = 4 * 2**20
+"""Bytes of a message that nobody can say more of: what a page is made for then."""
+
 MOST_ENDED = 10_000
 """Of so many streams that were deleted, the newest, the last offset is kept."""
 
@@ -121,6 +124,53 @@ def _all_of(calls: Sequence[Script]) -> Op[list[Any]]:
         if isinstance(reply, LogError):
             raise reply
     return replies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """A stream that the store gave offsets of and whose counters it does not have.
+
+    Attributes:
+        is_whole: whether nothing of it is there, not even a trace of its messages.
+    """
+
+    stream_id: str
+    is_whole: bool
+
+
+def lost(stream_ids: Sequence[str]) -> Op[list[Lost]]:
+    """Those of these durable streams, all of which the log was told of once, whose counters it lost."""
+    replies = yield Pipeline(
+        [
+            command
+            for stream_id in stream_ids
+            for command in (
+                ("HMGET", keys.meta(stream_id), *meta.FIELDS),
+                ("EXISTS", keys.log(stream_id)),
+            )
+        ]
+    )
+    found = zip(stream_ids, replies[::2], replies[1::2], strict=True)
+    return [
+        Lost(stream_id=stream_id, is_whole=not has_log)
+        for stream_id, (settings, counters), has_log in found
+        if counters is None and (has_log or settings is None)
+    ]
+
+
+def streams_anew(reserved: Mapping[str, int]) -> Op[None]:
+    """Begin the counters of streams that lost them: by their messages, or above every offset that they gave.
+
+    Args:
+        reserved: internal id → the offset up to which the store may have given some.
+    """
+    wanted = (keys.log, keys.meta, keys.gone, keys.hidden, keys.went)
+    yield from _all_of(
+        [
+            Script("anew", [make(stream_id) for make in wanted], [upto, WIDEST])
+            for stream_id, upto in reserved.items()
+        ]
+    )
 
 
 def _publication(stream: Registered, settings: Mapping[str, Any]) -> Script:

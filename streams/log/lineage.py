@@ -72,6 +72,17 @@ def note(lineage: Lineage) -> Op[None]:
     yield ("HSET", keys.EPOCH, "number", lineage.epoch, "server", " ".join(known))
 
 
+def raise_above(epoch: int) -> Op[int]:
+    """Let an epoch begin that is above this one and above the present one; answers it.
+
+    For a store that lost what it held: it does not know any more how many promotions it had noted.
+    """
+    lineage = yield from look()
+    fresh = max(lineage.epoch, epoch) + 1
+    yield ("HSET", keys.EPOCH, "number", fresh - bool(lineage.fresh))
+    return fresh
+
+
 def _facts(told: bytes) -> dict[str, str]:
     return dict(line.partition(":")[::2] for line in told.decode().splitlines())
 

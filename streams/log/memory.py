@@ -70,6 +70,14 @@ def _reservation(stream_id: str) -> tuple[Any, ...]:
     return ("HINCRBY", keys.MEMORY_RESERVED, stream_id, BLOCK)
 
 
+def reservations_restore(reserved: Mapping[str, int]) -> Op[None]:
+    """Note up to which offsets memory streams may have given some, where the durable server has forgotten it."""
+    if reserved:
+        yield Pipeline(
+            [("HSETNX", keys.MEMORY_RESERVED, stream_id, upto) for stream_id, upto in reserved.items()]
+        )
+
+
 def life() -> Op[tuple[str, bool]]:
     """The life that the memory server is in, and whether all memory streams were begun in it.
 

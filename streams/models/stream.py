@@ -31,6 +31,8 @@ class Stream(models.Model):
     Attributes:
         policy: name of the workspace's retention policy that decides the limits; empty for none.
         is_told: whether the log knows of the row as it is.
+        offsets_reserved: up to it the store may have given offsets; 0 while it was never told of the stream
+            (``streams.services.offsets_reserved``).
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="streams")
@@ -55,6 +57,7 @@ class Stream(models.Model):
     labels = models.JSONField(default=dict)
     keys = models.JSONField(default=list)
     is_told = models.BooleanField(default=False)
+    offsets_reserved = models.PositiveBigIntegerField(default=0, db_default=0, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -82,6 +82,7 @@ from streams.selectors.letters import (
     dead_letters_matching,
     reason_in_words,
 )
+from streams.selectors.lost_streams import is_store_emptied, streams_lost
 from streams.selectors.messages import (
     Found,
     entries_page,
@@ -253,6 +254,7 @@ __all__ = [
     "hours_published",
     "in_flight",
     "is_last_admin",
+    "is_store_emptied",
     "lag_trail",
     "lately_in",
     "logins_of",
@@ -309,6 +311,7 @@ __all__ = [
     "stream_views",
     "streams_counted",
     "streams_filling",
+    "streams_lost",
     "streams_matching",
     "streams_of",
     "streams_page",

@@ -81,9 +81,10 @@ def _look_at_stream(stream: Stream, report: Report) -> Looked | None:
     log, stream_id = store.log(), stream.stream_id
     report.streams += 1
     found = log.run(fsck.look(stream_id))
-    if found is None or log.run(config.stream_settings(stream_id)) != _settings(stream):
+    is_lost = stream.offsets_reserved and log.run(config.lost([stream_id]))
+    if found is None or is_lost or log.run(config.stream_settings(stream_id)) != _settings(stream):
         report.findings.append(_untold(stream))
-    if found is None:
+    if found is None or is_lost:
         return None
     report.messages += found.messages
     report.findings += found.findings

@@ -26,6 +26,7 @@ from streams.models.stream import Storage
 from streams.services.events import event_record
 from streams.services.group_repairs import groups_repair
 from streams.services.groups import group_publish
+from streams.services.offsets_reserved import Archived, memory_reserve
 from streams.services.stream_repairs import leftovers_remove
 from streams.services.streams import internal_stream
 from streams.services.streams_told import streams_publish
@@ -74,11 +75,15 @@ def installation_prepare(*, password: str | None, token: str | None) -> Prepared
     return made
 
 
-def configuration_republish() -> tuple[int, int]:
+def configuration_republish(*, archived: Archived = dict) -> tuple[int, int]:
     """Tell the log of every stream, group and token again; counters stay as they are.
 
     Streams in memory are left to the worker while their server does not answer: the others need not wait for it. Those
-    on a node of a cluster that is away stay as that node has them.
+    on a node of a cluster that is away stay as that node has them. What the store had lost goes on above every offset
+    that it gave (``streams.services.offsets_reserved``).
+
+    Args:
+        archived: as of ``offsets_reserved``.
 
     Returns:
         How many streams and tokens.
@@ -87,7 +92,8 @@ def configuration_republish() -> tuple[int, int]:
     streams = list(Stream.objects.select_related("workspace"))
     there = set(store.log().run(one(Reachable([stream.stream_id for stream in streams]))))
     durable = [each for each in streams if each.storage == Storage.DURABLE and each.stream_id in there]
-    streams_publish(durable)
+    memory_reserve(streams)
+    streams_publish(durable, archived=archived)
     for group in Group.objects.select_related("stream").filter(stream__storage=Storage.DURABLE):
         if group.stream.stream_id in there:
             group_publish(group)

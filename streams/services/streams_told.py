@@ -5,11 +5,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from django.db.models import F
+from django.db.models.functions import Greatest
+
 from streams import store
 from streams.log import config, stats, trim
 from streams.log.errors import StreamNotFound
 from streams.models import Stream
 from streams.models.stream import Retention, Storage
+from streams.services import offsets_reserved
 from streams.services.memory import memory_begin
 
 SETTINGS = ("storage", "policy", *config.SETTINGS, "description", "labels", "keys")
@@ -27,12 +31,16 @@ def settings_of(stream: Stream) -> dict[str, Any]:
     return {field: getattr(stream, field) for field in SETTINGS}
 
 
-def streams_publish(streams: Sequence[Stream]) -> None:
+def streams_publish(streams: Sequence[Stream], *, archived: offsets_reserved.Archived = dict) -> None:
     """Tell the log of these streams and their settings; the worker then applies limits that became tighter.
 
     A stream that somebody else changed or deleted while the log was told is told of again, so that the last thing
-    the log hears is what the database holds.
+    the log hears is what the database holds. One that the log had lost goes on above every offset that it gave.
+
+    Args:
+        archived: as of ``offsets_reserved``.
     """
+    lost = offsets_reserved.begin_anew(streams, archived=archived)
     until_s = time.monotonic() + trim.AT_ONCE_S
     for first in range(0, len(streams), TOLD_AT_ONCE):
         told = list(streams[first : first + TOLD_AT_ONCE])
@@ -43,6 +51,8 @@ def streams_publish(streams: Sequence[Stream]) -> None:
                     _settle(each, until_s=until_s)
             store.log().run(stats.touch([each.stream_id for each in told]))
             told = _changed_meanwhile(told)
+    if lost:
+        offsets_reserved.tell_of(lost, streams)
 
 
 def _settle(stream: Stream, *, until_s: float) -> None:
@@ -61,7 +71,9 @@ def _changed_meanwhile(told: Sequence[Stream]) -> list[Stream]:
     It is noted of those that nobody changed since that the log knows them as they are.
     """
     ids, as_of = [each.stream_id for each in told], max(each.updated_at for each in told)
-    Stream.objects.filter(stream_id__in=ids, updated_at__lte=as_of, is_told=False).update(is_told=True)
+    Stream.objects.filter(stream_id__in=ids, updated_at__lte=as_of, is_told=False).update(
+        is_told=True, offsets_reserved=Greatest(F("offsets_reserved"), offsets_reserved.BLOCK)
+    )
     now = {
         each.stream_id: each for each in Stream.objects.select_related("workspace").filter(stream_id__in=ids)
     }

@@ -11,6 +11,7 @@ from pathlib import Path
 from asgiref.sync import sync_to_async
 from django.db import connections
 
+from streams import selectors
 from streams.log import config, keys, lease, lineage, memory, notes, standing, stats
 from streams.log.client import AsyncLog, Op, Reachable, Steady, one
 from streams.log.errors import LogError, StoreUnavailable
@@ -26,6 +27,7 @@ from streams.services import (
     stream_repairs,
 )
 from streams.services import group_losses as losses_recorded
+from streams.services import offsets_reserved as reserved
 from streams.services import removals as removals_recorded
 from streams.services import upkeep as records
 from streams.upkeep import acks, alerting, losses, processes, removals, retention, sampling, watching
@@ -98,6 +100,7 @@ class Worker:
         self._processes: list[ProcessStatus] = []
         self._tokens_at = self._groups_at = self._chain_at = self._told_at = 0.0
         self._repaired_at = 0.0
+        self._reservations, self._is_loss_told = reserved.Reservations(), False
         self._sampled_ms: int | None = None
         self._complained = False
         self._stopped = asyncio.Event()
@@ -145,6 +148,10 @@ class Worker:
         samples = await self._sampler.sample(at_ms=at_ms, with_memory=answers)
         shown = [sample for sample in samples if sample.stream_id != self._metrics_stream_id]
         await self._on_samples(shown)
+        if samples:
+            await sync_to_async(self._reservations.keep_ahead)(
+                {each.stream_id: each.offset for each in samples}
+            )
         if shown:
             await sampling.record(self._log, self._metrics_stream_id, shown, at_ms=at_ms)
             held = {
@@ -181,6 +188,7 @@ class Worker:
             await self._refuse_runs()
         if self._repaired_at < time.monotonic() - REPAIRS_EVERY_S:
             self._repaired_at = time.monotonic()
+            await sync_to_async(self._note_loss)()
             await sync_to_async(stream_repairs.streams_repair)(with_memory=answers)
             await sync_to_async(stream_repairs.leftovers_remove)(registered.values(), with_memory=answers)
             await sync_to_async(group_repairs.groups_repair)(reachable)
@@ -208,6 +216,13 @@ class Worker:
         if store.fresh:
             await sync_to_async(records.store_promoted)(store.epoch)
             await self._log.run(lineage.note(store))
+
+    def _note_loss(self) -> None:
+        """Record once that the store was emptied, and again when that happens again."""
+        is_lost = selectors.is_store_emptied()
+        if is_lost and not self._is_loss_told:
+            reserved.loss_note()
+        self._is_loss_told = is_lost
 
     async def _fill_memory(self) -> bool:
         """Begin what the memory server has lost; whether it answers. Without it the durable streams go on."""

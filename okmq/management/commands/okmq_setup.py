@@ -1,6 +1,7 @@
 """``manage.py okmq_setup``: what every start does before the processes start; a second run changes nothing."""
 
 import hashlib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
 from okmq.env import Env
+from okmq.operation.kept_history import archived_offsets
 from okmq.supervision import kept_token
 from streams.log.errors import LogError
 from streams.services.installation import (
@@ -34,16 +36,19 @@ class Command(BaseCommand):
         env: Env = settings.ENV
         static_collect()
         try:
+            _database_begin()
             call_command("migrate", interactive=False, verbosity=0)
             _refuse_another(env)
             prepared = installation_prepare(password=env.admin_password, token=env.admin_token)
-            configuration_republish()
+            configuration_republish(archived=partial(archived_offsets, settings.ENV))
         except DatabaseError as error:
             raise CommandError(
                 f"The database cannot be used: {str(error).strip().splitlines()[0]}"
             ) from error
         except LogError as error:
             raise CommandError(f"The message store cannot be used: {error}") from error
+        except (OSError, ValueError) as error:
+            raise CommandError(f"The history's log cannot be read: {error}") from error
         if prepared.token:
             kept_token.write(env.data_dir, prepared.token)
         self._show(prepared)
@@ -53,6 +58,13 @@ class Command(BaseCommand):
             self.stdout.write(f"Password of the user admin (shown this once): {prepared.password}")
         if prepared.token:
             self.stdout.write(f"Token of the workspace default (shown this once): {prepared.token}")
+
+
+def _database_begin() -> None:
+    """A database in a file is for its owner only; the journals beside it get its rights."""
+    if connection.vendor == "sqlite":
+        path = Path(connection.settings_dict["NAME"])
+        path.touch(mode=0o600)
 
 
 def _refuse_another(env: Env) -> None:

@@ -20,5 +20,5 @@ for n = 3, #ARGV, 3 do
   elseif index == 'by_key' then redis.call('HSET', by_key, member, value)
   else redis.call('ZADD', expiry, value, member) end
 end
-if held ~= '' then redis.call('HSET', meta, 'counters', right) end
+redis.call('HSET', meta, 'counters', right)
 return 1
