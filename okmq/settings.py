@@ -29,7 +29,7 @@ def _secret_key() -> str:
         return ENV.secret_key
     path = ENV.data_dir / "secret_key"
     if not path.exists():
-        ENV.data_dir.mkdir(parents=True, exist_ok=True)
+        ENV.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = path.with_name(f"secret_key.{secrets.token_hex(4)}")
         fresh.touch(mode=0o600)
         fresh.write_text(secrets.token_urlsafe(64))

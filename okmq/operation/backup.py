@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -58,18 +58,35 @@ class Contents:
 
 
 def backup(env: Env, folder: Path, *, history: bool, runs: Callable[[], int | None]) -> Contents:
-    """Copy a running OKMQ into a folder that is empty or not there.
+    """Copy a running OKMQ into a folder that is empty or not there; it is for its owner only from then on.
 
     Args:
         history: whether the history's files are copied, too.
         runs: the number of runs of Spark that were ever begun, or None while one goes on.
 
     Raises:
-        BackupError: nothing of use is in the folder then.
+        BackupError: the folder is as it was before, as after a LogError.
+        LogError: the store does not answer.
     """
     source = _history_folder(env) if history else None
-    _check_possible(env, folder)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        _check_possible(env, folder)
+        was_there = folder.exists()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise BackupError(f"{folder} cannot be used: {error.strerror}.") from None
+    try:
+        _close(folder)
+        return _written(env, folder, source=source, runs=runs)
+    except (OSError, shutil.Error, sqlite3.Error) as error:
+        _take_away(folder, keep=was_there)
+        raise BackupError(f"The backup cannot be written: {error}.") from None
+    except BaseException:
+        _take_away(folder, keep=was_there)
+        raise
+
+
+def _written(env: Env, folder: Path, *, source: Path | None, runs: Callable[[], int | None]) -> Contents:
     before = _settled(runs) if source else None
     log = Log(rights.keeper_url(env.redis_url, env.valkey_dir))
     try:
@@ -95,7 +112,23 @@ def backup(env: Env, folder: Path, *, history: bool, runs: Callable[[], int | No
         messages=messages,
     )
     (folder / CONTENTS).write_text(json.dumps(asdict(contents), indent=1), "utf-8")
+    for path in _files(folder):
+        path.chmod(path.stat().st_mode & 0o700)
     return contents
+
+
+def _close(folder: Path) -> None:
+    """A folder that was there is closed to others, where it is ours to close."""
+    if folder.stat().st_uid == os.geteuid():
+        folder.chmod(0o700)
+
+
+def _take_away(folder: Path, *, keep: bool) -> None:
+    """Take away what a backup that failed has left."""
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if not keep:
+        folder.rmdir()
 
 
 def restore(folder: Path, env: Env) -> Contents:
@@ -110,10 +143,13 @@ def restore(folder: Path, env: Env) -> Contents:
     except StartError as error:
         raise BackupError(str(error)) from None
     try:
-        held = [each for each in (env.valkey_dir / AOF_DIR, env.data_dir / DATABASE) if _is_filled(each)]
+        places = _places(folder, env)
+        held = [each for each in places.values() if _is_filled(each)]
         if held:
             raise BackupError(f"{held[0]} is there already; give an empty folder in OKMQ_DATA_DIR.")
-        _put(folder, env)
+        _put(places, folder, env)
+    except OSError as error:  # of which shutil.Error is one
+        raise BackupError(f"Nothing was restored: {error}.") from None
     finally:
         os.close(lock)
     return contents
@@ -143,22 +179,50 @@ def check(folder: Path) -> Contents:
 
 def _is_filled(path: Path) -> bool:
     """Whether something is kept there; whoever looks into a database that is not there leaves an empty file."""
-    return path.is_dir() or (path.is_file() and path.stat().st_size > 0)
+    if path.is_dir():
+        return any(path.iterdir())
+    return path.is_file() and path.stat().st_size > 0 and path.name not in KEPT
 
 
-def _put(folder: Path, env: Env) -> None:
-    place = env.valkey_dir / AOF_DIR
-    place.mkdir(mode=0o700, parents=True)
-    env.valkey_dir.chmod(0o700)
-    shutil.copy2(folder / DATABASE, env.data_dir / DATABASE)
-    for name in KEPT:
-        if (folder / name).is_file():
-            shutil.copy2(folder / name, env.data_dir / name)
+def _places(folder: Path, env: Env) -> dict[Path, Path]:
+    """What of a backup goes where, the log last: without it a server sees none of the rest and begins with nothing."""
+    places = {folder / DATABASE: env.data_dir / DATABASE}
+    places |= {folder / name: env.data_dir / name for name in KEPT if (folder / name).is_file()}
     if (folder / HISTORY).is_dir():
-        shutil.copytree(folder / HISTORY, _history_folder(env))
-    shutil.copy2(folder / LOG, place / BASE)
-    # Last: without it a server sees none of the above and begins with nothing.
-    (place / "appendonly.aof.manifest").write_text(AOF_MANIFEST, "ascii")
+        places[folder / HISTORY] = _history_folder(env)
+    return {**places, folder / LOG: env.valkey_dir / AOF_DIR}
+
+
+def _put(places: Mapping[Path, Path], folder: Path, env: Env) -> None:
+    """Copy everything beside its place first: what then only has to be renamed needs no room."""
+    env.valkey_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    env.valkey_dir.chmod(0o700)
+    copies = {source: place.with_name(f"{place.name}.restoring") for source, place in places.items()}
+    try:
+        for source, copy in copies.items():
+            _remove(copy)  # of a restore that was killed
+            if source == folder / LOG:
+                copy.mkdir(mode=0o700)
+                shutil.copy2(source, copy / BASE)
+                (copy / "appendonly.aof.manifest").write_text(AOF_MANIFEST, "ascii")
+            elif source.is_dir():
+                copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                shutil.copytree(source, copy)
+            else:
+                shutil.copy2(source, copy)
+                copy.chmod(0o600)
+        for source, copy in copies.items():
+            copy.replace(places[source])
+    finally:
+        for copy in copies.values():
+            _remove(copy)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _check_possible(env: Env, folder: Path) -> None:
@@ -168,6 +232,8 @@ def _check_possible(env: Env, folder: Path) -> None:
         )
     if urlsplit(env.database_url).scheme != "sqlite":
         raise BackupError("The database is a server of your own: copy the log's folder first, then pg_dump.")
+    if folder.exists() and not folder.is_dir():
+        raise BackupError(f"{folder} is no folder.")
     if folder.exists() and any(folder.iterdir()):
         raise BackupError(f"{folder} is not empty.")
 
@@ -210,7 +276,10 @@ def _copy_log(log: Log, valkey_dir: Path, target: Path) -> None:
         if monotonic() > until:
             raise BackupError("The message store did not write a snapshot within an hour.")
         pause.wait(0.1)
-    shutil.move(snapshot, target)
+    try:
+        shutil.move(snapshot, target)
+    finally:
+        snapshot.unlink(missing_ok=True)
 
 
 def _persistence(log: Log) -> dict[str, str]:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from okmq.supervision import proctable
+from okmq.supervision.owned import close_to_others
 from okmq.supervision.supervisor import StartError
 
 LEFTOVERS_END_WITHIN_S = 5.0
@@ -19,6 +20,8 @@ QUEUE = 2048
 def take_folder(data_dir: Path) -> int:
     """Take the data folder for this process; the lock lasts as long as the file descriptor that is returned.
 
+    Others on this machine have no rights on it from then on.
+
     Raises:
         StartError: another instance has it, or it cannot be written.
     """
@@ -27,6 +30,7 @@ def take_folder(data_dir: Path) -> int:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        close_to_others(data_dir)
     except OSError as error:
         raise StartError(
             f"The data folder {data_dir} cannot be used: {error.strerror} ({error.filename})."

@@ -1,11 +1,11 @@
 """``manage.py okmq_backup FOLDER``: copy a running OKMQ."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 
 from okmq.operation.backup import BackupError, backup
 from streams.log.errors import LogError
@@ -14,7 +14,7 @@ from streams.models.history import RunState
 
 
 class Command(BaseCommand):
-    """Exit code 0 with the copy in the folder, else 1 and one sentence."""
+    """Exit code 0 with the copy in the folder, else 1, one sentence, and the folder as it was."""
 
     help = (
         "Copy messages, groups, configuration and events of the OKMQ that runs on the data folder into an empty "
@@ -31,17 +31,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         folder: Path = options["folder"].absolute()
-        was_there = folder.exists()
-        is_ours = not was_there or not any(folder.iterdir())
         try:
             contents = backup(settings.ENV, folder, history=bool(options["history"]), runs=_runs)
-        except (BackupError, LogError, OSError) as error:
-            if is_ours:
-                _empty(folder, keep=was_there)
-            reason = (
-                f"The message store does not answer: {error}" if isinstance(error, LogError) else str(error)
-            )
-            raise CommandError(reason) from None
+        except BackupError as error:
+            raise CommandError(str(error)) from None
+        except LogError as error:
+            raise CommandError(f"The message store does not answer: {error}") from None
+        except DatabaseError as error:
+            raise CommandError(f"The database cannot be used: {str(error).strip().splitlines()[0]}") from None
         self.stdout.write(
             f"{contents.streams} streams with {contents.messages:,} messages, as of {contents.taken_at}, "
             f"are in {folder}."
@@ -54,10 +51,3 @@ def _runs() -> int | None:
     if Run.objects.filter(state=RunState.RUNNING).exists():
         return None
     return Run.objects.filter(started_at__isnull=False).count()
-
-
-def _empty(folder: Path, *, keep: bool) -> None:
-    """Take away what a backup that failed has left."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if keep:
-        folder.mkdir(mode=0o700)

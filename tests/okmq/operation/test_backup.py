@@ -19,9 +19,11 @@ pytestmark = pytest.mark.running
 NO_HISTORY = {"OKMQ_HISTORY": "off"}
 
 
-def manage(product: Product, *words: str) -> tuple[int, str, str]:
+def manage(product: Product, *words: str, most_kib: int | None = None) -> tuple[int, str, str]:
+    """What a command ends with and says; ``most_kib``: of each file that it writes, as on a disk that is full."""
+    limited = ["bash", "-c", f'ulimit -f {most_kib}; exec "$@"', "limited"] if most_kib else []
     done = subprocess.run(
-        [sys.executable, "manage.py", *words],
+        [*limited, sys.executable, "manage.py", *words],
         cwd=env.PROJECT,
         env=product.environ,
         capture_output=True,
@@ -147,6 +149,44 @@ def test_what_is_damaged_or_in_the_way_is_one_sentence_and_changes_nothing(
     assert not (elsewhere.data_dir / "okmq.sqlite3").exists()
 
 
+def test_a_backup_is_for_its_owner_only_also_in_a_folder_that_was_there(
+    product: Product, tmp_path: Path
+) -> None:
+    product.more = NO_HISTORY
+    product.start()
+    copy = tmp_path / "copy"
+    copy.mkdir(mode=0o755)
+    assert manage(product, "okmq_backup", str(copy))[0] == 0
+    for path in (copy, *copy.iterdir()):
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_where_there_is_no_room_nothing_is_left_and_it_can_be_done_again(
+    product: Product, elsewhere: Product, tmp_path: Path
+) -> None:
+    product.more = NO_HISTORY
+    product.start()
+    copy = tmp_path / "copy"
+    with product.client() as client:
+        client.post("/streams/", json={"name": "s"}).raise_for_status()
+        client.post("/streams/s/messages", json={"id": "1", "body": 1}).raise_for_status()
+    assert "is no folder" in refused(product, "okmq_backup", "/etc/hostname")
+    assert "cannot be written" in refused(product, "okmq_backup", str(copy), most_kib=64)
+    assert not copy.exists()
+    copy.mkdir()
+    assert "cannot be written" in refused(product, "okmq_backup", str(copy), most_kib=64)
+    assert list(copy.iterdir()) == []
+    assert manage(product, "okmq_backup", str(copy))[0] == 0
+
+    assert "Nothing was restored" in refused(elsewhere, "okmq_restore", str(copy), most_kib=64)
+    left = {path.name for path in elsewhere.data_dir.rglob("*") if path.is_file()}
+    assert left <= {"okmq.lock", "secret_key"}
+    code, _, err = manage(elsewhere, "okmq_restore", str(copy))
+    assert code == 0, err
+    elsewhere.start()
+    assert len(everything(elsewhere, "s")) == 1
+
+
 @pytest.mark.spark
 @pytest.mark.timeout(1200)
 def test_with_the_history_everything_published_is_in_it_once(
@@ -189,8 +229,8 @@ def archived(product: Product, *, first: int, count: int) -> None:
         )
 
 
-def refused(product: Product, *words: str) -> str:
-    code, out, err = manage(product, *words)
+def refused(product: Product, *words: str, most_kib: int | None = None) -> str:
+    code, out, err = manage(product, *words, most_kib=most_kib)
     assert (code, out) == (1, "")
     assert len(err.strip().splitlines()) == 1, err
     return err

@@ -103,3 +103,23 @@ def test_a_history_of_which_a_part_is_missing_or_damaged_is_told(product: Produc
     assert looks(doctor(product)[1])["history"] == "! its log lacks batch 4 of 4: runs and SQL fail"
     (log / "HEAD").write_text("x")
     assert looks(doctor(product)[1])["history"].startswith("! its log cannot be read")
+
+
+def test_a_data_folder_that_others_can_read_is_told_and_closed_by_a_start(product: Product) -> None:
+    product.more = {"OKMQ_HISTORY": "off"}
+    product.bare = True
+    # As an operator makes one.
+    product.data_dir.mkdir(mode=0o755)
+    assert "can get at" in looks(doctor(product)[1])["rights"]
+    product.start()
+    assert looks(doctor(product)[1])["rights"] == "ok the data folder is its owner's"
+    assert product.data_dir.stat().st_mode & 0o077 == 0
+    for path in product.data_dir.glob("okmq.sqlite3*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+    (product.data_dir / "okmq.sqlite3").chmod(0o640)
+    assert str(product.data_dir / "okmq.sqlite3") in looks(doctor(product)[1])["rights"]
+
+
+def test_a_command_makes_a_data_folder_for_its_owner_only(product: Product) -> None:
+    doctor(product)
+    assert product.data_dir.stat().st_mode & 0o077 == 0
