@@ -195,9 +195,9 @@ DURABILITY = {
 }
 EPOCH = {
     "Okmq-Epoch": {
-        "description": "How often a replica has taken the message store's place, or the store had lost what it held. An "
-        "offset names one message within one epoch: where the number has grown, what was acknowledged last before may be missing, and its offsets may "
-        "name other messages. On every answer about messages and to consumers.",
+        "description": "How often a replica has taken the message store's place, or the store had lost everything. An "
+        "offset names one message within one epoch: where the number has grown, what was acknowledged last before may "
+        "be missing, and its offsets may name other messages. On every answer about messages and to consumers.",
         "schema": {"type": "integer", "minimum": 0},
     }
 }

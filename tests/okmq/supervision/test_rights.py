@@ -74,6 +74,21 @@ def test_anything_else_is_refused(stores: Store, command: tuple[object, ...]) ->
         log.close()
 
 
+def test_a_function_of_somebody_s_own_can_say_no_more_than_its_caller(stores: Store) -> None:
+    callback = "function(keys, args) return redis.call(unpack(args)) end"
+    library = f"#!lua name=own\nredis.register_function('own_call', {callback})"
+    log = Log(stores.url)
+    try:
+        log.run(one(("FUNCTION", "LOAD", "REPLACE", library)))
+        assert log.run(one(("FCALL", "own_call", 0, "GET", "okmq:x"))) is None
+        for refused in (("FLUSHALL",), ("CONFIG", "SET", "appendfsync", "no"), ("GET", "another")):
+            with pytest.raises(LogError, match=r"permission|not allowed|can't"):
+                log.run(one(("FCALL", "own_call", 0, *refused)))
+    finally:
+        log.run(one(("FUNCTION", "DELETE", "own")))
+        log.close()
+
+
 def test_the_keeper_may_do_everything_and_the_password_is_for_the_owner_only(stores: Store) -> None:
     log = Log(stores.keeper_url)
     try:
