@@ -1,6 +1,6 @@
-"""What the history's files hold, read without Spark: its log of batches, which names each file and its offsets."""
+"""What the history has, read without Spark: its log of batches, which names each file and its offsets."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +15,25 @@ def archived_offsets(env: Env) -> dict[str, int]:
     Raises:
         OSError, ValueError: its log cannot be read.
     """
-    found: dict[str, int] = {}
-    for batch in batches(env):
-        for stream_id, offset in batch["end"].items():
-            found[stream_id] = max(found.get(stream_id, 0), offset)
-    return found
+    return ends_of(batches(env))
 
 
-def batches(env: Env) -> Iterator[dict[str, Any]]:
-    """The entries of the history's log in their order (``spark.batches``).
+def batches(env: Env) -> list[dict[str, Any]]:
+    """The entries of the history's log in their order (``spark.batches``); none of one that is no folder here.
 
     Raises:
         OSError, ValueError: its log cannot be read.
     """
     if "://" in env.history_url:
-        return
-    for path in sorted(Path(env.history_url, "_log").glob("[0-9]*.json")):
-        yield msgspec.json.decode(path.read_bytes())
+        return []
+    paths = sorted(Path(env.history_url, "_log").glob("[0-9]*.json"))
+    return [msgspec.json.decode(path.read_bytes()) for path in paths]
+
+
+def ends_of(batches: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Internal id → the last offset in these batches."""
+    found: dict[str, int] = {}
+    for batch in batches:
+        for stream_id, offset in batch["end"].items():
+            found[stream_id] = max(found.get(stream_id, 0), offset)
+    return found

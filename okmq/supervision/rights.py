@@ -3,7 +3,8 @@
 The product's processes are the user ``default``, who needs no password on a socket that only their owner can open. What
 a server function calls is asked of its caller's rights, so this is what the whole product needs, and nothing else can
 come of a fault in it: no configuration, no EVAL, no flush, no shutdown, no copy to another server. Functions of
-somebody's own can be loaded, as the product's come that way, and can say no more than whoever calls them. The keeper's password is in a file beside the server's own; backups and whoever looks after a server use it.
+somebody's own can be loaded, as the product's come that way, and can say no more than whoever calls them.
+The keeper's password is in a file beside the server's own; backups and whoever looks after a server use it.
 """
 
 import hashlib

@@ -10,11 +10,15 @@ from typing import Any
 
 import msgspec
 
-from streams.log import entries, keys, meta
+from streams.log import config, entries, keys, meta
 from streams.log.client import Op, Pipeline, Script
 from streams.log.entries import Message
 
 PAGE = 1000
+BLOCK = 256
+"""No run of what went reaches over a multiple of it (``lua/lib/gone.lua``)."""
+
+NEVER_NEGATIVE = ("duplicates", "removals", "returns", "missed")
 MENDED_AT_ONCE = 1000
 
 
@@ -39,13 +43,15 @@ class Finding:
 class Right:
     """What follows from the entries, where it is not what is held.
 
-    ``ids``, ``by_key``, ``expiry``: message id → offset, key → offset, offset → unix ms.
+    ``ids``, ``by_key``, ``expiry``: message id → offset, key → offset, offset → unix ms. ``gone``: runs that went
+    without a trace, first and last offset and bytes.
     """
 
     counters: meta.Counters
     ids: dict[str, int] = field(default_factory=dict)
     by_key: dict[str, int] = field(default_factory=dict)
     expiry: dict[int, int] = field(default_factory=dict)
+    gone: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +101,9 @@ def look(stream_id: str) -> Op[Looked | None]:
     )
 
 
-def _run(member: bytes) -> tuple[int, int]:
-    first, last, *_ = member.split(b":")
-    return int(first), int(last)
+def _run(member: bytes) -> tuple[int, int, int]:
+    first, last, size, *_ = member.split(b":")
+    return int(first), int(last), int(size)
 
 
 def _indexes(stream_id: str, look_at: "_Look", messages: Sequence[Message]) -> Op[None]:
@@ -135,14 +141,21 @@ class _Look:
         self._sizes: dict[int, int] = {}
         self._newest_of_key: dict[str, int] = {}
         self._ends: dict[int, int] = {}
-        self._first_cum = 0
         self._before: Message | None = None
+        self._first: Message | None = None
+        self._widest = 0
+        # Between which offsets nothing is, and how many bytes there were.
+        self._gaps: list[tuple[int, int, int]] = []
 
     def take(self, messages: Sequence[Message]) -> None:
         """The next entries in their order."""
         for each in messages:
             before, self._before = self._before, each
             self._sizes[each.offset] = len(each.body)
+            wide = len(each.body) + len((each.key or "").encode()) + len(each.headers or b"")
+            self._widest = max(self._widest, wide)
+            if self._first is None and each.offset >= self.counters.floor:
+                self._first = each
             if each.key is not None:
                 self._newest_of_key[each.key] = each.offset
             if each.expires_ms is not None:
@@ -151,7 +164,10 @@ class _Look:
                 continue
             if each.timestamp_ms < before.timestamp_ms:
                 self._told("time", f"time runs backwards from {before.offset} to {each.offset}")
-            if each.offset == before.offset + 1:
+            if each.offset > before.offset + 1:
+                between = each.cumulative_bytes - len(each.body) - before.cumulative_bytes
+                self._gaps.append((before.offset, each.offset, between))
+            else:
                 expected = before.cumulative_bytes + len(each.body)
                 if each.cumulative_bytes != expected:
                     self._told(
@@ -170,8 +186,8 @@ class _Look:
                 elif int(offset) < each.offset:
                     self._told(f"id {each.id}", f"the id of {each.offset} stood at {int(offset)} before")
 
-    def end(self, runs: Sequence[tuple[int, int]]) -> None:
-        """After the last entry: ``runs`` of what went from between others."""
+    def end(self, runs: Sequence[tuple[int, int, int]]) -> None:
+        """After the last entry: ``runs`` of what went from between others, with their bytes."""
         counters = self.counters
         went = _offsets(runs, counters.floor, counters.last)
         expected = [offset for offset in range(counters.floor, counters.last + 1) if offset not in went]
@@ -179,8 +195,13 @@ class _Look:
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             self._told("missing", f"the message at {missing[0]}{more} is not there")
-        self.count = len(expected) - len(missing)
-        self._counters(expected)
+        there = [offset for offset in expected if offset in self._sizes]
+        self.count = len(there)
+        floor = counters.floor
+        if missing and missing[0] == floor:
+            floor = there[0] if there else counters.last + 1
+        self.right.gone = self._untraced([offset for offset in missing if offset > floor], runs)
+        self._counters(there, floor=floor, missing=len(missing))
         self._keys(went)
         for offset, ends_ms in self._ends.items():
             held = self.held_times[offset]
@@ -188,16 +209,56 @@ class _Look:
                 self.right.expiry[offset] = ends_ms
                 self._told(f"expiry {offset}", f"the end of {offset} is not noted", derivable=True)
 
-    def _counters(self, expected: Sequence[int]) -> None:
+    def _untraced(
+        self, missing: Sequence[int], runs: Sequence[tuple[int, int, int]]
+    ) -> list[tuple[int, int, int]]:
+        """Runs of what is not there and not noted as gone, with the bytes that it had by the sums of its neighbours."""
+        gaps = list(self._gaps)
+        if self._before is not None:
+            gaps.append(
+                (
+                    self._before.offset,
+                    self.counters.last + 1,
+                    self.counters.cum - self._before.cumulative_bytes,
+                )
+            )
+        found: list[tuple[int, int, int]] = []
+        left, at = list(missing), 0
+        for below, above, between in gaps:
+            size = max(0, between - sum(each for first, _, each in runs if below < first < above))
+            while at < len(left) and left[at] < above:
+                offset = left[at]
+                if found and found[-1][1] == offset - 1 and offset % BLOCK:
+                    found[-1] = (found[-1][0], offset, found[-1][2])
+                else:
+                    found.append((offset, offset, size))
+                    size = 0
+                at += 1
+        return found
+
+    def _counters(self, there: Sequence[int], *, floor: int, missing: int) -> None:
         counters, last = self.counters, self._before
-        right: dict[str, Any] = {"messages": len(expected)}
-        right["bytes"] = sum(self._sizes.get(offset, 0) for offset in expected)
+        right: dict[str, Any] = {"messages": len(there), "floor": floor}
+        right["bytes"] = sum(self._sizes[offset] for offset in there)
+        first = self._first
+        if first is not None and there and there[0] == first.offset == floor:
+            right["floor_cum"] = first.cumulative_bytes - len(first.body)
+        elif not there and floor > counters.last:
+            right["floor_cum"] = counters.cum
+        for name in ("committed", "archived"):
+            right[name] = min(getattr(counters, name), counters.last)
+        right |= {name: max(0, getattr(counters, name)) for name in NEVER_NEGATIVE}
+        if self._widest > counters.widest or counters.widest == config.WIDEST:
+            right["widest"] = self._widest
         if last is not None and last.offset == counters.last:
             right |= {"last_id": last.id, "cum": last.cumulative_bytes}
             right["last_ms"] = max(counters.last_ms, last.timestamp_ms)
         for name, value in right.items():
             if getattr(self.held, name) != value:
                 self._told(name, f"{name} is {getattr(self.held, name)}, not {value}", derivable=True)
+        # Nobody knows who took what went without a trace; it is not put down to retention.
+        right["by_hand"] = counters.by_hand + missing
+        right["by_hand_bytes"] = counters.by_hand_bytes + sum(size for _, _, size in self.right.gone)
         self.right.counters = msgspec.structs.replace(counters, **right)
 
     def _keys(self, went: set[int]) -> None:
@@ -217,8 +278,18 @@ class _Look:
         )
 
 
-def _offsets(runs: Sequence[tuple[int, int]], floor: int, last: int) -> set[int]:
-    return {offset for first, end in runs for offset in range(max(first, floor), min(end, last) + 1)}
+def _offsets(runs: Sequence[tuple[int, int, int]], floor: int, last: int) -> set[int]:
+    return {offset for first, end, _ in runs for offset in range(max(first, floor), min(end, last) + 1)}
+
+
+def first_between(stream_id: str, after: int, upto: int) -> Op[int | None]:
+    """The first offset above one and up to another whose message is there; None: none is.
+
+    Raises:
+        StoreUnavailable: its server does not answer.
+    """
+    found = yield ("XRANGE", keys.log(stream_id), after + 1, upto, "COUNT", 1)
+    return entries.position(found[0])[0] if found else None
 
 
 def mend(stream_id: str, looked: Looked) -> Op[bool]:
@@ -233,6 +304,7 @@ def mend(stream_id: str, looked: Looked) -> Op[bool]:
         *(("ids", id_, offset) for id_, offset in right.ids.items()),
         *(("by_key", key, offset) for key, offset in right.by_key.items()),
         *(("expiry", offset, ends_ms) for offset, ends_ms in right.expiry.items()),
+        *(("gone", f"{first}:{last}", size) for first, last, size in right.gone),
     ]
     held = looked.held
     for part in _parts(pairs):
@@ -250,6 +322,7 @@ def _mended_keys(stream_id: str, bucket: int) -> list[str]:
         keys.ids(stream_id, bucket),
         keys.by_key(stream_id),
         keys.expiry(stream_id),
+        keys.gone(stream_id),
     ]
 
 

@@ -1,5 +1,7 @@
 """What groups have in flight held against itself, and keys that belong to no stream."""
 
+from collections.abc import Callable, Iterable
+
 import msgspec
 
 from streams.log import group_meta, keys
@@ -7,6 +9,7 @@ from streams.log.client import Op, Pipeline, Script, Servers, Steady
 from streams.log.fsck import Finding
 
 SCANNED = 1000
+NO_GROUP = "none"
 IN_RUNS = 22
 """Where the counters of a group say how many messages are in runs (``lua/lib/group.lua``)."""
 
@@ -24,50 +27,101 @@ def look(stream_id: str, *, last: int) -> Op[list[Finding]]:
 
 
 def _group(stream_id: str, name: str, last: int) -> Op[list[Finding]]:
-    packed, pending, due, leases, runs = yield Pipeline(
+    packed, *members = yield Pipeline(
         [
             ("HGET", keys.group(stream_id, name), group_meta.COUNTERS),
             ("ZRANGE", keys.pending(stream_id, name), 0, -1),
             ("ZRANGE", keys.due(stream_id, name), 0, -1),
             ("HKEYS", keys.leases(stream_id, name)),
             ("ZRANGE", keys.runs(stream_id, name), 0, -1),
+            ("HKEYS", keys.replayed(stream_id, name)),
+            ("ZRANGE", keys.shelved(stream_id, name), 0, -1),
         ]
     )
+    pending, due, leases, runs, replayed, shelved = map(set, members)
 
-    def told(what: str, sentence: str, *, derivable: bool = False) -> Finding:
+    def told(what: str, sentence: str) -> Finding:
         return Finding(
             stream_id=stream_id,
             what=f"group {name}: {what}",
             sentence=f"group {name}: {sentence}",
-            derivable=derivable,
+            derivable=True,
         )
 
     if packed is None:
-        return [told("none", "it is listed and not there")]
-    counters = msgspec.msgpack.decode(packed)
-    found = []
-    if counters[0] > last:
-        found.append(told("delivered", f"it has delivered {counters[0]}, and {last} is the last"))
-    timeless = sorted(set(pending) - set(due), key=int)
-    waiting = yield from _waiting(stream_id, name, timeless)
-    found += [
-        told(f"due {int(offset)}", f"{int(offset)} is out and would never come again", derivable=True)
+        return [told(NO_GROUP, "it is listed and not there")]
+    timeless = sorted(pending - due, key=int)
+    unlisted = sorted(leases - pending - shelved, key=int)
+    waiting = yield from _waiting(stream_id, name, [*timeless, *unlisted])
+    found = [
+        told(f"due {int(offset)}", f"{int(offset)} is out and would never come again")
         for offset in timeless
         if offset not in waiting
     ]
     found += [
-        told(f"lease {int(offset)}", f"{int(offset)} is out and nobody has it")
-        for offset in sorted(set(pending) - set(leases), key=int)
+        told(f"out {int(offset)}", f"{int(offset)} is out and not counted")
+        for offset in unlisted
+        if offset in waiting or offset in due
     ]
     found += [
-        told(f"run {run.decode()}", "neighbours that are out would never come again", derivable=True)
-        for run in sorted(set(runs) - set(due))
+        told(f"lease {int(offset)}", f"{int(offset)} is out and nobody has it")
+        for offset in sorted(pending - leases, key=int)
     ]
-    in_runs = sum(int(run.split(b":")[1]) - int(run.split(b":")[0]) + 1 for run in runs)
-    if len(counters) > IN_RUNS and counters[IN_RUNS] != in_runs:
+    found += [
+        told(f"run {run.decode()}", "neighbours that are out would never come again")
+        for run in sorted(runs - due)
+    ]
+    found += [
+        told(f"run {member.decode()}", "neighbours that are out are not counted")
+        for member in sorted(due - runs)
+        if b":" in member
+    ]
+    return found + _counters(packed, last, pending - replayed, runs, told)
+
+
+def _counters(
+    packed: bytes, last: int, pending: set[bytes], runs: set[bytes], told: Callable[[str, str], Finding]
+) -> list[Finding]:
+    """What a group counts held against what it has out; ``pending`` without dead letters that came back."""
+    counters, found = msgspec.msgpack.decode(packed), []
+    held = group_meta.unpack(packed)
+    in_runs = [tuple(map(int, run.split(b":")[:2])) for run in runs]
+    highest = max([*map(int, pending), *(end for _, end in in_runs)], default=0)
+    if held.delivered > last:
+        found.append(told("delivered", f"it has delivered {held.delivered}, and {last} is the last"))
+    elif held.delivered < highest:
+        found.append(told("delivered", f"it has delivered up to {held.delivered}, and {highest} is out"))
+    count = sum(end - first + 1 for first, end in in_runs)
+    if len(counters) > IN_RUNS and counters[IN_RUNS] != count:
         found.append(
-            told("runs", f"it counts {counters[IN_RUNS]} messages that are out together, not {in_runs}")
+            told("runs", f"it counts {counters[IN_RUNS]} messages that are out together, not {count}")
         )
+    if held.acked > held.sequence:
+        found.append(
+            told("acked", f"it counts {held.acked} acknowledged of {held.sequence} that were delivered")
+        )
+    return found
+
+
+def position_of(stream_id: str, name: str) -> Op[int]:
+    """The highest offset that a group has out, whose own position is lost; 0: none."""
+    pending, runs = yield Pipeline(
+        [
+            ("ZRANGE", keys.pending(stream_id, name), -1, -1),
+            ("ZRANGE", keys.runs(stream_id, name), -1, -1),
+        ]
+    )
+    return max([*map(int, pending), *(int(run.split(b":")[1]) for run in runs)], default=0)
+
+
+def listed(stream_id: str, names: Iterable[str]) -> Op[None]:
+    """Put groups on the list of their stream's again."""
+    yield ("SADD", keys.groups(stream_id), *names)
+
+
+def settings_of(stream_id: str, name: str) -> Op[bytes | None]:
+    """A group's settings, packed as ``groups.published`` packs them; None where there are none."""
+    found: bytes | None = yield ("HGET", keys.group(stream_id, name), group_meta.SETTINGS)
     return found
 
 
@@ -92,19 +146,20 @@ def _waiting(stream_id: str, name: str, offsets: list[bytes]) -> Op[set[bytes]]:
 
 
 def mend(stream_id: str) -> Op[int]:
-    """Let what is out and has no time come again now; how much that was.
+    """Put right what groups have out, and their counts of it; how much that was.
 
     Raises:
         StoreUnavailable: the next call does what is left.
     """
     mended = 0
+    makes = (
+        *(keys.group, keys.pending, keys.due, keys.leases, keys.runs, keys.turns, keys.ready),
+        *(keys.replayed, keys.shelved, keys.members),
+    )
     for name in sorted((yield ("SMEMBERS", keys.groups(stream_id)))):
-        group = name.decode()
-        wanted = [
-            make(stream_id, group) for make in (keys.pending, keys.runs, keys.due, keys.turns, keys.ready)
-        ]
+        wanted = [keys.meta(stream_id), *(make(stream_id, name.decode()) for make in makes)]
         steady_ms = yield Steady()
-        mended += yield Script("mend_due", wanted, [steady_ms])
+        mended += yield Script("mend_group", wanted, [steady_ms])
     return mended
 
 

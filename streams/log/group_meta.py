@@ -50,6 +50,11 @@ def pack_settings(settings: Mapping[str, Any]) -> bytes:
     return msgspec.msgpack.encode(settings)
 
 
+def unpack(counters: bytes) -> Counters:
+    """The counters in the reply to an HGET of ``COUNTERS``."""
+    return _counters(counters)
+
+
 def read(reply: Sequence[bytes | None]) -> Held | None:
     """What the reply to an HMGET of ``FIELDS`` says; None: there is no such group."""
     settings, counters = reply

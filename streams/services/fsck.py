@@ -1,15 +1,17 @@
 """The log held against itself and against the database, and put right where what is right can be derived."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from streams import store
-from streams.log import config, fsck, fsck_groups, keys, standing
+from streams.log import config, fsck, fsck_groups, groups, keys, standing
 from streams.log.fsck import Finding, Looked
 from streams.models import Group, Stream, Token
 from streams.models.stream import Storage
 from streams.services.group_repairs import groups_repair
-from streams.services.streams_told import settings_of, streams_publish
+from streams.services.groups import group_publish
+from streams.services.streams_told import registered, settings_of, streams_publish
 from streams.services.tokens import grant_of, token_publish
 
 ROUNDS = 3
@@ -44,8 +46,10 @@ def log_check(*, repair: bool = False) -> Report:
         _mend(report.findings, looked)
         left, looked = _confirmed({each.stream_id for each in report.findings})
         still = {_named(each) for each in left.findings}
-        mended += [each for each in report.findings if _named(each) not in still]
-        report.findings = left.findings
+        mended += [each for each in report.findings if each.derivable and _named(each) not in still]
+        # What cannot be derived is told, also where it was noted that it is so.
+        lost = [each for each in report.findings if not each.derivable and _named(each) not in still]
+        report.findings = [*lost, *left.findings]
     report.mended = mended
     return report
 
@@ -89,19 +93,41 @@ def _look_at_stream(stream: Stream, report: Report) -> Looked | None:
     report.messages += found.messages
     report.findings += found.findings
     report.findings += log.run(fsck_groups.look(stream_id, last=found.right.counters.last))
-    in_log = set(log.run(standing.names_of([stream_id])).get(stream_id, ()))
-    in_rows = set(Group.objects.filter(stream=stream).values_list("name", flat=True))
-    for name in sorted(in_log ^ in_rows):
-        where = "database" if name in in_rows else "log"
-        report.findings.append(
-            Finding(
-                stream_id=stream_id,
-                what=f"{GROUPS_UNTOLD} {name}",
-                sentence=f"the group {name} is only in the {where}",
-                derivable=True,
-            )
-        )
+    report.findings += _groups(stream)
     return found
+
+
+def _groups(stream: Stream) -> Iterator[Finding]:
+    """Groups that only one of the two has, or the log with other settings."""
+    log, stream_id = store.log(), stream.stream_id
+    in_log = set(log.run(standing.names_of([stream_id])).get(stream_id, ()))
+    rows = {group.name: group for group in Group.objects.filter(stream=stream)}
+    for name in sorted(in_log | rows.keys()):
+        told = ""
+        if name not in rows:
+            told = f"the group {name} is only in the log"
+        elif name not in in_log:
+            told = f"the group {name} is only in the database"
+        else:
+            held = log.run(fsck_groups.settings_of(stream_id, name))
+            if held is not None and held != groups.published(rows[name].log_settings)[0]:
+                told = f"the group {name} has other settings in the database"
+        if told:
+            yield Finding(stream_id=stream_id, what=f"{GROUPS_UNTOLD} {name}", sentence=told, derivable=True)
+
+
+def _groups_mend(findings: Iterable[Finding]) -> None:
+    """Tell the log again of groups that it has otherwise; one that lost its position begins behind what it has out."""
+    suspects = {(each.stream_id, each.what) for each in findings}
+    ids = {stream_id for stream_id, _ in suspects}
+    for group in Group.objects.select_related("stream").filter(stream__stream_id__in=ids):
+        stream_id, name = group.stream.stream_id, group.name
+        if (stream_id, f"group {name}: {fsck_groups.NO_GROUP}") in suspects:
+            position = store.log().run(fsck_groups.position_of(stream_id, name))
+            begins = max(position, group.begins_after)
+            store.log().run(groups.group_publish(stream_id, name, group.log_settings, delivered=begins))
+        elif (stream_id, f"{GROUPS_UNTOLD} {name}") in suspects:
+            group_publish(group)
 
 
 def _settings(stream: Stream) -> dict[str, object]:
@@ -138,14 +164,24 @@ def _registry() -> Iterable[Finding]:
         workspace_id: log.run(config.names_in(workspace_id))
         for workspace_id in {stream.workspace_id for stream in rows.values()}
     }
+    patterns = {workspace_id: _patterns(workspace_id) for workspace_id in names}
+    in_registry = {each.stream_id: each for each in held}
     for stream in rows.values():
-        if not stream.internal and names[stream.workspace_id].get(stream.name) != stream.stream_id:
+        leads = names[stream.workspace_id].get(stream.name) == stream.stream_id
+        accepts = patterns[stream.workspace_id].get(stream.name, []) == list(stream.keys)
+        if in_registry.get(stream.stream_id) != registered(stream) or not (leads and accepts):
             yield _untold(stream)
     for stream_id in log.run(fsck_groups.strangers()):
         if stream_id not in rows and not keys.in_memory(stream_id):
             yield Finding(
                 stream_id=stream_id, what="stranger", sentence="keys that belong to no stream", derivable=True
             )
+
+
+def _patterns(workspace_id: int) -> dict[str, list[str]]:
+    """Stream name → the key patterns that it accepts, of those that have any."""
+    flat = store.log().run(config.patterns_in(workspace_id))
+    return {flat[n].decode(): json.loads(flat[n + 1]) for n in range(0, len(flat), 2)}
 
 
 def _tokens() -> Iterable[Finding]:
@@ -169,6 +205,7 @@ def _mend(findings: Iterable[Finding], looked: dict[str, Looked]) -> None:
         if looked[stream_id].findings:
             log.run(fsck.mend(stream_id, looked[stream_id]))
         log.run(fsck_groups.mend(stream_id))
+    _groups_mend(derivable)
     groups_repair(ids)
     for each in derivable:
         if each.what == "stranger":

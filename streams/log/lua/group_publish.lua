@@ -38,8 +38,8 @@ earlier_adopt(keys, state, group_key)
 local held = group_load(group_key, members)
 -- What has gone before a group begins is nothing that it lost.
 if not held and redis.call('ZCOUNT', expiry, '-inf', now) > 0 then return 3 end
+redis.call('SADD', groups, name)
 if not held then
-  redis.call('SADD', groups, name)
   group_make(group_key, settings, math.max(delivered, state.floor - 1), ordered, now, made_ms)
 else
   if held.made_ms == 0 then held.made_ms = made_ms end -- of a version that did not note it

@@ -4,10 +4,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from okmq import env
-from streams.log import config, healths, keys, meta
+from streams.log import config, group_meta, healths, keys, meta
 from streams.log.client import Log
 from tests.product import Product
 
@@ -90,6 +91,43 @@ def test_what_the_log_forgot_is_told_and_put_right(steady: Product, log: Log, un
         assert client.get(f"/streams/{unique}").json()["messages"] == 100
 
 
+def test_what_readers_and_groups_go_by_is_put_right(steady: Product, log: Log, unique: str) -> None:
+    filled(steady, unique)
+    stream_id = id_of(log, unique)
+    with steady.client() as client:
+        for name in ("lost", "unlisted", "other"):
+            client.post(f"/streams/{unique}/groups/", json={"name": name}).raise_for_status()
+        taken = client.post(f"/streams/{unique}/groups/lost/fetch", json={"limit": 20, "wait": 0}).json()
+        leases = [each["lease"] for each in taken[:10]]
+        client.post(f"/streams/{unique}/groups/lost/ack", json={"leases": leases}).raise_for_status()
+    other = log.client.execute_command("HGET", keys.group(stream_id, "other"), group_meta.SETTINGS)
+    changed = {**msgspec.msgpack.decode(other), "ack_wait_ms": 7}
+    log.client.execute_command("HDEL", keys.REGISTRY, stream_id)
+    log.client.execute_command("DEL", keys.group(stream_id, "lost"))
+    log.client.execute_command("SREM", keys.groups(stream_id), "unlisted")
+    log.client.execute_command(
+        "HSET", keys.group(stream_id, "other"), group_meta.SETTINGS, msgspec.msgpack.encode(changed)
+    )
+    code, _, err = fsck(steady)
+    assert code == 1
+    for sentence in (
+        f"does not know the stream {unique} as the database has it",
+        "group lost: it is listed and not there",
+        "the group other has other settings in the database",
+    ):
+        assert sentence in err
+    code, _, err = fsck(steady, "--repair")
+    assert code == 0, err
+    code, out, err = fsck(steady)
+    assert (code, "everything agrees" in out) == (0, True), err
+    assert log.client.execute_command("HGET", keys.group(stream_id, "other"), group_meta.SETTINGS) == other
+    # If the worker was not faster.
+    assert log.client.execute_command("SISMEMBER", keys.groups(stream_id), "unlisted") == 1
+    with steady.client() as client:
+        shown = client.get(f"/streams/{unique}/groups/lost").json()
+        assert (shown["delivered_offset"], shown["ack_pending"]) == (20, 10)
+
+
 def test_a_message_that_is_not_there_cannot_be_put_right(steady: Product, log: Log, unique: str) -> None:
     filled(steady, unique)
     stream_id = id_of(log, unique)
@@ -100,6 +138,7 @@ def test_a_message_that_is_not_there_cannot_be_put_right(steady: Product, log: L
     assert f"{unique}: the message at 50 is not there" in err
     assert log.client.execute_command("HEXISTS", keys.meta(stream_id), meta.COUNTERS) == 1
     with steady.client() as client:
+        assert client.get(f"/streams/{unique}").json()["messages"] == 99
         client.delete(f"/streams/{unique}").raise_for_status()
 
 

@@ -6,7 +6,19 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from streams.log import dead_letters, entries, fsck, fsck_groups, groups, keys, meta, trim
+from streams.log import (
+    config,
+    dead_letters,
+    entries,
+    fsck,
+    fsck_groups,
+    group_meta,
+    groups,
+    keys,
+    meta,
+    standing,
+    trim,
+)
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.fsck import Looked
@@ -97,12 +109,27 @@ def break_due(log: Log, stream: str) -> None:
     log.client.execute_command("ZREM", keys.due(stream, "g"), first)
 
 
+def break_committed(log: Log, stream: str) -> None:
+    counters_set(log, stream, committed=999, archived=9999)
+
+
+def break_floor_sum(log: Log, stream: str) -> None:
+    counters_set(log, stream, floor_cum=777)
+
+
+def break_figures(log: Log, stream: str) -> None:
+    counters_set(log, stream, duplicates=-5, widest=1)
+
+
 BREAKS: list[tuple[Callable[[Log, str], None], set[str]]] = [
     (break_counters, {"messages", "bytes"}),
     (break_last, {"last", "messages", "bytes", "last_id", "cum"}),
     (break_ids, {"id id-100", "id id-101"}),
     (break_key, {"key k.1"}),
     (break_expiry, {"expiry 77"}),
+    (break_committed, {"committed", "archived"}),
+    (break_floor_sum, {"floor_cum"}),
+    (break_figures, {"duplicates", "widest"}),
 ]
 
 
@@ -133,6 +160,120 @@ def test_what_would_never_come_again_comes_again(log: Log, lived_in: str) -> Non
     assert mended(log, lived_in)
     assert whats(log, lived_in) == []
     assert log.run(groups.fetch(lived_in, "g", limit=1)).deliveries[0].deliveries == 2
+
+
+def group_set(log: Log, stream: str, field: str, value: int) -> None:
+    held = log.client.execute_command("HGET", keys.group(stream, "g"), group_meta.COUNTERS)
+    counters = msgspec.msgpack.decode(held)
+    counters[group_meta.Counters.__struct_fields__.index(field)] = value
+    packed = msgspec.msgpack.encode(counters)
+    log.client.execute_command("HSET", keys.group(stream, "g"), group_meta.COUNTERS, packed)
+
+
+def break_position(log: Log, stream: str) -> None:
+    group_set(log, stream, "delivered", 20)
+
+
+def break_position_beyond(log: Log, stream: str) -> None:
+    group_set(log, stream, "delivered", 5000)
+
+
+def break_acked(log: Log, stream: str) -> None:
+    group_set(log, stream, "acked", 4000)
+
+
+def break_pending(log: Log, stream: str) -> None:
+    (first, *_) = log.client.execute_command("ZRANGE", keys.pending(stream, "g"), 0, -1)
+    log.client.execute_command("ZREM", keys.pending(stream, "g"), first)
+
+
+def break_lease(log: Log, stream: str) -> None:
+    (first, *_) = log.client.execute_command("ZRANGE", keys.pending(stream, "g"), 0, -1)
+    log.client.execute_command("HDEL", keys.leases(stream, "g"), first)
+
+
+def break_runs(log: Log, stream: str) -> None:
+    log.client.execute_command("DEL", keys.runs(stream, "g"))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [break_position, break_position_beyond, break_acked, break_pending, break_lease, break_runs, break_due],
+)
+def test_what_a_group_has_out_is_put_right(
+    log: Log, make_stream: MakeStream, damage: Callable[[Log, str], None]
+) -> None:
+    """Ten were delivered alone, again, and twenty together; five of these were acknowledged."""
+    stream = make_stream()
+    log.run(groups.group_publish(stream, "g", Settings(ack_wait_ms=600_000)))
+    fill(log, stream, 60)
+    log.run(groups.fetch(stream, "g", limit=10))
+    log.run(groups.nack(stream, "g", "offsets", list(range(1, 11))))
+    log.run(groups.fetch(stream, "g", limit=10))
+    log.run(groups.fetch(stream, "g", limit=20))
+    log.run(groups.ack(stream, "g", "offsets", [11, 12, 13, 14, 15]))
+    before = log.run(standing.inspect(stream, "g"))
+    assert whats(log, stream) == []
+    damage(log, stream)
+    assert whats(log, stream)
+    assert mended(log, stream)
+    assert whats(log, stream) == []
+    after = log.run(standing.inspect(stream, "g"))
+    assert after.ack_pending == before.ack_pending
+    if damage is not break_position_beyond:
+        assert after.delivered_offset == before.delivered_offset
+
+
+def test_what_is_gone_without_a_trace_is_not_counted_and_what_is_right_stays_so(
+    log: Log, lived_in: str
+) -> None:
+    before = looked_at(log, lived_in).right.counters
+    readable = len(offsets(log, lived_in))
+    log.client.execute_command("DEL", keys.gone(lived_in))
+    assert {each.what for each in looked_at(log, lived_in).findings} == {"missing"}
+    assert mended(log, lived_in)
+    assert whats(log, lived_in) == []
+    after = looked_at(log, lived_in).right.counters
+    assert (after.messages, after.bytes) == (before.messages, before.bytes)
+    assert after.messages == readable
+    # Whatever goes now is counted as it would have been.
+    log.run(trim.purge(lived_in, below=300))
+    assert whats(log, lived_in) == []
+
+
+def test_the_first_message_that_is_gone_without_a_trace_is_the_first_no_longer(
+    log: Log, lived_in: str
+) -> None:
+    for offset in (20, 21):
+        ((entry, _),) = log.client.execute_command("XRANGE", keys.log(lived_in), offset, offset)
+        log.client.execute_command("XDEL", keys.log(lived_in), entry)
+    assert mended(log, lived_in)
+    assert whats(log, lived_in) == []
+    assert log.run(position(lived_in)).floor == 22
+
+
+def test_counters_that_are_gone_begin_by_the_messages(log: Log, lived_in: str) -> None:
+    before = looked_at(log, lived_in).right.counters
+    log.client.execute_command("HDEL", keys.meta(lived_in), meta.COUNTERS)
+    assert [each.is_whole for each in log.run(config.lost([lived_in]))] == [False]
+    log.run(config.streams_anew({lived_in: 1_000_000}))
+    assert log.run(config.lost([lived_in])) == []
+    assert mended(log, lived_in)
+    assert whats(log, lived_in) == []
+    after = looked_at(log, lived_in).right.counters
+    for name in ("last", "messages", "bytes", "floor", "floor_cum", "cum", "last_id"):
+        assert getattr(after, name) == getattr(before, name), name
+    (appended,) = log.run(append(lived_in, [message(5000)]))
+    assert appended.offset == 330
+
+
+def test_a_log_that_gave_offsets_and_holds_none_goes_on_above_them(log: Log, stream: str) -> None:
+    fill(log, stream, 10)
+    log.run(trim.purge(stream))
+    log.client.execute_command("DEL", keys.meta(stream))
+    log.run(config.streams_anew({stream: 1_000_000}))
+    counters = meta.unpack(log.client.execute_command("HGET", keys.meta(stream), meta.COUNTERS))
+    assert (counters.last, counters.floor, counters.messages) == (10, 11, 0)
 
 
 def test_a_replayed_dead_letter_that_waits_for_its_turn_is_right(log: Log, stream: str) -> None:
