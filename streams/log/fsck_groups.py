@@ -1,10 +1,8 @@
 """What groups have in flight held against itself, and keys that belong to no stream."""
 
-from collections.abc import Callable, Iterable
-
 import msgspec
 
-from streams.log import group_meta, keys
+from streams.log import group_meta, keys, meta
 from streams.log.client import Op, Pipeline, Script, Servers, Steady
 from streams.log.fsck import Finding
 
@@ -76,22 +74,9 @@ def _group(stream_id: str, name: str, last: int) -> Op[list[Finding]]:
         for member in sorted(due - runs)
         if b":" in member
     ]
-    return found + _counters(packed, last, pending - replayed, runs, told)
-
-
-def _counters(
-    packed: bytes, last: int, pending: set[bytes], runs: set[bytes], told: Callable[[str, str], Finding]
-) -> list[Finding]:
-    """What a group counts held against what it has out; ``pending`` without dead letters that came back."""
-    counters, found = msgspec.msgpack.decode(packed), []
-    held = group_meta.unpack(packed)
     in_runs = [tuple(map(int, run.split(b":")[:2])) for run in runs]
-    highest = max([*map(int, pending), *(end for _, end in in_runs)], default=0)
-    if held.delivered > last:
-        found.append(told("delivered", f"it has delivered {held.delivered}, and {last} is the last"))
-    elif held.delivered < highest:
-        found.append(told("delivered", f"it has delivered up to {held.delivered}, and {highest} is out"))
     count = sum(end - first + 1 for first, end in in_runs)
+    counters, held = msgspec.msgpack.decode(packed), group_meta.unpack(packed)
     if len(counters) > IN_RUNS and counters[IN_RUNS] != count:
         found.append(
             told("runs", f"it counts {counters[IN_RUNS]} messages that are out together, not {count}")
@@ -100,7 +85,33 @@ def _counters(
         found.append(
             told("acked", f"it counts {held.acked} acknowledged of {held.sequence} that were delivered")
         )
+    # A dead letter that came back may lie above the position that a seek went to.
+    highest = max([*map(int, pending - replayed), *(end for _, end in in_runs)], default=0)
+    delivered, last = yield from _read_again(stream_id, name, held.delivered, low=highest, high=last)
+    if delivered > last:
+        found.append(told("delivered", f"it has delivered {delivered}, and {last} is the last"))
+    elif delivered < highest:
+        found.append(told("delivered", f"it has delivered up to {delivered}, and {highest} is out"))
     return found
+
+
+def _read_again(stream_id: str, name: str, delivered: int, *, low: int, high: int) -> Op[tuple[int, int]]:
+    """A group's position and the stream's last offset, which may have moved since other things of them were read.
+
+    Args:
+        delivered: as it was read before the others.
+        low, high: between which it belongs by these.
+    """
+    if low <= delivered <= high:
+        return delivered, high
+    group, stream = yield Pipeline(
+        [
+            ("HGET", keys.group(stream_id, name), group_meta.COUNTERS),
+            ("HGET", keys.meta(stream_id), meta.COUNTERS),
+        ]
+    )
+    now = delivered if group is None else group_meta.unpack(group).delivered
+    return now, max(high, meta.unpack(stream).last)
 
 
 def position_of(stream_id: str, name: str) -> Op[int]:
@@ -112,11 +123,6 @@ def position_of(stream_id: str, name: str) -> Op[int]:
         ]
     )
     return max([*map(int, pending), *(int(run.split(b":")[1]) for run in runs)], default=0)
-
-
-def listed(stream_id: str, names: Iterable[str]) -> Op[None]:
-    """Put groups on the list of their stream's again."""
-    yield ("SADD", keys.groups(stream_id), *names)
 
 
 def settings_of(stream_id: str, name: str) -> Op[bytes | None]:
