@@ -1,5 +1,6 @@
 """What is wrong with a stream is found, what follows from its messages is put right, and what is right is let be."""
 
+import contextlib
 import random
 from collections.abc import Callable
 
@@ -16,11 +17,14 @@ from streams.log import (
     groups,
     keys,
     meta,
+    removals,
     standing,
     trim,
+    undo,
 )
 from streams.log.append import append
 from streams.log.client import Log
+from streams.log.errors import LogError
 from streams.log.fsck import Looked
 from streams.log.groups import Settings
 from streams.log.read import position
@@ -360,3 +364,67 @@ def test_whatever_is_done_to_a_stream_it_agrees(log: Log, make_stream: MakeStrea
             case _:
                 log.run(trim.purge(stream, below=chance.randint(1, number // 2 + 1)))
         assert whats(log, stream) == []
+
+
+def test_whatever_is_done_to_groups_they_agree(log: Log, make_stream: MakeStream) -> None:
+    """At random, also with what is removed for a while and comes back, looked at after every step."""
+    for seed in range(4):
+        whatever(
+            log, make_stream(archive=seed % 2 == 0, max_messages=[None, 60][seed // 2]), random.Random(seed)
+        )
+
+
+DEEDS = (
+    *("append", "append", "fetch", "fetch", "ack", "nack", "term", "replay", "seek", "delete", "purge"),
+    *("aside", "aside", "undo", "end", "drop", "told"),
+)
+
+
+def whatever(log: Log, stream: str, chance: random.Random) -> None:
+    names, number = ("plain", "ordered", "filtered"), 0
+    settings = {
+        "plain": Settings(max_deliver=3, backoff_ms=(1, 50)),
+        "ordered": Settings(ordered_by_key=True, max_deliver=2),
+        "filtered": Settings(filter_keys=("k.1", "k.2"), ack_wait_ms=100),
+    }
+    for name in names:
+        log.run(groups.group_publish(stream, name, settings[name]))
+    for step in range(150):
+        name = chance.choice(names)
+        there = offsets(log, stream)
+        some = sorted(chance.sample(there, min(len(there), chance.randint(1, 5))))
+        what = chance.choice(DEEDS)
+        if what == "append":
+            fresh = [
+                message(number + n, key=f"k.{n % 4}", ttl_s=1000 if chance.random() < 0.1 else None)
+                for n in range(chance.randint(1, 9))
+            ]
+            number += len(fresh)
+            log.run(append(stream, fresh))
+        elif what == "fetch":
+            log.run(groups.fetch(stream, name, limit=chance.randint(1, 20)))
+        elif what in {"ack", "nack", "term"} and some:
+            more = {"reason": ""} if what == "term" else {}
+            log.run(getattr(groups, what)(stream, name, "offsets", some, **more))
+        elif what == "replay":
+            log.run(dead_letters.replay_all(stream, name))
+        elif what == "seek":
+            log.run(groups.seek(stream, name, next_offset=chance.randint(1, number + 1)))
+        elif what in {"delete", "aside"} and some:
+            if what == "delete":
+                log.run(trim.delete(stream, some))
+            else:
+                log.run(removals.delete(stream, some, keep_ms=3_600_000, facts={}))
+        elif what == "purge" and some:
+            log.run(removals.purge(stream, below=some[0], keep_ms=3_600_000, facts={}))
+        elif what == "undo":
+            with contextlib.suppress(LogError):  # what limits took since does not come back
+                for each in log.run(removals.removals(stream))[:1]:
+                    log.run(undo.undo(stream, each.number, partial=True))
+        elif what == "end":
+            log.run(undo.end(stream))
+        elif what == "drop":
+            log.run(trim.drop(stream, hold_ms=0))
+        elif what == "told":
+            log.run(groups.group_publish(stream, name, settings[name]))
+        assert whats(log, stream) == [], (step, what, name)
