@@ -22,7 +22,7 @@ COMMANDS = frozenset(
         *("hdel", "hexists", "hget", "hgetall", "hincrby", "hkeys", "hlen", "hmget"),
         *("hrandfield", "hscan", "hset", "hsetnx"),
         *("sadd", "scard", "sismember", "smembers", "spop", "srem"),
-        *("xadd", "xdel", "xinfo", "xrange", "xrevrange", "xtrim"),
+        *("xadd", "xdel", "xinfo", "xlen", "xrange", "xrevrange", "xtrim"),
         *("zadd", "zcard", "zcount", "zlexcount", "zmscore", "zrange", "zrangebylex", "zrangebyscore"),
         *("zrangestore", "zrank", "zrem", "zremrangebyrank", "zremrangebyscore", "zrevrange"),
         *("zrevrangebyscore", "zscore", "zunionstore"),

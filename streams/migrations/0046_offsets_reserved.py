@@ -13,7 +13,7 @@ def reserve(apps: Any, schema_editor: Any) -> None:
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('streams', '0044_webhook_formats'),
+        ('streams', '0045_how_far_an_erasure_is'),
     ]
 
     operations = [
