@@ -1,5 +1,6 @@
-"""Forms of strangers that were too large to be read: they lead to the login, as every form of theirs does."""
+"""Forms that were too large to be read: those of strangers lead to the login, as every form of theirs does."""
 
+from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 
@@ -7,7 +8,7 @@ from dashboard.views.door import to_login
 from streams.api.errors import is_for_programs
 
 UNREAD = "okmq.unread"
-"""In the scope of a request whose body was left out (``okmq.web.strangers``)."""
+"""In the scope of a request whose body was left out (``okmq.web.forms``)."""
 
 
 class UnreadToLogin(MiddlewareMixin):
@@ -15,6 +16,8 @@ class UnreadToLogin(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         is_unread = UNREAD in getattr(request, "scope", {})
-        if not is_unread or is_for_programs(request) or request.user.is_authenticated:
+        if not is_unread or is_for_programs(request):
             return None
+        if request.user.is_authenticated:
+            raise RequestDataTooBig("This form was not read.")
         return to_login(request)

@@ -1,5 +1,4 @@
-"""What stands before Django: a request id for every answer, bodies of the API read whole, with a bound, those of pages
-only where they are small or somebody's who is logged in, and a record.
+"""What stands before Django: a request id for every answer, bodies read with a bound and a deadline, and a record.
 
 Django takes a body without a Content-Length (chunked) for an empty one further in; here it is read and counted,
 so that nothing behind can be misled.
@@ -13,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 from django.urls import Resolver404, resolve
 
-from okmq.web.strangers import OfStrangers
+from okmq.web.forms import Form, Held
 from streams.dataplane.request import Disconnected, Receive, Request, Scope, Send
 from streams.dataplane.response import refused
 from streams.errors import Refusal
@@ -31,6 +30,7 @@ class Gate:
 
     def __init__(self, inner: Any, *, record: Record) -> None:
         self._inner, self._record = inner, record
+        self._held = Held()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = {**scope, "path": path_of(scope)}
@@ -57,18 +57,8 @@ class Gate:
                 exchange.bytes_out += len(message.get("body", b""))
             await send(message)
 
-        async def counted() -> MutableMapping[str, Any]:
-            message = await request.receive()
-            exchange.bytes_in += len(message.get("body", b""))
-            request.check_framing()
-            return message
-
         if not scope["path"].startswith(API_PREFIX):
-            seen = {**scope, "headers": headers}
-            try:
-                await self._inner(seen, OfStrangers(seen, counted), send_with_id)
-            except Refusal as refusal:
-                await refused(refusal).send(send_with_id, [])
+            await self._pass_page({**scope, "headers": headers}, request, send_with_id)
             return
         try:
             body = await request.body()
@@ -80,6 +70,27 @@ class Gate:
         headers = [item for item in headers if item[0] not in {b"content-length", b"transfer-encoding"}]
         headers.append((b"content-length", b"%d" % len(body)))
         await self._inner({**scope, "headers": headers}, _replayed(body, request.receive), send_with_id)
+
+    async def _pass_page(self, scope: Scope, request: Request, send: Send) -> None:
+        with Form(scope, request, self._held) as form:
+            if form.is_whole:
+                await self._inner(scope, request.receive, send)
+                return
+
+            async def send_last(message: MutableMapping[str, Any]) -> None:
+                if message["type"] == "http.response.start" and not form.is_whole:
+                    # Where the next request would begin is not known.
+                    message["headers"] = [*message.get("headers", []), (b"connection", b"close")]
+                await send(message)
+
+            try:
+                await form.read()
+            except Disconnected:
+                return
+            except Refusal as refusal:
+                await refused(refusal).send(send, [])
+                return
+            await self._inner({**scope, "headers": form.headers}, form.receive, send_last)
 
 
 class SocketGate:

@@ -125,9 +125,7 @@ class Request:
             async with asyncio.timeout(BODY_TIMEOUT_S):
                 return await whole
         except TimeoutError:
-            raise Refusal(
-                "request_timeout", "The body did not arrive in time.", headers={"Connection": "close"}
-            ) from None
+            raise too_late() from None
 
     async def _whole_body(self) -> bytes:
         message = await self.receive()
@@ -210,6 +208,11 @@ def key_pattern(name: str, text: str) -> re.Pattern[str]:
     if fault:
         raise invalid(name, fault)
     return compiled(text)
+
+
+def too_late() -> Refusal:
+    """The refusal of a body that has not come within ``BODY_TIMEOUT_S``."""
+    return Refusal("request_timeout", "The body did not arrive in time.", headers={"Connection": "close"})
 
 
 def _too_large() -> Refusal:
