@@ -2,56 +2,33 @@
 a line in the access log; uvicorn would say it in plain text.
 """
 
-import asyncio
-from typing import cast
-
 import msgspec
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from websockets.datastructures import Headers
 from websockets.exceptions import InvalidHandshake
 from websockets.http11 import Request
 from websockets.server import ServerProtocol
 
 from okmq.asgi import data_plane, record
+from okmq.web.connections import BoundedProtocol
 from okmq.web.gate import socket_route
-from okmq.web.writes import JoinedWrites
-from streams.dataplane.request import MALFORMED
 from streams.errors import Refusal
 from streams.exchange import REQUEST_ID, UNKNOWN, begin, header
 
-REASONS = {400: b"Bad Request", 405: b"Method Not Allowed"}
+REASONS = {
+    400: b"Bad Request",
+    405: b"Method Not Allowed",
+    408: b"Request Timeout",
+    431: b"Request Header Fields Too Large",
+}
 
 
-class FramedProtocol(HttpToolsProtocol):
-    """Uvicorn's HTTP/1.1 on httptools: an answer in one write, and our shape for a request that cannot be parsed."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to serve a connection."""
-        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, loop=self.loop)))
+class FramedProtocol(BoundedProtocol):
+    """Uvicorn's HTTP/1.1 with our shape for a request that cannot be parsed, or is not taken."""
 
     def shutdown(self) -> None:
         """Take no more requests on this connection, as the process is to end; open polls are answered now."""
         data_plane.finish_polls()
         super().shutdown()
-
-    def send_400_response(self, msg: str) -> None:
-        """Refuse and hang up: where the next request would begin is not known.
-
-        A request under way answers for itself, as the last one of its connection; when it is its body that cannot be
-        parsed, it is told so.
-        """
-        cycle = self.cycle
-        if cycle is None or (cycle.response_complete and not cycle.more_body):
-            # What has been read of it is no request: it has no method and no path.
-            self._refuse(Refusal("validation_error", "This is not a valid HTTP request.", fields=[]))
-        elif cycle.response_complete:
-            self.transport.close()
-        else:
-            cycle.keep_alive = False
-            if cycle.more_body:
-                cycle.scope["state"][MALFORMED] = True
-                cycle.more_body = False
-                cycle.message_event.set()
 
     def handle_websocket_upgrade(self) -> None:
         """Hand over to the WebSocket protocol what is a handshake, and refuse what is none."""
@@ -75,9 +52,10 @@ class FramedProtocol(HttpToolsProtocol):
         if refusal is None:
             super().handle_websocket_upgrade()
         else:
-            self._refuse(refusal, method=method, path=path, route=socket_route(path.decode("latin-1")))
+            self.refuse(refusal, method=method, path=path, route=socket_route(path.decode("latin-1")))
 
-    def _refuse(self, refusal: Refusal, *, method: str = "", path: bytes = b"", route: str = UNKNOWN) -> None:
+    def refuse(self, refusal: Refusal, *, method: str = "", path: bytes = b"", route: str = UNKNOWN) -> None:
+        """Answer in the one shape, and hang up."""
         sent = self.headers if method else []
         scope = {"method": method, "raw_path": path, "path": "", "client": self.client}
         exchange = begin(scope, header(sent, REQUEST_ID), header(sent, b"user-agent"))

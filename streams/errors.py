@@ -67,6 +67,7 @@ STATUS = {
     "unsupported_media_type": 415,
     "query_failed": 422,
     "rate_limited": 429,
+    "head_too_large": 431,
     "internal_error": 500,
     "store_unavailable": 503,
     "query_lost": 503,
