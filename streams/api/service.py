@@ -7,11 +7,11 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 from rest_framework.exceptions import ValidationError
 
-from streams import selectors, store
+from streams import selectors
+from streams.api import readiness
 from streams.api.errors import answer, refusal_for, refused_method
 from streams.api.queries import NothingAsked, asked
 from streams.errors import Refusal
-from streams.log import lineage, server
 from streams.log.errors import LogError
 
 log = logging.getLogger(__name__)
@@ -30,26 +30,14 @@ def readyz(request: HttpRequest) -> JsonResponse:
     """Its stores answer too; 503 names those that do not, or that follow another server.
 
     A full message store still lets messages go, and without one node of a cluster, or the server of the streams in
-    memory, the others can be served: that is told, and no reason for a 503. Nor is a worker that hangs.
+    memory, the others can be served: that is told, and no reason for a 503. Nor is a worker that hangs, or a store that
+    promises less than is configured, as each publish tells. A store that hangs is one that does not answer.
     """
     if refusal := _refused(request):
         return answer(refusal)
-    reasons = {}
-    log_check = "ok"
-    try:
-        if store.log().run(lineage.look()).is_replica:
-            reasons["log"] = "The message store is a replica of another server and accepts no writes."
-        elif store.log().run(server.is_full()):
-            log_check = "The message store is full."
-        elif lost := _lost():
-            reasons["log"] = lost
-        else:
-            away, nodes = store.log().run(server.away())
-            if away:
-                log_check = f"{away} of the {nodes} nodes of the message store are not responding."
-    except LogError as error:
-        log.warning("Not ready: %s", error)
-        reasons["log"] = "The message store is not responding."
+    durable, memory = readiness.found()
+    reason = durable.reason or _lost()
+    reasons = {"log": reason} if reason else {}
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -60,9 +48,9 @@ def readyz(request: HttpRequest) -> JsonResponse:
         return answer(
             Refusal("store_unavailable", "Not ready. " + " ".join(reasons.values()), reasons=reasons)
         )
-    checks = {"log": log_check, "database": "ok", "worker": _worker_check()}
-    if store.has_memory():
-        checks["memory"] = _memory_check()
+    checks = {"log": durable.log, "database": "ok", "worker": durable.worker}
+    if memory is not None:
+        checks["memory"] = memory.log
     status = "ok" if set(checks.values()) == {"ok"} else "degraded"
     return JsonResponse({"status": status, "checks": checks}, headers={"Cache-Control": "no-store"})
 
@@ -84,20 +72,8 @@ def _lost() -> str:
         if selectors.is_store_emptied():
             return "The message store was emptied: it has nothing of what it was told of (okmq_republish)."
     except DatabaseError:
-        pass  # told below
-    return ""
-
-
-def _worker_check() -> str:
-    seen = selectors.sampling()
-    return f"The worker has not sampled for {seen.silent_s:.0f} s." if seen.is_stale else "ok"
-
-
-def _memory_check() -> str:
-    try:
-        if store.log().run(server.is_full(memory=True)):
-            return "The server of the streams in memory is full."
+        pass  # told with the database
     except LogError as error:
-        log.warning("Degraded: %s", error)
-        return "The server of the streams in memory is not responding."
-    return "ok"
+        log.warning("Not ready: %s", error)
+        return readiness.AWAY
+    return ""

@@ -83,18 +83,33 @@ def inspect(*, memory: bool = False) -> Op[ServerState]:
         StoreUnavailable: it does not answer.
     """
     told = yield from _answers(memory=memory)
-    promised = set()
-    for stream_id in told:
-        promised.add((yield from stats.durability(stream_id)))
+    promised = yield from _weakest(told)
     return ServerState(
         memory_bytes=_sum(told.values(), "used_memory"),
         clients=_sum(told.values(), "connected_clients"),
         commands=_sum(told.values(), "total_commands_processed"),
         aof_bytes=_sum(told.values(), "aof_current_size"),
-        durability=max(promised, key=stats.PROMISES.index),
+        durability=promised,
         writes_fail=any(info.get("aof_last_write_status", "ok") != "ok" for info in told.values()),
         software=", ".join(sorted({_software(info) for info in told.values()})),
     )
+
+
+def promised() -> Op[str]:
+    """What a publish is promised now (see ``streams.log.stats.durability``); of a cluster, by the weakest node that
+    answers.
+
+    Raises:
+        StoreUnavailable: it does not answer.
+    """
+    return (yield from _weakest((yield Reachable((yield Servers())))))
+
+
+def _weakest(asked: Iterable[str]) -> Op[str]:
+    found = set()
+    for stream_id in asked:
+        found.add((yield from stats.durability(stream_id)))
+    return max(found, key=stats.PROMISES.index)
 
 
 def _software(info: Mapping[str, str]) -> str:
