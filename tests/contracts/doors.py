@@ -1,10 +1,11 @@
 """Every method of every address that a token opens, with the right that it needs, and a body that it takes."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dashboard import urls as console
 from okmq.urls import urlpatterns as product_urls
 from streams.api import urls
 from streams.dataplane.app import ROUTES
@@ -202,12 +203,23 @@ def there_are() -> Iterator[tuple[str, str]]:
     """Every template and method that the product serves to tokens, as its routes have them."""
     for template, methods in ROUTES.items():
         yield from ((template, method) for method in methods)
-    apart = [each for each in product_urls if getattr(each, "name", None) == "metrics"]
-    served: list[tuple[str, list[Any]]] = [("", urls.urlpatterns), ("/", [*urls.service_urls, *apart])]
-    for prefix, patterns in served:
-        for pattern in patterns:
-            if pattern.name != "not-found":
-                text = str(pattern.pattern).removeprefix("^").removesuffix(r"/?\Z")
-                template = prefix + re.sub(r"\(\?P<(\w+)>[^)]*\)", r"{\1}", text)
-                operations = getattr(getattr(pattern.callback, "cls", None), "operations", {"GET": None})
-                yield from ((template, method) for method in operations)
+    for prefix, pattern in [*flat("", urls.urlpatterns), *flat("/", beside())]:
+        if pattern.name != "not-found":
+            text = str(pattern.pattern).removeprefix("^").removesuffix(r"/?\Z")
+            template = prefix + re.sub(r"\(\?P<(\w+)>[^)]*\)", r"{\1}", text)
+            operations = getattr(getattr(pattern.callback, "cls", None), "operations", {"GET": None})
+            yield from ((template, method) for method in operations)
+
+
+def beside() -> list[Any]:
+    """The routes of the product that are neither the API's nor the console's, each of which has a table of its own."""
+    return [each for each in product_urls if getattr(each, "urlconf_name", None) not in (urls, console)]
+
+
+def flat(prefix: str, patterns: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Each route behind its prefix, those that are included in others, too."""
+    for each in patterns:
+        if hasattr(each, "url_patterns"):
+            yield from flat(f"{prefix}{each.pattern}", each.url_patterns)
+        else:
+            yield prefix, each

@@ -15,8 +15,11 @@ from typing import Any
 
 import httpx
 import pytest
+from django import urls
 
+from okmq.urls import urlpatterns
 from streams import bearer
+from streams.api.service import healthz
 from tests.contracts.doors import (
     DOORS,
     GROUP,
@@ -194,6 +197,14 @@ def named(door: Door, house: House) -> House:
 
 def test_every_route_has_a_row_and_every_row_a_route() -> None:
     assert sorted(there_are()) == sorted((door.template, door.method) for door in DOORS)
+
+
+def test_a_route_beside_the_api_and_the_console_needs_a_row_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, inner = urls.path("backdoor/", healthz), urls.path("door/", healthz)
+    more = [plain, urls.path("side/", urls.include([inner]))]
+    monkeypatch.setattr("tests.contracts.doors.product_urls", [*urlpatterns, *more])
+    rows = {(door.template, door.method) for door in DOORS}
+    assert {template for template, _ in set(there_are()) - rows} == {"/backdoor/", "/side/door/"}
 
 
 @pytest.mark.parametrize("door", SHUT, ids=str)

@@ -31,6 +31,9 @@ class Row:
     open: bool = False
 
 
+METHODS = ("put", "patch", "delete", "options")
+"""What no page takes."""
+
 ROWS = {
     "overview": Row(get="observe"),
     "favicon": Row(open=True),
@@ -91,7 +94,7 @@ ROWS = {
     "stream_kept": Row(get="observe", at=STREAM),
     "stream_groups": Row(get="observe", post="manage", at=STREAM),
     "group": Row(get="observe", at=GROUP),
-    "group_settings": Row(post="manage", at=GROUP),
+    "group_settings": Row(get="read", post="manage", at=GROUP),
     "group_pending": Row(get="read", at=GROUP),
     "group_settle": Row(get="consume", post="consume", at=GROUP),
     "group_seek": Row(post="manage", at=GROUP),
@@ -107,7 +110,7 @@ ROWS = {
     "stream_erasures": Row(get="erase", post="erase", at=STREAM),
     "stream_replays": Row(get="read", at=STREAM),
     "stream_replay": Row(post="manage", at={**STREAM, "replay_id": 1, "do": "start"}),
-    "stream_runs": Row(post="manage", at=STREAM),
+    "stream_runs": Row(get="read", post="manage", at=STREAM),
     "stream_settings": Row(get="read", post="manage", at=STREAM),
     "stream_delete": Row(post="manage", at=STREAM),
     "tokens": Row(get="admin", post="admin"),
@@ -146,6 +149,21 @@ def person(workspace: Workspace, role: str) -> Client:
 
 def test_every_route_has_a_row_and_every_row_a_route() -> None:
     assert {pattern.name for pattern in urlpatterns} == set(ROWS)
+
+
+def others() -> Iterator[Any]:
+    for name, row in ROWS.items():
+        if not row.open:
+            told = {"get": row.get, "post": row.post}
+            yield from ((method, name) for method in (*METHODS, *told) if not told.get(method))
+
+
+@pytest.mark.parametrize(("method", "name"), list(others()))
+def test_what_a_row_does_not_name_is_not_taken(
+    workspace: Workspace, make_stream: MakeStream, method: str, name: str
+) -> None:
+    make_stream("orders", bodies=[b"1"])
+    assert getattr(person(workspace, "admin"), method)(address(name)).status_code == 405
 
 
 @pytest.mark.parametrize(("method", "name", "scope"), list(calls()))
