@@ -188,8 +188,8 @@ UNDO = query(
 
 DURABILITY = {
     "Okmq-Durability": {
-        "description": "What the server did before it answered: `fsync` (on disk), `window` (on disk within about a "
-        "second) or `memory`.",
+        "description": "What the server did before it answered, as it was set within the second before: `fsync` (on "
+        "disk), `window` (on disk within about a second) or `memory`.",
         "schema": {"type": "string", "enum": ["fsync", "window", "memory"]},
     }
 }

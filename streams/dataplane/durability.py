@@ -1,4 +1,4 @@
-"""What the header ``Okmq-Durability`` says."""
+"""What the header ``Okmq-Durability`` says: how a server was set within the second before (ADR 51)."""
 
 import asyncio
 import time
@@ -7,6 +7,7 @@ from streams.log import stats
 from streams.log.client import AsyncLog
 
 ANSWER_AGE_S = 1.0
+"""For so long an answer may be untrue once somebody has set the running server otherwise."""
 
 
 class Durability:

@@ -1,8 +1,11 @@
 """What a publish promises, and what the passing of time takes, as the running product keeps it."""
 
+import time
+
 import httpx
 import pytest
 
+from streams.dataplane.durability import ANSWER_AGE_S
 from streams.log import keys
 from streams.log.client import Log
 from tests.product import Product
@@ -43,6 +46,24 @@ def test_a_publish_tells_what_the_server_does_at_that_moment(product: Product) -
         until(lambda: durability(client, "/publish/a.1", "8") == "window", within_s=5)
         log.client.execute_command("CONFIG", "SET", "appendonly", "no")
         until(lambda: durability(client, "/publish/a.1", "9") == "memory", within_s=5)
+    log.close()
+
+
+def test_no_publish_is_promised_what_ceased_to_hold_a_second_before(product: Product) -> None:
+    product.more = {"OKMQ_HISTORY": "off"}
+    product.start()
+    log = store_of(product)
+    with product.client() as client:
+        client.post("/streams/", json={"name": "kept", "keys": ["a.*"]})
+        number = 0
+        for setting, told in (("no", "window"), ("always", "fsync")) * 2:
+            log.client.execute_command("CONFIG", "SET", "appendfsync", setting)
+            changed = time.monotonic()
+            is_late = False
+            while not is_late:
+                number, is_late = number + 1, time.monotonic() - changed > ANSWER_AGE_S
+                label = durability(client, "/publish/a.1", str(number))
+            assert label == told
     log.close()
 
 
