@@ -42,8 +42,11 @@ redelivered dead_lettered lost
 _OF_TABLE = {**dict.fromkeys(_TEXTS.split(), TEXT), **dict.fromkeys(_NUMBERS.split(), SHORT)}
 
 
-def refuse_growth(found: Any, jvm: Any) -> None:
+def refuse_growth(found: Any, jvm: Any) -> bool:
     """Refuse a parsed plan or expression, which was walked, in which a value may become far too large.
+
+    Returns:
+        Whether something in it keeps the rows of a group at once.
 
     Raises:
         QueryRefused: it may.
@@ -55,6 +58,7 @@ def refuse_growth(found: Any, jvm: Any) -> None:
             f"The function {growth.keeps!r} keeps the rows of a group at once, so it cannot be used where 'range' "
             f"makes more than {MOST_MADE:,} of them."
         )
+    return bool(growth.keeps)
 
 
 class _Growth(Estimate):

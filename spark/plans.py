@@ -16,6 +16,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from spark.growth import refuse_growth
+from spark.listening import listening
 from spark.nesting import MOST_VALUES, refuse_endless, too_nested, values_in
 from spark.sentences import follows_a_statement, sentence
 from spark.session import activate
@@ -46,10 +47,12 @@ class Checked:
     Attributes:
         plan: the JVM's object.
         tables: those of the offered tables that it names.
+        keeps: whether something in it keeps the rows of a group at once, which may need more than there is.
     """
 
     plan: Any
     tables: set[str] = field(default_factory=set)
+    keeps: bool = False
 
 
 def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checked:
@@ -78,8 +81,8 @@ def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checke
         if name not in walk.tables:
             raise QueryRefused(f"There is no table {name!r}; there are {', '.join(sorted(tables))}.")
     refuse_endless(plan, session._jvm)
-    refuse_growth(plan, session._jvm)
-    return Checked(plan, walk.named & walk.tables)
+    keeps = refuse_growth(plan, session._jvm)
+    return Checked(plan, walk.named & walk.tables, keeps)
 
 
 def condition(session: SparkSession, text: str) -> Column:
@@ -152,7 +155,7 @@ def analyzed(session: SparkSession, checked: Checked) -> DataFrame:
         if node.children().isEmpty() and leaf not in LEAVES:
             raise QueryRefused(f"{leaf} is not one of the tables that can be asked.")
     _refuse_what_tells_of_the_machine(plan, _current(session))
-    return frame
+    return listening(frame) if checked.keeps else frame
 
 
 def _parser(session: SparkSession) -> Any:

@@ -38,6 +38,10 @@ class QueryLost(RuntimeError):
     """Something of Spark's ended under a query, which may be asked again; the message is a sentence for a person."""
 
 
+class QueryTooLarge(RuntimeError):
+    """Spark had no memory left for it."""
+
+
 class QueryStopped(Exception):
     """Nobody waits for the answer any more."""
 
@@ -48,11 +52,13 @@ class Course:
     Attributes:
         is_over: set by who watches; no further step is begun.
         is_in_spark: whether Spark works on what the query itself says, which may take it any time, and hear nothing.
+        keeps: whether it keeps the rows of a group at once, as far as is known.
     """
 
     def __init__(self) -> None:
         self.is_over = False
         self.is_in_spark = False
+        self.keeps = False
 
     @contextmanager
     def in_spark(self) -> Iterator[None]:
@@ -107,6 +113,7 @@ def ask(
         QueryRefused: it does not only read, or is not understood.
         QueryFailed: Spark could not carry it out, and says why.
         QueryLost: a Python process of Spark was ended.
+        QueryTooLarge: there is no memory for it.
         Py4JJavaError: something else went wrong in the JVM, such as a job that was cancelled.
         LogError: a store does not answer.
     """
@@ -114,6 +121,7 @@ def ask(
     own = session.newSession()
     with course.in_spark():
         checked = plans.parse(own, sql, tables=tables.COLUMNS)
+    course.keeps = checked.keeps
     rows_in_heap = max(1, SORT_BYTES // max(1, tables.widest_body(settings, seen.streams)))
     own.conf.set("spark.sql.execution.topKSortFallbackThreshold", rows_in_heap)
     own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 1000)
@@ -134,6 +142,8 @@ def ask(
         lost = sentences.of_a_worker(error)
         if lost is not None:
             raise QueryLost(lost) from error
+        if sentences.is_of_the_heap(error):
+            raise QueryTooLarge from error
         said = sentences.sentence(error) if isinstance(error, PySparkException) else sentences.reason(error)
         if said is None:
             raise

@@ -34,6 +34,17 @@ _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
 _OF_WHAT_WAS_WRITTEN = re.compile(r"^\[[A-Z0-9_.]+\] .*?SQLSTATE: (?:22|42)", re.DOTALL)
 """What Spark says of an expression, or of a value that it cannot take: the classes of SQL for syntax and for data."""
 
+_OUT_OF_MEMORY = re.compile(
+    r"Job aborted due to stage failure: [^\n]*?\(TID \d+\) \([^)\n]*\): [\w.]*OutOfMemoryError: ([^\n]*)"
+)
+"""How Spark tells that a task had no memory, and which memory."""
+
+_OF_SPARK = "[UNABLE_TO_ACQUIRE_MEMORY]"
+"""How Spark begins where its own part of the heap has no room; Java has."""
+
+_OF_THE_HEAP = ("Java heap space", "Requested array size", _OF_SPARK)
+"""What is said where there was no room for what was asked for; with anything else the JVM is of no use."""
+
 _ADVICE = re.compile(r'\s[A-Z](?:[^."]|\.(?=\S))*"spark\.(?:[^.]|\.(?=\S))*\.?')
 """A sentence that is not the first and names a setting of Spark's: nobody who asks can change one."""
 
@@ -112,6 +123,32 @@ def of_a_worker(error: BaseException) -> str | None:
         ours for said in said_by(error) for begins, ours in _OF_WORKERS.items() if said.startswith(begins)
     )
     return next(found, None)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether Java had no memory for something."""
+    said = _out_of(error)
+    return said is not None and not said.startswith(_OF_SPARK)
+
+
+def is_of_the_heap(error: BaseException) -> bool:
+    """Whether the heap had no room for something, and has when that is given up."""
+    said = _out_of(error)
+    return said is not None and said.startswith(_OF_THE_HEAP)
+
+
+def _out_of(error: BaseException) -> str | None:
+    """What is said of the memory that there was not; None of any other error."""
+    causes = [("", str(error))]
+    try:
+        causes += _causes(error) if isinstance(error, Py4JJavaError) else ()
+    except (Py4JError, OSError):
+        return None  # the JVM has just gone
+    for kind, text in causes:
+        told = _OUT_OF_MEMORY.search(text)
+        if told is not None or kind.endswith("OutOfMemoryError"):
+            return text if told is None else told[1]
+    return None
 
 
 def _of_a_record(text: str, innermost: str) -> str:

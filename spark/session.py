@@ -95,10 +95,10 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
             _quoted(f"-Djava.io.tmpdir={temporary}"),
             _quoted(f"-Dderby.system.home={temporary}"),
             "-Duser.timezone=UTC",  # what a thread takes that no session was activated on
-            "-XX:+UseSerialGC",  # two heaps' worth of parallel collectors are not for a background process
+            # Two heaps' worth of parallel collectors are not for a background process; ``spark.heap`` asks this one.
+            "-XX:+UseSerialGC",
             "-XX:MaxMetaspaceSize=384m",
             "-XX:ReservedCodeCacheSize=128m",
-            "-XX:+ExitOnOutOfMemoryError",  # a JVM that has run out is of no use; the next run gets a new one
         ]
     )
     # Spark reads these two from the environment only: the interpreter of the workers, and the address to resolve.
@@ -111,7 +111,8 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
         "spark.executor.memory": settings.memory,
         "spark.driver.extraJavaOptions": java_options,
         "spark.executor.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",
-        # Or a task that ran out of stack, as a regular expression does on a long text, would end Spark for everybody.
+        # Or a task that ran out of stack, as a regular expression does on a long text, or of the driver's heap, would
+        # end Spark for everybody.
         "spark.executor.killOnFatalError.depth": "0",
         **({} if settings.is_local else ENDING_DEAF_TASKS),
         "spark.driver.host": host,
@@ -140,6 +141,7 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
         builder = builder.config(key, value)
     session = _started(builder)
     session.sparkContext.setLogLevel("ERROR")
+    _end_without_memory(session)
     activate(session)
     register(session)
     return session
@@ -154,6 +156,17 @@ def _started(builder: SparkSession.Builder) -> SparkSession:
         raise NotStarted(
             "Java ended while it was starting Spark: it was killed, or there is no memory for it, or no Java 17."
         ) from error
+
+
+def _end_without_memory(session: SparkSession) -> None:
+    """Have the JVM end where a thread of Spark's own has no memory: without that thread it is of no use.
+
+    A task is none: its error is told to whoever asked, and what it held is free.
+    """
+    jvm: Any = session._jvm
+    jvm.java.lang.Thread.setDefaultUncaughtExceptionHandler(
+        jvm.org.apache.spark.util.SparkUncaughtExceptionHandler(False)
+    )
 
 
 def activate(session: SparkSession) -> None:

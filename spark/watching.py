@@ -91,7 +91,7 @@ def tasks_left(group: str) -> bool:
     if context is None:
         return False
     try:
-        stages = set(_stages(context, group))
+        stages = set(stages_of(context, group))
         jvm: Any = context._jvm
         threads = jvm.java.lang.Thread.getAllStackTraces().keySet()
         names = [str(thread.getName()) for thread in threads]
@@ -132,7 +132,8 @@ def _sum(over: Mapping[int, int], under_way: Mapping[int, tuple[int, int]]) -> W
     )
 
 
-def _stages(context: SparkContext, group: str) -> list[int]:
+def stages_of(context: SparkContext, group: str) -> list[int]:
+    """The stages of the jobs of a group that Spark still knows."""
     tracker = context.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
     return sorted({stage for job in jobs if job is not None for stage in job.stageIds})

@@ -117,7 +117,7 @@ class Lane:
         except Exception as error:
             if self.stop.is_set():
                 return  # it was cut off: the next start says so and does it again
-            if self.spark.was_broken_off(since=started):
+            if self.spark.failed_for_a_query(error, since=started):
                 service.runs_interrupted(self.jobs, why=service.BROKEN_OFF)
                 return
             stranded = self.spark.was_stranded(since=started)

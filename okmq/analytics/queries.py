@@ -8,28 +8,28 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connections
 
+from okmq.analytics.counted import groups_of, rollups_of
+from okmq.analytics.heap_watch import Asking, HeapWatch
 from okmq.analytics.shared_spark import SharedSpark
 from okmq.env import Env
 from okmq.supervision import masters
 from okmq.supervision.masters import MasterAway
 from streams import bearer, store
 from streams.log import config
-from streams.log.counts import OF_STREAMS
 from streams.log.errors import LogError
-from streams.models import Query, QueryState, Rollup
-from streams.selectors import METRICS_STREAM, GroupStep, groups_counted, streams_counted
+from streams.models import Query, QueryState
+from streams.selectors import METRICS_STREAM
 from streams.services import queries as service
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark.query import Answer, Course
+    from spark.query import Answer
     from spark.tables import Seen
 
 AT_ONCE = 2
@@ -39,16 +39,14 @@ RETRY_S = 5.0
 TIME_LIMIT_S = 300.0
 """How long a query may take, the start of Spark not counted."""
 
-MOST_GROUP_STEPS = 200_000
-"""Hours and days of groups that are handed to Spark; each is computed from what was seen in it."""
-
-MOST_ROLLUPS = 1_000_000
-"""Points that are handed to Spark; they come from the SQL database, through this process's memory."""
-
 AWAY = (OperationalError, InterfaceError)
 """What tells of a database that does not answer, and of nothing that was asked of it."""
 
 POOL = "queries"
+TRIES = 3
+"""How often a query is begun that had no memory because of another."""
+
+CROWDED_OUT = "Another query held Spark's memory while this ran; ask again."
 STRANDED = "The cluster gave Spark no executor; ask again, and look whether it has workers."
 
 log = logging.getLogger(__name__)
@@ -60,7 +58,7 @@ logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
 class _Asked:
     """What became of a query in the thread that asked Spark."""
 
-    course: "Course"
+    under: Asking
     session: "SparkSession | None" = None
     is_shown: bool = False  # as running
     answer: "Answer | None" = None
@@ -83,6 +81,7 @@ class Queries:
         self.spark = spark
         self.stop = stop
         self.time_limit_s = time_limit_s
+        self._heap = HeapWatch(spark)
         self._threads: list[threading.Thread] = []
         self._taking = threading.Lock()
         self._held: set[int] = set()
@@ -146,7 +145,10 @@ class Queries:
     def _answer(self, query: Query) -> None:
         from spark.query import Course
 
-        asked = _Asked(Course())
+        with self._heap.over(group_of(query), Course()) as under:
+            self._answer_watched(query, _Asked(under))
+
+    def _answer_watched(self, query: Query, asked: _Asked) -> None:
         asking = threading.Thread(target=self._ask, args=(query, asked), daemon=True)
         asking.start()
         is_wanted = is_late = False
@@ -160,7 +162,7 @@ class Queries:
 
             is_noted = self._is_noted(query, note)
         finally:
-            if not is_wanted or is_late:
+            if not is_wanted or is_late or asked.under.is_too_large:
                 self._see_the_end(query, asking, asked)
         if not is_noted:
             self._until_noted(query, note)
@@ -176,6 +178,8 @@ class Queries:
             service.query_answer(
                 query, columns=asked.answer.columns, rows=asked.answer.rows, truncated=asked.answer.truncated
             )
+        elif asked.under.is_too_large:
+            service.query_end(query, QueryState.FAILED, error=self._too_large())
         else:
             service.query_end(query, asked.state, error=asked.error)
 
@@ -198,7 +202,9 @@ class Queries:
         """Wait for the answer as long as there is a use in it; whether it is wanted, and whether it is late."""
         began: float | None = None
         is_wanted, is_late = True, False
-        while is_wanted and not is_late and asking.is_alive() and not self.stop.is_set():
+        while is_wanted and not (is_late or asked.under.is_too_large or self.stop.is_set()):
+            if not asking.is_alive():
+                break
             asking.join(POLL_S)
             self.spark.touch()
             if began is None and asked.session is not None:
@@ -223,8 +229,7 @@ class Queries:
 
     def _ask(self, query: Query, asked: _Asked) -> None:
         """Let Spark answer; runs in a thread of its own, whose jobs can be cancelled."""
-        from spark import query as asking
-        from spark.query import QueryFailed, QueryLost, QueryStopped
+        from spark.query import QueryFailed, QueryLost, QueryStopped, QueryTooLarge
         from spark.walk import QueryRefused
 
         began = time.monotonic()
@@ -234,17 +239,12 @@ class Queries:
             context = session.sparkContext
             context.setJobGroup(group_of(query), f"query {query.pk}", interruptOnCancel=True)
             context.setLocalProperty("spark.scheduler.pool", POOL)
-            asked.answer = asking.ask(
-                session,
-                self.spark.settings(),
-                query.sql,
-                seen=self._seen(query),
-                known=self.spark.batches(),
-                limit=query.limit,
-                course=asked.course,
-            )
+            asked.answer = self._asked_of(session, query, asked)
         except QueryStopped:
             pass
+        except QueryTooLarge:
+            asked.error = self._too_large()
+            self.spark.note_relief()
         except QueryRefused as error:
             asked.state, asked.error = QueryState.REFUSED, str(error)
         except QueryFailed as error:
@@ -254,9 +254,10 @@ class Queries:
         except (DatabaseError, LogError) as error:
             log.warning("Query %s could not be answered: %s", query.pk, error)
             asked.state, asked.error = QueryState.LOST, "A store does not answer; ask again."
-        except Exception:
-            if asked.course.is_over:
+        except Exception as error:
+            if asked.under.course.is_over:
                 return
+            self.spark.failed_for_a_query(error, since=began)  # which ends Spark where Java has no memory
             if self.spark.was_broken_off(since=began):
                 asked.state = QueryState.LOST
                 asked.error = "Spark was ended, because another query did not stop; ask again."
@@ -274,6 +275,39 @@ class Queries:
                 asked.error = "Spark could not carry it out; its log says why."
         finally:
             connections.close_all()
+
+    def _asked_of(self, session: "SparkSession", query: Query, asked: _Asked) -> "Answer":
+        """Ask Spark, again where another query had the memory.
+
+        Raises:
+            QueryTooLarge: there is no memory for it.
+            QueryLost: there was none because of others, again and again.
+        """
+        from spark import query as asking
+        from spark.query import QueryLost, QueryTooLarge
+
+        for _ in range(TRIES):
+            try:
+                return asking.ask(
+                    session,
+                    self.spark.settings(),
+                    query.sql,
+                    seen=self._seen(query),
+                    known=self.spark.batches(),
+                    limit=query.limit,
+                    course=asked.under.course,
+                )
+            except QueryTooLarge:
+                if asked.under.is_too_large or not self._heap.is_innocent(asked.under):
+                    raise
+        raise QueryLost(CROWDED_OUT)
+
+    def _too_large(self) -> str:
+        return (
+            f"It needed more memory than Spark has here ({self.env.spark_memory}); narrow it by stream, key or time, "
+            "take a LIMIT in a subquery, or keep fewer rows at once than collect_list, median or a cross join do. "
+            "OKMQ_SPARK_MEMORY gives Spark more."
+        )
 
     def _seen(self, query: Query) -> "Seen":
         from spark.tables import Seen
@@ -304,7 +338,7 @@ class Queries:
 
     def _see_the_end(self, query: Query, asking: threading.Thread, asked: _Asked) -> None:
         """Have Spark stop, or end it."""
-        course, session = asked.course, asked.session
+        course, session = asked.under.course, asked.session
         course.is_over = True
         if session is not None:
             self.spark.see_the_end(
@@ -326,66 +360,3 @@ class Queries:
 def group_of(query: Query) -> str:
     """The name under which Spark's jobs of a query are known."""
     return f"query-{query.pk}"
-
-
-def rollups_of(stream_ids: list[str]) -> pa.Table:
-    """What was counted of streams: ``stream_id, step, start`` and the numbers of ``spark.tables.COLUMNS``.
-
-    Raises:
-        QueryFailed: there is more of it than fits.
-    """
-    from spark.query import QueryFailed
-    from spark.tables import COLUMNS
-
-    numbers = [name for name, kind in COLUMNS["rollups"] if kind == "bigint"]
-    columns = ("stream_id", "step", "start", *numbers)
-    published = columns[: -len(OF_STREAMS)]
-    counted = streams_counted(stream_ids, most=MOST_ROLLUPS + 1)
-    found = Rollup.objects.filter(stream_id__in=stream_ids).values_list(*published)[: MOST_ROLLUPS + 1]
-    rows = [(*row, *map(counted.pop(row[:3], {}).get, OF_STREAMS)) for row in found]
-    # Of a step in which nothing was published, what else was counted in it.
-    nothing = (0, 0, *[None] * (len(published) - 5))
-    rows += [
-        (*of, *nothing, *map(each.get, OF_STREAMS)) for of, each in counted.items() if any(each.values())
-    ]
-    if len(rows) > MOST_ROLLUPS:
-        raise QueryFailed(f"The rollups have more than {MOST_ROLLUPS} points; ask messages instead.")
-    kinds = (pa.string(), pa.string(), pa.timestamp("us", tz="UTC"), *[pa.int64() for _ in numbers])
-    by_column = zip(*rows, strict=True) if rows else ((),) * len(columns)
-    arrays = [pa.array(values, kind) for values, kind in zip(by_column, kinds, strict=True)]
-    return pa.Table.from_arrays(arrays, names=list(columns))
-
-
-def groups_of(stream_ids: list[str]) -> pa.Table:
-    """How the groups of streams stood: ``stream_id`` and the columns of ``spark.tables.COLUMNS``.
-
-    Raises:
-        QueryFailed: there is more of it than fits.
-    """
-    from spark.query import QueryFailed
-    from spark.tables import COLUMNS
-
-    found = groups_counted(stream_ids, most=MOST_GROUP_STEPS + 1)
-    if len(found) > MOST_GROUP_STEPS:
-        raise QueryFailed(
-            f"The groups have more than {MOST_GROUP_STEPS} hours and days; ask metrics instead."
-        )
-    kinds = {
-        "string": pa.string(),
-        "timestamp": pa.timestamp("us", tz="UTC"),
-        "bigint": pa.int64(),
-        "double": pa.float64(),
-    }
-    fields = [pa.field("stream_id", pa.string())]
-    fields += [pa.field(name, kinds[kind]) for name, kind in COLUMNS["groups"] if name != "stream"]
-    rows = [_group_row(*each) for each in found]
-    return pa.Table.from_pylist(rows, schema=pa.schema(fields))
-
-
-def _group_row(stream_id: str, group: str, step: str, stood: GroupStep) -> dict[str, Any]:
-    row: dict[str, Any] = {"stream_id": stream_id, "group": group, "step": step}
-    for name, value in asdict(stood).items():
-        row |= (
-            {f"{name}_{of}": each for of, each in value.items()} if isinstance(value, dict) else {name: value}
-        )
-    return row

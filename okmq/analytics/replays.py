@@ -126,7 +126,7 @@ class Replays:
         except CannotReplay as error:
             service.replay_failed(replay, error=str(error))
         except Exception as error:
-            if self.stop.is_set() or self.spark.was_broken_off(since=started):
+            if self.stop.is_set() or self.spark.failed_for_a_query(error, since=started):
                 return  # it is taken up again
             if self.spark.died_under(f"Replay {replay.pk}", since=started):
                 return

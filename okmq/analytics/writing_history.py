@@ -139,7 +139,7 @@ class HistoryLane(Lane):
         except Exception as error:
             if self.stop.is_set():
                 return
-            if not self.spark.was_broken_off(since=started):
+            if not self.spark.failed_for_a_query(error, since=started):
                 why = SPARK_DIED if self.spark.has_died(since=started) else readable(error)
                 for each in erasures:
                     self._failed(each, error, why=why)

@@ -16,7 +16,7 @@ from streams.services.storable import storable
 from streams.services.summaries import counted, was
 
 INTERRUPTED = "The analytics process ended while this ran; it will be rerun."
-BROKEN_OFF = "Spark was stopped while this ran, because a query did not stop; it will be rerun."
+BROKEN_OFF = "A query did not stop, or took Spark's memory, while this ran; it will be rerun."
 SPARK_DIED = "Spark exited by itself while this ran; it will be rerun."
 STRANDED = "The cluster gave Spark no executor while this ran; it will be rerun with Spark restarted."
 STRANDED_OFTEN = (

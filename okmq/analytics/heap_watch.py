@@ -1,0 +1,136 @@
+"""Watches Spark's heap while queries run, and ends the one that fills it before others have no room.
+
+Spark spills to disk what it sorts, joins and counts, within a part of the heap of its own. What an aggregate keeps it
+does not: that grows until the heap is full, and everything on this machine shares it (docs/adr/0019).
+"""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from okmq.analytics.shared_spark import SharedSpark
+
+if TYPE_CHECKING:
+    from spark.query import Course
+
+MOST_HELD = 0.75
+"""The part of the heap that a collection may leave in use. Spark's own part is 0.6 at most; of two large tasks, what is
+left above fills within two collections."""
+
+ALARMING = 0.5
+"""From here on it is looked at more often."""
+
+POLL_S = 0.25
+ALARMED_POLL_S = 0.05
+
+RELIEF_S = 15.0
+"""How long it is waited for a query that was told to end, before another is: then Spark has been ended with it."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Asking:
+    """A query that Spark may be working on.
+
+    Attributes:
+        is_too_large: it was ended, for what it keeps.
+        met_a_keeper: another query ran beside it that keeps rows.
+        is_gone: it is over.
+    """
+
+    group: str
+    course: "Course"
+    is_too_large: bool = False
+    met_a_keeper: bool = False
+    is_gone: threading.Event = field(default_factory=threading.Event)
+
+
+class HeapWatch:
+    """Has a thread while there is a query; safe to share."""
+
+    def __init__(self, spark: SharedSpark) -> None:
+        self._spark = spark
+        self._changed = threading.Condition()
+        self._asking: list[Asking] = []  # the oldest first
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def over(self, group: str, course: "Course") -> Iterator[Asking]:
+        """Watch a query while this lasts.
+
+        Args:
+            group: of its jobs.
+        """
+        asking = Asking(group, course)
+        with self._changed:
+            self._asking.append(asking)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, name="heap", daemon=True)
+                self._thread.start()
+        try:
+            yield asking
+        finally:
+            with self._changed:
+                self._note_meetings()
+                self._asking.remove(asking)
+                self._changed.notify_all()
+            asking.is_gone.set()
+
+    def is_innocent(self, asking: Asking) -> bool:
+        """Whether a query that had no memory keeps no rows itself, and one ran beside it that does."""
+        with self._changed:
+            self._note_meetings()
+        return not asking.course.keeps and asking.met_a_keeper
+
+    def _note_meetings(self) -> None:
+        for each in self._asking:
+            each.met_a_keeper |= any(other.course.keeps for other in self._asking if other is not each)
+
+    def _serve(self) -> None:
+        from spark.heap import Heap
+
+        heap, wait_s = Heap(), POLL_S
+        while True:
+            with self._changed:
+                if not self._asking:
+                    self._thread = None
+                    return
+                self._changed.wait(wait_s)
+            try:
+                held = heap.held()
+                if held is not None:
+                    wait_s = ALARMED_POLL_S if held > ALARMING else POLL_S
+                if held is not None and held > MOST_HELD and self._relieve(held):
+                    heap.held()  # what was collected before it had gone
+            except Exception:  # or nobody would watch any more
+                log.exception("Spark's heap could not be looked at.")
+
+    def _relieve(self, held: float) -> bool:
+        """End the query that most likely fills the heap; whether there was one."""
+        from spark import watching
+
+        asking = self._largest()
+        if asking is None:
+            return False
+        asking.is_too_large = asking.course.is_over = True
+        watching.cancel(asking.group)
+        self._spark.note_relief()
+        log.info("%s is ended: %.0f %% of Spark's heap are held.", asking.group, 100 * held)
+        asking.is_gone.wait(RELIEF_S)
+        return True
+
+    def _largest(self) -> Asking | None:
+        """Of those that keep rows, or else of all, the one whose tasks take most; where nobody tells, the youngest."""
+        with self._changed:
+            found = [each for each in self._asking if not each.course.is_over]
+        found = [each for each in found if each.course.keeps] or found
+        if len(found) < 2:
+            return found[0] if found else None
+        from spark.heap import taken
+
+        bytes_of = taken([each.group for each in found])
+        return max(reversed(found), key=lambda each: bytes_of.get(each.group, 0))
