@@ -10,6 +10,7 @@ takes those that are there, and few that ``range`` makes.
 """
 
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import Any
 
 from spark import functions
@@ -31,6 +32,9 @@ MOST_MADE = 1_000_000
 MOST_STEPS = 20_000
 """Expressions looked at: those of a lambda function that accumulates more than once."""
 
+MULTIPLYING = frozenset({"Join", "LateralJoin", "Generate", "Union"})
+"""The nodes that may make more rows than there are; so do the functions that stand where a table stands."""
+
 FEW_TURNS, MANY_TURNS = 3, 24
 """After the first, turns of an accumulator show whether it is doubled; doubled so often, one is too large."""
 
@@ -42,11 +46,19 @@ redelivered dead_lettered lost
 _OF_TABLE = {**dict.fromkeys(_TEXTS.split(), TEXT), **dict.fromkeys(_NUMBERS.split(), SHORT)}
 
 
-def refuse_growth(found: Any, jvm: Any) -> bool:
+class Keeps(IntEnum):
+    """What a query keeps at once, as far as its text tells."""
+
+    NOTHING = 0
+    ROWS = 1  # of a group, each that is there once at most
+    MANY = 2  # as many as a join makes of them
+
+
+def refuse_growth(found: Any, jvm: Any) -> Keeps:
     """Refuse a parsed plan or expression, which was walked, in which a value may become far too large.
 
     Returns:
-        Whether something in it keeps the rows of a group at once.
+        What it keeps.
 
     Raises:
         QueryRefused: it may.
@@ -58,7 +70,9 @@ def refuse_growth(found: Any, jvm: Any) -> bool:
             f"The function {growth.keeps!r} keeps the rows of a group at once, so it cannot be used where 'range' "
             f"makes more than {MOST_MADE:,} of them."
         )
-    return bool(growth.keeps)
+    if not growth.keeps:
+        return Keeps.NOTHING
+    return Keeps.MANY if growth.multiplies else Keeps.ROWS
 
 
 class _Growth(Estimate):
@@ -67,7 +81,7 @@ class _Growth(Estimate):
     def __init__(self, jvm: Any) -> None:
         super().__init__(jvm)
         self.steps = 0
-        self.made, self.keeps = 1, ""
+        self.made, self.keeps, self.multiplies = 1, "", False
         self.times = 1
         """How often the expression is computed for one value: once for each element of the arrays around it."""
 
@@ -75,6 +89,7 @@ class _Growth(Estimate):
         return Names(dict(_OF_TABLE), LARGE, 3 * LARGE + 5 * TEXT)
 
     def plan(self, found: Any, outer: Names, tables: Tables) -> Names:
+        self.multiplies |= kind_of(found) in MULTIPLYING
         if kind_of(found) == "UnresolvedTableValuedFunction" and str(found.name().last()).lower() == "range":
             self.made *= max(1, _rows(list(elements(found.functionArgs()))))
         return super().plan(found, outer, tables)
@@ -107,6 +122,7 @@ class _Growth(Estimate):
         sizes = [self.size(each, place, tables) for each in plain]
         if name in functions.KEEPING:
             self.keeps = name
+        self.multiplies |= name in functions.TABLES
         if name in {"aggregate", "reduce"}:
             return self._accumulated(sizes, lambdas, place, tables)
         for each in lambdas:

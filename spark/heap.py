@@ -86,7 +86,7 @@ def _taken_by_stage(context: SparkContext) -> dict[tuple[int, int], int]:
     threads = jvm.java.lang.management.ManagementFactory.getThreadMXBean()
     ids = threads.getAllThreadIds()
     # Each as one text: to ask thread by thread takes a while, and the heap fills.
-    names = str(jvm.java.util.Arrays.toString(threads.getThreadInfo(ids)))
+    names = str(jvm.scala.runtime.ScalaRunTime.stringOf(threads.getThreadInfo(ids)))
     sizes = str(jvm.java.util.Arrays.toString(threads.getThreadAllocatedBytes(ids)))
     size_of = dict(zip(list(ids), map(int, sizes.strip("[]").split(",")), strict=True))
     return {

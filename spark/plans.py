@@ -15,7 +15,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from spark.growth import refuse_growth
+from spark.growth import Keeps, refuse_growth
 from spark.listening import listening
 from spark.nesting import MOST_VALUES, refuse_endless, too_nested, values_in
 from spark.sentences import follows_a_statement, sentence
@@ -47,12 +47,12 @@ class Checked:
     Attributes:
         plan: the JVM's object.
         tables: those of the offered tables that it names.
-        keeps: whether something in it keeps the rows of a group at once, which may need more than there is.
+        keeps: the rows of a group that it keeps at once, which may need more memory than there is.
     """
 
     plan: Any
     tables: set[str] = field(default_factory=set)
-    keeps: bool = False
+    keeps: Keeps = Keeps.NOTHING
 
 
 def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checked:

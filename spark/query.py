@@ -6,16 +6,18 @@ from dataclasses import dataclass
 
 import msgspec
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from spark import plans, sentences, tables
 from spark.batches import HistoryFile, current_files
+from spark.growth import Keeps
 from spark.history import History, HistoryUnreadable
 from spark.jobs.settings import JobSettings
 from spark.rereading import HistoryUnread, begun_again
+from spark.session import lives
 from spark.tables import KnownBatches, Seen
 
 ANSWER_BYTES = 16 * 1024 * 1024
@@ -39,7 +41,7 @@ class QueryLost(RuntimeError):
 
 
 class QueryTooLarge(RuntimeError):
-    """Spark had no memory left for it."""
+    """Spark had no memory left under it."""
 
 
 class QueryStopped(Exception):
@@ -52,13 +54,13 @@ class Course:
     Attributes:
         is_over: set by who watches; no further step is begun.
         is_in_spark: whether Spark works on what the query itself says, which may take it any time, and hear nothing.
-        keeps: whether it keeps the rows of a group at once, as far as is known.
+        keeps: the rows that it keeps at once, as far as is known.
     """
 
     def __init__(self) -> None:
         self.is_over = False
         self.is_in_spark = False
-        self.keeps = False
+        self.keeps = Keeps.NOTHING
 
     @contextmanager
     def in_spark(self) -> Iterator[None]:
@@ -113,7 +115,7 @@ def ask(
         QueryRefused: it does not only read, or is not understood.
         QueryFailed: Spark could not carry it out, and says why.
         QueryLost: a Python process of Spark was ended.
-        QueryTooLarge: there is no memory for it.
+        QueryTooLarge: there was no memory.
         Py4JJavaError: something else went wrong in the JVM, such as a job that was cancelled.
         LogError: a store does not answer.
     """
@@ -136,6 +138,10 @@ def ask(
 
     try:
         return begun_again(answer, files=files)
+    except Py4JNetworkError as error:
+        if not lives():
+            raise
+        raise QueryTooLarge from error  # what answers here had none either
     except (HistoryUnreadable, HistoryUnread) as error:
         raise QueryFailed(str(error)) from error
     except (PySparkException, Py4JJavaError) as error:

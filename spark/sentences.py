@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 MOST_OF_A_TEXT = 100
@@ -132,9 +132,12 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def is_of_the_heap(error: BaseException) -> bool:
-    """Whether the heap had no room for something, and has when that is given up."""
+    """Whether the heap had no room for something, and has when that is given up.
+
+    Where what answers us has none, it answers with nothing.
+    """
     said = _out_of(error)
-    return said is not None and said.startswith(_OF_THE_HEAP)
+    return isinstance(error, Py4JNetworkError) or (said is not None and said.startswith(_OF_THE_HEAP))
 
 
 def _out_of(error: BaseException) -> str | None:

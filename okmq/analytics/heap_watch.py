@@ -16,12 +16,13 @@ from okmq.analytics.shared_spark import SharedSpark
 if TYPE_CHECKING:
     from spark.query import Course
 
-MOST_HELD = 0.75
-"""The part of the heap that a collection may leave in use. Spark's own part is 0.6 at most; of two large tasks, what is
-left above fills within two collections."""
+MOST_HELD, MOST_HELD_OF_MANY = 0.95, 0.75
+"""The part of the heap that a collection may leave in use, and where a query keeps the rows that a join makes. A
+``collect_list`` of ten million keys holds 0.93 of 1 GB for a while, and is answered. What a cross join makes fills the
+rest within a second, two collections; it is better told before."""
 
-ALARMING = 0.5
-"""From here on it is looked at more often."""
+PRESSING, ALARMING = 0.75, 0.5
+"""From here on others may have no memory for a while; from here on it is looked at more often."""
 
 POLL_S = 0.25
 ALARMED_POLL_S = 0.05
@@ -38,14 +39,14 @@ class Asking:
 
     Attributes:
         is_too_large: it was ended, for what it keeps.
-        met_a_keeper: another query ran beside it that keeps rows.
+        met: the most that another query keeps that ran beside it.
         is_gone: it is over.
     """
 
     group: str
     course: "Course"
     is_too_large: bool = False
-    met_a_keeper: bool = False
+    met: int = 0
     is_gone: threading.Event = field(default_factory=threading.Event)
 
 
@@ -81,14 +82,14 @@ class HeapWatch:
             asking.is_gone.set()
 
     def is_innocent(self, asking: Asking) -> bool:
-        """Whether a query that had no memory keeps no rows itself, and one ran beside it that does."""
+        """Whether one ran beside a query that had no memory that keeps more rows than this, as far as is known."""
         with self._changed:
             self._note_meetings()
-        return not asking.course.keeps and asking.met_a_keeper
+        return asking.met > asking.course.keeps
 
     def _note_meetings(self) -> None:
         for each in self._asking:
-            each.met_a_keeper |= any(other.course.keeps for other in self._asking if other is not each)
+            each.met = max([each.met, *(other.course.keeps for other in self._asking if other is not each)])
 
     def _serve(self) -> None:
         from spark.heap import Heap
@@ -102,34 +103,43 @@ class HeapWatch:
                 self._changed.wait(wait_s)
             try:
                 held = heap.held()
-                if held is not None:
-                    wait_s = ALARMED_POLL_S if held > ALARMING else POLL_S
-                if held is not None and held > MOST_HELD and self._relieve(held):
+                if held is None:
+                    continue
+                wait_s = ALARMED_POLL_S if held > ALARMING else POLL_S
+                if held > PRESSING and self._relieve(held):
                     heap.held()  # what was collected before it had gone
             except Exception:  # or nobody would watch any more
                 log.exception("Spark's heap could not be looked at.")
 
     def _relieve(self, held: float) -> bool:
-        """End the query that most likely fills the heap; whether there was one."""
+        """End the query that most likely fills the heap, where it is full; whether there was one."""
         from spark import watching
+        from spark.growth import Keeps
 
-        asking = self._largest()
-        if asking is None:
+        found = self._keeping_most()
+        if not found:
             return False
+        self._spark.note_pressure()
+        if held < (MOST_HELD_OF_MANY if found[0].course.keeps is Keeps.MANY else MOST_HELD):
+            return False
+        asking = self._largest(found)
         asking.is_too_large = asking.course.is_over = True
         watching.cancel(asking.group)
-        self._spark.note_relief()
         log.info("%s is ended: %.0f %% of Spark's heap are held.", asking.group, 100 * held)
         asking.is_gone.wait(RELIEF_S)
         return True
 
-    def _largest(self) -> Asking | None:
-        """Of those that keep rows, or else of all, the one whose tasks take most; where nobody tells, the youngest."""
+    def _keeping_most(self) -> list[Asking]:
+        """The queries that keep most, as far as is known; the oldest first."""
         with self._changed:
             found = [each for each in self._asking if not each.course.is_over]
-        found = [each for each in found if each.course.keeps] or found
-        if len(found) < 2:
-            return found[0] if found else None
+        most = max((each.course.keeps for each in found), default=0)
+        return [each for each in found if each.course.keeps == most]
+
+    def _largest(self, found: list[Asking]) -> Asking:
+        """The one whose tasks take most; where nobody tells, the youngest."""
+        if len(found) == 1:
+            return found[0]
         from spark.heap import taken
 
         bytes_of = taken([each.group for each in found])

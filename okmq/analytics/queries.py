@@ -244,7 +244,7 @@ class Queries:
             pass
         except QueryTooLarge:
             asked.error = self._too_large()
-            self.spark.note_relief()
+            self.spark.note_pressure()
         except QueryRefused as error:
             asked.state, asked.error = QueryState.REFUSED, str(error)
         except QueryFailed as error:

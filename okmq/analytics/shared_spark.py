@@ -52,7 +52,7 @@ class SharedSpark:
         self._known: KnownBatches | None = None
         self._knowing = threading.Lock()
         self._in_use = 0
-        self._broken_off_at = self._died_at = self._stranded_at = self._relieved_at = float("-inf")
+        self._broken_off_at = self._died_at = self._stranded_at = self._pressed_at = float("-inf")
         self._alone_since: float | None = None
         self._looked_at = float("-inf")
         self._deaths: Counter[str] = Counter()
@@ -230,20 +230,21 @@ class SharedSpark:
         """Whether what failed since a monotonic time was cut off for something else, and is to be done again."""
         return self._broken_off_at >= since
 
-    def note_relief(self) -> None:
-        """A query was ended for the memory that it held: others may have had none."""
-        self._relieved_at = time.monotonic()
+    def note_pressure(self) -> None:
+        """A query holds much of the memory: others may have none meanwhile."""
+        self._pressed_at = time.monotonic()
 
     def failed_for_a_query(self, error: Exception, *, since: float) -> bool:
-        """Whether a run has failed because of a query: Spark was ended with that, or it held the memory, and is over.
+        """Whether a run has failed because of a query: Spark was ended with that, or it held the memory.
 
-        Where nobody held it, Spark is ended: other work may have had no memory either, without anybody being told.
+        Where Java had none and no query held it, Spark is ended: other work may have had none either, without anybody
+        being told.
         """
-        if self.was_broken_off(since=since) or not was_started():
+        if self.was_broken_off(since=since) or not self.lives:
             return self.was_broken_off(since=since)
         from spark import sentences, session
 
-        if self._relieved_at >= since and sentences.is_of_the_heap(error):
+        if self._pressed_at >= since and sentences.is_of_the_heap(error):
             return True
         if not sentences.is_out_of_memory(error):
             return False

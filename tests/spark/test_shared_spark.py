@@ -30,6 +30,16 @@ session.sparkContext._jsc.sc().stop()
 told = {"dead": not spark.lives, "died": spark.died_under("a", since=began), "gone": SparkContext._gateway is None}
 told["counted"] = spark.session().range(3).count()
 began = time.monotonic()
+spark.note_pressure()
+try:
+    spark.session().sql("SELECT size(collect_list(repeat('x', 10000))) FROM range(10000000)").collect()
+except Exception as error:
+    told["filled"] = [spark.failed_for_a_query(error, since=began), spark.has_died(since=began), spark.lives]
+    began = time.monotonic()
+    told["full"] = [spark.failed_for_a_query(error, since=began), spark.has_died(since=began), spark.lives]
+    told["other"] = spark.failed_for_a_query(ValueError("no memory"), since=began)
+told["counted again"] = spark.session().range(4).count()
+began = time.monotonic()
 os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)
 told["again"] = [spark.died_under(what, since=began) for what in ("b", "b", "c", "b", "c")]
 told["later"] = spark.died_under("d", since=time.monotonic())
@@ -85,6 +95,14 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_where_spark_stops_in_a_jvm_that_lives_both_are_replaced(told: dict[str, Any]) -> None:
     assert (told["dead"], told["died"], told["gone"], told["counted"]) == (True, True, True, 3)
+
+
+def test_a_run_without_memory_is_done_again_with_the_same_spark_only_where_a_query_held_it(
+    told: dict[str, Any],
+) -> None:
+    assert told["filled"] == [True, False, True]
+    assert told["full"] == [False, True, False]
+    assert (told["other"], told["counted again"]) == (False, 4)
 
 
 def test_what_spark_dies_under_is_worth_another_try_twice(told: dict[str, Any]) -> None:
