@@ -88,7 +88,12 @@ def _taken_by_stage(context: SparkContext) -> dict[tuple[int, int], int]:
     # Each as one text: to ask thread by thread takes a while, and the heap fills.
     names = str(jvm.scala.runtime.ScalaRunTime.stringOf(threads.getThreadInfo(ids)))
     sizes = str(jvm.java.util.Arrays.toString(threads.getThreadAllocatedBytes(ids)))
-    size_of = dict(zip(list(ids), map(int, sizes.strip("[]").split(",")), strict=True))
+    of = str(jvm.java.util.Arrays.toString(ids))
+    size_of = dict(zip(_numbers(of), _numbers(sizes), strict=True))
     return {
         (int(stage), int(thread)): size_of[int(thread)] for stage, thread in _TASK_OF_THREAD.findall(names)
     }
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(each) for each in text.strip("[]").split(",")]

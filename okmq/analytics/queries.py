@@ -236,9 +236,6 @@ class Queries:
         try:
             session = self.spark.session()
             asked.session = session
-            context = session.sparkContext
-            context.setJobGroup(group_of(query), f"query {query.pk}", interruptOnCancel=True)
-            context.setLocalProperty("spark.scheduler.pool", POOL)
             asked.answer = self._asked_of(session, query, asked)
         except QueryStopped:
             pass
@@ -286,7 +283,10 @@ class Queries:
         from spark import query as asking
         from spark.query import QueryLost, QueryTooLarge
 
+        context = session.sparkContext
         for _ in range(TRIES):
+            context.setJobGroup(group_of(query), f"query {query.pk}", interruptOnCancel=True)
+            context.setLocalProperty("spark.scheduler.pool", POOL)
             try:
                 return asking.ask(
                     session,
