@@ -87,7 +87,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     )
     command = [sys.executable, "-c", SCRIPT]
     answer = subprocess.run(
-        command, cwd=PROJECT, env=environ, stdout=subprocess.PIPE, check=True, timeout=300
+        command, cwd=PROJECT, env=environ, stdout=subprocess.PIPE, check=True, timeout=380
     )
     found: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])
     return found
