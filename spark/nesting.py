@@ -3,7 +3,7 @@
 A column that is put twice into the next one, and so on, has a type of a few objects and of more values than anybody can
 go through. Spark does so while it analyses some functions (``hash``), and where it writes a type down to say that it
 does not fit: for hours, or until the heap is full. So what a plan says is added up first: what is made of several
-values is as large as these together, anything else as the largest of what it is made from.
+values is as large as these together, anything else as the largest of what it is made from, a row as its columns.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,10 +15,13 @@ from spark import functions
 from spark.walk import CATALYST, PLANS, QueryRefused, elements, kind_of, parts_of
 
 MOST_VALUES = 5_000
-"""One column may be made of so many; planning for more takes minutes."""
+"""A column may be made of so many, and a row; planning for more takes minutes."""
 
 MOST_ESTIMATED = 50_000
-"""So many are analysed, and counted then: the estimate may be too high."""
+"""So many are analysed, and counted then: the estimate may be too high. It is of a column, and of a row."""
+
+SETS = frozenset({"Union", "Intersect", "Except"})
+"""The nodes whose rows are those of their parts, and as wide."""
 
 PLAIN, WHOLE = 2, 20
 """A column of a table, and all of them."""
@@ -37,11 +40,13 @@ class Names:
     Attributes:
         most: any one of them, and what is not among them.
         total: all of them, as ``*`` means them.
+        rows: how many times as many as there are.
     """
 
     sizes: dict[str, int] = field(default_factory=dict)
     most: int = PLAIN
     total: int = WHOLE
+    rows: int = 1
 
     def of(self, parts: list[str]) -> int:
         """What a name in parts stands for, any of which may be the column."""
@@ -55,6 +60,7 @@ class Names:
         for name, size in others.sizes.items():
             self.note(name, size)
         self.most, self.total = max(self.most, others.most), self.total + others.total
+        self.rows *= others.rows
 
 
 Tables = Mapping[str, Names]
@@ -71,6 +77,10 @@ def refuse_endless(found: Any, jvm: Any) -> None:
 
 def too_nested() -> QueryRefused:
     return QueryRefused(f"A column is nested into more than {MOST_VALUES:,} fields.")
+
+
+def too_wide() -> QueryRefused:
+    return QueryRefused(f"A row has more than {MOST_VALUES:,} fields; select fewer columns.")
 
 
 class Estimate:
@@ -104,6 +114,10 @@ class Estimate:
         """Of what is too large."""
         return too_nested()
 
+    def refusal_of_a_row(self) -> QueryRefused:
+        """Of a row that is too large, all its columns together."""
+        return too_wide()
+
     def plan(self, found: Any, outer: Names, tables: Tables) -> Names:
         """The names that a plan gives to the one around it.
 
@@ -120,20 +134,37 @@ class Estimate:
             for each in elements(found.cteRelations()):
                 defined[str(each._1()).lower()] = self.plan(each._2(), outer, defined)
             return self.plan(found.child(), outer, defined)
-        inner, own = Names(total=0), []
+        children, own = [], []
         for each in spread(found):
             if kind_of(each) in PLANS:
-                inner.add(self.plan(each, outer, tables))
+                children.append(self.plan(each, outer, tables))
             else:
                 own.append(each)
+        inner = self.together(kind, children)
         place = Names({**outer.sizes, **inner.sizes}, max(outer.most, inner.most), inner.total or outer.total)
-        made = [self.size(each, place, tables) for each in own]
+        made = self.sizes_of(found, own, place, tables)
         chosen = kind in {"Project", "Aggregate"}
         for each in own:
             for name in named(each):
                 inner.note(name, place.sizes[name])
         inner.most = max(inner.most, *made, PLAIN)
         inner.total = sum(made) + (0 if chosen else inner.total)
+        if inner.total > self.most:
+            raise self.refusal_of_a_row()
+        return inner
+
+    def sizes_of(self, found: Any, own: Sequence[Any], place: Names, tables: Tables) -> list[int]:
+        """How large the expressions of a node are."""
+        return [self.size(each, place, tables) for each in own]
+
+    def together(self, kind: str, children: Sequence[Names]) -> Names:
+        """The names that a node has from those below it."""
+        inner = Names(total=0)
+        for each in children:
+            inner.add(each)
+        if kind in SETS:
+            inner.total = max(each.total for each in children)
+            inner.rows = sum(each.rows for each in children)
         return inner
 
     def size(self, found: Any, place: Names, tables: Tables) -> int:
@@ -152,7 +183,7 @@ class Estimate:
         if is_type(found):
             return self._of_type(found)
         if kind in PLANS:
-            return self.plan(found, place, tables).most
+            return self.within(self.plan(found, place, tables))
         match kind:
             case "UnresolvedAttribute" | "UnresolvedNamedLambdaVariable":
                 return place.of([str(part).lower() for part in elements(found.nameParts())])
@@ -167,6 +198,10 @@ class Estimate:
         for name in named(found):
             place.note(name, size)
         return size
+
+    def within(self, found: Names) -> int:
+        """Of a query in an expression, which gives these."""
+        return found.most
 
     def _of_type(self, found: Any) -> int:
         """Of a type that is written down."""

@@ -17,7 +17,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from spark.growth import Keeps, refuse_growth
 from spark.listening import listening
-from spark.nesting import MOST_VALUES, refuse_endless, too_nested, values_in
+from spark.nesting import MOST_VALUES, refuse_endless, too_nested, too_wide, values_in
+from spark.planned import refuse_large, refuse_sets
 from spark.sentences import follows_a_statement, sentence
 from spark.session import activate
 from spark.walk import QueryRefused, Walk, elements, kind_of
@@ -67,6 +68,7 @@ def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checke
     if not sql.strip():
         raise QueryRefused("The query is empty.")
     parser = _parser(session)
+    refuse_sets(sql, session._jvm)
     try:
         plan = parser.parsePlan(sql)
     except PySparkException as error:  # also of a value that is written down and too large
@@ -80,6 +82,7 @@ def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checke
     for name in sorted(walk.named - walk.defined):
         if name not in walk.tables:
             raise QueryRefused(f"There is no table {name!r}; there are {', '.join(sorted(tables))}.")
+    refuse_large(plan, session._jvm)
     refuse_endless(plan, session._jvm)
     keeps = refuse_growth(plan, session._jvm)
     return Checked(plan, walk.named & walk.tables, keeps)
@@ -92,6 +95,7 @@ def condition(session: SparkSession, text: str) -> Column:
         QueryRefused: with what is wrong.
     """
     parser = _parser(session)
+    refuse_sets(text, session._jvm)
     try:
         expression = parser.parseExpression(text)
     except PySparkException as error:  # also of a value that is written down and too large
@@ -149,8 +153,11 @@ def analyzed(session: SparkSession, checked: Checked) -> DataFrame:
         raise QueryRefused("The query has no column.")
     known: dict[int, int] = {}
     for node in _nodes(plan, frozenset(checked.tables)):
-        if any(values_in(each.dataType(), known, jvm) > MOST_VALUES for each in elements(node.output())):
+        values = [values_in(each.dataType(), known, jvm) for each in elements(node.output())]
+        if max(values, default=0) > MOST_VALUES:
             raise too_nested()
+        if sum(values) > MOST_VALUES:
+            raise too_wide()
         leaf = kind_of(node)
         if node.children().isEmpty() and leaf not in LEAVES:
             raise QueryRefused(f"{leaf} is not one of the tables that can be asked.")

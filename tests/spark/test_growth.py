@@ -3,13 +3,15 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from spark import functions, plans
+from spark import functions, plans, results
 from spark.walk import QueryRefused
 
 pytestmark = pytest.mark.spark
 
 MANY = f"array({', '.join('1' * 33)})"
 LONG = "split(body, '')"
+WIDE = f"ARRAY<STRUCT<{', '.join(f'c{n}: INT' for n in range(900))}>>"
+EVEN = "concat(" + ", ".join(["body"] * 499) + ")"
 
 
 def chain(first: str, again: str, *, times: int = 33) -> str:
@@ -55,6 +57,23 @@ def nested(first: str, again: str, *, times: int) -> str:
         "SELECT regexp_replace(body, '', body) FROM messages",
         f"SELECT array_join({LONG}, body) FROM messages",
         f"SELECT concat_ws(body, {LONG}) FROM messages",
+        "SELECT regexp_extract_all(body, '(?=(.*))', 1) FROM messages",
+        "SELECT regexp_extract_all(body, '(?<=(.{0,9999}))', 1) FROM messages",
+        "SELECT regexp_extract_all(body, key, 1) FROM messages",
+        "SELECT size(regexp_extract_all(body, concat('(?', '=(.*))'))) FROM messages",
+        "SELECT regexp_extract_all(s.*) FROM (SELECT body, key FROM messages) s",
+        "SELECT regexp_replace(body, '(?=(.*))', '$1') FROM messages",
+        "SELECT regexp_replace(body, '(?x)( ?=(.*))', '$1') FROM messages",
+        "SELECT regexp_replace(body, key, '$1') FROM messages",
+        f"SELECT array_join(transform({LONG}, x -> cast(NULL AS string)), '', body) FROM messages",
+        f"SELECT transform({LONG}, x -> from_json('[{{}}]', '{WIDE}')) FROM messages",
+        f"SELECT from_json(body, '{WIDE}') FROM messages",
+        f"SELECT size(from_json('[{'{},' * 900}{{}}]', '{WIDE}'))",
+        f"SELECT parse_json(body)::{WIDE} FROM messages",
+        f"SELECT variant_get(parse_json(body), '$.a', '{WIDE}') FROM messages",
+        f"SELECT to_json(from_json(body, 'ARRAY<STRUCT<{'a' * 5_000}: INT>>')) FROM messages",
+        f"SELECT to_json(transform({LONG}, x -> struct(1 AS {'a' * 5_000}))) FROM messages",
+        f"SELECT * FROM messages LATERAL VIEW json_tuple(body, {', '.join(['key'] * 600)}) t",
         "SELECT replace(s.*) FROM (SELECT body, ',', body FROM messages) s",
         "SELECT concat_ws(s.*) FROM (SELECT body, split(body, '') FROM messages) s",
         chain("body", "concat(a, a)"),
@@ -98,6 +117,12 @@ def test_what_doubles_or_multiplies_a_value_is_refused(spark: SparkSession, sql:
         "SELECT regexp_replace(body, '[0-9]+', '<$0>'), replace(body, 'a', 'bc'), array_join(array(key, id), ', ') "
         "FROM messages",
         "SELECT stream, collect_list(body), listagg(key, ', '), array_agg(struct(key, body)) FROM messages GROUP BY 1",
+        r"SELECT regexp_extract_all(body, '(?i)(?:a)(?<name>\\d+)(?!b)', 1), regexp_replace(body, '(a)(b)', '$2$1') "
+        "FROM messages",
+        f"SELECT from_json(body, '{WIDE[6:-1]}'), from_json(body, 'ARRAY<STRUCT<a: INT, b: ARRAY<STRING>>>') "
+        "FROM messages",
+        "SELECT parse_json(body)::array<int>, array_join(from_json(body, 'ARRAY<STRING>'), ',', 'null') FROM messages",
+        "SELECT json_tuple(body, 'a', 'b', 'c') FROM messages",
         chain("body", "concat(a, ', ')"),
         chain("body", "coalesce(lower(a), upper(a), substr(a, 1, length(a)))"),
     ],
@@ -137,6 +162,69 @@ def test_a_condition_that_doubles_a_text_is_refused(spark: SparkSession) -> None
         plans.condition(spark, f"length(aggregate({MANY}, body, (a, x) -> concat(a, a))) > 3")
 
 
-def test_every_function_that_is_told_apart_may_be_used() -> None:
-    told = functions.FIXED | functions.ADDING | functions.MAKING | functions.COLLECTING
-    assert told | functions.GROWING.keys() | functions.WRITTEN_IN.keys() <= functions.ALLOWED
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT {EVEN} AS a, {EVEN} AS b FROM messages",
+        f"SELECT * FROM (SELECT {EVEN} AS a FROM messages), (SELECT {EVEN} AS b FROM messages)",
+        f"SELECT {EVEN} AS a, * FROM messages",
+        f"SELECT json_tuple(body, {', '.join(['key'] * 600)}) FROM messages LIMIT 1",
+        f"SELECT t.* FROM messages, LATERAL json_tuple(body, {', '.join(['key'] * 600)}) t",
+        "SELECT * FROM (SELECT stream, body FROM messages) PIVOT ("
+        + ", ".join(f"max(body) AS c{n}" for n in range(30))
+        + f" FOR stream IN ({', '.join(map(repr, map(str, range(30))))}))",
+    ],
+)
+def test_a_row_is_bounded_with_all_its_columns(spark: SparkSession, sql: str) -> None:
+    with pytest.raises(QueryRefused, match=r"500 times as large as a body"):
+        plans.parse(spark, sql, tables=("messages",))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT m.*, r.*, n.body FROM messages m JOIN messages r USING (key) JOIN messages n USING (key)",
+        " UNION ALL ".join(["SELECT * FROM messages"] * 150),
+        f"SELECT {', '.join(f'body:f{n}' for n in range(300))} FROM messages",
+    ],
+)
+def test_a_row_may_be_wide(spark: SparkSession, sql: str) -> None:
+    plans.parse(spark, sql, tables=("messages",))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT count(*) FROM messages m JOIN (SELECT id, concat('{'x' * 9_000}', id) AS t FROM range(150000)) r "
+        "ON m.offset = r.id",
+        f"SELECT count(*) FROM messages, LATERAL (SELECT concat(id, '{'x' * 900}') AS t FROM range(150000))",
+        f"WITH r AS (SELECT concat('{'x' * 900}', id) AS t FROM range(150000)) "
+        "SELECT 1 FROM messages JOIN r ON t = key",
+        f"SELECT 1 FROM messages WHERE key IN (SELECT concat('{'x' * 900}', id) FROM range(150000))",
+        "SELECT count(*) FROM messages, range(2000) a, range(20000) b, range(1000) c",
+        "SELECT n FROM messages, (SELECT count(*) OVER () AS n FROM range(1000000000))",
+    ],
+)
+def test_what_is_made_for_one_side_of_a_join_is_not_too_much(spark: SparkSession, sql: str) -> None:
+    with pytest.raises(QueryRefused, match="One side of a join"):
+        plans.parse(spark, sql, tables=("messages",))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM range(1000000) r LEFT JOIN messages m ON m.offset = r.id",
+        "SELECT n FROM messages, (SELECT count(*) AS n FROM range(1000000000))",
+        f"SELECT * FROM messages, (SELECT concat('{'x' * 900}', id) AS t FROM range(150000) LIMIT 10)",
+    ],
+)
+def test_rows_may_be_made_for_a_join(spark: SparkSession, sql: str) -> None:
+    plans.parse(spark, sql, tables=("messages",))
+
+
+def test_every_function_is_in_one_class_of_how_large_its_result_is() -> None:
+    for name in sorted(functions.ALLOWED | functions.TABLES):
+        assert sum(name in each for each in results.CLASSES) == 1, name
+    assert frozenset().union(*results.CLASSES) <= functions.ALLOWED | functions.TABLES
+    assert not results.FIXED & results.LARGEST
+    assert functions.ALLOWED >= results.KEEPING
