@@ -82,8 +82,8 @@ def parse(session: SparkSession, sql: str, *, tables: Collection[str]) -> Checke
     for name in sorted(walk.named - walk.defined):
         if name not in walk.tables:
             raise QueryRefused(f"There is no table {name!r}; there are {', '.join(sorted(tables))}.")
-    refuse_large(plan, session._jvm)
     refuse_endless(plan, session._jvm)
+    refuse_large(plan, session._jvm)
     keeps = refuse_growth(plan, session._jvm)
     return Checked(plan, walk.named & walk.tables, keeps)
 

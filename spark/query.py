@@ -26,6 +26,11 @@ ANSWER_BYTES = 16 * 1024 * 1024
 SORT_BYTES = 64 * 1024 * 1024
 """The heap that the rows of a sorted answer may take while they are chosen; larger ones are sorted on disk."""
 
+ELIMINATE_LIMITS = "org.apache.spark.sql.catalyst.optimizer.EliminateLimits"
+"""Takes a limit away where Spark knows that there are no more rows; it also brings them into one partition."""
+
+_ROWS = pa.schema([pa.field("row", pa.string())])
+
 _JSON = {
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
@@ -127,6 +132,8 @@ def ask(
     rows_in_heap = max(1, SORT_BYTES // max(1, tables.widest_body(settings, seen.streams)))
     own.conf.set("spark.sql.execution.topKSortFallbackThreshold", rows_in_heap)
     own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 1000)
+    for rules in ("spark.sql.optimizer.excludedRules", "spark.sql.adaptive.optimizer.excludedRules"):
+        own.conf.set(rules, ELIMINATE_LIMITS)
 
     def answer() -> Answer:
         tables.offer(own, settings, checked.tables, seen=seen, known=known)
@@ -161,16 +168,17 @@ def _collected(frame: DataFrame, *, limit: int) -> Answer:
     numbered = frame.toDF(*[str(n) for n in range(len(columns))])
     written = numbered.limit(limit + 1).select(sf.to_json(sf.struct("*"), _JSON).alias("row"))
     found = [row.row for row in written.mapInArrow(within(ANSWER_BYTES), "row string").collect()]
-    is_cut = len(found) > limit or (bool(found) and found[-1] is None)
-    return Answer(
-        columns=columns,
-        rows=[_as_array(row) for row in found[:limit] if row is not None],
-        truncated=is_cut,
-    )
+    rows, left = [], ANSWER_BYTES
+    for row in found[:limit]:
+        left -= len(row.encode()) if row is not None else left + 1
+        if left < 0:
+            break
+        rows.append(_as_array(row))
+    return Answer(columns=columns, rows=rows, truncated=len(rows) < len(found))
 
 
 def within(limit_bytes: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Rows of text until they have so many bytes; where more came, a null is the last one."""
+    """Rows of text of one partition until they have so many bytes; where more came, a null is the last one."""
 
     def cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         left = limit_bytes
@@ -180,9 +188,9 @@ def within(limit_bytes: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa
             while fit < len(sizes) and sizes[fit] <= left:
                 left -= sizes[fit]
                 fit += 1
-            yield batch.slice(0, fit)
+            yield pa.RecordBatch.from_arrays([batch.column(0).slice(0, fit).cast(pa.string())], schema=_ROWS)
             if fit < len(sizes):
-                yield pa.RecordBatch.from_arrays([pa.nulls(1, batch.schema.field(0).type)], ["row"])
+                yield pa.RecordBatch.from_arrays([pa.nulls(1, pa.string())], schema=_ROWS)
                 return
 
     return cut

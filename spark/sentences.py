@@ -25,6 +25,11 @@ _OF_WORKERS = {
 }
 """How Spark's error begins where that was so; further on one may tell a value."""
 
+_OF_A_PROCESS = re.compile(
+    r"^(?:\[\w+\] )?An exception was thrown from the Python worker\b.*?\n(?=[\w.]+(?:: |$))", re.DOTALL
+)
+"""What stands before what an error of Python says of itself: where it was raised, each line of it indented."""
+
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] +")
 """Spark's name of what is wrong, before what it says of it."""
 
@@ -177,7 +182,8 @@ def _causes(error: Py4JJavaError) -> Iterator[tuple[str, str]]:
 
 
 def _plain(text: str) -> str:
-    text = _UPGRADED.sub("", text.strip(), count=1).split("\n\n", 1)[0].split(";\n", 1)[0].split("\n", 1)[0]
+    text = _OF_A_PROCESS.sub("A Python process of Spark failed: ", text.strip(), count=1)
+    text = _UPGRADED.sub("", text, count=1).split("\n\n", 1)[0].split(";\n", 1)[0].split("\n", 1)[0]
     before, _, after = text.partition("SQLSTATE:")
     before = _CONDITION.sub("", before, count=1)
     place = after.strip().partition(" ")[2].lstrip("; ").strip("()").replace("pos ", "position ")

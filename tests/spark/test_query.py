@@ -14,10 +14,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from okmq.demo import flights
-from spark import query
+from spark import query, sentences
 from spark.batches import HistoryFile
 from spark.history import History, HistoryUnreadable
 from spark.jobs import archive as job
@@ -438,6 +439,54 @@ def test_an_answer_stops_at_its_rows_and_at_its_bytes(
     answer = ask.answer("SELECT id, body FROM messages ORDER BY offset", limit=50)
     assert answer.truncated
     assert 0 < sum(map(len, answer.rows)) <= 100
+
+
+TEXT = f"concat('{'x' * 9_000}', id, '{'x' * 7_000}')"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "range(0, 2000, 1, 2)",
+        "range(0, 2000, 1, 2) LIMIT 1900",
+        "range(0, 2000, 1, 5) ORDER BY id",
+        "(SELECT id FROM range(0, 2000, 1, 5) GROUP BY id) ORDER BY id",
+        "(SELECT explode(sequenced) AS id FROM (SELECT array({}) AS sequenced))".format(
+            ", ".join(map(str, range(2000)))
+        ),
+    ],
+)
+def test_an_answer_that_is_too_large_is_its_first_rows_and_says_so(ask: Asker, rows: str) -> None:
+    answer = ask.answer(f"SELECT id, if(id < 1500, {TEXT}, 'small') AS t FROM {rows}", limit=10_000)
+    assert answer.truncated
+    assert [json.loads(row)[0] for row in answer.rows] == list(range(len(answer.rows)))
+    assert query.ANSWER_BYTES - 20_000 < sum(map(len, answer.rows)) <= query.ANSWER_BYTES
+
+
+def test_an_answer_of_constant_rows_that_is_too_large_is_cut_off(ask: Asker) -> None:
+    answer = ask.answer(f"SELECT '{'x' * 10_000}' AS t FROM range(4000)", limit=10_000)
+    assert (answer.truncated, len(answer.rows)) == (True, query.ANSWER_BYTES // 10_008)
+
+
+def test_an_answer_of_values_that_are_written_down_is_cut_off(
+    ask: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(query, "ANSWER_BYTES", 35)
+    written = "SELECT * FROM VALUES (0), (1), (2), (3), (4), (5), (6), (7)"
+    answer = ask.answer(written, limit=10)
+    assert (answer.rows, answer.truncated) == (["[0]", "[1]", "[2]", "[3]", "[4]"], True)
+    assert not ask.answer(written.partition(", (5)")[0], limit=5).truncated
+
+
+def test_what_a_python_process_of_spark_says_is_told(spark: SparkSession) -> None:
+    def wrong(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        raise ValueError("Something is wrong: here.")
+
+    with pytest.raises(PySparkException) as failed:
+        spark.range(3).mapInArrow(wrong, "id bigint").collect()
+    said = "A Python process of Spark failed: ValueError: Something is wrong: here."
+    assert sentences.sentence(failed.value) == said
 
 
 def test_values_keep_their_digits_and_columns_their_names(ask: Asker) -> None:
