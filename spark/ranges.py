@@ -22,8 +22,10 @@ class Range:
 def admit(start: Mapping[str, int], latest: Mapping[str, int], *, limit: int | None) -> dict[str, int]:
     """How far each stream is read in one micro-batch of at most ``limit`` offsets.
 
-    Every stream gets a share in proportion to what it has waiting, and what rounding leaves over goes to the
-    longest queues, so that a full limit is used whole and a long queue never starves the others.
+    Every stream that has something waiting gets one offset, while the limit reaches, and a share of the rest in
+    proportion to what else it has. What rounding leaves over goes to the longest queues, so that a full limit is used
+    whole and a long queue never starves the others. Of more streams than the limit has offsets, each batch has the next
+    ones: it begins as much further as was read by then.
 
     Args:
         start: stream → last offset read so far; a stream that is missing starts at 0.
@@ -35,7 +37,14 @@ def admit(start: Mapping[str, int], latest: Mapping[str, int], *, limit: int | N
     waiting = {stream: max(0, last - start.get(stream, 0)) for stream, last in latest.items()}
     total = sum(waiting.values())
     if limit is not None and total > limit:
-        given = {stream: count * limit // total for stream, count in waiting.items()}
+        names = sorted(stream for stream, count in waiting.items() if count > 0)
+        turn = sum(start.get(stream, 0) for stream in latest) % len(names)
+        first = set((names[turn:] + names[:turn])[:limit])
+        rest, left = total - len(first), limit - len(first)
+        given = {
+            stream: (stream in first) + (count - (stream in first)) * left // max(1, rest)
+            for stream, count in waiting.items()
+        }
         left = limit - sum(given.values())
         for stream in sorted(waiting, key=lambda name: (-waiting[name], name)):
             extra = min(left, waiting[stream] - given[stream])

@@ -28,6 +28,20 @@ def test_an_offset_never_goes_back() -> None:
     assert admit({"a": 50}, {"a": 9}, limit=None) == {"a": 50}
 
 
+def test_a_short_queue_is_read_beside_one_that_stays_long() -> None:
+    start, latest = {"big": 0, "small": 0}, {"big": 1_000_000, "small": 1}
+    assert admit(start, latest, limit=1000) == {"big": 999, "small": 1}
+
+
+def test_of_more_streams_than_a_batch_has_offsets_each_is_read_sometime() -> None:
+    names = [f"s{n}" for n in range(10)]
+    start, latest = dict.fromkeys(names, 0), dict.fromkeys(names, 5) | {"s0": 1_000}
+    for _ in range(4):
+        latest["s0"] += 3
+        start = admit(start, latest, limit=3)
+    assert all(start.values())
+
+
 @pytest.mark.long
 @given(start=COUNTS, latest=COUNTS, limit=st.integers(1, 6000))
 def test_a_limit_is_kept_and_used_whole(start: dict[str, int], latest: dict[str, int], limit: int) -> None:
