@@ -71,12 +71,16 @@ class Lane:
 
     def step(self) -> bool:
         """Do the next of its runs; whether there was one."""
-        run = service.run_take(self.jobs)
+        run = self.next_run()
         if run is None:
             return False
         with self.spark.in_use():
             self._execute(run)
         return True
+
+    def next_run(self) -> Run | None:
+        """The run that is to be done now, taken."""
+        return service.run_take(self.jobs)
 
     def begin_again(self) -> None:
         """Have what was cut off done again."""

@@ -40,7 +40,7 @@ def archive_has_work(data_dir: Path) -> bool:
 
 
 class HistoryLane(Lane):
-    """Archives and compacts as runs say, and erases where no run waits."""
+    """Archives and compacts as runs say, and erases, in the order in which it was asked for."""
 
     def __init__(self, *, spark: SharedSpark, stop: threading.Event) -> None:
         jobs = {Job.ARCHIVE: self._archive, Job.COMPACT: self._compact}
@@ -56,6 +56,9 @@ class HistoryLane(Lane):
         with self.spark.in_use():
             self._erase(erasures)
         return True
+
+    def next_run(self) -> Run | None:
+        return service.run_take(self.jobs, before=erasures_service.erasures_wait_since())
 
     def begin_again(self) -> None:
         super().begin_again()

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from datetime import datetime
 
 from django.conf import settings
 from django.db import transaction
@@ -111,6 +112,12 @@ def erasures_keep(workspace: Workspace) -> None:
     if waiting:
         ruling = Workspace.objects.get(name=DEFAULT_WORKSPACE)
         waiting.update(workspace=ruling, deleted_workspace=workspace.name)
+
+
+def erasures_wait_since() -> datetime | None:
+    """When the oldest erasure was asked for that waits; None where none does."""
+    waiting = Erasure.objects.filter(state=RunState.QUEUED).order_by("id")
+    return waiting.values_list("created_at", flat=True).first()
 
 
 def erasures_take() -> list[Erasure]:

@@ -88,9 +88,15 @@ def run_request(*, jobs: Iterable[str] = (Job.ARCHIVE, Job.ROLLUP), requested_by
     return runs
 
 
-def run_take(jobs: Collection[Job]) -> Run | None:
-    """The oldest queued run of these jobs that waits for no other, now running; None where there is none."""
+def run_take(jobs: Collection[Job], *, before: datetime | None = None) -> Run | None:
+    """The oldest queued run of these jobs that waits for no other, now running; None where there is none.
+
+    Args:
+        before: what was asked for after this waits.
+    """
     queued = Run.objects.filter(state=RunState.QUEUED, job__in=jobs).order_by("id")
+    if before is not None:
+        queued = queued.filter(created_at__lte=before)
     if not queued.exists():  # the look is cheap, the lock is not
         return None
     with transaction.atomic():

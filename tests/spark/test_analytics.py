@@ -390,6 +390,30 @@ def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_a
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
+def test_an_erasure_waits_for_no_run_that_was_asked_for_after_it(
+    analytics: Analytics, published: Published
+) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 5)
+    lane = analytics.lanes[0]
+
+    def states() -> list[str]:
+        of_runs = Run.objects.order_by("id").values_list("state", flat=True)
+        return [*of_runs, *Erasure.objects.values_list("state", flat=True)]
+
+    service.run_request(jobs=["archive"], requested_by="somebody")
+    erasure_of(published, stream, offset=3)
+    assert lane.step()
+    assert states() == ["succeeded", "queued"]
+    service.run_request(jobs=["archive"], requested_by="schedule")
+    assert lane.step()
+    assert states() == ["succeeded", "queued", "succeeded"], "the second run waits, the erasure is done"
+    assert lane.step()
+    assert states() == ["succeeded"] * 3
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_an_erasure_waits_for_a_store_that_is_away(
     analytics: Analytics, published: Published, settings: Any, tmp_path: Path
 ) -> None:
