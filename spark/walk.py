@@ -139,7 +139,7 @@ class Walk:
                 return
             case "Literal" if str(found.dataType().typeName()).startswith(("date", "time")):
                 self.moments.append(found)
-            case "UnresolvedAttribute" | "UnresolvedStar":
+            case "UnresolvedAttribute" | "UnresolvedStar" | "UnresolvedNamedLambdaVariable":
                 parts = _texts(found)
                 if any(part.lower() == "_metadata" for part in parts):
                     raise QueryRefused("There is no column '_metadata'.")
