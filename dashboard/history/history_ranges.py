@@ -1,6 +1,6 @@
 """Which part of a history is looked at, in which steps: from the query string, checked."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -134,6 +134,11 @@ class Asked:
         return self.since - steps * self.length, self.since
 
     @property
+    def shift(self) -> timedelta:
+        """How much earlier the period before begins."""
+        return self.before[1] - self.before[0] if self.before else timedelta()
+
+    @property
     def length(self) -> timedelta:
         return timedelta(seconds=STEPS[self.step][1])
 
@@ -185,3 +190,8 @@ def steps_of(first: datetime, until: datetime, *, step: str) -> list[int]:
     seconds = STEPS[step][1]
     last = int(Step(step).floor(until - timedelta.resolution).timestamp())
     return list(range(max(int(first.timestamp()), last - MOST_BARS * seconds), last + 1, seconds))
+
+
+def is_cut(first: datetime, times: Sequence[int]) -> bool:
+    """Whether the bars of a range begin after it does, as they are too many."""
+    return times[0] > first.timestamp()

@@ -15,7 +15,7 @@ from dashboard import timelines
 from dashboard.history import heat
 from dashboard.history.group_lags import group_lags_of
 from dashboard.history.history_figures import top_keys_of
-from dashboard.history.history_ranges import STEPS, Asked, RangeForm, asked_for, steps_of
+from dashboard.history.history_ranges import STEPS, Asked, RangeForm, asked_for, is_cut, steps_of
 from dashboard.history.replay_forms import ReplayForm
 from dashboard.views.door import console_form, is_part
 from dashboard.views.stream_page import stream_context
@@ -38,14 +38,19 @@ def seed_of(
     since: datetime | None,
     until: datetime,
     before: list[Rollup] | None = None,
+    shift: timedelta = timedelta(),
 ) -> dict[str, Any]:
-    """The chart's columns: one bar a step, nought where nothing was published; ``before`` is the period before."""
+    """The chart's columns: one bar a step, nought where nothing was published.
+
+    Args:
+        before: the period before, which began earlier by ``shift``.
+    """
     seconds = STEPS[step][1]
     held = {int(point.start.timestamp()): point for point in points}
     first = (since or points[0].start) if points or since else until
     times = steps_of(first, until, step=step)
     seed: dict[str, Any] = {"step_s": seconds, "times": times}
-    shifted = {int(point.start.timestamp()) + len(times) * seconds: point for point in before or ()}
+    shifted = {int((point.start + shift).timestamp()): point for point in before or ()}
     for prefix, known in (("", held), *((("before_", shifted),) if before is not None else ())):
         seed[f"{prefix}messages"] = [known[at].messages if at in known else 0 for at in times]
         seed[f"{prefix}bytes"] = [known[at].bytes if at in known else 0 for at in times]
@@ -65,10 +70,9 @@ def sums_of(
     if before is None or asked.before is None:
         return sums
     ended = Step(asked.step).floor(now)
-    shift = asked.before[1] - asked.before[0]
     for name in SUMMED:
         whole = sum(getattr(point, name) for point in points if point.start < ended)
-        held = sum(getattr(point, name) for point in before if point.start + shift < ended)
+        held = sum(getattr(point, name) for point in before if point.start + asked.shift < ended)
         sums |= {f"before_{name}": held, f"{name}_change": change_of(whole, held)}
     return sums | {"is_cut": any(point.start >= ended for point in points)}
 
@@ -92,8 +96,7 @@ def rows_of(
 ) -> list[StepRow]:
     """The newest first; steps in which nothing was published, now and before, and nothing removed have none."""
     held = {point.start: point for point in points}
-    shift = asked.before[1] - asked.before[0] if asked.before else timedelta()
-    shifted = {point.start + shift: point for point in before or ()}
+    shifted = {point.start + asked.shift: point for point in before or ()}
     return [
         StepRow(start, held.get(start), shifted.get(start), removed.get(start, 0))
         for start in sorted(held.keys() | shifted.keys() | removed.keys(), reverse=True)
@@ -135,7 +138,9 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     removed = selectors.removed_by_step(stream, step=asked.step, since=asked.since, until=asked.until)
     context |= runs_context(caller, stream)
     until_ms = int(asked.until.timestamp() * 1000)
-    seed = seed_of(points, step=asked.step, since=asked.since, until=asked.until, before=before)
+    seed = seed_of(
+        points, step=asked.step, since=asked.since, until=asked.until, before=before, shift=asked.shift
+    )
     past_groups = selectors.groups_past(stream, step=asked.step, since=asked.since, until=asked.until)
     first_ms = seed["times"][0] * 1000 if points else until_ms
     turns = timelines.turns_of(stream, since_ms=first_ms, until_ms=until_ms)
@@ -146,6 +151,9 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "seed": seed | {"marks": [[at_ms / 1000, text] for at_ms, text in turns]},
         "turns": turns,
         "gaps": selectors.history_gaps(stream, since=asked.since, until=asked.until),
+        "cut_to": len(seed["times"])
+        if points and is_cut(asked.since or points[0].start, seed["times"])
+        else 0,
         "sums": sums_of(points, before, asked, now=now),
         "largest": max((point.size_max or 0 for point in points), default=0),
         "top_keys": top_keys_of(points),

@@ -312,6 +312,32 @@ def test_a_range_stands_beside_the_period_before(owner: Client, busy: Stream) ->
     assert "before_messages" not in page.content.decode()
 
 
+def test_charts_that_cannot_draw_all_of_a_range_say_so_and_the_period_before_stays_in_its_place(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    stream = make_stream("orders")
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    first, shift = today - timedelta(days=1_799), timedelta(days=1_800)
+    counted = {first: 5, today - timedelta(days=1): 2, today - timedelta(days=3) - shift: 7}
+    for start, messages in counted.items():
+        Rollup.objects.create(
+            stream_id=stream.stream_id, step="day", start=start, messages=messages, bytes=messages
+        )
+    asked = {"since": f"{first:%Y-%m-%d}", "until": f"{today + timedelta(days=1):%Y-%m-%d}", "compare": "1"}
+    page = owner.get("/streams/orders/history/", asked)
+    said = "The charts show the last 1,501 days of it; sums and tables are of the whole range."
+    assert said in page.content.decode()
+    seed = page.context["seed"]
+    drawn = dict(zip(seed["times"], seed["before_messages"], strict=True))
+    rows = {row.start: row.before.messages for row in page.context["rows"] if row.before}
+    assert {datetime.fromtimestamp(at, UTC): n for at, n in drawn.items() if n} == rows
+    assert list(rows) == [today - timedelta(days=3)]
+    assert (len(seed["times"]), sum(seed["messages"]), page.context["sums"]["messages"]) == (1_501, 2, 7)
+    Rollup.objects.filter(start__lt=first).delete()
+    assert said in owner.get("/streams/orders/history/?range=all").content.decode()
+    assert "The charts show" not in owner.get("/streams/orders/history/?range=30d").content.decode()
+
+
 def test_a_step_that_has_not_ended_is_compared_with_nothing(owner: Client, make_stream: MakeStream) -> None:
     stream = make_stream("orders")
     hour = timezone.now().replace(minute=0, second=0, microsecond=0)
