@@ -44,7 +44,7 @@ def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
         context = _attention(caller) | {"again": True}
         if "usual" in request.GET:
             usual = usual_in(caller, rates.workspace_series(caller.workspace))
-            context |= {"says_usual": True, "usual": usual}
+            context |= {"says_usual": True, **_usual_context(caller, usual)}
         answer = render(request, "dashboard/parts/attention.html", context)
     else:
         series = rates.workspace_series(caller.workspace)
@@ -65,7 +65,7 @@ def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
             "minutes": shown.by_minute,
             "seed": asked.seed(lines.times, turns, step_s=1) | lines.lines | {"gap_s": GAP_S},
             "silent": silent_in(since_ms=asked.since_ms, until_ms=asked.until_ms),
-            "usual": usual_in(caller, series),
+            **_usual_context(caller, usual_in(caller, series)),
             "base_url": base_url(request),
         }
         answer = render(request, "dashboard/overview.html", context | _attention(caller))
@@ -84,6 +84,11 @@ def usual_in(caller: Caller, series: rates.Series) -> selectors.UsualNow | None:
     if len(streams) == MOST_STREAMS or not all(archive for _, archive in streams):
         return None
     return selectors.usual_now([each for each, _ in streams], rate=series.mean_in, at=timezone.now())
+
+
+def _usual_context(caller: Caller, usual: selectors.UsualNow | None) -> dict[str, Any]:
+    position = selectors.history_position_newest(caller.workspace) if usual else None
+    return {"usual": usual, "usual_position": position}
 
 
 def _attention(caller: Caller) -> dict[str, Any]:

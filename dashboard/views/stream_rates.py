@@ -24,11 +24,13 @@ def rates(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     asked = live_range_of(request.GET, now=now)
     chart = rate_chart_of(context["stream"], asked, now=now)
     usual = usual_in(context["stream"], chart, now=now)
+    position = selectors.history_position(context["stream"]) if usual else None
+    context |= {"usual": usual, "usual_position": position}
     if is_part(request) and "usual" in request.GET:
-        answer = render(request, "dashboard/parts/usual.html", {"usual": usual, "again": True})
+        answer = render(request, "dashboard/parts/usual.html", context | {"again": True})
     else:
         context |= {"asked": asked, "chart": chart if caller.may("read") else replace(chart, turns=[])}
-        answer = render(request, "dashboard/stream/rates.html", context | {"usual": usual})
+        answer = render(request, "dashboard/stream/rates.html", context)
     answer["Vary"] = "HX-Request"
     return answer
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from streams import store
 from streams.log import stats
 from streams.log.errors import LogError
-from streams.models import Event, RemovalCount, Rollup, RollupPosition, Run, Stream
+from streams.models import Event, RemovalCount, Rollup, RollupPosition, Run, Stream, Workspace
 from streams.models.history import Step
 from streams.selectors.standing import removed_counted, removed_in_samples
 
@@ -124,6 +124,13 @@ def _removed_lately(stream: Stream, counted: int | None) -> int:
 def history_position(stream: Stream) -> RollupPosition | None:
     """How far the rollups of a stream have come, and by which run."""
     return RollupPosition.objects.select_related("run").filter(stream_id=stream.stream_id).first()
+
+
+def history_position_newest(workspace: Workspace) -> RollupPosition | None:
+    """How far the rollups of a workspace have come, and by which run: that of its stream with the newest message."""
+    held = Stream.objects.filter(workspace=workspace, internal=False).values("stream_id")
+    known = RollupPosition.objects.select_related("run").filter(stream_id__in=held, fresh_to__isnull=False)
+    return known.order_by("-fresh_to").first()
 
 
 def history_totals(stream: Stream) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from streams.access import SYSTEM
 from streams.health import Status
 from streams.log import flow
 from streams.log.flow import Flow
-from streams.models import Event, Rollup, Stream, Workspace
+from streams.models import Event, Rollup, RollupPosition, Run, Stream, Workspace
 from streams.selectors import METRICS_STREAM
 from streams.services.events import event_record
 from streams.services.groups import group_create
@@ -154,12 +154,17 @@ def test_what_is_usual_at_this_hour_stands_beside_the_live_chart(
         Rollup.objects.create(
             stream_id=orders.stream_id, step="hour", start=hour - ago, messages=36_000, bytes=1
         )
+    run = Run.objects.create(job="rollup")
+    for stream, fresh_to, by in ((orders, hour, run), (make_stream("idle"), hour - timedelta(days=9), None)):
+        RollupPosition.objects.create(stream_id=stream.stream_id, fresh_to=fresh_to, run=by)
     page = viewer.get("/").content.decode()
     assert 'data-low="8.500000" data-high="11.500000"' in page
+    assert re.search(rf'<span id="usual-fresh" class="faint small">[^#]*from run #{run.pk}\b', page)
     assert "unusual now: 0/s, usually 8.50/s to 11.5/s" in page
     (asks,) = re.findall(r'<div hx-get="(/\?usual=1)"', page)
     part = viewer.get(asks, headers={"HX-Request": "true"}).content.decode()
     assert re.search(r'<span id="usual" hx-swap-oob="true"[^>]*>.*unusual now: 0/s, usually', part)
+    assert re.search(rf'<span id="usual-fresh" hx-swap-oob="true"[^>]*>[^#]*from run #{run.pk}\b', part)
     sampled_ago(ms=60_000)
     assert "usually" not in viewer.get("/").content.decode(), "nobody counts what comes in now"
     sampled_ago(ms=-60_000)

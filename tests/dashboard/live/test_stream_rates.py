@@ -13,7 +13,7 @@ from django.utils import timezone
 from streams import selectors, store
 from streams.log.append import append
 from streams.log.entries import NewMessage
-from streams.models import Rollup, Stream
+from streams.models import Rollup, RollupPosition, Run, Stream
 from streams.selectors import METRICS_STREAM
 from streams.services.streams import internal_stream
 from tests.dashboard.conftest import MakeStream, sampled_ago, silence
@@ -74,8 +74,11 @@ def test_what_is_usual_stands_behind_the_live_chart_and_in_its_legend(
         Rollup.objects.create(
             stream_id=orders.stream_id, step="hour", start=hour - ago, messages=36_000, bytes=1
         )
+    run = Run.objects.create(job="rollup")
+    RollupPosition.objects.create(stream_id=orders.stream_id, fresh_to=hour, run=run)
     for chosen in ("15m", "1h", "6h"):
         page = viewer.get(PAGE, {"range": chosen}).content.decode()
+        assert re.search(rf'<span id="usual-fresh" class="faint small">[^#]*from run #{run.pk}\b', page)
         assert page.count('data-low="8.500000" data-high="11.500000"') == 1, (
             "behind messages, not behind bytes"
         )
@@ -86,6 +89,7 @@ def test_what_is_usual_stands_behind_the_live_chart_and_in_its_legend(
     answer = viewer.get(asks, headers={"HX-Request": "true"})
     part = answer.content.decode()
     assert re.search(r'<span id="usual" hx-swap-oob="true"[^>]*>usually 8.50/s to 11.5/s</span>', part)
+    assert re.search(rf'<span id="usual-fresh" hx-swap-oob="true"[^>]*>[^#]*from run #{run.pk}\b', part)
     assert "<html" not in part
     assert "HX-Request" in answer.headers["Vary"]
     since = datetime.fromtimestamp(now_ms / 1000 - 300, UTC).isoformat()
