@@ -1,23 +1,28 @@
 """An answer in SQL as a page shows it: cells with their digits, a file, a chart where the first column is an axis."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 from django.utils import timezone
 
 from dashboard import formats
 from dashboard.exports import csv_line
 from streams.models import Query
-from streams.services.answers import rows_of, text_of
+from streams.services.answers import text_of
 
 PAGE_ROWS = 200
+PAGE_CELLS = 10_000
+"""A page of an answer with many columns has fewer rows."""
+
 LONGEST_CELL = 400
 EPOCH = datetime.fromtimestamp(0, UTC)
 MOST_SERIES = 4
+_parts_of = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _TIMES = ("timestamp", "date")
 
@@ -42,13 +47,21 @@ def headings(query: Query) -> list[tuple[str, str, bool]]:
     return [(name, spark_type, _kind(spark_type) == "number") for name, spark_type in query.columns]
 
 
-def rows(query: Query) -> list[list[Cell]]:
-    """All rows; numbers with the digits that Spark wrote."""
+def rows_kept(query: Query) -> list[msgspec.Raw]:
+    """The rows as they are kept: those that a page shows are taken apart, and no others."""
+    return _parts_of(query.rows)
+
+
+def page_rows(query: Query) -> int:
+    """How many rows a page has."""
+    return max(1, min(PAGE_ROWS, PAGE_CELLS // max(1, len(query.columns))))
+
+
+def cells(query: Query, found: Iterable[msgspec.Raw]) -> Iterator[list[Cell]]:
+    """Rows of an answer; numbers with the digits that Spark wrote."""
     types = [spark_type for _, spark_type in query.columns]
-    return [
-        [_cell(bytes(value), spark_type) for value, spark_type in zip(row, types, strict=True)]
-        for row in rows_of(query.rows)
-    ]
+    for row in map(_parts_of, found):
+        yield [_cell(bytes(value), spark_type) for value, spark_type in zip(row, types, strict=True)]
 
 
 def _cell(raw: bytes, spark_type: str) -> Cell:
@@ -63,11 +76,11 @@ def _cell(raw: bytes, spark_type: str) -> Cell:
 def csv_of(query: Query) -> Iterator[str]:
     """The answer as a CSV file, line by line; null is empty, formulas are made text."""
     yield csv_line([name for name, _ in query.columns])
-    for row in rows(query):
+    for row in cells(query, rows_kept(query)):
         yield csv_line(["" if cell.kind == "null" else cell.text for cell in row])
 
 
-def charts_of(query: Query, found: Sequence[Sequence[Cell]]) -> dict[str, Any] | None:
+def charts_of(query: Query, found: Sequence[msgspec.Raw]) -> dict[str, Any] | None:
     """What a chart needs: the first column as x, the numbers beside it as series; None where that makes no chart.
 
     Returns:
@@ -78,18 +91,25 @@ def charts_of(query: Query, found: Sequence[Sequence[Cell]]) -> dict[str, Any] |
     if len(found) < 2 or len(kinds) < 2 or kinds[0] not in {"time", "number"}:
         return None
     series = [n for n, kind in enumerate(kinds) if n and kind == "number"][:MOST_SERIES]
+    if not series:
+        return None
+
+    def cell(row: Sequence[msgspec.Raw], n: int) -> Cell:
+        return _cell(bytes(row[n]), query.columns[n][1])
+
     points = sorted(
-        ((x, row) for row in found if (x := _place(row[0], kinds[0])) is not None), key=lambda point: point[0]
+        ((x, row) for row in map(_parts_of, found) if (x := _place(cell(row, 0), kinds[0])) is not None),
+        key=lambda point: point[0],
     )
     places = [x for x, _ in points]
-    if not series or len(set(places)) != len(places) or len(places) < 2:
+    if len(set(places)) != len(places) or len(places) < 2:
         return None
     return {
         "is_time": kinds[0] == "time",
         "times": places,
         "step_s": min(after - before for before, after in pairwise(places)),
         "names": [query.columns[n][0] for n in series],
-        **{f"s{at}": [_number(row[n]) for _, row in points] for at, n in enumerate(series)},
+        **{f"s{at}": [_number(cell(row, n)) for _, row in points] for at, n in enumerate(series)},
     }
 
 

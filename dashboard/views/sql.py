@@ -129,13 +129,14 @@ def answer_context(request: HttpRequest, query: Query) -> dict[str, Any]:
     """What the part with the answer needs."""
     context: dict[str, Any] = {"query": query}
     if query.state == QueryState.SUCCEEDED:
-        found = answers.rows(query)
-        pages = Paginator(found, answers.PAGE_ROWS)
+        found = answers.rows_kept(query)
+        pages = Paginator(found, answers.page_rows(query))
         page = pages.page(number_of(request.GET.get("page"), default=1, low=1, high=pages.num_pages))
         chart = answers.charts_of(query, found)
         context |= {
             "headings": answers.headings(query),
             "page": page,
+            "rows": answers.cells(query, page),
             "chart": chart,
             "series": [(f"s{n}", name, n + 1) for n, name in enumerate(chart["names"])] if chart else [],
         }
