@@ -36,6 +36,9 @@ _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] +")
 _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
 """Where in a query Spark stood: the line from 1, the character in it from 0."""
 
+NO_PLACE = "line 1 position 0"
+"""What Spark says where it has lost the place, as of a name within a lambda function; what begins there needs none."""
+
 _OF_WHAT_WAS_WRITTEN = re.compile(r"^\[[A-Z0-9_.]+\] .*?SQLSTATE: (?:22|42)", re.DOTALL)
 """What Spark says of an expression, or of a value that it cannot take: the classes of SQL for syntax and for data."""
 
@@ -188,6 +191,6 @@ def _plain(text: str) -> str:
     before = _CONDITION.sub("", before, count=1)
     place = after.strip().partition(" ")[2].lstrip("; ").strip("()").replace("pos ", "position ")
     said = _OVERFLOW.sub("A value is beyond what its type holds.", _ADVICE.sub("", before.strip()))
-    if place:
+    if place and place != NO_PLACE:
         said = f"{said.rstrip('.')} ({place})."
     return said if len(said) <= MOST_SAID else f"{said[: MOST_SAID // 2]} … {said[3 - MOST_SAID // 2 :]}"

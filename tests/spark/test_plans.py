@@ -121,6 +121,11 @@ def test_reading_is_possible(asking: SparkSession, sql: str) -> None:
         ("SELECT * FROM read_files('/etc')", "'read_files'"),
         ("SELECT _metadata.file_path FROM messages", "_metadata"),
         ("SELECT messages._metadata FROM messages", "_metadata"),
+        ("SELECT exists(array(1), x -> _metadata.file_path IS NULL) FROM messages", "_metadata"),
+        (
+            "SELECT filter(array(1), x -> exists(array(2), y -> messages._METADATA IS NULL)) FROM messages",
+            "_metadata",
+        ),
         ("SELECT input_file_name() FROM messages", "'input_file_name'"),
         ("SELECT java_method('java.lang.System', 'getenv', 'HOME')", "'java_method'"),
         ("SELECT reflect('java.lang.Runtime', 'getRuntime')", "'reflect'"),
@@ -342,6 +347,19 @@ def test_nothing_of_the_process_is_put_into_a_condition(asking: SparkSession, te
     one = asking.createDataFrame([(text,)], "body string")
     chosen = elsewhere(lambda: plans.chosen(one, plans.condition(asking, f"body = '{text}'")))
     assert chosen.count() == 1
+
+
+def test_a_condition_asks_nothing_of_the_files(asking: SparkSession) -> None:
+    with pytest.raises(QueryRefused, match="_metadata"):
+        plans.condition(asking, "exists(array(1), x -> _metadata.file_path LIKE '%/history/%')")
+
+
+def test_a_name_in_a_lambda_function_that_is_none_is_told_without_a_place(asking: SparkSession) -> None:
+    with pytest.raises(QueryRefused) as refused:
+        asked(asking, "SELECT\n  filter(array(1), x -> x > nope) FROM messages")
+    assert ("`nope`" in str(refused.value), "position" in str(refused.value)) == (True, False)
+    with pytest.raises(QueryRefused, match=r"`nope`.*\(line 2 position 2\)"):
+        asked(asking, "SELECT\n  nope FROM messages")
 
 
 def test_a_condition_tells_nothing_of_the_machine(asking: SparkSession) -> None:
