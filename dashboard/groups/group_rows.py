@@ -11,6 +11,7 @@ from dashboard import formats
 from dashboard.browse import bodies, coded
 from dashboard.browse.coded import Reading
 from dashboard.browse.message_rows import MessageRow
+from dashboard.groups.letting_go import LettingGo
 from streams.health import STALE_MS, Status
 from streams.log.dead_letters import DeadLetter
 from streams.log.entries import Message
@@ -209,6 +210,7 @@ class SeekPreview:
         gone: what lies behind the place that was asked for and is no longer in the stream.
         is_searched: whether the stream was looked through to its end for ``next_message``.
         effect: what is delivered, again or for the first time, or skipped, in a sentence.
+        letting_go: what is removed for good; None where nothing is.
     """
 
     before: int
@@ -221,6 +223,7 @@ class SeekPreview:
     gone: Gone | None = None
     is_searched: bool = True
     effect: str = ""
+    letting_go: LettingGo | None = None
 
     @property
     def goes_back(self) -> bool:

@@ -1,6 +1,6 @@
 """One consumer group: how it stands, where it shall go, whether it delivers, and its end."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,9 +9,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from dashboard import formats
 from dashboard.browse.message_rows import MessageRow
+from dashboard.confirmations import ConfirmForm
 from dashboard.groups.group_forms import LIKE, SHIFT, PauseForm, SeekForm, SeekNowForm
 from dashboard.groups.group_rows import (
     GroupRow,
@@ -21,11 +23,14 @@ from dashboard.groups.group_rows import (
     past_seek,
     skips_more,
 )
+from dashboard.groups.letting_go import LettingGo, letting_go
 from dashboard.groups.member_rows import members_of
 from dashboard.groups.seek_effect import SeekEffect, effect_of
+from dashboard.live import rates
 from dashboard.live.lag_chart import lag_chart_of
 from dashboard.live.live_ranges import live_range_of
-from dashboard.views.door import console_action, console_page, is_part
+from dashboard.shown import Shown
+from dashboard.views.door import console_action, console_page, is_part, shown_then
 from dashboard.views.of_page import held_to_group
 from dashboard.views.stream_page import stream_context
 from streams import selectors
@@ -33,6 +38,8 @@ from streams.access import Caller, group_for
 from streams.errors import Refusal
 from streams.log.lag import wanted_by
 from streams.models import Group
+from streams.models.group import StartFrom
+from streams.models.stream import Retention
 from streams.selectors.events import EventsWanted
 from streams.services.groups import (
     group_pause,
@@ -45,12 +52,17 @@ SEEKS_LOOKED_AT = 20
 """The newest seeks, of which it is told what they dropped."""
 MOST_COUNTED = 10_000
 """Offsets that are looked through, where a filter has each message read, to say what an Undo would do."""
+UNSEEN = Shown()
 LOOKED_FOR_S = 0.4
 """So long a preview looks for the message that comes next behind those that it counts."""
 
 
-def preview_of(group: Group, form: SeekForm, *, caller: Caller) -> SeekPreview | None:
-    """What a valid form asks for would do; changes nothing. None where the other group is not there."""
+def preview_of(group: Group, form: SeekForm, *, caller: Caller, then: Shown = UNSEEN) -> SeekPreview | None:
+    """What a valid form asks for would do; changes nothing. None where the other group is not there.
+
+    Args:
+        then: what was shown before of the messages that go for good, where it was.
+    """
     wanted = _next_offset(group, form, caller=caller)
     if wanted is None:
         return None
@@ -79,6 +91,7 @@ def preview_of(group: Group, form: SeekForm, *, caller: Caller) -> SeekPreview |
         _gone(group, form),
         is_searched,
         effect.words,
+        _letting_go(group, to=told["to"], at_most=told["skipped"], then=then),
     )
 
 
@@ -122,15 +135,61 @@ def _effect(group: Group, told: dict[str, int], past: tuple[list[PastSeek], bool
     return effect_of(group, seeks, has_all=has_all, before=told["from"], after=told["to"], messages=messages)
 
 
-def _undo(group: Group, past: tuple[list[PastSeek], bool], *, now: int, caller: Caller) -> SeekEffect | None:
+def _letting_go(group: Group, *, to: int, at_most: int, then: Shown = UNSEEN) -> LettingGo | None:
+    """What goes for good by a seek, before it is done; None where nothing does.
+
+    Args:
+        at_most: as many messages it skips; what is in flight may go, too.
+    """
+    found = selectors.let_go_by_seek(group, next_offset=to)
+    if found is None:
+        return None
+    row = rates.rows([group.stream])[0]
+    out = selectors.group_view(group).state.ack_pending
+    return letting_go(
+        group.stream,
+        found,
+        at_most=at_most + out,
+        stored=row.messages or 0,
+        arriving=row.arriving,
+        then=then,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """What the Undo of the newest seek would do.
+
+    Attributes:
+        letting_go: messages that would go for good by it: it is looked at before it is done.
+        is_lost: whether nothing is left of what the seek had skipped.
+    """
+
+    effect: SeekEffect
+    letting_go: LettingGo | None = None
+    is_lost: bool = False
+
+
+def _undo(group: Group, past: tuple[list[PastSeek], bool], *, now: int, caller: Caller) -> Undo | None:
     """What the Undo of the newest seek would do; None where there is none."""
     seeks, has_all = past
     if not seeks or not seeks[0].moved:
         return None
-    back_to = seeks[0].back_to
+    has_skipped = seeks[0].to > seeks[0].back_to
+    back_to = offset_of_position(group.stream, StartFrom.OFFSET, offset=seeks[0].back_to)
+    by_interest = back_to < now and group.stream.retention == Retention.INTEREST
+    # What nobody wants any more since the seek is there only until the worker comes by.
+    going = selectors.retention_preview(group.stream, {}) if by_interest else None
     if group.filter_keys and abs(now - back_to) > MOST_COUNTED:  # each one would have to be read
-        return effect_of(group, seeks, has_all=has_all, before=now, after=back_to, messages=None)
-    return _effect(group, group_seek(group, next_offset=back_to, actor=caller.actor, dry_run=True), past)
+        effect = effect_of(group, seeks, has_all=has_all, before=now, after=back_to, messages=None)
+        is_lost = has_skipped and going is not None and going.first_offset >= now
+        return Undo(effect, _letting_go(group, to=back_to, at_most=abs(now - back_to)), is_lost)
+    told = group_seek(group, next_offset=back_to, actor=caller.actor, dry_run=True)
+    if going is not None:
+        told["messages"] = max(told["skipped"], told["messages"] - going.messages)
+    effect = _effect(group, told, past)
+    is_lost = has_skipped and (not effect.moves or (going is not None and not effect.messages))
+    return Undo(effect, _letting_go(group, to=told["to"], at_most=told["skipped"]), is_lost)
 
 
 def _sought(group: Group, caller: Caller, *, now: int) -> dict[str, Any]:
@@ -163,10 +222,19 @@ def group_page(request: HttpRequest, caller: Caller, name: str, group: str) -> H
         # A preview shows the messages that it leads to.
         seek = SeekForm(request.GET if "position" in request.GET and caller.may("read") else None)
         preview = preview_of(found, seek, caller=caller) if seek.is_bound and seek.is_valid() else None
-        context = page_context(request, caller, found) | {"seek_form": seek, "preview": preview}
+        context = page_context(request, caller, found) | _seek_context(seek, preview)
         answer = render(request, "dashboard/stream/group.html", context, status=422 if seek.errors else 200)
     answer["Vary"] = "HX-Request"
     return answer
+
+
+def _seek_context(form: SeekForm, preview: SeekPreview | None) -> dict[str, Any]:
+    going = preview.letting_go if preview else None
+    return {
+        "seek_form": form,
+        "preview": preview,
+        "confirm": ConfirmForm(phrase=going.phrase if going else ""),
+    }
 
 
 def standing(group: Group) -> dict[str, Any]:
@@ -219,6 +287,13 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
         )
         query = urlencode({"position": "offset", "at": wanted})
         return redirect(f"{resolve_url('dashboard:group', name=name, group=group)}?{query}")
+    then = shown_then(request)
+    going = _letting_go(found, to=told["to"], at_most=told["skipped"], then=then)
+    if going is not None:
+        confirm = ConfirmForm(request.POST, phrase=going.phrase)
+        has_grown = going.has_grown(then)
+        if has_grown or not confirm.is_valid():
+            return _asked_again(request, caller, found, told["to"], then, None if has_grown else confirm)
     effect = _effect(found, told, _past_seeks(found, caller))
     told = group_seek(found, next_offset=wanted, actor=caller.actor)
     figures = {field: formats.count(value) for field, value in told.items()}
@@ -227,8 +302,35 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
         said.append(effect.words)
     if told["to"] >= told["from"] or told["skipped"]:
         said.append(_("%(skipped)s were skipped."))
+    if going is not None:
+        said.append(_removed(going))
     messages.success(request, " ".join(str(each) for each in said) % figures, extra_tags="sought")
     return redirect("dashboard:group", name=name, group=group)
+
+
+def _asked_again(
+    request: HttpRequest, caller: Caller, group: Group, to: int, then: Shown, confirm: ConfirmForm | None
+) -> HttpResponse:
+    """The page with what a seek would remove; ``confirm``: what was typed, None where more would go than was shown."""
+    form = SeekForm({"position": StartFrom.OFFSET, "at": str(to)})
+    preview = preview_of(group, form, caller=caller, then=then) if form.is_valid() else None
+    context = page_context(request, caller, group) | _seek_context(form, preview)
+    context |= {"unmoved": "more" if then.at_ms else "first"} if confirm is None else {"confirm": confirm}
+    return render(request, "dashboard/stream/group.html", context, status=409 if confirm is None else 422)
+
+
+def _removed(going: LettingGo) -> str:
+    count = going.told.messages
+    if not going.told.is_complete:
+        return _("At least %(count)s messages are removed: no group wants them any more.") % {
+            "count": formats.count(count)
+        }
+    said = ngettext(
+        "%(count)s message is removed: no group wants it any more.",
+        "%(count)s messages are removed: no group wants them any more.",
+        count,
+    )
+    return said % {"count": formats.count(count)}
 
 
 @console_action

@@ -1,5 +1,6 @@
 """The desk of a group: what is in flight, and what a person does with it, shown before it is done."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -16,9 +17,11 @@ from dashboard.browse.readings import reading_of
 from dashboard.confirmations import LARGE_MESSAGES, ConfirmForm, phrase_for
 from dashboard.groups.desk_forms import DeskForm, SettleForm
 from dashboard.groups.group_rows import GroupRow
+from dashboard.groups.letting_go import LettingGo, letting_go
+from dashboard.live import rates
 from dashboard.quantities import number_of
-from dashboard.shown import offsets_written
-from dashboard.views.door import console_form, console_page, safe_next
+from dashboard.shown import Shown, offsets_written
+from dashboard.views.door import console_form, console_page, safe_next, shown_then
 from dashboard.views.of_page import held_to_group
 from dashboard.views.opened import opened_of
 from dashboard.views.stream_page import stream_context
@@ -107,10 +110,13 @@ def settle(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
     covers_before = what == "ack" and found.ack == Ack.ALL
     if covers_before:
         chosen, has_more = deliveries_covered(found, chosen)
+    then = shown_then(request)
+    going = None if what == "nack" else _letting_go(found, chosen, then=then)
     grown = bool(form.seen) and not set(form.seen).issuperset(chosen)
-    is_large = len(chosen) >= LARGE_MESSAGES
+    removes_more = bool(form.seen) and going is not None and going.has_grown(then)
+    is_large = len(chosen) >= LARGE_MESSAGES or bool(going and going.phrase)
     phrase = "" if what == "nack" else phrase_for([found.stream], is_large=is_large)
-    is_agreed = request.method == "POST" and bool(form.seen) and not grown
+    is_agreed = request.method == "POST" and bool(form.seen) and not grown and not removes_more
     confirm = ConfirmForm(request.POST if is_agreed else None, phrase=phrase)
     if confirm.is_valid():
         count = deliveries_settle(
@@ -136,11 +142,29 @@ def settle(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
         "most": MOST_AT_ONCE if has_more else None,
         "covers_before": covers_before,
         "grown": grown,
+        "going": going,
+        "removes_more": removes_more,
         "confirm": confirm,
         "back": back,
     }
-    status = 409 if grown else 422 if confirm.errors else 200
+    status = 409 if grown or removes_more else 422 if confirm.errors else 200
     return render(request, "dashboard/stream/settle.html", context, status=status)
+
+
+def _letting_go(group: Group, offsets: Sequence[int], *, then: Shown) -> LettingGo | None:
+    """What goes for good once these have been settled and are not delivered again; None where nothing does."""
+    found = selectors.let_go_by_answers(group, offsets=offsets)
+    if found is None:
+        return None
+    row = rates.rows([group.stream])[0]
+    return letting_go(
+        group.stream,
+        found,
+        at_most=len(offsets),
+        stored=row.messages or 0,
+        arriving=row.arriving,
+        then=then,
+    )
 
 
 def _chosen(group: Group, desk: DeskForm, form: SettleForm) -> tuple[list[int], bool]:

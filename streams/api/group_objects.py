@@ -7,6 +7,7 @@ from typing import Any, ClassVar, get_args
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from streams.api import retention
 from streams.api.fields import KeyPatterns, Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
 from streams.api.pushed_out import PushedOutObject
 from streams.health import Status
@@ -226,10 +227,25 @@ class Gone(serializers.Serializer):  # type: ignore[type-arg]
     )
 
 
+class LetGo(serializers.Serializer):  # type: ignore[type-arg]
+    """What would be removed for good, as no group would want it any more."""
+
+    messages = serializers.IntegerField(help_text="How many messages.")
+    bytes = serializers.IntegerField(help_text="Bytes of their bodies.")
+    complete = serializers.BooleanField(
+        source="is_complete", help_text="False where not all were looked at; more may go then."
+    )
+    reason = serializers.ChoiceField(
+        choices=retention.REASONS,
+        allow_null=True,
+        help_text="Why it is not complete, as in the preview of retention; null where it is.",
+    )
+
+
 class Sought(serializers.Serializer):  # type: ignore[type-arg]
     """What a seek did, or would do."""
 
-    may_lack = frozenset({"gone"})
+    may_lack = frozenset({"gone", "removes"})
 
     to = serializers.IntegerField(help_text="The offset that is delivered next now.")
     messages = serializers.IntegerField(
@@ -242,6 +258,11 @@ class Sought(serializers.Serializer):  # type: ignore[type-arg]
         required=False,
         help_text="Only where the position is older than what the stream holds: the group goes to the oldest message, "
         "and what lay before it does not come.",
+    )
+    removes = LetGo(
+        required=False,
+        help_text="Only in a dry run, where the stream retains by interest: what the seek would let go of. Nothing "
+        "brings it back.",
     )
 
 

@@ -20,6 +20,7 @@ from streams.api.group_objects import (
     GroupObject,
     GroupWanted,
     InFlightObject,
+    LetGo,
     LettersDeleted,
     PauseWanted,
     PositionWanted,
@@ -37,6 +38,7 @@ from streams.log import entries
 from streams.log.errors import MessageNotFound
 from streams.log.pending import Wanted
 from streams.models import Group
+from streams.models.stream import Retention
 from streams.services.dead_letters import dead_letters_delete, dead_letters_replay
 from streams.services.groups import (
     group_change,
@@ -49,6 +51,7 @@ from streams.services.groups import (
 )
 
 NOT_FOUND = ("stream_not_found", "group_not_found")
+NOTHING = {"messages": 0, "bytes": 0, "is_complete": True, "reason": None}
 
 
 class GroupsView(ApiView):
@@ -147,7 +150,9 @@ class GroupSeekView(ApiView):
             refusals=NOT_FOUND,
             description="What is in flight is void, delivery counts start anew, dead letters stay. A position older "
             "than what the stream holds is its oldest message; `gone` then says what does not come, which replay "
-            "publishes it again from the history, and what the stream's own limits would take for that.",
+            "publishes it again from the history, and what the stream's own limits would take for that. Where the "
+            "stream retains by interest, what no group wants any more after a seek is removed for good; a dry run "
+            "counts it in `removes`.",
             examples={"again": {"position": "earliest", "dry_run": True}},
         ),
     }
@@ -176,14 +181,18 @@ class GroupSeekView(ApiView):
             offset=wanted.get("offset"),
             timestamp=wanted.get("timestamp"),
         )
+        answer: dict[str, Any] = {**told}
+        if wanted.get("dry_run") and found.stream.retention == Retention.INTEREST:
+            let_go = selectors.let_go_by_seek(found, next_offset=told["to"])
+            answer["removes"] = LetGo(let_go or NOTHING).data
         if gone is None:
-            return Response(told)
-        shown = {
+            return Response(answer)
+        answer["gone"] = {
             "to_offset": gone.to_offset,
             "replay": _replay_of(found, gone),
             "pushes_out": None if gone.pushes_out is None else PushedOutObject(gone.pushes_out).data,
         }
-        return Response({**told, "gone": shown})
+        return Response(answer)
 
 
 def _replay_of(group: Group, gone: selectors.Gone) -> dict[str, Any] | None:

@@ -7,6 +7,8 @@ a purge of keys and groups with a filter are counted in a census of the messages
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any
@@ -50,6 +52,19 @@ class Purge(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...] = ()
 
 
+class Supposed(msgspec.Struct, frozen=True, kw_only=True):
+    """A group that is asked about as if it were done with more than it is.
+
+    Attributes:
+        delivered: it has been moved: all up to here counts as delivered, and nothing is out; None: it has not.
+        answered: offsets of what is out and has been answered, where it has not been moved.
+    """
+
+    group: str
+    delivered: int | None = None
+    answered: tuple[int, ...] = ()
+
+
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
     """What would go.
 
@@ -60,6 +75,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
         as_of: the last offset when this was counted.
         goes_from, goes_to: of a purge the first and the last offset that would go; 0 where none would.
         kept_from: from which offset on something that is set aside could come back after a purge for good.
+        already, already_bytes: of a group that is supposed, what of all this goes as it really stands, too.
         is_complete: whether everything was counted; where it was not, more may go than is said.
         counted: which part of the messages that have to be looked at was, 0 to 1.
         has_many_keys: whether it stays so: there are more keys than are counted.
@@ -74,6 +90,8 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     goes_from: int = 0
     goes_to: int = 0
     kept_from: int = 0
+    already: int = 0
+    already_bytes: int = 0
     is_complete: bool
     counted: float = 1.0
     has_many_keys: bool = False
@@ -114,6 +132,7 @@ def preview(
     *,
     begins: Mapping[str, int] = EMPTY,
     purge: Purge | None = None,
+    supposed: Supposed | None = None,
     held: Held | None = None,
     within_s: float = WITHIN_S,
     always: int = ALWAYS,
@@ -125,6 +144,7 @@ def preview(
             missing is no limit. Nothing, where it is a purge.
         groups: name → filter patterns of the stream's groups; those it would have where that differs.
         begins: name → up to which offset all counts as delivered, of groups that the log may not know yet.
+        supposed: how one of the groups would stand.
         held: the census of the stream, which it brings up to date; None makes one for this question.
         within_s: how long to look at messages, where arithmetic does not do.
         always: messages to look at however long that takes.
@@ -137,6 +157,7 @@ def preview(
     until_s, held = time.monotonic() + within_s, held or Held()
     floors = msgspec.convert((yield asked), _Floors)
     per_key: int | None = limits.get("max_messages_per_key") if floors.keyed else None
+    already = Found() if supposed else None
     taken = None
     if purge and purge.keys and floors.keyed:
         taken = Taken(purge.keys, purge.below, purge.keep)
@@ -144,10 +165,15 @@ def preview(
         readers, look_from = yield from _readers(stream_id, groups, floors, begins)
         by_interest = limits.get("retention") == "interest" and bool(readers)
         if by_interest and per_key is None and not any(reader.patterns for reader in readers):
-            settled = yield from _settled(stream_id, readers, floors.next_floor)
+            settled = yield from _settled(stream_id, readers, floors.next_floor, supposed)
             if settled:
                 return _told(
-                    floors, readers, Found(*settled[:2]), first_offset=settled[2], oldest_ms=settled[3]
+                    floors,
+                    readers,
+                    Found(*settled[:2]),
+                    already=Found(*settled[4:]) if supposed else None,
+                    first_offset=settled[2],
+                    oldest_ms=settled[3],
                 )
         if per_key is not None or by_interest or taken:
             look_from = min(look_from, floors.next_floor)
@@ -162,24 +188,37 @@ def preview(
                 readers, _ = yield from _readers(stream_id, groups, floors, begins)
         if looked.is_complete and not floors.is_of(looked.counters) and left:
             continue
-        found = Count(
+        count = partial(
+            Count,
             looked.census,
-            readers,
             floor=floors.floor,
             next_floor=floors.next_floor,
             per_key=per_key,
             by_interest=by_interest,
             taken=taken,
-        ).run()
+        )
+        if supposed:
+            readers, as_they_are = [_supposed(reader, supposed) for reader in readers], readers
+            # As it is, a group has out what it has out as it is supposed, and more: both may go by one name.
+            already = count([*map(replace, readers), *as_they_are]).run()
+        found = count(readers).run()
         if not looked.is_complete or (per_key is None and not by_interest and not taken):
-            return _told(floors, readers, found, looked=looked)
+            return _told(floors, readers, found, already=already, looked=looked)
         oldest_ms, first_offset = 0, looked.census.last + 1
         if found.lowest:
             entry = yield ("XRANGE", keys.log(stream_id), found.lowest, found.lowest)
             if entry:
                 first_offset, oldest_ms = entries.position(entry[0])
-        return _told(floors, readers, found, looked=looked, first_offset=first_offset, oldest_ms=oldest_ms)
-    return _told(floors, readers, Found())
+        return _told(
+            floors,
+            readers,
+            found,
+            already=already,
+            looked=looked,
+            first_offset=first_offset,
+            oldest_ms=oldest_ms,
+        )
+    return _told(floors, readers, Found(), already=already)
 
 
 def _asked(stream_id: str, limits: Mapping[str, Any], purge: Purge | None) -> Script:
@@ -199,6 +238,7 @@ def _told(
     readers: Sequence[Reader],
     found: Found,
     *,
+    already: Found | None = None,
     looked: Looked | None = None,
     first_offset: int | None = None,
     oldest_ms: int | None = None,
@@ -215,6 +255,8 @@ def _told(
         goes_from=floors.floor if floors.goes_to >= floors.floor else found.first,
         goes_to=floors.goes_to if floors.goes_to >= floors.floor else found.last,
         kept_from=floors.kept_from,
+        already=floors.messages + already.messages if already else 0,
+        already_bytes=floors.bytes + already.size_bytes if already else 0,
         is_complete=looked is None or looked.is_complete,
         counted=1.0 if looked is None or looked.is_complete else looked.part,
         has_many_keys=looked is not None and looked.census.is_full,
@@ -256,8 +298,27 @@ def _look(
     return (yield from look(stream_id, held, until_s=until_s, always=always, beside=asked))
 
 
-def _settled(stream_id: str, readers: Sequence[Reader], floor: int) -> Op[list[int]]:
-    """What every group is done with: messages, bytes, first offset and time of what remains; nothing: look and see."""
+def _supposed(reader: Reader, supposed: Supposed) -> Reader:
+    """How far a group would have come."""
+    if reader.name != supposed.group:
+        return reader
+    if supposed.delivered is not None:
+        return replace(reader, delivered=supposed.delivered, flying=())
+    answered = {*supposed.answered}
+    return replace(reader, flying=[offset for offset in reader.flying if offset not in answered])
+
+
+def _settled(
+    stream_id: str, readers: Sequence[Reader], floor: int, supposed: Supposed | None
+) -> Op[list[int]]:
+    """What every group is done with: messages, bytes, first offset and time of what remains, and messages and bytes
+    of it that they are really done with; nothing: look and see.
+    """
+    names = [reader.name for reader in readers]
+    asked: list[int] = [0, -1]
+    if supposed and supposed.group in names:
+        to = -1 if supposed.delivered is None else supposed.delivered
+        asked = [names.index(supposed.group) + 1, to, *supposed.answered]
     makers = (keys.group, keys.pending, keys.parked, keys.ready, keys.runs)
     try:
         settled: list[int] = yield Script(
@@ -266,7 +327,7 @@ def _settled(stream_id: str, readers: Sequence[Reader], floor: int) -> Op[list[i
                 *(make(stream_id) for make in (keys.log, keys.meta, keys.gone)),
                 *(make(stream_id, reader.name) for reader in readers for make in makers),
             ],
-            [floor, MOST_OUT],
+            [floor, MOST_OUT, *asked],
         )
     except GroupNotFound:
         return []

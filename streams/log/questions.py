@@ -16,7 +16,7 @@ from streams.log.censuses import Censuses
 from streams.log.client import Log
 from streams.log.errors import LogError
 from streams.log.named import named
-from streams.log.preview import ALWAYS, EMPTY, WITHIN_S, Preview, Purge, preview
+from streams.log.preview import ALWAYS, EMPTY, WITHIN_S, Preview, Purge, Supposed, preview
 
 PATIENCE_S = 1.0
 """How much longer than it may take an answer is waited for."""
@@ -36,6 +36,7 @@ class Question(msgspec.Struct, frozen=True):
     within_s: float
     begins: dict[str, int] = {}
     purge: Purge | None = None
+    supposed: Supposed | None = None
 
 
 def ask(
@@ -46,6 +47,7 @@ def ask(
     *,
     begins: Mapping[str, int] = EMPTY,
     purge: Purge | None = None,
+    supposed: Supposed | None = None,
     within_s: float,
 ) -> Preview:
     """What would go if these limits held, or with this purge.
@@ -58,17 +60,26 @@ def ask(
     until_s = time.monotonic() + within_s
     is_counted = limits.get("max_messages_per_key") is not None or (purge is not None and purge.keys)
     if not is_counted and not any(groups.values()) and not begins:
-        return log.run(preview(stream_id, limits, groups, purge=purge, within_s=within_s))
+        return log.run(preview(stream_id, limits, groups, purge=purge, supposed=supposed, within_s=within_s))
     while True:
         began_s = time.monotonic()
         left_s = until_s - began_s
         asked_s = min(ANSWERED_WITHIN_S, left_s)
-        told = _answer(log, stream_id, limits, groups, begins=begins, purge=purge, within_s=asked_s)
+        told = _answer(
+            log, stream_id, limits, groups, begins=begins, purge=purge, supposed=supposed, within_s=asked_s
+        )
         if told is None:
             within_s = max(0.0, left_s)
             return log.run(
                 preview(
-                    stream_id, limits, groups, begins=begins, purge=purge, within_s=within_s, always=ALWAYS
+                    stream_id,
+                    limits,
+                    groups,
+                    begins=begins,
+                    purge=purge,
+                    supposed=supposed,
+                    within_s=within_s,
+                    always=ALWAYS,
                 )
             )
         answered_s = time.monotonic()
@@ -85,6 +96,7 @@ def _answer(
     *,
     begins: Mapping[str, int] = EMPTY,
     purge: Purge | None = None,
+    supposed: Supposed | None = None,
     within_s: float,
 ) -> Preview | None:
     question = Question(
@@ -96,6 +108,7 @@ def _answer(
         within_s=within_s,
         begins=dict(begins),
         purge=purge,
+        supposed=supposed,
     )
     try:
         with log.client.pubsub() as channel:
@@ -153,6 +166,7 @@ class Answers:
                     question.groups,
                     begins=question.begins,
                     purge=question.purge,
+                    supposed=question.supposed,
                     held=self._censuses.of(question.stream_id),
                     # What is far behind is counted beside the questions, unless somebody waits for it.
                     within_s=question.within_s if question.within_s > WITHIN_S else 0.0,

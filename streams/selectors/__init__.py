@@ -83,6 +83,7 @@ from streams.selectors.letters import (
     dead_letters_matching,
     reason_in_words,
 )
+from streams.selectors.letting_go import let_go_by_answers, let_go_by_seek
 from streams.selectors.lost_streams import is_store_emptied, streams_lost
 from streams.selectors.messages import (
     Found,
@@ -259,6 +260,8 @@ __all__ = [
     "is_store_emptied",
     "lag_trail",
     "lately_in",
+    "let_go_by_answers",
+    "let_go_by_seek",
     "logins_of",
     "message_at",
     "messages_before",

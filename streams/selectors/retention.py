@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from streams import store
-from streams.log.preview import WITHIN_S, Preview, Purge
+from streams.log.preview import WITHIN_S, Preview, Purge, Supposed
 from streams.log.questions import ask
 from streams.models import Group, Stream
 
@@ -22,6 +22,7 @@ def retention_preview(
     without: Collection[Group] = (),
     instead: Group | None = None,
     rewound: Group | None = None,
+    supposed: Supposed | None = None,
     within_s: float | None = None,
 ) -> Preview:
     """What would go if these settings were saved, over those that the stream has, with the groups of the database.
@@ -30,6 +31,7 @@ def retention_preview(
         without: groups that would be deleted.
         instead: a group as it would be, in the place of the one that has its name now, if any.
         rewound: a group that would have everything before it that the stream holds.
+        supposed: how a group would stand otherwise.
         within_s: how long to look at messages, where arithmetic does not do; None is ``WITHIN_S``.
     """
     limits = {name: changes.get(name, getattr(stream, name)) for name in LIMITS}
@@ -42,7 +44,9 @@ def retention_preview(
         # The log would tell where it stands: it is asked about under a name that no group has.
         groups[NOBODY], begins[NOBODY] = groups.pop(rewound.name), 0
     within_s = WITHIN_S if within_s is None else within_s
-    told = ask(store.log(), stream.stream_id, limits, groups, begins=begins, within_s=within_s)
+    told = ask(
+        store.log(), stream.stream_id, limits, groups, begins=begins, supposed=supposed, within_s=within_s
+    )
     if rewound is None:
         return told
     loses = told.unread.get(NOBODY, 0) if rewound.filter_keys else told.messages

@@ -331,7 +331,9 @@ def test_a_seek_counts_only_what_can_still_come_back(owner: Api, path: str, sett
     position = {"position": "earliest"}
     told = owner.post(f"{path}/g/seek", {**position, "dry_run": True}).json()
     assert told["messages"] == 5
-    assert owner.post(f"{path}/g/seek", position).json() == told
+    nothing = {"messages": 0, "bytes": 0, "complete": True, "reason": None}
+    removes = {"removes": nothing} if "retention" in settings else {}
+    assert owner.post(f"{path}/g/seek", position).json() | removes == told
     assert len(fetch(owner)) == told["messages"]
 
 

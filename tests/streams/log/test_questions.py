@@ -17,7 +17,7 @@ from streams.log.client import Log
 from streams.log.errors import StreamNotFound
 from streams.log.following import Following
 from streams.log.groups import Settings
-from streams.log.preview import WITHIN_S, Preview, Purge, preview
+from streams.log.preview import WITHIN_S, Preview, Purge, Supposed, preview
 from tests.census import counting
 from tests.streams.log.conftest import DEFAULTS
 from tests.streams.log.messages import fill, message
@@ -117,6 +117,22 @@ def test_who_counts_is_told_of_a_purge_by_key(log: Log, stream: str) -> None:
     purge = Purge(below=1001, keys=("k.1", "k.2"))
     told = questions.ask(log, stream, {}, {}, purge=purge, within_s=30)
     assert (told.messages, told.first_offset, told.is_complete) == (200, 1, True)
+
+
+@pytest.mark.usefixtures("counts")
+def test_who_counts_is_told_how_a_group_would_stand(log: Log, stream: str) -> None:
+    keyed(log, stream, 0, 1000)
+    log.run(groups.group_publish(stream, "some", Settings(filter_keys=("k.1", "k.2"))))
+    supposed = Supposed(group="some", delivered=500)
+    told = questions.ask(
+        log,
+        stream,
+        {"retention": "interest"},
+        {"some": ("k.1", "k.2")},
+        supposed=supposed,
+        within_s=30,
+    )
+    assert (told.messages, told.already, told.is_complete) == (900, 800, True)
 
 
 def loaded_by(url: str, stream: str) -> str:
