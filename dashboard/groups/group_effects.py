@@ -25,7 +25,8 @@ class ShownEffect:
 
     Attributes:
         numbers: how many of each of ``SHOWN``, at once and within a minute at most.
-        phrase: what has to be typed first; nothing where little goes.
+        phrase: what has to be typed first: the stream's name, the group's where it ends, both where both are asked for;
+            nothing where little goes.
     """
 
     effect: GroupEffect
@@ -106,11 +107,13 @@ def _shown(
         what: then[what].again(messages, arriving=coming, at_ms=now_ms)
         for what, (messages, coming) in counted.items()
     }
-    phrase = group.name if ending else _phrase(effect, numbers, group.stream, stored=stored)
-    return ShownEffect(effect, numbers, phrase)
+    of_stream = _phrase(effect, numbers, group.stream, stored=stored)
+    named = [of_stream, group.name if ending else ""]
+    return ShownEffect(effect, numbers, "/".join(name for name in named if name))
 
 
 def _phrase(effect: GroupEffect, numbers: Mapping[str, Shown], stream: Stream, *, stored: int) -> str:
+    """The stream's name, where enough goes at once or dies for it."""
     going, buried = numbers[""], numbers["buried_"]
     is_unsure = effect.going is not None and not effect.going.is_complete
     is_large = (bool(going.messages) and is_much(going.most, stored=stored)) or buried.most >= LARGE_MESSAGES

@@ -215,6 +215,24 @@ def test_to_be_deleted_when_idle_asks_as_deleting_does(owner: Client, stream: St
     assert owner.post(f"{PAGE}settings/", longer).status_code == 302, "it takes nothing sooner"
 
 
+def test_what_goes_at_once_with_an_end_that_is_set_asks_for_the_streams_name_too(
+    owner: Client, stream: Stream
+) -> None:
+    group = only(stream)
+    wanted = {**FORM, "filter_keys": "us.>", "inactive_after": "1 h"}
+    asked = owner.post(f"{PAGE}settings/", wanted)
+    assert "This removes 20 messages" in text_of(asked)
+    assert "is deleted once nobody has fetched from it for 1 h" in text_of(asked)
+    assert "Type orders/only to confirm" in text_of(asked)
+    form = {**wanted, **sent_back(asked)}
+    for typed in ("only", "orders"):
+        assert owner.post(f"{PAGE}settings/", {**form, "confirm": typed}).status_code == 422
+    group.refresh_from_db()
+    assert (group.filter_keys, left(stream)) == ([], 25)
+    assert owner.post(f"{PAGE}settings/", {**form, "confirm": "orders/only"}).status_code == 302
+    assert left(stream) == 5
+
+
 def test_what_grows_as_it_did_goes_with_a_group_that_ends(owner: Client, stream: Stream) -> None:
     """Messages and dead letters alike: who was asked again can save, as long as the stream moves as it did."""
     group = only(stream)

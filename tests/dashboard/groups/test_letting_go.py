@@ -172,7 +172,7 @@ def test_an_undo_tells_of_what_is_left(owner: Client, stream: Stream, only: Grou
     owner.post(SEEK, agreed(owner.get(PAGE, NEWEST), confirm="orders"))
     for _ in range(2):
         page = owner.get(PAGE)
-        assert "7 messages are delivered for the first time." in text_of(page)
+        assert "the next one. 7 messages are delivered for the first time." in text_of(page)
         assert "Undo: back to offset 1" in text_of(page)
         assert left(stream) == 7
 
