@@ -24,6 +24,8 @@ class Apart:
     load: Load
     struck: list[Struck] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+    beside: int = 0
+    """Calls in flight during faults that the history does not have."""
 
     @property
     def history(self) -> History:

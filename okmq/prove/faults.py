@@ -35,6 +35,7 @@ class Struck:
             there is nothing to recover.
         load: how many processes wanted each core of the machine then, at least 1.
         note: what else is to tell.
+        lasted_until: where it goes on after everything was as before, until then.
     """
 
     name: str
@@ -43,6 +44,12 @@ class Struck:
     recovery_s: float | None = None
     load: float = 1.0
     note: str = ""
+    lasted_until: float = 0.0
+
+    @property
+    def over(self) -> float:
+        """From then on calls are in flight during nothing."""
+        return max(self.back, self.lasted_until)
 
     def told(self) -> str:
         """All of it, in a line."""

@@ -90,13 +90,25 @@ class Proof:
         """The sum of something over all parts."""
         return sum(of(found) for found in self.parts.values())
 
+    @property
+    def wrong(self) -> int:
+        """How many sentences there are on what should not be, those that are not kept among them."""
+        return sum(found.wrong + len(_too_few(found)) for found in self.parts.values())
+
     def sentences(self) -> list[str]:
         """What is wrong, of each part the first sentences; none: the promises held."""
-        wrong = [sentence for found in self.parts.values() for sentence in found.sentences]
-        if self.total(lambda found: found.in_flight) < ENOUGH_IN_FLIGHT:
-            number = self.total(lambda found: found.in_flight)
-            wrong.append(f"only {number} operations were in flight during faults: the run does not count")
-        return wrong
+        return [
+            sentence for found in self.parts.values() for sentence in (*found.sentences, *_too_few(found))
+        ]
+
+
+def _too_few(found: Found) -> list[str]:
+    """Each part by itself: what another one has in flight says nothing of it."""
+    if found.in_flight >= ENOUGH_IN_FLIGHT:
+        return []
+    return [
+        f"{found.told} Only {found.in_flight} operations were in flight during its faults: it does not count"
+    ]
 
 
 def found_by(aparts: Iterable[Apart], *, told: str, took_s: float, wrong: Iterable[str] = ()) -> Found:
@@ -120,7 +132,8 @@ def found_by(aparts: Iterable[Apart], *, told: str, took_s: float, wrong: Iterab
         struck += apart.struck
         calls.update(each.outcome for each in operations)
         counts.update({name: len(each) for name, each in verdict.found.items()})
-        of["in_flight"] += in_flight(operations, [(each.began, each.back) for each in apart.struck])
+        of["in_flight"] += apart.beside
+        of["in_flight"] += in_flight(operations, [(each.began, each.over) for each in apart.struck])
         of["struck_in_flight"] += in_flight(operations, [(each.began, each.began) for each in apart.struck])
         of["messages"] += apart.messages
         of["late"] += len(scene.late)

@@ -74,13 +74,15 @@ async def _jump(target: Target, ahead: Path, jump_s: int) -> Struck:
     await asyncio.to_thread(_set, ahead, jump_s)
     back = await target.publishes_again(monotonic())
     # What was out comes back when its time is over, not before: long enough to see both.
-    await target.wait(lambda: monotonic() > began + 1.5 * ACK_WAIT_S, what="the time of a lease passes")
+    seen = await target.wait(
+        lambda: monotonic() > began + 1.5 * ACK_WAIT_S, what="the time of a lease passes"
+    )
     name = (
         f"the clock of the store is set {jump_s / 3600:+g} h"
         if jump_s
         else "the clock of the store is set right"
     )
-    return Struck(name=name, began=began, back=back, recovery_s=back - began)
+    return Struck(name=name, began=began, back=back, recovery_s=back - began, lasted_until=seen)
 
 
 def _set(ahead: Path, jump_s: int) -> None:

@@ -299,15 +299,18 @@ def summary(proof: Proof) -> str:
 
 
 def _runs(proof: Proof) -> list[str]:
-    wrong = proof.total(lambda found: found.wrong)
     return [
-        summary(proof)
-        + (f" **{wrong:,} finding{'' if wrong == 1 else 's'}.**" if wrong else " Everything held."),
+        f"{summary(proof)} {_end(proof)}",
         "",
         "| part | calls | faults | messages | minutes | findings | ended |",
         "|---|--:|--:|--:|--:|--:|---|",
         *(_part(found) for found in proof.parts.values()),
     ]
+
+
+def _end(proof: Proof) -> str:
+    wrong = proof.wrong
+    return f"**{wrong:,} finding{'' if wrong == 1 else 's'}.**" if wrong else "Everything held."
 
 
 def _part(found: Found) -> str:

@@ -80,6 +80,7 @@ async def _steady(product: Instance, seconds: float) -> Apart:
         looks = [await _look(product, callers, seconds / SAMPLES) for _ in range(SAMPLES)]
         await target.all_run()
     load.close()
+    apart.beside = callers.answered
     trends = trends_of(looks)
     apart.wrong += [f"{what} grows: {found}" for what, found in trends.items() if found.least > MAY_GROW]
     p99_ms = 1000 * statistics.median(_p99(look.took_s) for look in looks if look.took_s)
@@ -139,6 +140,8 @@ class _Callers:
     scene: Scene
     every_s: float = 0.0
     took_s: list[float] = field(default_factory=list)
+    answered: int = 0
+    """Calls of all of them, to the end."""
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
@@ -196,4 +199,5 @@ class _Callers:
         if answer.status >= 300:
             self.scene.surprised(path, answer)
             return None
+        self.answered += 1
         return answer

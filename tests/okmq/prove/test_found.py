@@ -1,5 +1,6 @@
 """What the parts of a proof found is kept and told together, whichever of them ran last."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,8 +55,28 @@ def test_the_page_tells_all_parts_and_the_findings_of_each() -> None:
 
 def test_too_few_calls_in_flight_do_not_count() -> None:
     few = Proof(parts={"kills": of("Kills.", in_flight=ENOUGH_IN_FLIGHT - 1)})
-    assert few.sentences() == ["only 999 operations were in flight during faults: the run does not count"]
-    assert Proof(parts={**few.parts, "clock": of("Clock.", in_flight=1)}).sentences() == []
+    sentence = "{} Only {} operations were in flight during its faults: it does not count"
+    assert few.sentences() == [sentence.format("Kills.", 999)]
+    assert Proof(parts={"kills": of("Kills.")}).sentences() == []
+
+
+def test_each_part_counts_by_what_was_in_flight_in_it() -> None:
+    """What one had says nothing of another: no part lives on the calls of the others."""
+    proof = Proof(parts={"kills": of("Kills."), "replica": of("Replica.", in_flight=0)})
+    sentence = "Replica. Only 0 operations were in flight during its faults: it does not count"
+    assert proof.sentences() == [sentence]
+    assert sentence in report.page(proof)
+    assert "Everything held." not in report.page(proof)
+
+
+def test_calls_beside_a_history_and_after_the_recovery_are_in_flight_too() -> None:
+    apart = Apart(load=Load(1, token=""), beside=7)
+    asked = Publish(began=5, ended=6, outcome="info", stream="s", ids=("a",), bodies=(0,))
+    apart.history.note(asked)
+    apart.struck = [Struck(name="the clock of the store is set right", began=1.0, back=2.0)]
+    assert found_by([apart], told="", took_s=0.0).in_flight == 7
+    apart.struck = [replace(apart.struck[0], lasted_until=5.5)]
+    assert found_by([apart], told="", took_s=0.0).in_flight == 8
 
 
 def test_what_takes_long_is_measured_by_the_messages_of_its_own_product() -> None:
