@@ -17,6 +17,7 @@ import msgspec
 
 from okmq.prove.history import Commit, Fetch, History, Outcome, Publish, Read, Seen, Settle, Taken
 from okmq.prove.http import Answer, Client, NoAnswer, NotSent, TooLate
+from okmq.prove.machine import Machine
 
 POLL_S = 1.0
 AGAIN_AFTER_S = 0.05
@@ -60,6 +61,9 @@ class Scene:
         publishing, reading: they go on while these are set.
         surprises: answers that nobody asked for: a 500, or a refusal of what had to be taken.
         late: calls that were not answered by their deadline: what was asked, and when.
+        messages: how many were acknowledged as stored until now.
+        spread: how often everybody was asked to connect anew, so that no process has all of them.
+        machine: what it leaves to all of this.
     """
 
     ports: Sequence[int]
@@ -70,6 +74,9 @@ class Scene:
     reading: asyncio.Event = field(default_factory=asyncio.Event)
     surprises: Counter[str] = field(default_factory=Counter)
     late: list[tuple[str, float]] = field(default_factory=list)
+    messages: int = 0
+    spread: int = 0
+    machine: Machine = field(default_factory=Machine)
     last_stored_at: float = 0.0
     silences: list[tuple[float, float]] = field(default_factory=list)
     """From one publish that was stored to the next, where that was longer than a tenth of a second."""
@@ -85,9 +92,10 @@ class Scene:
         known = self._known.setdefault((stream, message.offset), fresh)
         return known if known == fresh else fresh
 
-    def stored(self) -> None:
-        """A publish was answered: the product is there."""
+    def stored(self, messages: int) -> None:
+        """A publish was answered, and so many messages are new: the product is there."""
         now = monotonic()
+        self.messages += messages
         if self.last_stored_at and now - self.last_stored_at > 0.1:
             self.silences.append((self.last_stored_at, now))
         self.last_stored_at = now
@@ -105,12 +113,16 @@ class Caller(ABC):
         self.path = f"/streams/{stream}"
         self._random = random.Random(f"{stream} {name}")
         self._client = Client(self._random.choice(scene.ports), token=scene.token)
+        self._spread = scene.spread
 
     async def ask(
         self, method: str, path: str, body: Any = None, *, wait_s: float = 0.0
     ) -> tuple[float, Answer | None]:
         """When it was sent, and the answer; None when nobody knows. Waits for somebody who listens."""
         data = None if body is None else body if isinstance(body, bytes) else _encode(body)
+        if self._spread != self.scene.spread:
+            self._spread = self.scene.spread
+            self._client.close()
         while True:
             began = monotonic()
             try:
@@ -203,7 +215,7 @@ class Publisher(Caller):
             )
         )
         if outcome == "ok":
-            self.scene.stored()
+            self.scene.stored(sum(not each.duplicate for each in receipts))
         if answer and answer.status != 503 and outcome != ("fail" if refused else "ok"):
             self.scene.surprised("publish", answer)
         return outcome != "info"

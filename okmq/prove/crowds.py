@@ -13,6 +13,7 @@ from okmq.prove.apart import Apart, Say, open_files
 from okmq.prove.browsers import Browser, Poller, logged_in
 from okmq.prove.faults import NotBack, Struck, Target
 from okmq.prove.load import STREAMS, Load
+from okmq.prove.machine import Moment, Taken, look
 
 T = TypeVar("T")
 
@@ -69,7 +70,7 @@ class _Scene:
 
     async def come_back(self, browsers: int, pollers: int, *, name: str) -> None:
         """All at once, until every page was told how its stream stands and every poll has its answer."""
-        before, began = open_files(self.product), monotonic()
+        before, began, since = open_files(self.product), monotonic(), look()
         pages = [self._page(n) for n in range(browsers)]
         polls = [self._poll() for _ in range(pollers)]
         try:
@@ -83,18 +84,19 @@ class _Scene:
         finally:
             for gone in [*(page.vanish for page in pages), *(poll.vanish for poll in polls)]:
                 gone()
+        taken = self._taken(since)
         wrong = sum(status != 200 for status in statuses)
         note = f"pages after {told - began:.1f} s, polls after {back - told:.1f} s, steady after {back - began:.1f} s"
         await self._closed(before, what=name)
         if name:
-            self._note(Struck(name=name, began=began, back=back, load=busy(), note=note))
+            self._note(Struck(name=name, began=began, back=back, taken=taken, note=note))
             if wrong:
                 self.apart.wrong.append(f"{name}: {wrong} polls were not answered with 200")
 
     async def reset(self, polls: int) -> None:
         """So many polls, each reset while it waits."""
         name = f"{polls:,} polls are reset while they wait"
-        before, began = open_files(self.product), monotonic()
+        before, began, since = open_files(self.product), monotonic(), look()
         waiting = [self._poll() for _ in range(polls)]
         await _all((each.ask() for each in waiting), what="every poll is sent")
         for each in waiting:
@@ -105,19 +107,19 @@ class _Scene:
         note = (
             f"published again after {back - gone:.1f} s, everything closed after {monotonic() - gone:.1f} s"
         )
-        self._note(Struck(name=name, began=began, back=back, load=busy(), note=note))
+        self._note(Struck(name=name, began=began, back=back, taken=self._taken(since), note=note))
 
     async def hang(self, seconds: float) -> None:
         """A page that reads nothing for so long; then it is told the newest, or was cut off to come back."""
         name = f"a browser reads nothing for {seconds:g} s"
         page, other = self._page(0), self._page(0)
         await _all((page.open(), other.open()), what="the pages are told")
-        began = monotonic()
+        began, since = monotonic(), look()
         page.stop_reading()
         await asyncio.sleep(seconds)
-        if other.heard_at < monotonic() - FRESH_S * busy():
+        if other.heard_at < monotonic() - self._taken(since).allows_s(FRESH_S):
             self.apart.wrong.append(f"{name}: another one was not told either")
-        again = monotonic()
+        again, since = monotonic(), look()
         page.read_on()
         if page.is_shut:
             await page.open()
@@ -126,7 +128,8 @@ class _Scene:
         for each in (page, other):
             each.vanish()
         note = f"the newest after {back - again:.1f} s"
-        self._note(Struck(name=name, began=began, back=back, recovery_s=back - again, load=busy(), note=note))
+        taken, recovery_s = self._taken(since), back - again
+        self._note(Struck(name=name, began=began, back=back, recovery_s=recovery_s, taken=taken, note=note))
 
     def _is_newest(self, page: Browser, other: Browser) -> bool:
         return page.heard_at > 0 and page.told["at_ms"] >= other.told["at_ms"]
@@ -160,10 +163,16 @@ class _Scene:
     async def _true(self, condition: Callable[[], bool], *, what: str) -> None:
         await self.target.wait(condition, what=what, within_s=SETTLES_WITHIN_S * busy())
 
+    def _taken(self, since: Moment) -> Taken:
+        return self.load.scene.machine.taken(since)
+
     def _note(self, struck: Struck) -> None:
         self.apart.struck.append(struck)
         self._say(f"  {struck.told()}")
-        allowed_s, took_s = STEADY_WITHIN_S * struck.load, struck.recovery_s or struck.back - struck.began
+        allowed_s, took_s = (
+            struck.taken.allows_s(STEADY_WITHIN_S),
+            struck.recovery_s or struck.back - struck.began,
+        )
         if took_s > allowed_s:
             self.apart.wrong.append(
                 f"{struck.name}: steady after {took_s:.1f} s, allowed are {allowed_s:.1f} s"

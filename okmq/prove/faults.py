@@ -4,14 +4,16 @@ import asyncio
 import os
 import random
 import signal
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 
-from okmq.instance import Instance, busy
+from okmq.instance import Instance
 from okmq.prove.callers import Scene
 from okmq.prove.history import Operation, Outcome, Publish
+from okmq.prove.machine import Taken
 from streams.log.client import Log
 from streams.log.commands import one
 from streams.log.errors import LogError
@@ -19,6 +21,19 @@ from streams.log.errors import LogError
 BACK_WITHIN_S = 60.0
 LABEL_CHANGES_WITHIN_S = 5.0
 EVERY_S = 0.02
+RECOVERY_S_PER_MILLION = 5.0
+"""What a store may take to be there again, for the messages that it holds; and for fewer than a million."""
+
+PROCESS_S, NEXT_CALL_S = 5.0, 1.0
+"""What a new web process or worker may take until it works; and where nothing has to start, the next call."""
+
+SEEN_FOR_S = 0.5
+"""So long it is looked whether what had healed is refused again."""
+
+
+def recovery_allowed_s(messages: int) -> float:
+    """What a store may take to be there again."""
+    return RECOVERY_S_PER_MILLION * max(1.0, messages / 1e6)
 
 
 class NotBack(Exception):
@@ -33,8 +48,11 @@ class Struck:
         began, back: when it struck and when everything was as before (monotonic seconds).
         recovery_s: what the product itself needed, the supervisor's pause before a new start left out; None where
             there is nothing to recover.
-        load: how many processes wanted each core of the machine then, at least 1.
+        allowed_s: what it may need of a machine of its own; None where nothing is demanded.
+        messages: how many were stored then.
+        taken: what the machine took from all of it meanwhile.
         note: what else is to tell.
+        wrong: sentences on what should not be.
         lasted_until: where it goes on after everything was as before, until then.
     """
 
@@ -42,9 +60,17 @@ class Struck:
     began: float
     back: float
     recovery_s: float | None = None
-    load: float = 1.0
+    allowed_s: float | None = None
+    messages: int = 0
+    taken: Taken = field(default_factory=Taken)
     note: str = ""
     lasted_until: float = 0.0
+    wrong: tuple[str, ...] = ()
+
+    @property
+    def limit_s(self) -> float | None:
+        """What it may need on a machine that takes so much."""
+        return None if self.allowed_s is None else self.taken.allows_s(self.allowed_s)
 
     @property
     def over(self) -> float:
@@ -128,6 +154,15 @@ class Target:
             for each in self.since(since)
         )
 
+    def refused_again(self, since: float) -> int:
+        """How many publishers got no more than refusals twice or more, of what they sent after a moment."""
+        refused = Counter(
+            (each.stream, each.ids[0].partition("-")[0])
+            for each in self.since(since)
+            if isinstance(each, Publish) and each.outcome == "info" and each.began >= since
+        )
+        return sum(times > 1 for times in refused.values())
+
     async def promises(self, promise: str, *, since: float) -> float:
         """The moment at which answers to publishes carried a promise.
 
@@ -166,7 +201,7 @@ def killed(name: str) -> Fault:
 
 
 async def _kill(target: Target, *, name: str, told: str) -> Struck:
-    pid = target.instance.pid(name)
+    pid, messages = target.instance.pid(name), target.scene.messages
     began = monotonic()
     os.kill(pid, signal.SIGKILL)
     # The list is written as the state changes: a new process id is the moment of the new start.
@@ -181,7 +216,8 @@ async def _kill(target: Target, *, name: str, told: str) -> Struck:
             lambda: target.instance.status(name).state == "running", what=f"{name} works again"
         )
     recovery_s = max(0.0, back - started)
-    return Struck(name=told, began=began, back=back, recovery_s=recovery_s, load=busy())
+    allowed_s = recovery_allowed_s(messages) if name == "valkey" else PROCESS_S
+    return Struck(name=told, began=began, back=back, recovery_s=recovery_s, allowed_s=allowed_s)
 
 
 def _pid(target: Target, name: str) -> int | None:
@@ -214,6 +250,7 @@ def stopped(name: str, *, seconds: float) -> Fault:
             began=began,
             back=back,
             recovery_s=back - began - seconds,
+            allowed_s=NEXT_CALL_S,
         )
 
     return strike
@@ -228,8 +265,18 @@ def told_to_the_store(*commands: tuple[str, ...]) -> Fault:
             await target.store(*command)
         done = monotonic()
         back = await target.publishes_again(done)
+        seen = await target.wait(lambda: monotonic() > done + SEEN_FOR_S, what="it is seen for a while")
         name = ", ".join(" ".join(map(str, command)) for command in commands)
-        return Struck(name=name, began=began, back=back, recovery_s=back - done)
+        twice = target.refused_again(done)
+        return Struck(
+            name=name,
+            began=began,
+            back=back,
+            recovery_s=back - done,
+            allowed_s=NEXT_CALL_S,
+            lasted_until=seen,
+            wrong=(f"{name}: {twice} publishers were refused more than once",) if twice else (),
+        )
 
     return strike
 

@@ -2,11 +2,13 @@
 
 import os
 import platform
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import takewhile
 from pathlib import Path
 
 import msgspec
@@ -18,7 +20,10 @@ from okmq.prove.faults import Struck
 from okmq.prove.history import in_flight
 
 ENOUGH_IN_FLIGHT = 1000
-RECOVERY_S_PER_MILLION = 5.0
+OTHERS_WITHIN_S = 5.0
+"""While a web process or the worker is down, a publish is stored so often by the others."""
+
+ONE_OF_SEVERAL = ("SIGKILL of web", "SIGKILL of worker", "SIGSTOP of web", "SIGSTOP of worker")
 KEPT = 100
 """Sentences of a part; how many there were is told in any case."""
 
@@ -37,7 +42,7 @@ class Found:
         counts: of the checker, by name.
         late: calls that were not answered by their deadline.
         surprises: answers that should not be.
-        silence_s: the longest time without a stored publish while only web processes or the worker were killed.
+        silence_s: the longest time without a stored publish while only a web process or the worker was down.
         wrong: how many sentences there are on what should not be; ``sentences`` are the first of them.
     """
 
@@ -138,11 +143,13 @@ def found_by(aparts: Iterable[Apart], *, told: str, took_s: float, wrong: Iterab
         of["messages"] += apart.messages
         of["late"] += len(scene.late)
         of["surprises"] += scene.surprises.total()
-        silence_s = max(silence_s, _silence_s(apart))
+        silence_s = max([silence_s, *(took for _, took in _silences(apart))])
         sentences += [f"{name}: {each}" for name, found in verdict.found.items() for each in found]
         sentences += [f"unexpected answer: {what} ({count} times)" for what, count in scene.surprises.items()]
         sentences += apart.wrong
-        sentences += _too_slow(apart.struck, apart.messages)
+        sentences += [sentence for each in apart.struck for sentence in each.wrong]
+        sentences += _too_slow(apart.struck)
+        sentences += _too_silent(apart)
         sentences += _late(scene.late, apart.struck)
         if isinstance(apart, OfCuts):
             cuts += apart.cuts
@@ -172,28 +179,36 @@ def _late(late: Iterable[tuple[str, float]], struck: Iterable[Struck]) -> list[s
     return [f"not answered by the deadline: {what} ({count} times)" for what, count in counted.items()]
 
 
-def _too_slow(struck: Iterable[Struck], messages: int) -> list[str]:
-    """What took longer than a restart may, of as many messages as there were, on a machine that has a core for it."""
-    allowed_s = RECOVERY_S_PER_MILLION * max(1.0, messages / 1e6)
+def _too_slow(struck: Iterable[Struck]) -> list[str]:
+    """What took longer than one of its kind may, on a machine that takes as much as it took."""
     return [
-        f"{each.name}: back after {each.recovery_s:.1f} s at {each.load:.1f} processes a core, "
-        f"allowed are {allowed_s:.1f} s of a core"
+        f"{each.name}: back after {each.recovery_s:.1f} s, allowed are {each.limit_s:.1f} s "
+        f"({each.messages:,} messages, {each.taken.slowed:.1f} times as slow for others)"
         for each in struck
-        if each.recovery_s is not None and each.recovery_s > allowed_s * each.load
+        if each.recovery_s is not None and each.limit_s is not None and each.recovery_s > each.limit_s
     ]
 
 
-def _silence_s(apart: Apart) -> float:
-    spans = [(each.began, each.back) for each in apart.struck if "web" in each.name or "worker" in each.name]
-    return max(
-        (
-            min(end, back) - max(start, began)
-            for start, end in apart.load.scene.silences
-            for began, back in spans
-            if start < back and end > began
-        ),
-        default=0.0,
-    )
+def _too_silent(apart: Apart) -> list[str]:
+    """Where the others did not go on."""
+    return [
+        f"{each.name}: the others stored nothing for {took_s:.1f} s, allowed are {allowed_s:.1f} s"
+        for each, took_s in _silences(apart)
+        if took_s > (allowed_s := each.taken.allows_s(OTHERS_WITHIN_S))
+    ]
+
+
+def _silences(apart: Apart) -> Iterator[tuple[Struck, float]]:
+    """How long nothing was stored at most while each web process, or worker, was down."""
+    silences = sorted(apart.load.scene.silences)
+    ends = [end for _, end in silences]
+    for each in apart.struck:
+        if each.name.startswith(ONE_OF_SEVERAL):
+            within = takewhile(lambda span: span[0] < each.back, silences[bisect_right(ends, each.began) :])  # noqa: B023
+            yield (
+                each,
+                max((min(end, each.back) - max(start, each.began) for start, end in within), default=0.0),
+            )
 
 
 def read(path: Path) -> Proof:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from okmq.prove.callers import Scene
-from okmq.prove.faults import NotBack, Struck, Target
+from okmq.prove.faults import NEXT_CALL_S, NotBack, Struck, Target
 from okmq.prove.history import Publish, Read
 from okmq.prove.http import Client, NoAnswer, NotSent
 
@@ -45,7 +45,12 @@ async def memory_used_up(target: Target) -> Struck:
         raise NotBack(f"A publish into a full store was refused after {slowest:.1f} s.")
     note = f"refused within {slowest:.2f} s"
     return Struck(
-        name="CONFIG SET maxmemory 1mb", began=began, back=back, recovery_s=back - room_at, note=note
+        name="CONFIG SET maxmemory 1mb",
+        began=began,
+        back=back,
+        recovery_s=back - room_at,
+        allowed_s=NEXT_CALL_S,
+        note=note,
     )
 
 

@@ -9,9 +9,10 @@ from time import monotonic
 from okmq.instance import Instance, instance
 from okmq.prove.apart import Apart, open_files
 from okmq.prove.cuts import running_store
-from okmq.prove.faults import Struck, Target
+from okmq.prove.faults import NEXT_CALL_S, Struck, Target
 from okmq.prove.history import Fetch
 from okmq.prove.load import ACK_WAIT_S, Load
+from okmq.prove.machine import look
 from streams.log.clock import KNOWN_AFTER, LOOK_EVERY_MS
 
 JUMPS_S = (3600, -3600, 86_400, -86_400, 0)
@@ -70,9 +71,10 @@ async def _jumps(product: Instance, ahead: Path, jumps_s: Sequence[int]) -> Apar
 
 
 async def _jump(target: Target, ahead: Path, jump_s: int) -> Struck:
-    began = monotonic()
+    began, since = monotonic(), look()
     await asyncio.to_thread(_set, ahead, jump_s)
     back = await target.publishes_again(monotonic())
+    taken = target.scene.machine.taken(since)
     # What was out comes back when its time is over, not before: long enough to see both.
     seen = await target.wait(
         lambda: monotonic() > began + 1.5 * ACK_WAIT_S, what="the time of a lease passes"
@@ -82,7 +84,15 @@ async def _jump(target: Target, ahead: Path, jump_s: int) -> Struck:
         if jump_s
         else "the clock of the store is set right"
     )
-    return Struck(name=name, began=began, back=back, recovery_s=back - began, lasted_until=seen)
+    return Struck(
+        name=name,
+        began=began,
+        back=back,
+        recovery_s=back - began,
+        allowed_s=NEXT_CALL_S,
+        taken=taken,
+        lasted_until=seen,
+    )
 
 
 def _set(ahead: Path, jump_s: int) -> None:

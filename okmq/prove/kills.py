@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -9,6 +10,7 @@ from okmq.instance import Instance, instance
 from okmq.prove.apart import Apart, Say
 from okmq.prove.faults import Fault, Target
 from okmq.prove.load import Load
+from okmq.prove.machine import look
 
 SURGE_S, REST_S = 0.3, 1.0
 
@@ -38,7 +40,9 @@ async def strike_all(product: Instance, faults: Sequence[Fault], say: Say, withi
         for number, fault in enumerate(faults, start=1):
             await target.all_run()
             await load.surge(SURGE_S)
+            since, messages = look(), load.scene.messages
             struck = await fault(target)
+            struck = replace(struck, messages=messages, taken=load.scene.machine.taken(since))
             load.calm()
             apart.struck.append(struck)
             say(f"  {number}/{len(faults)} {struck.told()}")

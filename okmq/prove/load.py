@@ -41,6 +41,12 @@ class Load:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """The callers work inside of the block; at its regular end everything is worked off and looked at."""
+        with self.scene.machine.watched():
+            async with self._running():
+                yield
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncIterator[None]:
         await self._make()
         self.scene.publishing.set()
         self.scene.reading.set()
@@ -64,7 +70,11 @@ class Load:
             self.close()
 
     async def surge(self, seconds: float) -> None:
-        """Let the publishers ask without a rest for a moment, so that as many calls as can be are under way."""
+        """Let the publishers ask without a rest for a moment, so that as many calls as can be are under way.
+
+        Everybody connects anew before: after a kill all connections are to the process that was left.
+        """
+        self.scene.spread += 1
         self.scene.pause_s = 0.0
         await asyncio.sleep(seconds)
 

@@ -12,8 +12,9 @@ from time import monotonic
 from okmq.instance import Instance, instance
 from okmq.prove.apart import Apart, open_files
 from okmq.prove.cuts import running_store
-from okmq.prove.faults import Struck, Target
+from okmq.prove.faults import PROCESS_S, Struck, Target
 from okmq.prove.load import Load
+from okmq.prove.machine import look
 
 READ = 65_536
 LOST_EVERY = 20
@@ -153,7 +154,7 @@ async def _bad_time(product: Instance, line: Line, seconds: float) -> Apart:
         line.manner = "trickling"
         await asyncio.sleep(seconds / 3)
         line.manner = "whole"
-        ended = monotonic()
+        ended, since = monotonic(), look()
         back = await target.publishes_again(ended)
     note = f"{line.lost} answers and {line.dead} connections were lost"
     struck = Struck(
@@ -161,6 +162,8 @@ async def _bad_time(product: Instance, line: Line, seconds: float) -> Apart:
         began=began,
         back=back,
         recovery_s=back - ended,
+        allowed_s=PROCESS_S,
+        taken=load.scene.machine.taken(since),
         note=note,
     )
     apart = Apart(load=load, struck=[struck])

@@ -10,14 +10,15 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
-from okmq.instance import Instance, busy, instance
+from okmq.instance import Instance, instance
 from okmq.prove.apart import Apart
 from okmq.prove.callers import Publisher
 from okmq.prove.cuts import running_store
-from okmq.prove.faults import Struck, Target
+from okmq.prove.faults import Struck, Target, recovery_allowed_s
 from okmq.prove.flushes import PowerSwitch
 from okmq.prove.history import Publish
 from okmq.prove.load import Load
+from okmq.prove.machine import look
 from okmq.supervision import rights
 from streams.log.client import Log
 from streams.log.commands import one
@@ -119,7 +120,7 @@ async def _all_is_kept(product: Instance, store: _Store, cuts: int) -> Apart:
             if number % REWRITTEN_EVERY == 0:
                 await asyncio.to_thread(store.rewrite)
             await asyncio.sleep(target.chance.uniform(0, 0.2))
-            began = monotonic()
+            began, since = monotonic(), look()
             gone = await asyncio.to_thread(store.lose_power)
             await asyncio.to_thread(store.start)
             started = monotonic()
@@ -131,7 +132,9 @@ async def _all_is_kept(product: Instance, store: _Store, cuts: int) -> Apart:
                     began=began,
                     back=back,
                     recovery_s=back - started,
-                    load=busy(),
+                    allowed_s=recovery_allowed_s(load.scene.messages),
+                    messages=load.scene.messages,
+                    taken=load.scene.machine.taken(since),
                     note=f"{gone:,} bytes were not flushed",
                 )
             )
@@ -153,6 +156,7 @@ async def _the_last_is_lost(product: Instance, store: _Store, cuts: int) -> Apar
         stream = f"window-{number}"
         await load.ask("POST", "/streams/", {"name": stream, "archive": False})
         scene.publishing.set()
+        before = look()
         publishers = [asyncio.create_task(_Once(scene, stream, f"p{n}").run()) for n in range(PUBLISHERS)]
         await asyncio.sleep(chance.uniform(*GOES_AFTER_S))
         began = monotonic()
@@ -165,16 +169,17 @@ async def _the_last_is_lost(product: Instance, store: _Store, cuts: int) -> Apar
         await load.ask("GET", f"/streams/{stream}")
         back = monotonic()
         scene.history.remains[stream] = await load.remains(stream)
-        note = _judge(apart, stream, went_at=began)
+        taken = scene.machine.taken(before)
+        note = _judge(apart, stream, went_at=began, allowed_s=taken.allows_s(LOST_S))
         name = "the power of the store goes, a flush every second"
-        apart.struck.append(Struck(name=name, began=began, back=back, load=busy(), note=note))
+        apart.struck.append(Struck(name=name, began=began, back=back, taken=taken, note=note))
     for number in range(cuts):  # what was there after one cut is there after the others
         scene.history.remains[f"window-{number}"] = await load.remains(f"window-{number}")
     load.close()
     return apart
 
 
-def _judge(apart: Apart, stream: str, *, went_at: float) -> str:
+def _judge(apart: Apart, stream: str, *, went_at: float, allowed_s: float) -> str:
     """Note what was promised and not kept, and say what was lost of what was promised less."""
     there = {each.id for each in apart.history.remains[stream].messages}
     acknowledged = [
@@ -185,7 +190,7 @@ def _judge(apart: Apart, stream: str, *, went_at: float) -> str:
     oldest_s = max((went_at - each.ended for each in lost), default=0.0)
     if too_much:
         apart.wrong.append(f"{stream}: {too_much} answers promised more than a flush every second keeps")
-    if oldest_s > LOST_S * busy():
+    if oldest_s > allowed_s:
         apart.wrong.append(f"{stream}: what was acknowledged {oldest_s:.1f} s before the power went is gone")
     messages, of = (sum(len(each.ids) for each in some) for some in (lost, acknowledged))
     return f"{messages:,} of {of:,} messages lost, acknowledged as `{WINDOW}` in the last {oldest_s:.1f} s"

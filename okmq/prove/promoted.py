@@ -14,16 +14,17 @@ from okmq.instance import Instance, busy, free_port, instance
 from okmq.prove.apart import Apart
 from okmq.prove.callers import AGAIN_AFTER_S, Caller, receipts_of
 from okmq.prove.cuts import running_store
-from okmq.prove.faults import NotBack, Struck
+from okmq.prove.faults import NEXT_CALL_S, NotBack, Struck
 from okmq.prove.load import Load
 from okmq.prove.lossy import Line
+from okmq.prove.machine import look
 from okmq.supervision import rights
 from streams.log.client import Log
 from streams.log.commands import one
 
 STREAM = "followed"
 TOLD_WITHIN_S = 5.0
-"""Readiness, the label and the epoch may take so long, of a core."""
+"""Readiness, the label and the epoch may take so long."""
 
 BACK_WITHIN_S = 60.0
 LAGGING = 30
@@ -133,6 +134,7 @@ class _Promotion:
             if monotonic() - began > BACK_WITHIN_S * busy():
                 raise NotBack("Readiness does not tell that the store is a replica.")
         self.apart.red_s = monotonic() - began
+        since = look()
         await self._say(self.replica, "REPLICAOF", "NO", "ONE")
         promoted = monotonic()
         await self._until(lambda: bool(self._stored(promoted)), "a publish is stored again")
@@ -156,7 +158,8 @@ class _Promotion:
                 began=began,
                 back=back,
                 recovery_s=back - promoted,
-                load=busy(),
+                allowed_s=NEXT_CALL_S,
+                taken=self.load.scene.machine.taken(since),
                 note=f"not ready after {self.apart.red_s:.1f} s, the label followed after {self.apart.label_s:.1f} s, "
                 f"the epoch after {self.apart.told_s:.1f} s",
             )
@@ -165,8 +168,9 @@ class _Promotion:
     def _judge(self) -> None:
         apart = self.apart
         for what, took_s in (("readiness", apart.red_s), ("label", apart.label_s), ("epoch", apart.told_s)):
-            if took_s > TOLD_WITHIN_S * busy():
-                apart.wrong.append(f"the {what} took {took_s:.1f} s at {busy():.1f} processes a core")
+            allowed_s = apart.struck[-1].taken.allows_s(TOLD_WITHIN_S)
+            if took_s > allowed_s:
+                apart.wrong.append(f"the {what} took {took_s:.1f} s, allowed are {allowed_s:.1f} s")
         if apart.requests > 1:
             apart.wrong.append(f"{apart.requests} publishes were refused by a store that was promoted")
 

@@ -9,10 +9,11 @@ from time import monotonic
 from okmq.instance import Instance, instance
 from okmq.prove.apart import Apart, open_files
 from okmq.prove.cuts import running_store
-from okmq.prove.faults import BACK_WITHIN_S, Struck, Target
+from okmq.prove.faults import BACK_WITHIN_S, PROCESS_S, Struck, Target
 from okmq.prove.flushes import SlowDisk
 from okmq.prove.history import Publish
 from okmq.prove.load import Load
+from okmq.prove.machine import look
 
 FLUSHES_S = (0.02, 0.5, 1.5)
 
@@ -62,7 +63,7 @@ async def _slow(target: Target, disk: SlowDisk, flush_s: float, seconds: float) 
         is_over, what="a publish is stored by a disk that is slow", within_s=seconds + BACK_WITHIN_S
     )
     disk.flush_s = 0.0
-    ended = monotonic()
+    ended, since = monotonic(), look()
     back = await target.publishes_again(ended)
     took = [
         each.ended - each.began
@@ -73,4 +74,12 @@ async def _slow(target: Target, disk: SlowDisk, flush_s: float, seconds: float) 
     if took:
         note += f", each in {statistics.median(took):.2f} s, the slowest in {max(took):.2f} s"
     name = f"every flush of the store takes {flush_s * 1000:g} ms longer"
-    return Struck(name=name, began=began, back=back, recovery_s=back - ended, note=note)
+    return Struck(
+        name=name,
+        began=began,
+        back=back,
+        recovery_s=back - ended,
+        allowed_s=PROCESS_S,
+        taken=target.scene.machine.taken(since),
+        note=note,
+    )

@@ -168,7 +168,7 @@ class _Run:
         number = self.batch.number
         await self._until(lambda: self.batch.number > number, what="a batch is archived")
         self.apart.struck += [
-            Struck(name=f"SIGKILL of {name} while it archives", began=began, back=monotonic(), load=busy())
+            Struck(name=f"SIGKILL of {name} while it archives", began=began, back=monotonic())
             for name, began in open_since
         ]
 

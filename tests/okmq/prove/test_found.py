@@ -79,15 +79,6 @@ def test_calls_beside_a_history_and_after_the_recovery_are_in_flight_too() -> No
     assert found_by([apart], told="", took_s=0.0).in_flight == 8
 
 
-def test_what_takes_long_is_measured_by_the_messages_of_its_own_product() -> None:
-    slow = Apart(load=Load(1, token=""))
-    slow.struck = [Struck(name="SIGKILL of valkey", began=0.0, back=9.0, recovery_s=7.0)]
-    found = found_by([slow, Apart(load=Load(1, token=""))], told="", took_s=0.0)
-    assert found.sentences == [
-        "SIGKILL of valkey: back after 7.0 s at 1.0 processes a core, allowed are 5.0 s of a core"
-    ]
-
-
 def test_every_finding_is_counted_and_the_first_are_kept() -> None:
     apart = OfCuts(load=Load(1, token=""))
     apart.history.note(
