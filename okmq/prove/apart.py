@@ -24,6 +24,9 @@ class Apart:
     load: Load
     struck: list[Struck] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    """What of it was not carried out, and why."""
+
     beside: int = 0
     """Calls in flight during faults that the history does not have."""
 

@@ -70,12 +70,14 @@ def under_cuts(folder: Path, *, places: int, say: Say = print, within_s: float =
     began, faults = monotonic(), BEFORE * max(1, places // PLACES)
     with instance(folder, more={"OKMQ_WEB_WORKERS": "2"}) as product:
         apart = asyncio.run(strike_all(product, faults, say, within_s))
-    found = OfCuts(load=apart.load, struck=apart.struck, wrong=apart.wrong)
+    found = OfCuts(load=apart.load, struck=apart.struck, wrong=apart.wrong, left_out=apart.left_out)
     for cut in cuts(product.data_dir, found.history, places=places, folder=folder):
         found.cuts.append(cut)
         say(f"  {cut.told()}")
         if monotonic() - began > within_s:
-            say("  The time is up; the other cuts are left out.")
+            if len(found.cuts) < places:
+                found.left_out.append(f"{places - len(found.cuts)} of {places} cuts: the time was up")
+                say("  The time is up; the other cuts are left out.")
             break
     return found
 

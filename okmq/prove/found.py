@@ -43,6 +43,8 @@ class Found:
         late: calls that were not answered by their deadline.
         surprises: answers that should not be.
         silence_s: the longest time without a stored publish while only a web process or the worker was down.
+        lost_in_window: how many messages that were acknowledged with a weaker promise than ``fsync`` are gone.
+        left_out: what of it was not carried out, and why.
         wrong: how many sentences there are on what should not be; ``sentences`` are the first of them.
     """
 
@@ -59,15 +61,22 @@ class Found:
     late: int = 0
     surprises: int = 0
     silence_s: float = 0.0
+    lost_in_window: int = 0
+    left_out: list[str] = field(default_factory=list)
     wrong: int = 0
     sentences: list[str] = field(default_factory=list)
 
 
 @dataclass(kw_only=True)
 class Proof:
-    """What all parts found, by their names."""
+    """What all parts found, by their names.
+
+    Attributes:
+        left_out: why a part was not carried out at all, by its name.
+    """
 
     parts: dict[str, Found] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def struck(self) -> list[Struck]:
@@ -100,6 +109,11 @@ class Proof:
         """How many sentences there are on what should not be, those that are not kept among them."""
         return sum(found.wrong + len(_too_few(found)) for found in self.parts.values())
 
+    def missing(self) -> list[str]:
+        """What was not carried out, and why: whole parts first."""
+        inside = [f"{name}: {sentence}" for name, found in self.parts.items() for sentence in found.left_out]
+        return [*(f"{name}: {why}" for name, why in self.left_out.items()), *inside]
+
     def sentences(self) -> list[str]:
         """What is wrong, of each part the first sentences; none: the promises held."""
         return [
@@ -130,6 +144,7 @@ def found_by(aparts: Iterable[Apart], *, told: str, took_s: float, wrong: Iterab
         [*wrong],
     )
     of = {"in_flight": 0, "struck_in_flight": 0, "messages": 0, "late": 0, "surprises": 0}
+    of["lost_in_window"], left_out = 0, list[str]()
     silence_s = 0.0
     for apart in aparts:
         operations, scene = apart.history.operations, apart.load.scene
@@ -141,6 +156,8 @@ def found_by(aparts: Iterable[Apart], *, told: str, took_s: float, wrong: Iterab
         of["in_flight"] += in_flight(operations, [(each.began, each.over) for each in apart.struck])
         of["struck_in_flight"] += in_flight(operations, [(each.began, each.began) for each in apart.struck])
         of["messages"] += apart.messages
+        of["lost_in_window"] += verdict.lost_in_window
+        left_out += apart.left_out
         of["late"] += len(scene.late)
         of["surprises"] += scene.surprises.total()
         silence_s = max([silence_s, *(took for _, took in _silences(apart))])
@@ -163,6 +180,7 @@ def found_by(aparts: Iterable[Apart], *, told: str, took_s: float, wrong: Iterab
         struck=struck,
         cuts=cuts,
         silence_s=silence_s,
+        left_out=left_out,
         wrong=len(sentences),
         sentences=sentences[:KEPT],
         **of,

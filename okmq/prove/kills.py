@@ -48,7 +48,9 @@ async def strike_all(product: Instance, faults: Sequence[Fault], say: Say, withi
             say(f"  {number}/{len(faults)} {struck.told()}")
             await asyncio.sleep(REST_S)
             if monotonic() - began > within_s:
-                say("The time for faults is up; the others are left out.")
+                if number < len(faults):
+                    apart.left_out.append(f"{len(faults) - number} of {len(faults)} faults: the time was up")
+                    say("The time for faults is up; the others are left out.")
                 break
         await target.all_run()
         say("  No more faults; what is left is worked off.")

@@ -33,6 +33,10 @@ FOR_FAULTS, FOR_CUTS, FOR_PARTS = 0.45, 0.2, 0.85
 PARTS = ("kills", "cuts", "power", "line", "disk", "clock", "replica", "crowd", "spark", "steady")
 """The names of the parts, in their order."""
 
+NO_FILTER = "it takes Linux on x86-64 or ARM64, whose flushes can be held back"
+NO_CLOCK = "libfaketime is not installed"
+NO_JAVA = "there is no Java"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -141,12 +145,14 @@ class Part:
         told: what it does, in one sentence.
         scenes: what carries it out, each in a folder of its own.
         says: each fault when it is met; those of others are told at the end.
+        missing: what it takes and this machine does not have; then it is left out.
     """
 
     name: str
     told: str
     scenes: Sequence[Scene]
     says: bool = False
+    missing: str = ""
 
 
 def prove(plan: Plan, *, say: Say, folder: Path, only: Collection[str] = PARTS) -> Proof:
@@ -161,8 +167,10 @@ def prove(plan: Plan, *, say: Say, folder: Path, only: Collection[str] = PARTS) 
     for part in parts(plan, say=say):
         if part.name not in only:
             continue
-        if monotonic() - began > plan.within_s * FOR_PARTS:
-            say(f"The time is up; left out: {part.told}")
+        is_over = monotonic() - began > plan.within_s * FOR_PARTS
+        if why := part.missing or ("the time was up" if is_over else ""):
+            proof.left_out[part.name] = why
+            say(f"Left out, {why}: {part.told}")
             continue
         say(part.told)
         found = proof.parts[part.name] = _carry_out(part, folder)
@@ -187,7 +195,7 @@ def _carry_out(part: Part, folder: Path) -> Found:
 
 
 def parts(plan: Plan, *, say: Say) -> Iterator[Part]:
-    """What a plan has, as far as this machine can do it."""
+    """What a plan has; a part that this machine cannot do says what is missing."""
     if struck := plan.faults():
         scene: Scene = partial(under_faults, faults=struck, say=say, within_s=plan.within_s * FOR_FAULTS)
         told = f"{len(struck)} times something is killed, stopped or taken away."
@@ -196,23 +204,25 @@ def parts(plan: Plan, *, say: Say) -> Iterator[Part]:
         told = f"The append-only file is cut at {plan.cuts} places."
         scene = partial(under_cuts, places=plan.cuts, say=say, within_s=plan.within_s * FOR_CUTS)
         yield Part(name="cuts", told=told, scenes=[scene], says=True)
-    if plan.power and can_be_asked():
+    if plan.power:
         told = f"The power goes {plan.power} times with a flush for every answer, as often with one a second."
         scenes: list[Scene] = [
             partial(on_power_cuts, cuts=plan.power),
             partial(on_power_cuts_in_the_window, cuts=plan.power),
         ]
-        yield Part(name="power", told=told, scenes=scenes)
+        yield Part(name="power", told=told, scenes=scenes, missing="" if can_be_asked() else NO_FILTER)
     if plan.bad_line_s:
         told = f"Answers of the store get lost for {plan.bad_line_s:g} s."
         yield Part(name="line", told=told, scenes=[partial(on_a_bad_line, seconds=plan.bad_line_s)])
-    if plan.slow_disk_s and can_be_asked():
+    if plan.slow_disk_s:
         told = f"The disk of a store takes its time, for {plan.slow_disk_s:g} s each."
-        yield Part(name="disk", told=told, scenes=[partial(on_a_slow_disk, seconds=plan.slow_disk_s)])
-    if plan.jumps and (library := faked_clock()):
+        scene = partial(on_a_slow_disk, seconds=plan.slow_disk_s)
+        yield Part(name="disk", told=told, scenes=[scene], missing="" if can_be_asked() else NO_FILTER)
+    if plan.jumps:
+        library = faked_clock()
         told = f"The clock of a store is set {len(JUMPS_S) * plan.jumps} times."
-        scene = partial(on_a_clock_that_is_set, library=library, jumps_s=JUMPS_S * plan.jumps)
-        yield Part(name="clock", told=told, scenes=[scene])
+        scene = partial(on_a_clock_that_is_set, library=library or Path(), jumps_s=JUMPS_S * plan.jumps)
+        yield Part(name="clock", told=told, scenes=[scene], missing="" if library else NO_CLOCK)
     if plan.promotions:
         told = f"A replica that lags is promoted in the store's place, {plan.promotions} times."
         yield Part(name="replica", told=told, scenes=[on_a_promoted_replica] * plan.promotions)
@@ -220,10 +230,11 @@ def parts(plan: Plan, *, say: Say) -> Iterator[Part]:
         told = f"{plan.crowd.browsers:,} browsers and {plan.crowd.pollers:,} pollers come at once."
         scene = partial(under_crowds, crowd=plan.crowd, say=say)
         yield Part(name="crowd", told=told, scenes=[scene], says=True)
-    if plan.spark and java.home(os.environ):
+    if plan.spark:
         told = f"The driver, Spark, its readers and the store are killed {plan.spark} times while the archive copies."
         scene = partial(under_kills_of_spark, kills=plan.spark, say=say)
-        yield Part(name="spark", told=told, scenes=[scene], says=True)
+        missing = "" if java.home(os.environ) else NO_JAVA
+        yield Part(name="spark", told=told, scenes=[scene], says=True, missing=missing)
     if plan.steady_s:
         told = f"Half of the peak for {plan.steady_s / 60:g} minutes."
         yield Part(name="steady", told=told, scenes=[partial(at_half_of_the_peak, seconds=plan.steady_s)])

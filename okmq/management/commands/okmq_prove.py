@@ -14,13 +14,16 @@ from okmq.prove import found, report
 from okmq.prove.found import Proof
 from okmq.prove.proving import FULL, PARTS, QUICK, Plan, prove
 
-STOPPED = 130
+STOPPED, NOT_ALL = 130, 3
 SHOWN = 40
 NUMBERS = ("web", "valkey", "worker", "rewriting", "stops", "commands", "cuts", "spark")
 
 
 class Command(BaseCommand):
-    """Exit code 0 when every promise held, 1 when one did not or the run does not count, 130 after Ctrl-C."""
+    """Exit code 0 when every promise held, 1 when one did not or the run does not count, 130 after Ctrl-C.
+
+    3 when none was broken and something was left out that the run was to do.
+    """
 
     help = (
         "Start a product in a folder of its own, put load on it, kill and stop its processes, cut its files, and "
@@ -74,9 +77,12 @@ class Command(BaseCommand):
                 shutil.rmtree(folder, ignore_errors=True)
         self._tell(proof, folder=folder if keep else None)
         if options["report"]:
-            _write(options["report"], Proof(parts={**before.parts, **proof.parts}))
+            _write(options["report"], _joined(before, proof))
         if wrong := proof.sentences():
             raise CommandError(f"{len(wrong)} findings. The folder is kept: {folder}")
+        if missing := proof.missing():
+            told = f"No promise was broken; left out was: {'; '.join(missing)}."
+            raise CommandError(told, returncode=NOT_ALL)
 
     def _say(self, sentence: str) -> None:
         self.stdout.write(f"{monotonic() - self._began:6.0f} s  {sentence}")
@@ -91,8 +97,9 @@ class Command(BaseCommand):
             self.stderr.write(sentence)
         if len(wrong) > SHOWN:
             self.stderr.write(f"… and {len(wrong) - SHOWN} more.")
-        if not wrong:
-            self.stdout.write("Every promise held." + (f" The folder is kept: {folder}" if folder else ""))
+        if not wrong and not proof.missing():
+            kept = f" The folder is kept: {folder}" if folder else ""
+            self.stdout.write(report.all_held(proof) + kept)
 
 
 def _plan(options: dict[str, Any]) -> Plan:
@@ -113,6 +120,13 @@ def _before(page: Path | None) -> Proof:
         return found.read(_record(page))
     except ValueError as error:
         raise CommandError(f"{_record(page)} is not what a proof has written: {error}") from None
+
+
+def _joined(before: Proof, proof: Proof) -> Proof:
+    """What was found before, with what is newer in its place."""
+    still = {name: why for name, why in before.left_out.items() if name not in proof.parts}
+    parts = {**before.parts, **proof.parts}
+    return Proof(parts=parts, left_out={**still, **proof.left_out})
 
 
 def _record(page: Path) -> Path:

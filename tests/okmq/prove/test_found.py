@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from okmq.prove import report
+from okmq.prove import jumps, report
 from okmq.prove.apart import Apart
 from okmq.prove.checking import COUNTS
 from okmq.prove.cuts import Cut, OfCuts
@@ -14,6 +14,7 @@ from okmq.prove.faults import Struck
 from okmq.prove.found import ENOUGH_IN_FLIGHT, KEPT, Found, Proof, found_by, read, write
 from okmq.prove.history import Publish
 from okmq.prove.load import Load
+from okmq.prove.proving import PARTS, QUICK, prove
 
 
 def of(told: str, *, in_flight: int = ENOUGH_IN_FLIGHT, lost: int = 0, note: str = "") -> Found:
@@ -50,7 +51,6 @@ def test_the_page_tells_all_parts_and_the_findings_of_each() -> None:
     assert "| 2 lost |" in page
     assert "| after 1 s |" in page
     assert "\n- 0 is lost\n- 1 is lost\n" in page
-    assert "Everything held." in report.page(Proof(parts={"kills": of("Kills.")}))
 
 
 def test_too_few_calls_in_flight_do_not_count() -> None:
@@ -77,6 +77,38 @@ def test_calls_beside_a_history_and_after_the_recovery_are_in_flight_too() -> No
     assert found_by([apart], told="", took_s=0.0).in_flight == 7
     apart.struck = [replace(apart.struck[0], lasted_until=5.5)]
     assert found_by([apart], told="", took_s=0.0).in_flight == 8
+
+
+def test_what_was_left_out_is_named_and_then_not_everything_held(tmp_path: Path) -> None:
+    all_of_it = {name: of(f"{name}.") for name in PARTS}
+    assert "Everything held." in report.page(Proof(parts=all_of_it))
+    assert report.all_held(Proof(parts=all_of_it)) == "Every promise held."
+    quick = {name: each for name, each in all_of_it.items() if name != "spark"}
+    page = report.page(Proof(parts=quick, left_out={"spark": "there is no Java"}))
+    assert "Everything held." not in page
+    assert "\n## Left out\n\n- spark: there is no Java\n" in page
+    assert "- spark: not run yet" in report.page(Proof(parts=quick))
+    assert report.all_held(Proof(parts=quick)) == "Every promise held in what this run has; it has no spark."
+    some = replace(of("Kills."), left_out=["3 of 9 faults: the time was up"])
+    proof = Proof(parts={**all_of_it, "kills": some})
+    assert proof.missing() == ["kills: 3 of 9 faults: the time was up"]
+    assert "Everything held." not in report.page(proof)
+    write(tmp_path / "p.json", proof)
+    assert read(tmp_path / "p.json").missing() == proof.missing()
+
+
+def test_a_part_that_this_machine_cannot_do_is_left_out_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jumps, "FOLDERS", ())
+    said: list[str] = []
+    proof = prove(QUICK, say=said.append, folder=tmp_path, only=["clock"])
+    assert (proof.parts, proof.left_out) == ({}, {"clock": "libfaketime is not installed"})
+    assert said == ["Left out, libfaketime is not installed: The clock of a store is set 5 times."]
+    with pytest.raises(CommandError, match=r"left out was: clock: libfaketime is not installed") as raised:
+        call_command("okmq_prove", "--only", "clock", "--report", str(tmp_path / "page.md"))
+    assert raised.value.returncode == 3
+    assert "- clock: libfaketime is not installed" in (tmp_path / "page.md").read_text()
 
 
 def test_every_finding_is_counted_and_the_first_are_kept() -> None:
