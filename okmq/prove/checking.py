@@ -12,7 +12,8 @@ from itertools import accumulate, pairwise
 
 from okmq.prove.history import Commit, Fetch, History, Publish, Read, Remains, Seen, Settle, Taken
 
-FSYNC = "fsync"
+WEAKER = {"window", "memory"}
+"""Labels that promise less than a flush. An answer without a label promises all of it: nobody was told otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +77,7 @@ class Evidence:
         return [
             f"{id_} was acknowledged at {offset} and is not there"
             for each in self.acknowledged
-            if (each.durability == FSYNC) is promised
+            if (each.durability not in WEAKER) is promised
             for id_, offset in zip(each.ids, each.offsets, strict=True)
             if there.get(offset) != id_
         ]

@@ -23,6 +23,14 @@ def _count(name: str) -> Callable[[Proof], str]:
     return lambda proof: f"{proof.counts[name]} {name}" if proof.parts else ""
 
 
+def _lost(proof: Proof) -> str:
+    if not proof.parts:
+        return ""
+    weaker = proof.total(lambda found: found.lost_in_window)
+    told = f"; {weaker:,} lost that were acknowledged with less than `fsync`" if weaker else ""
+    return f"{proof.counts['lost']} lost{told}"
+
+
 def _recovery(proof: Proof) -> str:
     kills = _kills(proof.struck)
     if not kills:
@@ -87,7 +95,7 @@ PROMISES: tuple[Promise, ...] = (
         sentence="What was acknowledged with `Okmq-Durability: fsync` is there, and comes to every group, whatever is "
         "killed",
         test=RUN,
-        figure=_count("lost"),
+        figure=_lost,
     ),
     Promise(
         sentence="An id is stored once, however often it is sent",
@@ -232,8 +240,8 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         sentence="A crowd that comes back at once is served within 15 seconds (what other programs take of the "
-        "processors is added), and leaves nothing open; polls that are reset, and a page that reads nothing, hold up nobody "
-        "else",
+        "processors is added), and leaves nothing open; polls that are reset, and a page that reads nothing, hold up "
+        "nobody else",
         test="tests/okmq/prove/test_crowds.py::test_a_crowd_is_served_and_leaves_nothing_open",
         figure=_crowd,
     ),

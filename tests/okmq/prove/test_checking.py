@@ -303,6 +303,15 @@ def test_what_was_promised_less_may_go_and_is_told() -> None:
     assert (verdict.count("lost"), verdict.lost_in_window) == (0, 2)
 
 
+@pytest.mark.parametrize("label", ["", "none"])
+def test_an_answer_without_a_label_that_says_less_promises_all_of_it(label: str) -> None:
+    history = clean()
+    change(history, Publish, 4, lambda each: replace(each, durability=label))
+    keep(history, 1, 2, 3, 4)
+    verdict = check(history)
+    assert (verdict.count("lost") > 0, verdict.lost_in_window) == (True, 0)
+
+
 def test_a_redelivery_whose_first_answer_was_lost_is_none() -> None:
     history = clean()
     change(history, Fetch, 0, lambda each: replace(each, taken=each.taken[:2]))

@@ -42,13 +42,18 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
 
 
 def test_the_page_tells_all_parts_and_the_findings_of_each() -> None:
-    proof = Proof(parts={"kills": of("Kills.", lost=2), "clock": of("Clock.", note="after 1 s")})
+    proof = Proof(
+        parts={
+            "kills": of("Kills.", lost=2),
+            "clock": replace(of("Clock.", note="after 1 s"), lost_in_window=5),
+        }
+    )
     page = report.page(proof)
     assert "20 calls (20 ok, 0 fail, 0 info), 2,000 of them in flight during 2 faults" in page
     assert "**2 findings.**" in page
     assert "| Kills. | 10 | 1 | 0 | 1.0 | 2 | Kills. ended |" in page
     assert "| Clock. | 10 | 1 | 0 | 1.0 | 0 | Clock. ended |" in page
-    assert "| 2 lost |" in page
+    assert "| 2 lost; 5 lost that were acknowledged with less than `fsync` |" in page
     assert "| after 1 s |" in page
     assert "\n- 0 is lost\n- 1 is lost\n" in page
 
