@@ -5,6 +5,7 @@ They behave as good clients do: what got no answer is sent again with the same i
 
 import asyncio
 import random
+import sys
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -25,6 +26,8 @@ LARGEST_BATCH = 8
 KEYS = 101
 FETCHED = 20
 PAGE = 500
+FULL = "full"
+"""A refusal of a store that has no room, in place of its code, which others have too."""
 
 
 class _Message(msgspec.Struct):
@@ -32,9 +35,10 @@ class _Message(msgspec.Struct):
     offset: int
     timestamp: str
     body: msgspec.Raw
+    key: str | None = None
 
 
-class _Delivery(_Message):
+class _Delivery(_Message, kw_only=True):
     deliveries: int
     lease: str
 
@@ -88,6 +92,7 @@ class Scene:
             offset=message.offset,
             id=message.id,
             content=(message.timestamp, zlib.crc32(bytes(message.body))),
+            key=sys.intern(message.key or ""),
         )
         known = self._known.setdefault((stream, message.offset), fresh)
         return known if known == fresh else fresh
@@ -155,7 +160,8 @@ def outcome_of(answer: Answer | None) -> Outcome:
 
 def _code(answer: Answer) -> str:
     try:
-        return str(msgspec.json.decode(answer.body)["error"]["code"])
+        error = msgspec.json.decode(answer.body)["error"]
+        return FULL if error.get("full") else str(error["code"])
     except (msgspec.DecodeError, KeyError, TypeError):
         return "without a code"
 
@@ -211,7 +217,7 @@ class Publisher(Caller):
                 offsets=tuple(each.offset for each in receipts),
                 known=tuple(each.duplicate for each in receipts),
                 durability=answer.headers.get("okmq-durability", "") if answer else "",
-                code=_code(answer) if answer and outcome == "fail" else "",
+                code=_code(answer) if answer and outcome != "ok" else "",
             )
         )
         if outcome == "ok":
@@ -243,6 +249,7 @@ class Reader(Caller):
                     outcome=outcome,
                     stream=self.stream,
                     start=start,
+                    limit=PAGE,
                     messages=messages,
                 )
             )
@@ -321,7 +328,9 @@ class Member(Caller):
 
     def _taken(self, delivery: _Delivery) -> Taken:
         seen = self.scene.seen(self.stream, delivery)
-        return Taken(offset=seen.offset, id=seen.id, content=seen.content, number=delivery.deliveries)
+        return Taken(
+            offset=seen.offset, id=seen.id, content=seen.content, key=seen.key, number=delivery.deliveries
+        )
 
     async def _settle(self, found: Sequence[_Delivery]) -> None:
         back = [each for each in found if each.deliveries == 1 and each.offset % 13 == 0]

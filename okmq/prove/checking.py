@@ -50,7 +50,11 @@ class Evidence:
 
     def __init__(self, history: History, stream: str) -> None:
         operations = history.of(stream)
-        self.ack_wait_s = history.ack_wait_s
+        self.ack_wait_s, self.ack_waits_s, self.by_key = (
+            history.ack_wait_s,
+            history.ack_waits_s,
+            history.by_key,
+        )
         self.publishes = [each for each in operations if isinstance(each, Publish)]
         self.acknowledged = [each for each in self.publishes if each.outcome == "ok"]
         self.reads = [each for each in operations if isinstance(each, Read) and each.outcome == "ok"]
@@ -90,6 +94,8 @@ class Evidence:
 def _lost(evidence: Evidence) -> Iterator[str]:
     yield from evidence.missing(promised=True)
     if evidence.remains is None:
+        if evidence.acknowledged:
+            yield "nobody looked what it holds in the end"
         return
     answered: dict[str, set[int]] = defaultdict(set)
     for settle in evidence.settles:
@@ -114,6 +120,13 @@ def _doubled(evidence: Evidence) -> Iterator[str]:
     for id_, found in offsets.items():
         if len(found) > 1:
             yield f"{id_} stands at {sorted(found)}"
+    may_be_stored: set[str] = set()
+    for publish in evidence.publishes:  # as they were sent
+        for id_, known in zip(publish.ids, publish.known or (False,) * len(publish.ids), strict=True):
+            if known and id_ not in may_be_stored:
+                yield f"{id_} was called a duplicate when it was sent for the first time"
+        if publish.outcome != "fail":
+            may_be_stored.update(publish.ids)
 
 
 def _reordered(evidence: Evidence) -> Iterator[str]:
@@ -121,6 +134,32 @@ def _reordered(evidence: Evidence) -> Iterator[str]:
         yield from _not_ascending(read.messages)
     yield from _not_ascending(evidence.final)
     yield from _against_time(_stays(evidence.publishes))
+    for group in evidence.groups():
+        if group in evidence.by_key:
+            yield from _keys_out_of_turn(evidence, group)
+
+
+def _keys_out_of_turn(evidence: Evidence, group: str) -> Iterator[str]:
+    """With order by key a message is out only when all before it of its key were acknowledged."""
+    passed: dict[int, float] = {}
+    for settle in evidence.settles:
+        if (settle.group, settle.kind) == (group, "ack") and settle.outcome != "fail":
+            for offset, _ in settle.about:
+                passed[offset] = min(settle.began, passed.get(offset, settle.began))
+    out: dict[int, float] = {}
+    keys: dict[int, str] = {each.offset: each.key for each in evidence.seen()}
+    for fetch in evidence.fetches:
+        if fetch.group == group:
+            for each in fetch.taken:
+                out[each.offset] = min(fetch.ended, out.get(each.offset, fetch.ended))
+    before: dict[str, tuple[float, int]] = {}
+    for offset in sorted(keys):
+        if not (key := keys[offset]):
+            continue
+        at, of = before.get(key, (float("-inf"), 0))
+        if out.get(offset, float("inf")) < at:
+            yield f"{offset} of the key {key} was out in {group} before {of} was acknowledged"
+        before[key] = max((at, of), (passed.get(offset, float("inf")), offset))
 
 
 def _not_ascending(messages: Sequence[Seen]) -> Iterator[str]:
@@ -228,32 +267,36 @@ def _came_back(evidence: Evidence) -> Iterator[str]:
 
 
 def _overlapping(evidence: Evidence) -> Iterator[str]:
-    given_back = {
-        (settle.group, about)
-        for settle in evidence.settles
-        if settle.kind == "nack"
-        for about in settle.about
-    }
+    given_back: dict[tuple[str, tuple[int, int]], float] = {}
+    for settle in evidence.settles:
+        if settle.kind == "nack" and settle.outcome != "fail":
+            for about in settle.about:
+                given_back.setdefault((settle.group, about), settle.began)
     deliveries: dict[tuple[str, int], list[tuple[Taken, Fetch]]] = defaultdict(list)
     for fetch in evidence.fetches:
         for each in fetch.taken:
             deliveries[fetch.group, each.offset].append((each, fetch))
     for (group, offset), of_one in deliveries.items():
+        ack_wait_s = evidence.ack_waits_s.get(group, evidence.ack_wait_s)
         of_one.sort(key=lambda delivery: (delivery[0].number, delivery[1].ended))
         for (first, held), (second, taken) in pairwise(of_one):
             if first.number == second.number:
                 yield f"{offset}: {held.member} and {taken.member} of {group} have delivery {first.number}"
             elif (
-                taken.ended < held.began + evidence.ack_wait_s
-                and (
-                    group,
-                    (offset, first.number),
-                )
-                not in given_back
+                taken.ended < held.began + ack_wait_s
+                and given_back.get((group, (offset, first.number)), float("inf")) > taken.ended
             ):
-                early_ms = 1000 * (held.began + evidence.ack_wait_s - taken.ended)
+                early_ms = 1000 * (held.began + ack_wait_s - taken.ended)
                 members = f"{held.member} and {taken.member}"
                 yield f"{offset}: the leases of {members} of {group} overlap by {early_ms:.0f} ms"
+
+    for settle in evidence.settles:
+        for offset, number in settle.about if settle.outcome == "ok" else ():
+            for later, fetch in deliveries.get((settle.group, offset), ()):
+                if later.number > number and fetch.ended < settle.began:
+                    what = f"the {settle.kind} of delivery {number} was taken"
+                    yield f"{offset}: {what} in {settle.group} when {later.number} was out"
+                    break
 
 
 def _commits_back(evidence: Evidence) -> Iterator[str]:
@@ -273,6 +316,8 @@ def _skipped(evidence: Evidence) -> Iterator[str]:
     ends = [each.ended for each in by_end]
     highest = list(accumulate((max(each.offsets) for each in by_end), max))
     for read in evidence.reads:
+        if read.messages and read.messages[0].offset < read.start:
+            yield f"a read from {read.start} began at {read.messages[0].offset}"
         expected = read.start
         for each in read.messages:
             if each.offset > expected:
@@ -281,6 +326,8 @@ def _skipped(evidence: Evidence) -> Iterator[str]:
         before = bisect_left(ends, read.began)
         if not read.messages and before and highest[before - 1] >= read.start:
             yield f"a read from {read.start} was empty though {highest[before - 1]} had been acknowledged"
+        elif 0 < len(read.messages) < read.limit and before and highest[before - 1] >= expected:
+            yield f"a read from {read.start} ended at {expected - 1} though {highest[before - 1]} had been acknowledged"
 
 
 def _invented(evidence: Evidence) -> Iterator[str]:

@@ -210,7 +210,7 @@ def _everything(stream_id: str) -> Op[list[Seen]]:
         for entry in page:
             message = entries.parse(entry)
             content = (message.timestamp, zlib.crc32(message.body))
-            found.append(Seen(offset=message.offset, id=message.id, content=content))
+            found.append(Seen(offset=message.offset, id=message.id, content=content, key=message.key or ""))
         if len(page) < PAGE:
             return found
         start = f"({page[-1][0].decode()}"

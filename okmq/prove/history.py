@@ -28,6 +28,7 @@ class Seen:
     offset: int
     id: str
     content: Content
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +69,10 @@ class Publish(Operation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read(Operation):
-    """A look at a stream from the offset ``start`` on."""
+    """A look at a stream from the offset ``start`` on; ``limit``: for so many messages, 0 where that is not known."""
 
     start: int
+    limit: int = 0
     messages: tuple[Seen, ...] = ()
 
 
@@ -129,10 +131,14 @@ class Remains:
 class History:
     """Everything that happened; operations are noted as they end, in any order.
 
-    ``ack_wait_s``: of every group in it.
+    Attributes:
+        ack_wait_s: of every group in it that is not in ``ack_waits_s``.
+        by_key: the groups in which one message of a key is out at a time, in order.
     """
 
     ack_wait_s: float
+    ack_waits_s: dict[str, float] = field(default_factory=dict)
+    by_key: frozenset[str] = frozenset()
     operations: list[Operation] = field(default_factory=list)
     remains: dict[str, Remains] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

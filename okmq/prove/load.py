@@ -35,7 +35,9 @@ class Load:
     """
 
     def __init__(self, *ports: int, token: str) -> None:
-        self.scene = Scene(ports=ports, token=token, history=History(ack_wait_s=ACK_WAIT_S), pause_s=PAUSE_S)
+        by_key = frozenset(name for name, settings in GROUPS.items() if settings.get("ordered_by_key"))
+        history = History(ack_wait_s=ACK_WAIT_S, by_key=by_key)
+        self.scene = Scene(ports=ports, token=token, history=history, pause_s=PAUSE_S)
         self._client = Client(ports[0], token=token)
 
     @asynccontextmanager

@@ -28,12 +28,13 @@ Kind = TypeVar("Kind", bound=Operation)
 
 
 def message(offset: int) -> Seen:
-    return Seen(offset=offset, id=f"m{offset}", content=(f"2026-01-01T00:00:{offset:02d}.000Z", offset))
+    content = (f"2026-01-01T00:00:{offset:02d}.000Z", offset)
+    return Seen(offset=offset, id=f"m{offset}", content=content, key="k" if offset in {2, 4} else "")
 
 
 def taken(offset: int, number: int = 1) -> Taken:
     seen = message(offset)
-    return Taken(offset=offset, id=seen.id, content=seen.content, number=number)
+    return Taken(offset=offset, id=seen.id, content=seen.content, key=seen.key, number=number)
 
 
 def publish(began: float, *offsets: int) -> Publish:
@@ -82,6 +83,7 @@ def read(began: float, *offsets: int) -> Read:
         outcome="ok",
         stream=STREAM,
         start=offsets[0],
+        limit=len(offsets),
         messages=tuple(map(message, offsets)),
     )
 
@@ -97,7 +99,7 @@ def clean() -> History:
     lost_answer = replace(publish(1, 3, 4), outcome="info", offsets=(), known=())
     again = replace(publish(2, 3, 4), known=(True, True))
     refused = replace(publish(2.6, 90), outcome="fail", offsets=(), known=(), code="message_too_large")
-    history = History(ack_wait_s=ACK_WAIT_S)
+    history = History(ack_wait_s=ACK_WAIT_S, by_key=frozenset({GROUP}))
     history.operations = [
         *(publish(0, 1, 2), lost_answer, again, refused, publish(3, 5, 6)),
         *(read(4, 1, 2, 3), read(5, 4, 5, 6)),
@@ -254,6 +256,50 @@ def group_is_left_without(history: History) -> None:
     change(history, Settle, 4, lambda each: replace(each, about=((5, 1),)))
 
 
+def old_lease_is_taken(history: History) -> None:
+    history.note(ack(7.8, 3, number=1))
+
+
+def first_is_called_known(history: History) -> None:
+    change(history, Publish, 4, lambda each: replace(each, known=(False, True)))
+
+
+def refused_is_called_known(history: History) -> None:
+    history.note(replace(publish(2.8, 5, 6), outcome="fail", offsets=(), known=()))
+    change(history, Publish, 4, lambda each: replace(each, known=(True, True)))
+
+
+def read_begins_below(history: History) -> None:
+    change(history, Read, 1, lambda each: replace(each, start=5))
+
+
+def tail_is_stale(history: History) -> None:
+    change(history, Read, 1, lambda each: replace(each, messages=each.messages[:2], limit=9))
+
+
+def back_after_a_refused_nack(history: History) -> None:
+    nack = next(
+        at for at, each in enumerate(history.operations) if isinstance(each, Settle) and each.kind == "nack"
+    )
+    history.operations[nack] = replace(history.operations[nack], outcome="fail")
+
+
+def back_before_its_nack(history: History) -> None:
+    nack = next(
+        at for at, each in enumerate(history.operations) if isinstance(each, Settle) and each.kind == "nack"
+    )
+    history.operations[nack] = replace(history.operations[nack], began=7.55, ended=7.56)
+
+
+def nobody_looks_at_the_end(history: History) -> None:
+    history.remains.clear()
+
+
+def key_out_of_turn(history: History) -> None:
+    change(history, Settle, 0, lambda each: replace(each, about=((1, 1),)))
+    history.note(ack(8, 2))
+
+
 PLANTED: list[tuple[Callable[[History], None], str]] = [
     (end_lost, "lost"),
     (middle_lost, "lost"),
@@ -275,6 +321,15 @@ PLANTED: list[tuple[Callable[[History], None], str]] = [
     (read_is_stale, "skipped by a read"),
     (from_nowhere, "never sent"),
     (counted_wrongly, "miscounted"),
+    (old_lease_is_taken, "overlapping leases"),
+    (first_is_called_known, "doubled"),
+    (refused_is_called_known, "doubled"),
+    (read_begins_below, "skipped by a read"),
+    (tail_is_stale, "skipped by a read"),
+    (back_after_a_refused_nack, "overlapping leases"),
+    (back_before_its_nack, "overlapping leases"),
+    (nobody_looks_at_the_end, "lost"),
+    (key_out_of_turn, "reordered"),
 ]
 
 
@@ -316,6 +371,13 @@ def test_a_redelivery_whose_first_answer_was_lost_is_none() -> None:
     history = clean()
     change(history, Fetch, 0, lambda each: replace(each, taken=each.taken[:2]))
     assert check(history).holds
+
+
+def test_each_group_is_held_against_its_own_time() -> None:
+    history = clean()
+    history.ack_waits_s = {GROUP: 60.0}
+    found = check(history).found["overlapping leases"]
+    assert found == ["s: 3: the leases of a and b of g overlap by 56900 ms"]
 
 
 def test_operations_are_in_flight_from_their_sending_to_their_answer() -> None:

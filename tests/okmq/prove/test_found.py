@@ -12,7 +12,7 @@ from okmq.prove.checking import COUNTS
 from okmq.prove.cuts import Cut, OfCuts
 from okmq.prove.faults import Struck
 from okmq.prove.found import ENOUGH_IN_FLIGHT, KEPT, Found, Proof, found_by, read, write
-from okmq.prove.history import Publish
+from okmq.prove.history import Publish, Remains, Seen
 from okmq.prove.load import Load
 from okmq.prove.proving import PARTS, QUICK, prove
 
@@ -123,6 +123,8 @@ def test_every_finding_is_counted_and_the_first_are_kept() -> None:
             began=0, ended=1, outcome="ok", stream="s", ids=("a",), bodies=(0,), offsets=(1,), known=(False,)
         )
     )
+    held = (Seen(offset=1, id="a", content=("", 0)),)
+    apart.history.remains["s"] = Remains(messages=held, offset=1, count=1)
     apart.struck = [Struck(name="SIGSTOP of valkey", began=2.0, back=3.0)]
     apart.load.scene.late = [("POST /messages", 1.0), ("POST /messages", 2.5)]
     apart.load.scene.surprises["a 500"] += 3
