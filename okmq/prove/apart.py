@@ -1,7 +1,7 @@
 """What came of a product of its own, on which the load was put for one kind of fault."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +15,19 @@ Say = Callable[[str], None]
 
 MAY_GROW, MAY_BE_MADE = 1.05, 8
 """Open files afterwards against before; a connection or two may just be made again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holds:
+    """What a process has: files and connections, threads, memory that is only its own (bytes)."""
+
+    files: int
+    threads: int
+    memory: int
+
+
+Held = Mapping[str, Holds]
+"""By the name of the process."""
 
 
 @dataclass(kw_only=True)
@@ -35,9 +48,32 @@ class Apart:
         return self.load.scene.history
 
     @property
+    def histories(self) -> list[History]:
+        """What is checked; one after the other, where the store was another one from some time on."""
+        return [self.history]
+
+    @property
     def messages(self) -> int:
         """How many there are in the end."""
         return sum(len(remains.messages) for remains in self.history.remains.values())
+
+    def grew(self, before: "Held", after: "Held", *, what: str, memory: bool) -> None:
+        """Note where a process has more threads, connections or memory than it may have come to.
+
+        Args:
+            memory: whether it worked long enough before to have what it needs.
+        """
+        for name, then in before.items():
+            now = after[name]
+            for told, had, has in (
+                ("threads", then.threads, now.threads),
+                ("files and connections", then.files, now.files),
+            ):
+                if has > had * MAY_GROW + MAY_BE_MADE / 2:
+                    self.wrong.append(f"{what}: {name} had {had} {told} before and has {has}")
+            if memory and now.memory > then.memory * MAY_GROW:
+                mib = f"{then.memory / 2**20:.1f} MiB before and has {now.memory / 2**20:.1f} MiB"
+                self.wrong.append(f"{what}: {name} had {mib}")
 
     def left_open(self, before: int, after: int, *, what: str) -> None:
         """Note it where more files and connections are open than may be."""
@@ -50,6 +86,29 @@ def open_files(product: Instance) -> int:
     with contextlib.suppress(OSError):
         return sum(files_of(product.pid(name)) for name in ("web-1", "web-2"))
     return 0
+
+
+def held(product: Instance) -> Held:
+    """What web processes and worker have; nothing where that cannot be seen."""
+    with contextlib.suppress(OSError):
+        return {name: _holds(product.pid(name)) for name in ("web-1", "web-2", "worker")}
+    return {}
+
+
+def _holds(pid: int) -> Holds:
+    threads = len(list(Path(f"/proc/{pid}/task").iterdir()))
+    return Holds(files=files_of(pid), threads=threads, memory=memory_of(pid))
+
+
+def memory_of(pid: int) -> int:
+    """What only this process has, bytes: pages that it shares with others are not its own.
+
+    Raises:
+        OSError: this cannot be seen.
+    """
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    private = (line.split()[1] for line in lines if line.startswith("Private_"))
+    return 1024 * sum(map(int, private))
 
 
 def files_of(pid: int) -> int:

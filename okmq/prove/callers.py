@@ -25,6 +25,7 @@ AGAIN_AFTER_S = 0.05
 LARGEST_BATCH = 8
 KEYS = 101
 FETCHED = 20
+HELD_S = 1.0
 PAGE = 500
 FULL = "full"
 """A refusal of a store that has no room, in place of its code, which others have too."""
@@ -55,6 +56,15 @@ receipts_of = msgspec.json.Decoder(list[_Receipt]).decode
 _encode = msgspec.json.Encoder().encode
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Who was told which epoch first, and when the answer was there."""
+
+    who: str
+    epoch: str
+    at: float
+
+
 @dataclass(kw_only=True)
 class Scene:
     """What all callers of one run share.
@@ -68,6 +78,7 @@ class Scene:
         messages: how many were acknowledged as stored until now.
         spread: how often everybody was asked to connect anew, so that no process has all of them.
         machine: what it leaves to all of this.
+        epochs: who was told another epoch than before.
     """
 
     ports: Sequence[int]
@@ -81,6 +92,7 @@ class Scene:
     messages: int = 0
     spread: int = 0
     machine: Machine = field(default_factory=Machine)
+    epochs: list["Told"] = field(default_factory=list)
     last_stored_at: float = 0.0
     silences: list[tuple[float, float]] = field(default_factory=list)
     """From one publish that was stored to the next, where that was longer than a tenth of a second."""
@@ -119,6 +131,7 @@ class Caller(ABC):
         self._random = random.Random(f"{stream} {name}")
         self._client = Client(self._random.choice(scene.ports), token=scene.token)
         self._spread = scene.spread
+        self.epoch = ""
 
     async def ask(
         self, method: str, path: str, body: Any = None, *, wait_s: float = 0.0
@@ -131,13 +144,17 @@ class Caller(ABC):
         while True:
             began = monotonic()
             try:
-                return began, await self._client.ask(method, self.path + path, data, wait_s=wait_s)
+                answer = await self._client.ask(method, self.path + path, data, wait_s=wait_s)
             except NotSent:
                 await asyncio.sleep(AGAIN_AFTER_S)
             except NoAnswer as error:
                 if isinstance(error, TooLate):
                     self.scene.late.append((f"{method} {path.partition('?')[0]}", began))
                 return began, None
+            if (epoch := answer.headers.get("okmq-epoch", self.epoch)) != self.epoch:
+                self.epoch = epoch
+                self.scene.epochs.append(Told(who=f"{self.stream} {self.name}", epoch=epoch, at=monotonic()))
+            return began, answer
 
     async def run(self) -> None:
         """Do one's work until it is told to end, and let the connection go."""
@@ -161,8 +178,8 @@ def outcome_of(answer: Answer | None) -> Outcome:
 def _code(answer: Answer) -> str:
     try:
         error = msgspec.json.decode(answer.body)["error"]
-        return FULL if error.get("full") else str(error["code"])
-    except (msgspec.DecodeError, KeyError, TypeError):
+        return FULL if error["details"].get("full") else str(error["code"])
+    except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
         return "without a code"
 
 
@@ -231,9 +248,11 @@ class Reader(Caller):
     """Follows a stream by offset, and now and then looks again at what is old."""
 
     async def _work(self) -> None:
-        expected, turn = 1, 0
+        expected, turn, epoch = 1, 0, self.epoch
         while self.scene.reading.is_set():
             turn += 1
+            if epoch != self.epoch:  # offsets may name other messages
+                epoch, expected = self.epoch, 1
             again = turn % 10 == 0 and expected > 1
             start = self._random.randrange(1, expected) if again else expected
             began, answer = await self.ask(
@@ -297,13 +316,15 @@ class Committer(Caller):
 class Member(Caller):
     """A member of a group: acknowledges by lease, gives some back, and forgets some until their time is over."""
 
+    fetched = FETCHED
+
     def __init__(self, scene: Scene, stream: str, group: str, name: str) -> None:
         super().__init__(scene, stream, name)
         self._group = group
 
     async def _work(self) -> None:
         verb = f"/groups/{self._group}/fetch"
-        asked = {"limit": FETCHED, "wait": POLL_S, "consumer": self.name}
+        asked = {"limit": self.fetched, "wait": POLL_S, "consumer": self.name}
         while self.scene.reading.is_set():
             began, answer = await self.ask("POST", verb, asked, wait_s=POLL_S)
             outcome = outcome_of(answer)
@@ -365,3 +386,13 @@ class Member(Caller):
         if outcome == "fail" and len(deliveries) > 1:
             for each in deliveries:
                 await self._answer(kind, [each])
+
+
+class Holder(Member):
+    """Works on what it fetched for a while, so that much is out when a fault strikes."""
+
+    fetched = PAGE
+
+    async def _settle(self, found: Sequence[_Delivery]) -> None:
+        await asyncio.sleep(self._random.uniform(0, HELD_S))
+        await super()._settle(found)

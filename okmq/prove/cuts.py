@@ -176,7 +176,7 @@ def _compare(
         remains = history.remains.get(held.name)
         if remains is None:
             continue  # one of the product's own
-        found = log.run(_everything(held.stream_id))
+        found = log.run(everything(held.stream_id))
         left += len(found)
         if found != list(remains.messages[: len(found)]):
             faults.append(f"{held.name}: what is left is no prefix")
@@ -202,7 +202,8 @@ def _contradictions(log: Log, stream_id: str) -> list[str]:
     return [finding.sentence for finding in (*looked.findings, *in_groups)]
 
 
-def _everything(stream_id: str) -> Op[list[Seen]]:
+def everything(stream_id: str) -> Op[list[Seen]]:
+    """All messages of a stream, as the store has them."""
     found: list[Seen] = []
     start = "-"
     while True:

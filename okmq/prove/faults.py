@@ -1,25 +1,28 @@
 """What is done to a running product while it is under load, and how long it took to be whole again."""
 
 import asyncio
+import json
 import os
 import random
 import signal
+import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
 from time import monotonic
 
 from okmq.instance import Instance
 from okmq.prove.callers import Scene
 from okmq.prove.history import Operation, Outcome, Publish
-from okmq.prove.machine import Taken
+from okmq.prove.machine import Taken, look
 from streams.log.client import Log
 from streams.log.commands import one
 from streams.log.errors import LogError
 
 BACK_WITHIN_S = 60.0
-LABEL_CHANGES_WITHIN_S = 5.0
+LABEL_CHANGES_WITHIN_S = READINESS_TELLS_WITHIN_S = 5.0
 EVERY_S = 0.02
 RECOVERY_S_PER_MILLION = 5.0
 """What a store may take to be there again, for the messages that it holds; and for fewer than a million."""
@@ -179,6 +182,25 @@ class Target:
                 return each.durability
         return ""
 
+    async def readiness(self, is_ok: bool, *, within_s: float) -> float:
+        """The moment at which it was 200 with nothing to tell, or was not; the end of the time if it never was."""
+        until, pause = monotonic() + within_s, threading.Event()
+
+        def told() -> None:
+            while monotonic() < until and self._is_ok() is not is_ok:
+                pause.wait(EVERY_S)
+
+        await asyncio.to_thread(told)
+        return monotonic()
+
+    def _is_ok(self) -> bool:
+        connection = HTTPConnection("127.0.0.1", self.instance.port, timeout=BACK_WITHIN_S)
+        with closing(connection), suppress(OSError, HTTPException):
+            connection.request("GET", "/readyz")
+            answer = connection.getresponse()
+            return answer.status == 200 and json.loads(answer.read())["status"] == "ok"
+        return False
+
     async def all_run(self) -> None:
         """Return when every process has been seen to work."""
         names = ("valkey", "web-1", "web-2", "worker")
@@ -288,10 +310,21 @@ async def fsync_switched_off(target: Target) -> Struck:
         NotBack: an answer promised what was not so, for longer than it may.
     """
     began = monotonic()
-    took = []
-    for setting, promise in (("no", "window"), ("always", "fsync")):
-        set_at = monotonic()
+    took, told, wrong = list[float](), list[float](), list[str]()
+    for setting, promise, is_ok in (("no", "window", False), ("always", "fsync", True)):
+        set_at, since = monotonic(), look()
         await target.store("CONFIG", "SET", "appendfsync", setting)
         took.append(await target.promises(promise, since=set_at) - set_at)
-    note = f"the label followed after {took[0]:.1f} s and {took[1]:.1f} s"
-    return Struck(name="CONFIG SET appendfsync no", began=began, back=monotonic(), note=note)
+        told.append(await target.readiness(is_ok, within_s=BACK_WITHIN_S) - set_at)
+        allowed_s = target.scene.machine.taken(since).allows_s(READINESS_TELLS_WITHIN_S)
+        if told[-1] > allowed_s:
+            wrong.append(
+                f"CONFIG SET appendfsync {setting}: readiness told it after {told[-1]:.1f} s, "
+                f"allowed are {allowed_s:.1f} s"
+            )
+    note = (
+        f"the label followed after {took[0]:.1f} s and {took[1]:.1f} s, "
+        f"readiness after {told[0]:.1f} s and {told[1]:.1f} s"
+    )
+    name = "CONFIG SET appendfsync no"
+    return Struck(name=name, began=began, back=monotonic(), note=note, wrong=tuple(wrong))

@@ -148,20 +148,21 @@ def found_by(aparts: Iterable[Apart], *, told: str, took_s: float, wrong: Iterab
     silence_s = 0.0
     for apart in aparts:
         operations, scene = apart.history.operations, apart.load.scene
-        verdict = check(apart.history)
         struck += apart.struck
         calls.update(each.outcome for each in operations)
-        counts.update({name: len(each) for name, each in verdict.found.items()})
+        for history in apart.histories:
+            verdict = check(history)
+            counts.update({name: len(each) for name, each in verdict.found.items()})
+            of["lost_in_window"] += verdict.lost_in_window
+            sentences += [f"{name}: {each}" for name, found in verdict.found.items() for each in found]
         of["in_flight"] += apart.beside
         of["in_flight"] += in_flight(operations, [(each.began, each.over) for each in apart.struck])
         of["struck_in_flight"] += in_flight(operations, [(each.began, each.began) for each in apart.struck])
         of["messages"] += apart.messages
-        of["lost_in_window"] += verdict.lost_in_window
         left_out += apart.left_out
         of["late"] += len(scene.late)
         of["surprises"] += scene.surprises.total()
         silence_s = max([silence_s, *(took for _, took in _silences(apart))])
-        sentences += [f"{name}: {each}" for name, found in verdict.found.items() for each in found]
         sentences += [f"unexpected answer: {what} ({count} times)" for what, count in scene.surprises.items()]
         sentences += apart.wrong
         sentences += [sentence for each in apart.struck for sentence in each.wrong]

@@ -32,7 +32,7 @@ def under_faults(
 
 async def strike_all(product: Instance, faults: Sequence[Fault], say: Say, within_s: float) -> Apart:
     """The same of a product that runs."""
-    load = Load(product.port, token=product.token)
+    load = Load(product.port, token=product.token, patient=True)
     apart, target = Apart(load=load), Target(instance=product, scene=load.scene)
     began = monotonic()
     async with load.running():

@@ -8,15 +8,16 @@ from typing import Any
 
 import msgspec
 
-from okmq.prove.callers import Caller, Committer, Member, Publisher, Reader, Scene, messages_of
+from okmq.prove.callers import Caller, Committer, Holder, Member, Publisher, Reader, Scene, messages_of
 from okmq.prove.history import GroupAtRest, History, Remains
 from okmq.prove.http import Client, NoAnswer, NotSent
 
 ACK_WAIT_S = 3.0
 STREAMS = ("one", "two", "three")
+PATIENT, PATIENT_WAIT_S = "patient", 30.0
 GROUPS: dict[str, dict[str, Any]] = {"shared": {}, "by-key": {"ordered_by_key": True}}
-PUBLISHERS, READERS, MEMBERS = 12, 3, 4
-"""Of each stream, of each stream, of each group."""
+PUBLISHERS, READERS, MEMBERS, HOLDERS = 12, 3, 4, 3
+"""Of each stream, of each stream, of each group, of the patient group of each stream."""
 
 PAUSE_S = 0.15
 WORKED_OFF_WITHIN_S = 120.0
@@ -32,11 +33,14 @@ class Load:
     Args:
         ports: of the product; where it has several, callers of every kind are on each.
         token: with every scope.
+        patient: also a group whose time is longer than any stop, of which much is out at any moment: no stop may
+            bring that back.
     """
 
-    def __init__(self, *ports: int, token: str) -> None:
+    def __init__(self, *ports: int, token: str, patient: bool = False) -> None:
         by_key = frozenset(name for name, settings in GROUPS.items() if settings.get("ordered_by_key"))
-        history = History(ack_wait_s=ACK_WAIT_S, by_key=by_key)
+        waits_s = {PATIENT: PATIENT_WAIT_S} if patient else {}
+        history = History(ack_wait_s=ACK_WAIT_S, ack_waits_s=waits_s, by_key=by_key)
         self.scene = Scene(ports=ports, token=token, history=history, pause_s=PAUSE_S)
         self._client = Client(ports[0], token=token)
 
@@ -115,6 +119,9 @@ class Load:
             for group, settings in GROUPS.items():
                 wanted = {"name": group, "ack_wait": ACK_WAIT_S, "max_deliver": -1, **settings}
                 await self.ask("POST", f"/streams/{stream}/groups/", wanted)
+            for group, wait_s in self.scene.history.ack_waits_s.items():
+                wanted = {"name": group, "ack_wait": wait_s, "max_deliver": -1}
+                await self.ask("POST", f"/streams/{stream}/groups/", wanted)
 
     async def _worked_off(self) -> dict[str, tuple[GroupAtRest, ...]]:
         """How the groups stand when nothing is left to do, or when they have come no further for long."""
@@ -174,5 +181,11 @@ def _callers(scene: Scene) -> list[Caller]:
             for stream in STREAMS
             for group in GROUPS
             for n in range(MEMBERS)
+        ),
+        *(
+            Holder(scene, stream, group, f"h{n}")
+            for stream in STREAMS
+            for group in scene.history.ack_waits_s
+            for n in range(HOLDERS)
         ),
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 from okmq.instance import Instance, instance
-from okmq.prove.apart import Apart, open_files
+from okmq.prove.apart import Apart, held
 from okmq.prove.cuts import running_store
 from okmq.prove.faults import PROCESS_S, Struck, Target
 from okmq.prove.load import Load
@@ -22,6 +22,9 @@ LOST_EVERY = 20
 
 LOST_AT_LEAST, LOOK_EVERY_S = 40, 0.5
 """A scene in which fewer were lost says little."""
+
+WARM_UP, MEMORY_AFTER_S = 0.2, 300.0
+"""So much of the time it works before it is looked what it has; in less than that memory is only told."""
 
 DEAD_EVERY = 400
 """And after so many a connection stays open and says nothing any more."""
@@ -143,7 +146,8 @@ async def _bad_time(product: Instance, line: Line, seconds: float) -> Apart:
     target = Target(instance=product, scene=load.scene)
     async with load.running():
         await target.publishes_again(monotonic())
-        before = open_files(product)
+        await asyncio.sleep(seconds * WARM_UP)
+        before = held(product)
         began = monotonic()
         line.manner = "losing"
         await asyncio.sleep(seconds * 2 / 3)
@@ -167,5 +171,5 @@ async def _bad_time(product: Instance, line: Line, seconds: float) -> Apart:
         note=note,
     )
     apart = Apart(load=load, struck=[struck])
-    apart.left_open(before, open_files(product), what="a bad line")
+    apart.grew(before, held(product), what="a bad line", memory=seconds >= MEMORY_AFTER_S)
     return apart

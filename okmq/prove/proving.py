@@ -16,6 +16,7 @@ from okmq.prove.faults import Fault, NotBack
 from okmq.prove.flushes import can_be_asked
 from okmq.prove.found import Found, Proof, found_by
 from okmq.prove.full import memory_used_up
+from okmq.prove.full_disk import NO_MOUNT, can_be_mounted, on_a_full_disk
 from okmq.prove.jumps import JUMPS_S, faked_clock, on_a_clock_that_is_set
 from okmq.prove.kills import under_faults
 from okmq.prove.load import Unfinished
@@ -30,7 +31,7 @@ from okmq.supervision import java
 FOR_FAULTS, FOR_CUTS, FOR_PARTS = 0.45, 0.2, 0.85
 """So much of the time the first two parts may take; until the last one, other parts begin."""
 
-PARTS = ("kills", "cuts", "power", "line", "disk", "clock", "replica", "crowd", "spark", "steady")
+PARTS = ("kills", "cuts", "power", "line", "disk", "full", "clock", "replica", "crowd", "spark", "steady")
 """The names of the parts, in their order."""
 
 NO_FILTER = "it takes Linux on x86-64 or ARM64, whose flushes can be held back"
@@ -44,7 +45,8 @@ class Plan:
 
     ``power``: how often its power goes, of a store that flushes for every answer, and of one that does so every second.
     ``bad_line_s``: how long the store's answers get lost on their way; ``slow_disk_s``: for how long its flushes are
-    slow, each time; ``jumps``: how often the store's clock is set hours and days forth and back.
+    slow, each time; ``full_disk_s``: how long its disk is full.
+    ``jumps``: how often the store's clock is set hours and days forth and back.
     ``promotions``: how often a replica that lags is promoted.
     ``steady_s``: for how long it bears half of what it can take.
     ``crowd``: who comes back at once. ``spark``: how often something is killed while the archive copies.
@@ -62,6 +64,7 @@ class Plan:
     power: int = 0
     bad_line_s: float = 0.0
     slow_disk_s: float = 0.0
+    full_disk_s: float = 0.0
     jumps: int = 0
     steady_s: float = 0.0
     crowd: Crowd | None = None
@@ -108,6 +111,7 @@ QUICK = Plan(
     power=3,
     bad_line_s=10,
     slow_disk_s=5,
+    full_disk_s=5,
     jumps=1,
     promotions=1,
     crowd=Crowd(browsers=300, pollers=150, turns=1, resets=500, hangs_s=10),
@@ -125,6 +129,7 @@ FULL = Plan(
     power=30,
     bad_line_s=600,
     slow_disk_s=120,
+    full_disk_s=60,
     jumps=4,
     promotions=3,
     crowd=Crowd(browsers=1000, pollers=500, turns=20, resets=2000, hangs_s=60),
@@ -218,6 +223,11 @@ def parts(plan: Plan, *, say: Say) -> Iterator[Part]:
         told = f"The disk of a store takes its time, for {plan.slow_disk_s:g} s each."
         scene = partial(on_a_slow_disk, seconds=plan.slow_disk_s)
         yield Part(name="disk", told=told, scenes=[scene], missing="" if can_be_asked() else NO_FILTER)
+    if plan.full_disk_s:
+        told = f"The disk is full for {plan.full_disk_s:g} s."
+        missing = "" if can_be_mounted() else NO_MOUNT
+        scene = partial(on_a_full_disk, seconds=plan.full_disk_s)
+        yield Part(name="full", told=told, scenes=[scene], missing=missing)
     if plan.jumps:
         library = faked_clock()
         told = f"The clock of a store is set {len(JUMPS_S) * plan.jumps} times."

@@ -73,6 +73,13 @@ async def _slow(target: Target, disk: SlowDisk, flush_s: float, seconds: float) 
     note = f"{flush_s * 1000:g} ms: {len(took)} publishes in {ended - began:.0f} s"
     if took:
         note += f", each in {statistics.median(took):.2f} s, the slowest in {max(took):.2f} s"
+    refused = [
+        each.ended - each.began
+        for each in target.since(began)
+        if isinstance(each, Publish) and each.outcome == "info" and began <= each.began <= ended
+    ]
+    if refused:
+        note += f"; {len(refused)} not stored, the slowest answer after {max(refused):.2f} s"
     name = f"every flush of the store takes {flush_s * 1000:g} ms longer"
     return Struck(
         name=name,

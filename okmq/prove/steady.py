@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from okmq.instance import Instance, instance
-from okmq.prove.apart import Apart, files_of
+from okmq.prove.apart import Apart, files_of, memory_of
 from okmq.prove.callers import Scene
 from okmq.prove.faults import Struck, Target
 from okmq.prove.http import Answer, Client, NoAnswer, NotSent, TooLate
@@ -96,17 +96,10 @@ async def _look(product: Instance, callers: "_Callers", seconds: float) -> Look:
     pids = {name: product.pid(name) for name in WATCHED}
     return Look(
         at_s=monotonic(),
-        memory={name: _memory(pid) for name, pid in pids.items()},
+        memory={name: memory_of(pid) for name, pid in pids.items()},
         files={name: files_of(pid) for name, pid in pids.items()},
         took_s=list(callers.took_s),
     )
-
-
-def _memory(pid: int) -> int:
-    """What only this process has, bytes: pages that it shares with others are not its own."""
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    private = (line.split()[1] for line in lines if line.startswith("Private_"))
-    return 1024 * sum(map(int, private))
 
 
 def trends_of(looks: list[Look]) -> dict[str, Trend]:
