@@ -4,29 +4,39 @@ import asyncio
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from okmq.instance import Instance, busy, free_port, instance
 from okmq.prove.apart import Apart
-from okmq.prove.callers import AGAIN_AFTER_S, Caller, receipts_of
-from okmq.prove.cuts import running_store
+from okmq.prove.callers import AGAIN_AFTER_S, POLL_S, Caller, receipts_of
+from okmq.prove.cuts import everything, running_store
 from okmq.prove.faults import NEXT_CALL_S, NotBack, Struck
-from okmq.prove.load import Load
+from okmq.prove.history import Commit, History, Operation, Publish, Remains, Settle
+from okmq.prove.load import ACK_WAIT_S, STREAMS, Load
 from okmq.prove.lossy import Line
 from okmq.prove.machine import look
 from okmq.supervision import rights
+from streams.log import config
 from streams.log.client import Log
 from streams.log.commands import one
 
 STREAM = "followed"
+EPOCH = "1"
+BEYOND = "commit: 400 offset_out_of_range"
+"""What was read before the store was another one, and is committed after it, may be beyond what the replica has."""
+
+Kind = TypeVar("Kind", bound=Operation)
 TOLD_WITHIN_S = 5.0
 """Readiness, the label and the epoch may take so long."""
 
 BACK_WITHIN_S = 60.0
+ENOUGH = 1000
+"""Calls of the load on the store that was promoted, from which it is judged."""
+
 LAGGING = 30
 """Publishes that are acknowledged and that the replica does not get."""
 
@@ -47,16 +57,23 @@ class OfPromotion(Apart):
     """What came of it.
 
     Attributes:
+        before, after: what happened on the store that was, with what it had in the end, and on the replica.
         sent: every publish, in order.
         red_s, label_s, told_s: how long readiness, the label and the epoch took.
         requests: how many were answered before one was stored, once there was a store.
     """
 
     sent: list[Sent]
+    before: History = field(default_factory=lambda: History(ack_wait_s=ACK_WAIT_S))
+    after: History = field(default_factory=lambda: History(ack_wait_s=ACK_WAIT_S))
     red_s: float = 0.0
     label_s: float = 0.0
     told_s: float = 0.0
     requests: int = 0
+
+    @property
+    def histories(self) -> list[History]:
+        return [self.before, self.after]
 
 
 def on_a_promoted_replica(folder: Path) -> OfPromotion:
@@ -105,9 +122,16 @@ class _Promotion:
         self.port, self.primary, self.replica = product.port, primary, replica
         self.load = Load(product.port, token=product.token)
         self.apart = OfPromotion(load=self.load, sent=[])
+        self._switched_at = self._promoted_at = 0.0
 
     async def carry_out(self, switch: Callable[[], None]) -> OfPromotion:
         await self.load.ask("POST", "/streams/", {"name": STREAM, "archive": False})
+        async with self.load.running():
+            await self._promoted(switch)
+        self._judge()
+        return self.apart
+
+    async def _promoted(self, switch: Callable[[], None]) -> None:
         publisher = _Publisher(self.load, self.apart.sent)
         publishing = asyncio.create_task(publisher.run())
         try:
@@ -122,13 +146,32 @@ class _Promotion:
         finally:
             publishing.cancel()
             await asyncio.gather(publishing, return_exceptions=True)
-        self.load.close()
-        self._judge()
-        return self.apart
+        await self._all_are_told()
+        await self._until(self._is_enough, "enough is asked of the replica")
+        known = monotonic()
+        self.apart.struck[-1] = replace(self.apart.struck[-1], lasted_until=known)
+
+    def _is_enough(self) -> bool:
+        operations = self.apart.history.operations
+        return len(operations) > ENOUGH and operations[-ENOUGH].began > self._promoted_at
+
+    async def _all_are_told(self) -> None:
+        """Wait until everybody on the streams had an answer of the new epoch, or should have had one."""
+        everybody = {each.who for each in self.load.scene.epochs if each.epoch != EPOCH}
+        allowed_s = self.apart.struck[-1].taken.allows_s(TOLD_WITHIN_S + POLL_S)
+
+        def not_yet() -> set[str]:
+            return everybody - {each.who for each in self.load.scene.epochs if each.epoch == EPOCH}
+
+        while not_yet():
+            if monotonic() > self._promoted_at + allowed_s:
+                self.apart.wrong += [f"{who} was not told of the epoch" for who in sorted(not_yet())]
+                break
+            await asyncio.sleep(AGAIN_AFTER_S)
 
     async def _switched(self, switch: Callable[[], None]) -> None:
         """First the replica is there as it is, then it is promoted."""
-        began = monotonic()
+        began = self._switched_at = monotonic()
         switch()
         while await asyncio.to_thread(self._readiness) == 200:
             if monotonic() - began > BACK_WITHIN_S * busy():
@@ -136,7 +179,7 @@ class _Promotion:
         self.apart.red_s = monotonic() - began
         since = look()
         await self._say(self.replica, "REPLICAOF", "NO", "ONE")
-        promoted = monotonic()
+        promoted = self._promoted_at = monotonic()
         await self._until(lambda: bool(self._stored(promoted)), "a publish is stored again")
         back = monotonic()
         await self._until(lambda: self._label(promoted) == "window", "the label follows")
@@ -165,8 +208,39 @@ class _Promotion:
             )
         )
 
+    def _part(self) -> None:
+        """Hold what was before against the store that was, and what came after against the replica.
+
+        What was on its way meanwhile may have happened on either: nobody knows.
+        """
+        held = {each.name: each.stream_id for each in self.primary.run(config.streams())}
+        before, after = self.apart.before, self.apart.after
+        before.by_key = after.by_key = self.apart.history.by_key
+        for each in self.apart.history.operations:
+            if each.ended < self._switched_at:
+                before.operations.append(each)
+            elif isinstance(each, Publish):
+                before.operations.append(_unsure(each))
+            if each.began >= self._promoted_at:
+                after.operations.append(each)
+            elif isinstance(each, Publish | Settle) and each.outcome != "fail":
+                after.operations.append(_unsure(each))
+        after.remains = self.apart.history.remains
+        for stream in STREAMS:
+            messages = tuple(self.primary.run(everything(held[stream])))
+            committed = max(
+                (each.offset for each in before.of(stream) if isinstance(each, Commit)), default=0
+            )
+            last = messages[-1].offset if messages else 0
+            before.remains[stream] = Remains(
+                messages=messages, offset=last, count=len(messages), committed=committed
+            )
+
     def _judge(self) -> None:
+        self._part()
         apart = self.apart
+        for what in [each for each in self.load.scene.surprises if each.endswith(BEYOND)]:
+            del self.load.scene.surprises[what]
         for what, took_s in (("readiness", apart.red_s), ("label", apart.label_s), ("epoch", apart.told_s)):
             allowed_s = apart.struck[-1].taken.allows_s(TOLD_WITHIN_S)
             if took_s > allowed_s:
@@ -208,6 +282,12 @@ class _Promotion:
             if monotonic() > until:
                 raise NotBack(f"Not within {BACK_WITHIN_S:g} s of a core: {what}.")
             await asyncio.sleep(AGAIN_AFTER_S)
+
+
+def _unsure(operation: Kind) -> Kind:
+    if isinstance(operation, Publish):
+        return replace(operation, outcome="info", offsets=(), known=())
+    return replace(operation, outcome="info")
 
 
 class _Publisher(Caller):
