@@ -57,24 +57,6 @@ class Apart:
         """How many there are in the end."""
         return sum(len(remains.messages) for remains in self.history.remains.values())
 
-    def grew(self, before: "Held", after: "Held", *, what: str, memory: bool) -> None:
-        """Note where a process has more threads, connections or memory than it may have come to.
-
-        Args:
-            memory: whether it worked long enough before to have what it needs.
-        """
-        for name, then in before.items():
-            now = after[name]
-            for told, had, has in (
-                ("threads", then.threads, now.threads),
-                ("files and connections", then.files, now.files),
-            ):
-                if has > had * MAY_GROW + MAY_BE_MADE / 2:
-                    self.wrong.append(f"{what}: {name} had {had} {told} before and has {has}")
-            if memory and now.memory > then.memory * MAY_GROW:
-                mib = f"{then.memory / 2**20:.1f} MiB before and has {now.memory / 2**20:.1f} MiB"
-                self.wrong.append(f"{what}: {name} had {mib}")
-
     def left_open(self, before: int, after: int, *, what: str) -> None:
         """Note it where more files and connections are open than may be."""
         if after > before * MAY_GROW + MAY_BE_MADE:
@@ -86,6 +68,27 @@ def open_files(product: Instance) -> int:
     with contextlib.suppress(OSError):
         return sum(files_of(product.pid(name)) for name in ("web-1", "web-2"))
     return 0
+
+
+def grown(before: Held, after: Held, *, what: str, memory: bool) -> list[str]:
+    """Where a process has more threads, connections or memory than it may have come to.
+
+    Args:
+        memory: whether it worked long enough before to have what it needs.
+    """
+    wrong = []
+    for name, then in before.items():
+        now = after[name]
+        for told, had, has in (
+            ("threads", then.threads, now.threads),
+            ("files and connections", then.files, now.files),
+        ):
+            if has > had * MAY_GROW + MAY_BE_MADE / 2:
+                wrong.append(f"{what}: {name} had {had} {told} before and has {has}")
+        if memory and now.memory > then.memory * MAY_GROW:
+            mib = f"{then.memory / 2**20:.1f} MiB before and has {now.memory / 2**20:.1f} MiB"
+            wrong.append(f"{what}: {name} had {mib}")
+    return wrong
 
 
 def held(product: Instance) -> Held:

@@ -10,13 +10,14 @@ from pathlib import Path
 from time import monotonic
 
 from okmq.instance import Instance, instance
-from okmq.prove.apart import Apart, held
+from okmq.prove.apart import Apart, Held, grown, held
 from okmq.prove.cuts import running_store
 from okmq.prove.faults import PROCESS_S, Struck, Target
 from okmq.prove.load import Load
 from okmq.prove.machine import look
 
 READ = 65_536
+SETTLES_WITHIN_S = 15.0
 LOST_EVERY = 20
 """Of so many answers of the store one is lost, and its connection with it."""
 
@@ -160,6 +161,8 @@ async def _bad_time(product: Instance, line: Line, seconds: float) -> Apart:
         line.manner = "whole"
         ended, since = monotonic(), look()
         back = await target.publishes_again(ended)
+        # Before all of it is read for the checker: an answer of ten thousand messages takes its memory.
+        after = await _settled(product, before, is_long=seconds >= MEMORY_AFTER_S)
     note = f"{line.lost} answers and {line.dead} connections were lost"
     struck = Struck(
         name="answers of the store lost, one byte at a time",
@@ -171,5 +174,15 @@ async def _bad_time(product: Instance, line: Line, seconds: float) -> Apart:
         note=note,
     )
     apart = Apart(load=load, struck=[struck])
-    apart.grew(before, held(product), what="a bad line", memory=seconds >= MEMORY_AFTER_S)
+    apart.wrong += grown(before, after, what="a bad line", memory=seconds >= MEMORY_AFTER_S)
     return apart
+
+
+async def _settled(product: Instance, before: Held, *, is_long: bool) -> Held:
+    """What is held once connections that went silent are given up."""
+    until = monotonic() + SETTLES_WITHIN_S
+    while grown(before, after := held(product), what="", memory=is_long):
+        if monotonic() > until:
+            break
+        await asyncio.sleep(LOOK_EVERY_S)
+    return after

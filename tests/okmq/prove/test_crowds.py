@@ -1,10 +1,11 @@
 """A crowd that comes back at once, polls that are reset, a page that reads nothing: all served, nothing left open."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from okmq.prove.apart import Apart
+from okmq.prove.apart import Apart, Holds, grown
 from okmq.prove.checking import check
 from okmq.prove.crowds import Crowd, under_crowds
 from okmq.prove.history import History
@@ -22,6 +23,24 @@ def test_a_crowd_is_served_and_leaves_nothing_open(tmp_path: Path) -> None:
     assert verdict.holds, verdict.found
     assert (apart.load.scene.late, apart.load.scene.surprises, apart.wrong) == ([], {}, [])
     assert [each.name.split()[0] for each in apart.struck] == ["60", "60", "200", "a"]
+
+
+def test_threads_connections_and_memory_that_grow_are_told() -> None:
+    before = {
+        "web-1": Holds(files=50, threads=4, memory=100),
+        "worker": Holds(files=16, threads=5, memory=50),
+    }
+    for change, told in [
+        ({}, []),
+        ({"files": 56, "threads": 8, "memory": 105}, []),
+        ({"files": 57}, ["a line: web-1 had 50 files and connections before and has 57"]),
+        ({"threads": 9}, ["a line: web-1 had 4 threads before and has 9"]),
+    ]:
+        after = {**before, "web-1": replace(before["web-1"], **change)}
+        assert grown(before, after, what="a line", memory=True) == told
+    after = {**before, "worker": replace(before["worker"], memory=53)}
+    assert len(grown(before, after, what="a line", memory=True)) == 1
+    assert grown(before, after, what="a line", memory=False) == []
 
 
 def test_what_stays_open_is_told() -> None:
