@@ -5,18 +5,28 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
-SURE = 1.96
-"""Standard deviations of a normal distribution within which 95 % of it lies."""
+SURE = 1.645
+"""Standard deviations of a normal distribution below which 95 % of it lies: each of two bounds is asked for alone."""
+
+
+Judgement = Literal["grows", "steady", "not told"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """By which part of its middle value something grows in an hour; with 95 % it is between the other two."""
+    """By which part of its middle value something grows in an hour; with 95 % at least, and with 95 % at most."""
 
     an_hour: float
     least: float
     most: float
+
+    def judged(self, *, may_grow: float) -> Judgement:
+        """Whether it grows by more than it may in an hour, or does not; both are said only when it is sure."""
+        if self.least > may_grow:
+            return "grows"
+        return "steady" if self.most <= may_grow else "not told"
 
     def __str__(self) -> str:
         return f"{self.an_hour:+.1%} an hour ({self.least:+.1%} to {self.most:+.1%})"

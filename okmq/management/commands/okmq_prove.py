@@ -44,6 +44,12 @@ class Command(BaseCommand):
             help="for so long half of the peak is borne (full: 60); 0 leaves it out",
         )
         parser.add_argument(
+            "--within",
+            type=float,
+            metavar="MINUTES",
+            help="instead of the mode's time (quick: under 8), after which what is left is left out and named",
+        )
+        parser.add_argument(
             "--only",
             action="append",
             choices=PARTS,
@@ -107,6 +113,8 @@ def _plan(options: dict[str, Any]) -> Plan:
     given = {name: options[name] for name in NUMBERS if options[name] is not None}
     if options["steady"] is not None:
         given["steady_s"] = 60 * options["steady"]
+    if options["within"] is not None:
+        given["within_s"] = 60 * options["within"]
     if any(number < 0 for number in given.values()):
         raise CommandError("Numbers of faults, and minutes, are 0 or more.")
     return replace(plan, **given)
