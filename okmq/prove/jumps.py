@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
 
@@ -11,7 +12,7 @@ from okmq.prove.apart import Apart, open_files
 from okmq.prove.cuts import running_store
 from okmq.prove.faults import NEXT_CALL_S, Struck, Target
 from okmq.prove.history import Fetch
-from okmq.prove.load import ACK_WAIT_S, Load
+from okmq.prove.load import ACK_WAIT_S, STREAMS, Load
 from okmq.prove.machine import look
 from streams.log.clock import KNOWN_AFTER, LOOK_EVERY_MS
 
@@ -20,6 +21,9 @@ JUMPS_S = (3600, -3600, 86_400, -86_400, 0)
 
 KNOWN_AFTER_S = (KNOWN_AFTER + 2) * LOOK_EVERY_MS / 1000
 """What is judged is a clock that was right until then: after this time every process trusts it."""
+
+WHILE_IT_LASTS = timedelta(hours=4)
+"""Time never runs backwards in a stream: its last message is of the clock that was furthest ahead."""
 
 LIBRARY = "libfaketimeMT.so.1"
 FOLDERS = ("/usr/lib", "/usr/local/lib", "/usr/lib64")
@@ -67,6 +71,9 @@ async def _jumps(product: Instance, ahead: Path, jumps_s: Sequence[int]) -> Apar
             apart.struck.append(await _jump(target, ahead, jump_s))
             load.calm()
     apart.left_open(before, open_files(product), what="a clock that was set")
+    seen = datetime.fromisoformat(load.scene.history.remains[STREAMS[0]].messages[-1].content[0])
+    if seen < datetime.now(UTC) + timedelta(seconds=max(jumps_s)) - WHILE_IT_LASTS:
+        apart.wrong.append(f"the store did not see its clock: its last message is of {seen:%Y-%m-%d %H:%M}")
     return apart
 
 

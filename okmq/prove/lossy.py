@@ -174,6 +174,8 @@ async def _bad_time(product: Instance, line: Line, seconds: float) -> Apart:
         note=note,
     )
     apart = Apart(load=load, struck=[struck])
+    if line.lost < LOST_AT_LEAST / 2:
+        apart.wrong.append(f"only {line.lost} answers were lost: it does not count")
     apart.wrong += grown(before, after, what="a bad line", memory=seconds >= MEMORY_AFTER_S)
     return apart
 

@@ -245,6 +245,12 @@ class _Promotion:
             allowed_s = apart.struck[-1].taken.allows_s(TOLD_WITHIN_S)
             if took_s > allowed_s:
                 apart.wrong.append(f"the {what} took {took_s:.1f} s, allowed are {allowed_s:.1f} s")
+        stored = self._stored(0.0)
+        after = [each.offset for each in stored if each.epoch == EPOCH]
+        if min(after) > max(each.offset for each in stored if each.epoch != EPOCH):
+            apart.wrong.append("the replica that was promoted lacked nothing: it does not count")
+        if {each.durability for each in stored[:LAGGING]} != {"fsync"}:
+            apart.wrong.append("the first store did not promise a flush")
         if apart.requests > 1:
             apart.wrong.append(f"{apart.requests} publishes were refused by a store that was promoted")
 

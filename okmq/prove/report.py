@@ -88,7 +88,7 @@ def _archive(proof: Proof) -> str:
     return f"{wrong} lost, doubled, changed or out of order after {kills} kills" if kills else ""
 
 
-RUN = "tests/okmq/prove/test_proving.py::test_a_proof_under_kills_finds_nothing"
+RUN = "tests/okmq/prove/test_quick.py::test_the_quick_proof_finds_nothing"
 
 PROMISES: tuple[Promise, ...] = (
     Promise(
@@ -172,7 +172,7 @@ PROMISES: tuple[Promise, ...] = (
         sentence="Answers of the store that get lost on their way double nothing, and leave nothing open: threads and "
         "connections of web processes and worker grow by no more than 5 % and a handful, and in ten minutes the memory "
         "of each by no more than 5 %",
-        test="tests/okmq/prove/test_lossy.py::test_lost_answers_double_nothing_and_every_call_ends",
+        test="tests/okmq/prove/test_quick.py::test_lost_answers_double_nothing_and_every_call_ends",
         figure=_noted("answers of the store"),
     ),
     Promise(
@@ -201,7 +201,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         sentence="What was acknowledged with `Okmq-Durability: fsync` is there after the power went, also while the "
         "file was being rewritten; with `window` what is gone was acknowledged within the last two seconds before it",
-        test="tests/okmq/prove/test_power.py::test_what_was_flushed_is_there_after_the_power_went",
+        test="tests/okmq/prove/test_quick.py::test_what_was_flushed_is_there_after_the_power_went",
         figure=_power,
     ),
     Promise(
@@ -226,7 +226,7 @@ PROMISES: tuple[Promise, ...] = (
         sentence="A replica that is promoted in the store's place is used within one request; until then `/readyz` is "
         "red, and within 5 seconds every answer tells by `Okmq-Epoch`, and an event, that offsets may name other "
         "messages",
-        test="tests/okmq/prove/test_promoted.py::test_a_promoted_replica_is_used_at_once_and_everybody_is_told",
+        test="tests/okmq/prove/test_quick.py::test_a_promoted_replica_is_used_at_once_and_everybody_is_told",
         figure=_noted("promoted"),
     ),
     Promise(
@@ -239,7 +239,7 @@ PROMISES: tuple[Promise, ...] = (
         sentence="While the disk is full (what the product keeps in reserve is half used up), every publish is refused "
         "within one second and told why; reads, acknowledgements, deletes and purges go on, and within 5 seconds of "
         "room everything does, by itself",
-        test="tests/okmq/prove/test_full_disk.py::test_a_full_disk_refuses_quickly_with_the_reason_and_heals",
+        test="tests/okmq/prove/test_quick.py::test_a_full_disk_refuses_quickly_with_the_reason_and_heals",
         figure=_noted("fills the disk"),
     ),
     Promise(
@@ -247,14 +247,14 @@ PROMISES: tuple[Promise, ...] = (
         "every call ends by its deadline, and within 5 seconds of its end it is as before. How long publishes take "
         "meanwhile is measured and nothing is demanded of it: a publish waits for the flushes, and is not refused in "
         "their place",
-        test="tests/okmq/prove/test_slow_disk.py::test_a_slow_disk_loses_nothing_and_every_call_ends",
+        test="tests/okmq/prove/test_quick.py::test_a_slow_disk_loses_nothing_and_every_call_ends",
         figure=_noted("every flush"),
     ),
     Promise(
         sentence="A crowd that comes back at once is served within 15 seconds (what other programs take of the "
         "processors is added), and leaves nothing open; polls that are reset, and a page that reads nothing, hold up "
         "nobody else",
-        test="tests/okmq/prove/test_crowds.py::test_a_crowd_is_served_and_leaves_nothing_open",
+        test="tests/okmq/prove/test_quick.py::test_a_crowd_is_served_and_leaves_nothing_open",
         figure=_crowd,
     ),
     Promise(

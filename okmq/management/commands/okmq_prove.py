@@ -32,7 +32,9 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--quick", action="store_true", help="under 8 minutes instead of three hours")
+        parser.add_argument(
+            "--quick", action="store_true", help="under 8 minutes instead of three to five hours"
+        )
         for name in NUMBERS:
             parser.add_argument(
                 f"--{name}", type=int, metavar="N", help=f"instead of the mode's number of {name}"

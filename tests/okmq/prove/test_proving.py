@@ -10,13 +10,10 @@ from time import monotonic
 import pytest
 
 from okmq import env
-from okmq.prove import report
-from okmq.prove.checking import COUNTS
 from okmq.prove.faults import Struck, Target
 from okmq.prove.found import found_by
-from okmq.prove.full import memory_used_up
 from okmq.prove.kills import under_faults
-from okmq.prove.proving import FULL, PARTS, QUICK, Plan, parts, prove
+from okmq.prove.proving import FULL, PARTS, QUICK, Plan, parts
 from okmq.supervision import proctable
 from streams.log import keys
 from tests.waiting import until
@@ -35,21 +32,6 @@ def test_every_part_has_its_name_and_its_place() -> None:
     assert {part.name for part in parts(FULL, say=print)} == set(PARTS)
     assert {part.name for part in parts(QUICK, say=print)} == set(PARTS) - {"spark", "steady"}
     assert [part.name for part in parts(SMALL, say=print)] == ["kills", "cuts"]
-
-
-@pytest.mark.running
-@pytest.mark.timeout(600)
-def test_a_proof_under_kills_finds_nothing(tmp_path: Path) -> None:
-    proof = prove(SMALL, say=print, folder=tmp_path)
-    kills, cuts = proof.parts["kills"], proof.parts["cuts"]
-    assert (kills.sentences, cuts.sentences) == ([], [])
-    assert (kills.surprises, kills.late) == (0, 0)
-    assert [cut.faults for cut in cuts.cuts] == [(), ()]
-    assert cuts.cuts[0].of > 0
-    assert len(kills.struck) == len(SMALL.faults())
-    assert kills.in_flight > 0
-    page = report.page(proof)
-    assert all(f"| 0 {name} |" in page for name in COUNTS)
 
 
 async def taken_away(target: Target) -> Struck:
@@ -103,11 +85,3 @@ def test_ctrl_c_ends_a_proof_and_leaves_nothing(tmp_path: Path) -> None:
     assert (running.returncode, err.strip()) == (130, "CommandError: Stopped; nothing of it is left.")
     assert not folder.exists()
     assert not proctable.marked(folder / "kills-1" / "data")
-
-
-@pytest.mark.running
-@pytest.mark.timeout(600)
-def test_a_full_store_refuses_quickly_and_lets_go_of_what_it_has(tmp_path: Path) -> None:
-    found = found_by([under_faults(tmp_path, faults=[memory_used_up] * 2)], told="", took_s=0.0)
-    assert found.sentences == []
-    assert all(each.note.startswith("refused within 0") for each in found.struck)

@@ -5,10 +5,8 @@ from time import monotonic
 
 import pytest
 
-from okmq.prove.checking import check
 from okmq.prove.cuts import running_store
 from okmq.prove.flushes import SlowDisk
-from okmq.prove.slow_disk import on_a_slow_disk
 from streams.log.commands import one
 
 pytestmark = pytest.mark.running
@@ -28,13 +26,3 @@ def test_a_flush_takes_as_long_as_it_is_told(tmp_path: Path) -> None:
             assert monotonic() - began >= flush_s
             assert log.run(one(("GET", "okmq:a"))) == b"1"
             assert disk.flushed == before + 1
-
-
-@pytest.mark.timeout(600)
-def test_a_slow_disk_loses_nothing_and_every_call_ends(tmp_path: Path) -> None:
-    apart = on_a_slow_disk(tmp_path, seconds=3)
-    verdict = check(apart.history)
-    assert verdict.holds, verdict.found
-    assert (apart.load.scene.late, apart.load.scene.surprises, apart.wrong) == ([], {}, [])
-    assert [each.name.split()[-3] for each in apart.struck] == ["20", "500", "1500"]
-    assert all(" 0 publishes" not in each.note for each in apart.struck), apart.struck
