@@ -16,7 +16,7 @@ from time import monotonic
 from okmq.instance import Instance
 from okmq.prove.callers import Scene
 from okmq.prove.history import Operation, Outcome, Publish
-from okmq.prove.machine import Taken, look
+from okmq.prove.machine import Moment, Taken, look
 from streams.log.client import Log
 from streams.log.commands import one
 from streams.log.errors import LogError
@@ -182,19 +182,27 @@ class Target:
                 return each.durability
         return ""
 
+    async def tells(self, is_ok: bool, *, since: Moment, what: str, within_s: float = BACK_WITHIN_S) -> str:
+        """Wait until readiness tells how it is; what is wrong with how long that took, empty: nothing."""
+        took_s = await self.readiness(is_ok, within_s=within_s) - since.at
+        allowed_s = self.scene.machine.taken(since).allows_s(READINESS_TELLS_WITHIN_S)
+        if took_s <= allowed_s:
+            return ""
+        return f"{what}: readiness told it after {took_s:.1f} s, allowed are {allowed_s:.1f} s"
+
     async def readiness(self, is_ok: bool, *, within_s: float) -> float:
         """The moment at which it was 200 with nothing to tell, or was not; the end of the time if it never was."""
         until, pause = monotonic() + within_s, threading.Event()
 
         def told() -> None:
-            while monotonic() < until and self._is_ok() is not is_ok:
+            while (left_s := until - monotonic()) > 0 and self._is_ok(left_s) is not is_ok:
                 pause.wait(EVERY_S)
 
         await asyncio.to_thread(told)
         return monotonic()
 
-    def _is_ok(self) -> bool:
-        connection = HTTPConnection("127.0.0.1", self.instance.port, timeout=BACK_WITHIN_S)
+    def _is_ok(self, within_s: float) -> bool:
+        connection = HTTPConnection("127.0.0.1", self.instance.port, timeout=within_s)
         with closing(connection), suppress(OSError, HTTPException):
             connection.request("GET", "/readyz")
             answer = connection.getresponse()
@@ -256,22 +264,27 @@ async def killed_while_rewriting(target: Target) -> Struck:
 
 
 def stopped(name: str, *, seconds: float) -> Fault:
-    """SIGSTOP of a process for a while."""
+    """SIGSTOP of a process for a while; where it is the store, readiness must tell it meanwhile."""
+    told = f"SIGSTOP of {name.partition('-')[0]} for {seconds:g} s"
 
     async def strike(target: Target) -> Struck:
         pid = target.instance.pid(name)
-        began = monotonic()
+        began, since, wrong = monotonic(), look(), ""
         os.kill(pid, signal.SIGSTOP)
         try:
-            await asyncio.sleep(seconds)
+            if name == "valkey" and seconds > READINESS_TELLS_WITHIN_S:
+                wrong = await target.tells(False, since=since, what=told, within_s=seconds)
+            await asyncio.sleep(max(0.0, began + seconds - monotonic()))
         finally:
             os.kill(pid, signal.SIGCONT)
-        back = await target.publishes_again(monotonic())
+        goes_on = monotonic()
+        back = await target.publishes_again(goes_on)
         return Struck(
-            name=f"SIGSTOP of {name.partition('-')[0]} for {seconds:g} s",
+            name=told,
+            wrong=tuple(filter(None, [wrong])),
             began=began,
             back=back,
-            recovery_s=back - began - seconds,
+            recovery_s=back - goes_on,
             allowed_s=NEXT_CALL_S,
         )
 
@@ -315,16 +328,11 @@ async def fsync_switched_off(target: Target) -> Struck:
         set_at, since = monotonic(), look()
         await target.store("CONFIG", "SET", "appendfsync", setting)
         took.append(await target.promises(promise, since=set_at) - set_at)
-        told.append(await target.readiness(is_ok, within_s=BACK_WITHIN_S) - set_at)
-        allowed_s = target.scene.machine.taken(since).allows_s(READINESS_TELLS_WITHIN_S)
-        if told[-1] > allowed_s:
-            wrong.append(
-                f"CONFIG SET appendfsync {setting}: readiness told it after {told[-1]:.1f} s, "
-                f"allowed are {allowed_s:.1f} s"
-            )
+        wrong.append(await target.tells(is_ok, since=since, what=f"CONFIG SET appendfsync {setting}"))
+        told.append(monotonic() - set_at)
     note = (
         f"the label followed after {took[0]:.1f} s and {took[1]:.1f} s, "
         f"readiness after {told[0]:.1f} s and {told[1]:.1f} s"
     )
     name = "CONFIG SET appendfsync no"
-    return Struck(name=name, began=began, back=monotonic(), note=note, wrong=tuple(wrong))
+    return Struck(name=name, began=began, back=monotonic(), note=note, wrong=tuple(filter(None, wrong)))
