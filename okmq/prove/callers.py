@@ -22,6 +22,10 @@ from okmq.prove.machine import Machine
 
 POLL_S = 1.0
 AGAIN_AFTER_S = 0.05
+PATIENCE, LONGER = 20, 3
+"""So many refusals in a row and it rests twice as long before the next, so many times at most."""
+
+UNAVAILABLE = 503
 LARGEST_BATCH = 8
 KEYS = 101
 FETCHED = 20
@@ -132,6 +136,7 @@ class Caller(ABC):
         self._client = Client(self._random.choice(scene.ports), token=scene.token)
         self._spread = scene.spread
         self.epoch = ""
+        self._refusals = 0
 
     async def ask(
         self, method: str, path: str, body: Any = None, *, wait_s: float = 0.0
@@ -151,10 +156,18 @@ class Caller(ABC):
                 if isinstance(error, TooLate):
                     self.scene.late.append((f"{method} {path.partition('?')[0]}", began))
                 return began, None
+            if answer.status != UNAVAILABLE:
+                self._refusals = 0
             if (epoch := answer.headers.get("okmq-epoch", self.epoch)) != self.epoch:
                 self.epoch = epoch
                 self.scene.epochs.append(Told(who=f"{self.stream} {self.name}", epoch=epoch, at=monotonic()))
             return began, answer
+
+    async def rest(self) -> None:
+        """Before it is asked again: at once at first, and longer where it stays away, so that it has the processors."""
+        self._refusals += 1
+        longer = 2 ** min(LONGER, max(0, self._refusals - PATIENCE))
+        await asyncio.sleep(AGAIN_AFTER_S * longer * self._random.uniform(1, 3))
 
     async def run(self) -> None:
         """Do one's work until it is told to end, and let the connection go."""
@@ -214,7 +227,7 @@ class Publisher(Caller):
     async def _until_taken(self, batch: list[dict[str, Any]]) -> None:
         settled = await self._publish(batch)
         while not settled:
-            await asyncio.sleep(AGAIN_AFTER_S * self._random.uniform(1, 3))
+            await self.rest()
             settled = await self._publish(batch)
 
     async def _publish(self, batch: list[dict[str, Any]], *, refused: bool = False) -> bool:
@@ -275,7 +288,7 @@ class Reader(Caller):
             if messages:
                 expected = max(expected, messages[-1].offset + 1)
             elif outcome != "ok":
-                await asyncio.sleep(AGAIN_AFTER_S)
+                await self.rest()
             if answer and answer.status not in {200, 503}:
                 self.scene.surprised("read", answer)
 
@@ -290,7 +303,7 @@ class Committer(Caller):
             if found:
                 await self._commit(found[-1].offset)
             elif answer is None or answer.status != 200:
-                await asyncio.sleep(AGAIN_AFTER_S)
+                await self.rest()
 
     async def _commit(self, offset: int) -> None:
         outcome: Outcome = "info"
@@ -345,7 +358,7 @@ class Member(Caller):
             if outcome == "ok":
                 await self._settle(found)
             else:
-                await asyncio.sleep(AGAIN_AFTER_S)
+                await self.rest()
 
     def _taken(self, delivery: _Delivery) -> Taken:
         seen = self.scene.seen(self.stream, delivery)
