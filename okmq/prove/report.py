@@ -278,6 +278,7 @@ Written by `make prove` (`manage.py okmq_prove --quick` takes under 8 minutes), 
 publishers, readers and groups on it over HTTP, strikes at it, and holds every single call against these promises. Run
 it on your machine: it needs nothing but this folder, and changes nothing but this page and what it is made of
 (`guarantees.json`). Each part has a product of its own, and can be run by itself: `make prove ARGS="--only clock"`.
+What a machine cannot do, or the time did not reach, is named under *Left out*, and the run ends with 3.
 
 Outcomes of a call: 2xx happened, 4xx did not, anything else is unknown until the same call with the same ids is
 answered.
