@@ -29,7 +29,7 @@ NEAR_THE_END_BYTES = 64 * 1024
 STARTS_WITHIN_S = 60.0
 PAGE = 1000
 BEFORE = (killed_while_rewriting, killed("valkey"))
-"""What the file has been through when it is cut, once for so many places."""
+"""What the file has been through when it is cut, once for so many places, and twice at least."""
 
 PLACES = 60
 
@@ -67,7 +67,7 @@ def under_cuts(folder: Path, *, places: int, say: Say = print, within_s: float =
     Raises:
         Broken, NotBack, Unfinished: it could not be carried out to its end.
     """
-    began, faults = monotonic(), BEFORE * max(1, places // PLACES)
+    began, faults = monotonic(), BEFORE * max(2, places // PLACES)
     with instance(folder, more={"OKMQ_WEB_WORKERS": "2"}) as product:
         apart = asyncio.run(strike_all(product, faults, say, within_s))
     found = OfCuts(load=apart.load, struck=apart.struck, wrong=apart.wrong, left_out=apart.left_out)
