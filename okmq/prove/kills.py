@@ -16,23 +16,31 @@ SURGE_S, REST_S = 0.3, 1.0
 
 
 def under_faults(
-    folder: Path, *, faults: Sequence[Fault], say: Say = print, within_s: float = float("inf")
+    folder: Path,
+    *,
+    faults: Sequence[Fault],
+    say: Say = print,
+    within_s: float = float("inf"),
+    patient_s: float = 0.0,
 ) -> Apart:
     """Let faults strike at a product that has its load.
 
     Args:
         within_s: after this time no other fault strikes.
+        patient_s: as of ``Load``.
 
     Raises:
         Broken, NotBack, Unfinished: it could not be carried out to its end.
     """
     with instance(folder, more={"OKMQ_WEB_WORKERS": "2"}) as product:
-        return asyncio.run(strike_all(product, faults, say, within_s))
+        return asyncio.run(strike_all(product, faults, say, within_s, patient_s))
 
 
-async def strike_all(product: Instance, faults: Sequence[Fault], say: Say, within_s: float) -> Apart:
+async def strike_all(
+    product: Instance, faults: Sequence[Fault], say: Say, within_s: float, patient_s: float = 0.0
+) -> Apart:
     """The same of a product that runs."""
-    load = Load(product.port, token=product.token, patient=True)
+    load = Load(product.port, token=product.token, patient_s=patient_s)
     apart, target = Apart(load=load), Target(instance=product, scene=load.scene)
     began = monotonic()
     async with load.running():

@@ -14,7 +14,7 @@ from okmq.prove.http import Client, NoAnswer, NotSent
 
 ACK_WAIT_S = 3.0
 STREAMS = ("one", "two", "three")
-PATIENT, PATIENT_WAIT_S = "patient", 30.0
+PATIENT = "patient"
 GROUPS: dict[str, dict[str, Any]] = {"shared": {}, "by-key": {"ordered_by_key": True}}
 PUBLISHERS, READERS, MEMBERS, HOLDERS = 12, 3, 4, 3
 """Of each stream, of each stream, of each group, of the patient group of each stream."""
@@ -33,13 +33,13 @@ class Load:
     Args:
         ports: of the product; where it has several, callers of every kind are on each.
         token: with every scope.
-        patient: also a group whose time is longer than any stop, of which much is out at any moment: no stop may
-            bring that back.
+        patient_s: the time of another group, which is longer than any stop, and of which much is out at any moment:
+            no stop may bring that back; 0: there is none.
     """
 
-    def __init__(self, *ports: int, token: str, patient: bool = False) -> None:
+    def __init__(self, *ports: int, token: str, patient_s: float = 0.0) -> None:
         by_key = frozenset(name for name, settings in GROUPS.items() if settings.get("ordered_by_key"))
-        waits_s = {PATIENT: PATIENT_WAIT_S} if patient else {}
+        waits_s = {PATIENT: patient_s} if patient_s else {}
         history = History(ack_wait_s=ACK_WAIT_S, ack_waits_s=waits_s, by_key=by_key)
         self.scene = Scene(ports=ports, token=token, history=history, pause_s=PAUSE_S)
         self._client = Client(ports[0], token=token)

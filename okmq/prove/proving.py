@@ -28,8 +28,11 @@ from okmq.prove.spark_kills import under_kills_of_spark
 from okmq.prove.steady import at_half_of_the_peak
 from okmq.supervision import java
 
-FOR_FAULTS, FOR_CUTS, FOR_PARTS = 0.45, 0.2, 0.85
+FOR_FAULTS, FOR_CUTS, FOR_PARTS = 0.45, 0.2, 0.9
 """So much of the time the first two parts may take; until the last one, other parts begin."""
+
+OUTLASTS = 3
+"""So many times as long as a stop is the time of a group whose leases must outlast it."""
 
 PARTS = ("kills", "cuts", "power", "line", "disk", "full", "clock", "replica", "crowd", "spark", "steady")
 """The names of the parts, in their order."""
@@ -202,7 +205,8 @@ def _carry_out(part: Part, folder: Path) -> Found:
 def parts(plan: Plan, *, say: Say) -> Iterator[Part]:
     """What a plan has; a part that this machine cannot do says what is missing."""
     if struck := plan.faults():
-        scene: Scene = partial(under_faults, faults=struck, say=say, within_s=plan.within_s * FOR_FAULTS)
+        within_s, patient_s = plan.within_s * FOR_FAULTS, OUTLASTS * plan.stop_s
+        scene: Scene = partial(under_faults, faults=struck, say=say, within_s=within_s, patient_s=patient_s)
         told = f"{len(struck)} times something is killed, stopped or taken away."
         yield Part(name="kills", told=told, scenes=[scene], says=True)
     if plan.cuts:
