@@ -152,6 +152,7 @@ class Caller(ABC):
                 answer = await self._client.ask(method, self.path + path, data, wait_s=wait_s)
             except NotSent:
                 await asyncio.sleep(AGAIN_AFTER_S)
+                continue
             except NoAnswer as error:
                 if isinstance(error, TooLate):
                     self.scene.late.append((f"{method} {path.partition('?')[0]}", began))
