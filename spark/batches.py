@@ -21,7 +21,7 @@ class HistoryFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
-    """What an erasure took out of the history: how many messages, and the last offset that this had before."""
+    """What an erasure took out of the history: how many messages, and up to which offset it looked."""
 
     messages: int = 0
     through: int = 0

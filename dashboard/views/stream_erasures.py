@@ -71,12 +71,13 @@ def _asked(
             return told | {"another": ANOTHER}, 409
         if "erase" not in request.POST:
             return told, 200
-        if effect.is_counting or _has_grown(request, effect):
+        up_to = number_of(request.POST.get("seen_up_to"), default=-1, low=0, high=2**62)
+        if effect.is_counting or up_to < 0 or _has_grown(request, effect):
             return told | {"grown": True}, 409
         confirm = ConfirmForm(request.POST, phrase=effect.phrase)
         if not confirm.is_valid():
             return told | {"confirm": confirm}, 422
-        erasure = erasure_request(caller, stream=stream.name, **wanted)
+        erasure = erasure_request(caller, stream=stream.name, up_to=up_to, **wanted)
     except Refusal as refusal:
         if refusal.code in {"forbidden", "stream_not_found"}:
             raise

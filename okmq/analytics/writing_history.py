@@ -128,7 +128,8 @@ class HistoryLane(Lane):
                 self.spark.settings(),
                 stream_ids=self._deleted(first) if first.of_deleted else {first.stream_id},
                 unwanted=[
-                    Unwanted(name=each.name, offset=each.offset, key=each.key or None) for each in erasures
+                    Unwanted(name=each.name, offset=each.offset, key=each.key or None, up_to=each.up_to)
+                    for each in erasures
                 ],
                 on_progress=lambda fraction: erasures_service.erasures_progress(erasures, fraction),
             )

@@ -44,21 +44,29 @@ class Unwanted:
 
     Attributes:
         name: what the erasure is known by, now and when it is done again.
+        up_to: the last offset that it may mean; None is all of them.
     """
 
     name: str
     offset: int | None = None
     key: str | None = None
+    up_to: int | None = None
 
     @property
     def condition(self) -> Column:
         """Whether it means a message."""
+        wanted = sf.lit(True) if self.key is None else sf.col("key").eqNullSafe(self.key)
         if self.offset is not None:
-            return sf.col("offset").eqNullSafe(self.offset)
-        return sf.lit(True) if self.key is None else sf.col("key").eqNullSafe(self.key)
+            wanted = sf.col("offset").eqNullSafe(self.offset)
+        return wanted if self.up_to is None else wanted & (sf.col("offset") <= self.up_to)
 
     def may_be_in(self, file: HistoryFile) -> bool:
-        return self.offset is None or file.first <= self.offset <= file.last
+        is_reached = self.up_to is None or file.first <= self.up_to
+        return is_reached and (self.offset is None or file.first <= self.offset <= file.last)
+
+    def reached(self, last: int) -> int:
+        """How far it goes in a history that ends at an offset."""
+        return last if self.up_to is None else min(last, self.up_to)
 
 
 def compact(
@@ -168,7 +176,7 @@ def erase(
     batches = list(history.newest_first())
     files = [file for file in current_files(batches) if file.stream_id in stream_ids]
     last = max((file.last for file in files), default=0)
-    erased = {each.name: _erased_before(batches, each.name, last=last) for each in unwanted}
+    erased = {each.name: _erased_before(batches, each.name, last=each.reached(last)) for each in unwanted}
     whose = sf.coalesce(*[sf.when(each.condition, sf.lit(each.name)) for each in unwanted])
     wanted = [file for file in files if any(each.may_be_in(file) for each in unwanted)]
     total, seen = sum(file.bytes for file in wanted), 0
@@ -191,7 +199,7 @@ def erase(
 
 
 def _erased_before(batches: Iterable[Batch], name: str, *, last: int) -> Erased:
-    """What an erasure took before it was cut off, in a history that now ends at an offset."""
+    """What an erasure took before it was cut off, which now goes up to an offset."""
     before = [batch.erased[name] for batch in batches if name in batch.erased]
     return Erased(
         messages=sum(each.messages for each in before),

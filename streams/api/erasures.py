@@ -48,6 +48,12 @@ class ErasureAsked(Strict):
     key = MessageKey(
         max_length=naming.LONGEST_KEY, required=False, help_text="A key; all of its messages are erased."
     )
+    up_to = WholeNumber(
+        min_value=0,
+        required=False,
+        help_text="With `key`: none of its messages above this offset. In any case none above the last one that "
+        "the stream has when this is asked for.",
+    )
     dry_run = Switch(required=False, help_text="Only tell what it would do.")
     deleted = Switch(
         default=False,
@@ -77,6 +83,10 @@ class ErasureObject(serializers.Serializer):  # type: ignore[type-arg]
     key_sha256 = serializers.SerializerMethodField(
         help_text="SHA-256 of the key, hexadecimal, or null; the key itself is not kept."
     )
+    up_to = serializers.IntegerField(
+        allow_null=True,
+        help_text="The last offset that it means: what is published later stays. Null of deleted streams.",
+    )
     messages = serializers.IntegerField(
         allow_null=True, help_text="How many the history had; null until it is done."
     )
@@ -87,7 +97,7 @@ class ErasureObject(serializers.Serializer):  # type: ignore[type-arg]
     )
     through = serializers.IntegerField(
         allow_null=True,
-        help_text="The last offset that the history had of the stream. What is above it was not looked at.",
+        help_text="Up to which offset the history was looked through: `up_to`, or less where it had less.",
     )
     progress = serializers.FloatField(
         help_text="0 to 1, of the files that are looked through while it is running."
@@ -143,6 +153,9 @@ class ErasurePreviewObject(serializers.Serializer):  # type: ignore[type-arg]
         allow_null=True,
         help_text="How many the history would lose, also of what it has not copied yet; null until it is counted.",
     )
+    up_to = serializers.IntegerField(
+        help_text="The last offset that the stream had when this was counted; asked for with it, no more goes."
+    )
     in_stream = serializers.IntegerField(help_text="How many stand in the stream, where they would stay.")
     dead_letters = serializers.IntegerField(source="letters", help_text="How many would be deleted.")
     groups = serializers.SerializerMethodField(help_text="The groups that keep these dead letters.")
@@ -189,12 +202,14 @@ class ErasuresView(ApiView):
             description=(
                 "The files that hold it are rewritten without it, permanently. Delete it from the stream first: "
                 "what still stands there is archived later, and read until then. Dead letters of it are deleted "
-                "in all groups of the stream. Counts of the past stay. With `dry_run` it only tells what it would do, "
+                "in all groups of the stream. What is published after it was asked for stays (`up_to`). "
+                "Counts of the past stay. With `dry_run` it only tells what it would do, "
                 "of a stream that is there: Spark counts the history, so ask again while `state` is `counting`."
             ),
             examples={
                 "a message": {"stream": "orders", "offset": 1234},
                 "a key": {"stream": "orders", "key": "customers.8817"},
+                "no more than was shown": {"stream": "orders", "key": "customers.8817", "up_to": 88_170},
                 "what it would do": {"stream": "orders", "key": "customers.8817", "dry_run": True},
                 "deleted streams": {"stream": "orders", "deleted": True},
                 "a deleted workspace": {"workspace": "shop", "deleted": True},
@@ -216,6 +231,8 @@ class ErasuresView(ApiView):
             raise invalid("workspace", 'Only with "deleted": true, for a workspace that was deleted.')
         if len(named) == 2 or not (named or sent["deleted"]):
             raise invalid("offset", "Expected either offset or key.")
+        if "up_to" in sent and ("key" not in sent or sent["deleted"]):
+            raise invalid("up_to", "Only with a key of a stream that is there.")
         if sent.get("dry_run"):
             if sent["deleted"]:
                 raise invalid(
@@ -230,6 +247,7 @@ class ErasuresView(ApiView):
             stream=sent.get("stream", ""),
             offset=sent.get("offset"),
             key=sent.get("key", ""),
+            up_to=sent.get("up_to"),
             deleted=sent["deleted"],
             deleted_workspace=workspace,
         )

@@ -120,9 +120,14 @@ def delete_these(stream_id: str, name: str, offsets: Sequence[int]) -> Op[int]:
     return total
 
 
-def erase(stream_id: str, name: str, *, offset: int | None = None, key: str = "") -> Op[int]:
+def erase(
+    stream_id: str, name: str, *, offset: int | None = None, key: str = "", up_to: int | None = None
+) -> Op[int]:
     """Remove for good what a group keeps of the message at an offset, or of all messages of a key: its dead letters,
     and what was replayed and is not acknowledged. What the stream holds itself stays. Returns how many there were.
+
+    Args:
+        up_to: of a key none above this offset; None is all.
 
     Raises:
         StreamNotFound, GroupNotFound: there is none.
@@ -135,7 +140,7 @@ def erase(stream_id: str, name: str, *, offset: int | None = None, key: str = ""
         start = 0
         while True:
             following, offsets = yield group_script("dead_of_key", stream_id, name, [key, place, start])
-            total += yield from _erase_these(stream_id, name, offsets)
+            total += yield from _erase_these(stream_id, name, _reached(offsets, up_to))
             start = int(following)
             if not start:
                 break
@@ -143,7 +148,13 @@ def erase(stream_id: str, name: str, *, offset: int | None = None, key: str = ""
 
 
 def kept(
-    stream_id: str, name: str, *, offset: int | None = None, key: str = "", until_s: float
+    stream_id: str,
+    name: str,
+    *,
+    offset: int | None = None,
+    key: str = "",
+    up_to: int | None = None,
+    until_s: float,
 ) -> Op[tuple[int, bool]]:
     """How many ``erase`` would remove now, and whether all were looked at.
 
@@ -163,13 +174,17 @@ def kept(
         start = 0
         while True:
             following, offsets = yield group_script("dead_of_key", stream_id, name, [key, place, start])
-            found.update(offsets)
+            found.update(_reached(offsets, up_to))
             start = int(following)
             if not start:
                 break
             if time.monotonic() > until_s:
                 return len(found), False
     return len(found), True
+
+
+def _reached(offsets: Sequence[int], up_to: int | None) -> list[int]:
+    return [offset for offset in offsets if up_to is None or int(offset) <= up_to]
 
 
 def _erase_these(stream_id: str, name: str, offsets: Sequence[int]) -> Op[int]:

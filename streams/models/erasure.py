@@ -18,10 +18,12 @@ class Erasure(models.Model):
             says which stream that was, and is empty for all of that name that were deleted.
         offset, key: one of the two, or of deleted streams neither, for all; the key is forgotten once it is done.
         key_sha256: what is kept of it, to show that it was this one.
+        up_to: the last offset that it means: what is published later stays. None of deleted streams, and of what
+            a host of the version before was asked for.
         messages: how many were in the history.
         dead_letters: how many the groups of the stream kept, replayed ones included; None of deleted streams, whose
             groups went with them.
-        through: the last offset that the history had of the stream.
+        through: up to which offset the history was looked through.
         progress: how much of the history's files was looked through, from 0 to 1.
     """
 
@@ -32,6 +34,7 @@ class Erasure(models.Model):
     offset = models.PositiveBigIntegerField(null=True)
     key = models.CharField(max_length=255, blank=True, default="")
     key_sha256 = models.CharField(max_length=64, blank=True, default="")
+    up_to = models.PositiveBigIntegerField(null=True, default=None, db_default=None)
     state = models.CharField(max_length=20, choices=RunState.choices, default=RunState.QUEUED, db_index=True)
     messages = models.PositiveBigIntegerField(null=True)
     dead_letters = models.PositiveBigIntegerField(null=True)

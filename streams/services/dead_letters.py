@@ -65,12 +65,14 @@ def dead_letters_delete_these(group: Group, *, offsets: list[int], actor: Actor)
     return count
 
 
-def dead_letters_erase(group: Group, *, erasure: int, actor: Actor, offset: int | None, key: str) -> int:
-    """Remove for good what a group keeps of a message or a key, also what was replayed: part of an erasure. Of the key
-    nothing is told. Returns how many.
+def dead_letters_erase(
+    group: Group, *, erasure: int, actor: Actor, offset: int | None, key: str, up_to: int | None
+) -> int:
+    """Remove for good what a group keeps of a message or a key, up to an offset, also what was replayed: part of an
+    erasure. Of the key nothing is told. Returns how many.
     """
     asked = {"erasure": erasure}
-    wanted = dead_letters.erase(group.stream.stream_id, group.name, offset=offset, key=key)
+    wanted = dead_letters.erase(group.stream.stream_id, group.name, offset=offset, key=key, up_to=up_to)
     try:
         with on_record(group.stream, kind=DELETED, actor=actor, asked=asked, group=group.name) as deed:
             count = deed.run(wanted)

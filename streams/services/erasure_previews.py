@@ -54,6 +54,7 @@ class ErasurePreview:
         counted: how many the history has up to ``through``, those that are still to be copied included; None while
             that is not known.
         since: how many came into the stream above it, which would be copied first.
+        up_to: the last offset that the stream had when all of this was counted.
         in_stream: how many stand in the stream, where an erasure leaves them.
         dead_letters: group → how many it keeps; groups without any are left out.
         copies: replays that have published what they may have been of; copies are not reached.
@@ -69,6 +70,7 @@ class ErasurePreview:
     counted: int | None
     since: int
     through: int
+    up_to: int
     in_stream: int
     dead_letters: Mapping[str, int]
     copies: Sequence[Replay]
@@ -119,8 +121,8 @@ def erasure_preview(
             sql = f"{head}{through}"
             query = query_queue(caller, sql=sql, limit=1, streams=[found.name])
         through = int(query.sql.removeprefix(head))
-        in_stream, since, all_seen = _in_stream(found, offset=offset, key=key, through=through)
-        letters, all_read = _letters(found, offset=offset, key=key)
+        in_stream, since, all_seen = _in_stream(found, offset=offset, key=key, through=through, up_to=last)
+        letters, all_read = _letters(found, offset=offset, key=key, up_to=last)
     except LogError as error:
         raise refusal_of(error, stream=stream) from None
     state = _STATES.get(QueryState(query.state), PreviewState.FAILED)
@@ -133,6 +135,7 @@ def erasure_preview(
         counted=json.loads(query.rows)[0][0] if state == PreviewState.COUNTED else None,
         since=since if found.archive else 0,
         through=through,
+        up_to=last,
         in_stream=in_stream,
         dead_letters=letters,
         copies=[each for each in _copies(found, offset=offset, key=key) if may_see(caller, each)],
@@ -172,8 +175,10 @@ def _told_lately(stream: Stream, head: str) -> Query | None:
     return query if query.finished_at > timezone.now() - kept else None
 
 
-def _in_stream(stream: Stream, *, offset: int | None, key: str, through: int) -> tuple[int, int, bool]:
-    """How many stand in the stream, how many of them above an offset, and whether all was looked at."""
+def _in_stream(
+    stream: Stream, *, offset: int | None, key: str, through: int, up_to: int
+) -> tuple[int, int, bool]:
+    """How many stand in the stream up to an offset, how many of them above another, and whether all was looked at."""
     if offset is not None:
         try:
             selectors.message_at(stream, offset)
@@ -181,18 +186,20 @@ def _in_stream(stream: Stream, *, offset: int | None, key: str, through: int) ->
             return 0, 0, True
         return 1, int(offset > through), True
     every, below = (
-        selectors.purge_preview(stream, Purge(keys=(key,), below=end)) for end in (None, through + 1)
+        selectors.purge_preview(stream, Purge(keys=(key,), below=end)) for end in (up_to + 1, through + 1)
     )
     since = max(0, every.messages - below.messages)
     return every.messages, since, every.is_complete and below.is_complete
 
 
-def _letters(stream: Stream, *, offset: int | None, key: str) -> tuple[dict[str, int], bool]:
-    """How many dead letters each group keeps, and whether all were looked at."""
+def _letters(stream: Stream, *, offset: int | None, key: str, up_to: int) -> tuple[dict[str, int], bool]:
+    """How many dead letters each group keeps up to an offset, and whether all were looked at."""
     found: dict[str, int] = {}
     is_complete, until_s = True, time.monotonic() + LETTERS_WITHIN_S
     for name in stream.groups.order_by("name").values_list("name", flat=True):
-        wanted = dead_letters.kept(stream.stream_id, name, offset=offset, key=key, until_s=until_s)
+        wanted = dead_letters.kept(
+            stream.stream_id, name, offset=offset, key=key, up_to=up_to, until_s=until_s
+        )
         try:
             count, all_read = store.log().run(wanted)
         except GroupNotFound:  # deleted meanwhile

@@ -8,8 +8,11 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from streams import store
 from streams.access import Actor, Caller, stream_for
-from streams.errors import Refusal
+from streams.errors import Refusal, refusal_of
+from streams.log import read
+from streams.log.errors import LogError
 from streams.models import DEFAULT_WORKSPACE, Erasure, Event, Group, Stream, Workspace
 from streams.models.history import RunState
 from streams.services.dead_letters import dead_letters_erase
@@ -30,12 +33,16 @@ def erasure_request(
     stream: str,
     offset: int | None = None,
     key: str = "",
+    up_to: int | None = None,
     deleted: bool = False,
     deleted_workspace: str = "",
 ) -> Erasure:
     """Have one message, or all messages of a key, taken out of a stream's history.
 
+    It takes nothing that is published later, however long it waits: nobody was shown that.
+
     Args:
+        up_to: no message above this offset; in any case none above the last one that the stream has now.
         deleted: out of that of all streams of the name that were deleted, not of one that is there; then without an
             offset and a key all of it goes.
         deleted_workspace: out of that of the streams of a workspace that was deleted; all of them where ``stream`` is
@@ -44,7 +51,7 @@ def erasure_request(
     Raises:
         Refusal: ``forbidden`` without the scope ``erase``, of a workspace that was deleted unless the caller rules all;
             ``stream_not_found``; ``workspace_not_found``; ``operation_denied`` where the stream has ``deny_delete``;
-            ``history_off``; ``rate_limited``.
+            ``history_off``; ``rate_limited``; ``store_unavailable``.
     """
     stream_id = "" if deleted else erasable(caller, stream).stream_id
     if deleted:
@@ -57,6 +64,9 @@ def erasure_request(
         caller.demand_stream(stream)
     if not settings.ENV.history:
         raise Refusal("history_off", "The history is switched off (OKMQ_HISTORY=off).")
+    if stream_id:
+        last = last_of(stream, stream_id)
+        up_to = last if up_to is None else min(up_to, last)
     with transaction.atomic():
         waiting = Erasure.objects.filter(workspace=caller.workspace, state__in=UNFINISHED).count()
         if waiting >= MOST_UNFINISHED:
@@ -73,6 +83,7 @@ def erasure_request(
             offset=offset,
             key=key,
             key_sha256=hashlib.sha256(key.encode()).hexdigest() if key else "",
+            up_to=up_to,
             requested_by=caller.actor.name[:200],
             address=caller.actor.address[:64],
         )
@@ -90,6 +101,18 @@ def erasable(caller: Caller, name: str) -> Stream:
     if found.deny_delete:
         raise Refusal("operation_denied", f"Stream {found.name!r} has deny_delete set.", switch="deny_delete")
     return found
+
+
+def last_of(stream: str, stream_id: str) -> int:
+    """The last offset that a stream has assigned.
+
+    Raises:
+        Refusal: ``stream_not_found``; ``store_unavailable``.
+    """
+    try:
+        return store.log().run(read.position(stream_id)).last
+    except LogError as error:
+        raise refusal_of(error, stream=stream) from None
 
 
 def workspace_ids_deleted(name: str) -> set[int]:
@@ -157,7 +180,12 @@ def erasure_of_letters(erasure: Erasure) -> None:
     erasure.dead_letters = erasure.dead_letters or 0
     for group in groups.order_by("id"):
         erasure.dead_letters += dead_letters_erase(
-            group, erasure=erasure.pk, actor=actor, offset=erasure.offset, key=erasure.key
+            group,
+            erasure=erasure.pk,
+            actor=actor,
+            offset=erasure.offset,
+            key=erasure.key,
+            up_to=erasure.up_to,
         )
         erasure.save(update_fields=["dead_letters"])
 
@@ -214,6 +242,7 @@ def _recorded(erasure: Erasure, verb: str) -> None:
             "deleted_workspace": erasure.deleted_workspace or None,
             "offset": erasure.offset,
             "key_sha256": erasure.key_sha256 or None,
+            "up_to": erasure.up_to,
             "messages": erasure.messages,
             "dead_letters": erasure.dead_letters,
             "through": erasure.through,

@@ -103,6 +103,19 @@ def test_in_the_history_in_the_stream_and_hidden_by_a_limit(analytics: Analytics
     assert previewed(analytics, other, key=ANN).messages == 4
 
 
+def test_what_is_published_after_it_was_asked_for_stays(analytics: Analytics, here: Published) -> None:
+    stream = made(here, "a")
+    publish(here, stream, 3, prefix="first")
+    due(analytics)
+    told = previewed(analytics, stream, key=ANN)
+    erasure = erasure_request(admin_of(stream), stream=stream.name, key=ANN)
+    publish(here, stream, 4, prefix="second")
+    work(analytics)
+    erasure.refresh_from_db()
+    assert (erasure.state, erasure.messages, erasure.through) == ("succeeded", told.messages, 9)
+    assert previewed(analytics, stream, key=ANN).messages == 4
+
+
 def test_of_a_stream_that_is_copied_no_more(analytics: Analytics, here: Published) -> None:
     stream = made(here, "a")
     publish(here, stream, 3, prefix="first")

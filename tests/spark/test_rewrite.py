@@ -232,6 +232,22 @@ def test_several_erasures_are_one_rewrite_and_each_message_was_taken_by_one_of_t
 
 
 @pytest.mark.spark
+def test_of_a_key_nothing_above_an_offset_is_erased(spark: SparkSession, settings: JobSettings) -> None:
+    mine = STREAMS[0]
+    of_key = [n for n in range(1, 25) if n % 3 == 2 and n % 4]
+    last = of_key[len(of_key) // 2]
+    took = erase(spark, settings, mine, name="1", key="k.2", up_to=last)
+    below = {n for n in of_key if n <= last}
+    assert took == Erased(messages=len(below), through=last)
+    left = [place for place in all_places() if place[0] != mine or place[1] not in below]
+    assert counting(spark, settings) == on_disk(spark, settings) == left
+    assert erase(spark, settings, mine, name="2", offset=24, up_to=23) == Erased(through=23)
+    assert erase(spark, settings, mine, name="3", key="k.2", up_to=99) == Erased(
+        messages=len(of_key) - len(below), through=24
+    )
+
+
+@pytest.mark.spark
 def test_everything_is_erased_of_deleted_streams_of_a_name(
     spark: SparkSession, settings: JobSettings
 ) -> None:

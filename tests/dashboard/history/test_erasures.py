@@ -130,6 +130,30 @@ def test_more_than_was_shown_is_asked_again(owner: Client, stream: Stream) -> No
     assert erased(owner, with_letters, OF_ANN).status_code == 302
 
 
+def test_what_is_published_after_it_was_shown_is_not_meant(
+    owner: Client, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = counted(owner, OF_ANN, messages=2)
+    assert "up to offset 4" in text_of(shown)
+    real = service.erasure_request
+
+    def published_before(*args: Any, **asked: Any) -> Erasure:
+        more(stream, "ann.1", "ann.1", "ann.1")
+        return real(*args, **asked)
+
+    monkeypatch.setattr(stream_erasures, "erasure_request", published_before)
+    assert erased(owner, shown, OF_ANN).status_code == 302
+    assert Erasure.objects.get().up_to == 4
+    assert "up to offset 4" in text_of(owner.get(PAGE))
+
+
+def test_a_form_that_does_not_say_how_far_it_was_shown_is_asked_again(owner: Client, stream: Stream) -> None:
+    shown = counted(owner, OF_ANN, messages=2)
+    without = {name: value for name, value in sent_back(shown).items() if name != "seen_up_to"}
+    answer = owner.post(PAGE, {**OF_ANN, **without, "erase": "1"})
+    assert (answer.status_code, Erasure.objects.count()) == (409, 0)
+
+
 def test_what_is_not_counted_any_more_is_counted_again(owner: Client, stream: Stream) -> None:
     shown = counted(owner, OF_ANN, messages=2)
     Query.objects.all().delete()

@@ -72,7 +72,7 @@ def test_what_comes_after_the_count_is_added_to_it(owner: Api, stream: Stream) -
     spark_answers(5)
     publish(stream, "ann.1", "ann.1", "ann.12")
     shown = told(owner, OF_ANN)
-    assert (shown["messages"], shown["in_stream"]) == (7, 4)
+    assert (shown["messages"], shown["in_stream"], shown["up_to"]) == (7, 4, 7)
     later = {**OF_TWO, "offset": 8}
     assert told(owner, later)["in_stream"] == 0
     spark_answers(0)

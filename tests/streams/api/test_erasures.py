@@ -92,6 +92,44 @@ def test_dead_letters_of_it_go_from_every_group_also_those_that_were_replayed(ow
         assert "person" not in f"{event.summary}{event.before}{event.after}"
 
 
+def test_what_is_published_after_it_was_asked_for_is_not_meant(owner: Api) -> None:
+    stream_id = Stream.objects.get(workspace=owner.workspace, name="a").stream_id
+    owner.post("streams/a/groups", {"name": "g"})
+
+    def die(*offsets: int) -> None:
+        batch = [NewMessage(id=f"m{offset}", key="k", body=b"1") for offset in offsets]
+        store.log().run(append(stream_id, batch))
+        store.log().run(groups.fetch(stream_id, "g", limit=10))
+        store.log().run(groups.term(stream_id, "g", "offsets", list(offsets), reason="bad"))
+
+    die(1, 2, 3)
+    less = owner.post(PATH, {"stream": "a", "key": "k", "up_to": 1}).json()
+    all_now = owner.post(PATH, {"stream": "a", "key": "k"}).json()
+    beyond = owner.post(PATH, {"stream": "a", "key": "k", "up_to": 99}).json()
+    assert [each["up_to"] for each in (less, all_now, beyond)] == [1, 3, 3]
+    die(4)
+    for erasure, letters in zip(service.erasures_take(), (1, 2, 0), strict=True):
+        service.erasure_of_letters(erasure)
+        assert erasure.dead_letters == letters
+    assert [letter["offset"] for letter in owner.get("streams/a/groups/g/dead-letters").json()] == [4]
+    told = Event.objects.get(kind="history.erasure_requested", after__erasure=all_now["id"])
+    assert told.after
+    assert told.after["up_to"] == 3
+
+
+def test_of_deleted_streams_there_is_no_last_offset(owner: Api) -> None:
+    assert owner.post(PATH, {"stream": "a", "deleted": True}).json()["up_to"] is None
+
+
+def test_what_a_host_of_the_version_before_was_asked_for_has_none(owner: Api) -> None:
+    stream = Stream.objects.get(workspace=owner.workspace, name="a")
+    made = Erasure.objects.create(workspace=owner.workspace, stream="a", stream_id=stream.stream_id, key="k")
+    shown = owner.get(f"{PATH}/{made.pk}").json()
+    assert shown["up_to"] is None
+    service.erasure_of_letters(made)
+    assert made.dead_letters == 0
+
+
 def test_of_one_message_and_in_a_group_that_went_meanwhile(owner: Api) -> None:
     stream = Stream.objects.get(workspace=owner.workspace, name="a")
     store.log().run(append(stream.stream_id, [NewMessage(id=f"m{n}", body=b"1") for n in (1, 2)]))
@@ -154,6 +192,9 @@ def test_it_ends_with_the_reason_where_nothing_will_work_on_it(owner: Api) -> No
         ({"stream": "a", "deleted": False}, "offset"),
         ({"stream": "a", "deleted": True, "offset": 1, "key": "k"}, "offset"),
         ({"stream": "a", "deleted": 1, "key": "k"}, "deleted"),
+        ({"stream": "a", "deleted": True, "key": "k", "up_to": 1}, "up_to"),
+        ({"stream": "a", "offset": 1, "up_to": 1}, "up_to"),
+        ({"stream": "a", "key": "k", "up_to": -1}, "up_to"),
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_is_stored(owner: Api, sent: dict[str, Any], field: str) -> None:

@@ -127,6 +127,16 @@ def test_how_many_would_go_is_told_before(
     assert log.run(dead_letters.kept(stream, "g", **what, until_s=float("inf"))) == (0, True)  # type: ignore[arg-type]
 
 
+def test_of_a_key_none_above_an_offset_is_told_or_goes(log: Log, stream: str, letters: Letters) -> None:
+    letters(12)
+    log.run(dead_letters.replay(stream, "g", [4, 10]))
+    what: dict[str, object] = {"key": "one", "up_to": 7}
+    assert log.run(dead_letters.kept(stream, "g", **what, until_s=float("inf"))) == (3, True)  # type: ignore[arg-type]
+    assert erase(log, stream, **what) == 3
+    assert dead(log, stream) == [2, 3, 5, 6, 8, 9, 11, 12]
+    assert erase(log, stream, key="one") == 1
+
+
 def test_of_very_many_it_is_told_that_there_may_be_more(log: Log, stream: str, letters: Letters) -> None:
     letters(3030)
     assert log.run(dead_letters.kept(stream, "g", key="one", until_s=0)) == (334, False)

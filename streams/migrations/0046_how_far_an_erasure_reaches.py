@@ -1,0 +1,16 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('streams', '0045_how_far_an_erasure_is'),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name='erasure',
+            name='up_to',
+            field=models.PositiveBigIntegerField(db_default=None, default=None, null=True),
+        ),
+    ]
