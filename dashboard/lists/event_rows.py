@@ -99,8 +99,8 @@ class EventsForm(BootstrapMixin, forms.Form):
         return any(self.data.get(name) for name in names)
 
     def wanted(self, **fixed: Any) -> EventsWanted:
-        """What is asked for; ``fixed`` are those of one object."""
-        asked = self.cleaned_data if self.is_valid() else {}
+        """What a valid form asks for; ``fixed`` are those of one object."""
+        asked = self.cleaned_data
         names = ("actor", "about", "kind", "stream", "group", "since", "until", "before", "after")
         given = {name: asked[name] for name in names if asked.get(name) not in ("", None)}
         return EventsWanted(**{**given, **fixed})

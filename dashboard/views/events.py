@@ -82,7 +82,10 @@ def _page(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpR
 
 def _newer(request: HttpRequest, caller: Caller, **fixed: Any) -> HttpResponse:
     """What an open page asks once something has happened: how many events came since its newest."""
-    wanted = EventsForm(request.GET).wanted(**fixed)
+    form = EventsForm(request.GET)
+    if not form.is_valid():
+        return _page(request, "dashboard/parts/newer_events_now.html", {"newer": 0})
+    wanted = form.wanted(**fixed)
     seen = number_of(request.GET.get("seen"), default=0, low=0, high=quantities.LARGEST)
     newer = len(
         selectors.events_found(caller, replace(wanted, before=None, after=seen), limit=NEWER_COUNTED + 1)
@@ -108,7 +111,11 @@ def export(request: HttpRequest, caller: Caller) -> HttpResponseBase:
 
 
 def _found(request: HttpRequest, caller: Caller, **fixed: Any) -> dict[str, Any]:
+    """What the list needs; under a filter that is wrong it is empty, as nobody asked for what the others would let in."""
     form = EventsForm(request.GET)
+    around = {"form": form, "fixed": fixed, "chain": chain_state()}
+    if not form.is_valid():
+        return {**around, "wanted": None, "rows": []}
     wanted = form.wanted(**fixed)
     events_mark = selectors.newest_event(caller.workspace)
     # One more than is shown tells whether there are older ones (or newer ones, going back).
@@ -117,15 +124,13 @@ def _found(request: HttpRequest, caller: Caller, **fixed: Any) -> dict[str, Any]
     shown = found[-PAGE_SIZE:] if back else found[:PAGE_SIZE]
     has_newer, has_older = (more, True) if back else (wanted.before is not None, more)
     return {
-        "form": form,
+        **around,
         "wanted": wanted,
         "rows": event_rows(caller, shown),
         "newest": shown[0].id if shown else 0,
         "events_mark": events_mark,
         "older": shown[-1].id if shown and has_older else None,
         "newer": shown[0].id if shown and has_newer else None,
-        "fixed": fixed,
-        "chain": chain_state(),
     }
 
 

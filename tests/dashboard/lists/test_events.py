@@ -14,7 +14,7 @@ from django.utils.html import strip_tags
 from dashboard.lists.event_rows import KINDS, PAGE_SIZE, Change, EventRow
 from dashboard.views.events import NEWER_COUNTED
 from streams.access import Actor
-from streams.models import Event, Workspace
+from streams.models import Event, Stream, Workspace
 from streams.selectors import newest_events
 from streams.services.chain_checks import chain_check_step
 from streams.services.events import event_record
@@ -131,6 +131,25 @@ def test_a_time_that_is_none_says_so(owner: Client, happened: None) -> None:
     answer = owner.get("/events/?since=yesterday")
     assert answer.status_code == 200
     assert b"Enter a time such as" in answer.content
+
+
+@pytest.mark.parametrize("wrong", ["since=xx", "kind=!!", "until=xx", "before=xx", "after=-1"])
+def test_under_a_filter_that_is_wrong_nothing_is_listed_that_was_not_asked_for(
+    owner: Client, workspace: Workspace, happened: None, wrong: str
+) -> None:
+    stream = Stream.objects.get(workspace=workspace, name="orders")
+    group_create(stream, name="billing", settings={}, actor=ADA)
+    pages = ("/events/?actor=bob&", "/streams/orders/activity/?", "/streams/orders/groups/billing/activity/?")
+    for page in pages:
+        answer = owner.get(f"{page}{wrong}")
+        assert answer.status_code == 200
+        assert answer.context["rows"] == []
+        text = answer.content.decode()
+        assert "A filter is not valid" in text
+        assert "No events yet" not in text
+        assert "/api/v1/events" not in text
+        newer = owner.get(f"{page}{wrong}&seen=0", headers={"HX-Request": "true"})
+        assert newer.context["newer"] == 0
 
 
 def test_pages_go_back_and_forth(owner: Client, workspace: Workspace) -> None:
