@@ -62,6 +62,7 @@ def test_a_key_is_previewed_deleted_and_erased_and_sql_finds_it_no_more(
     expect(effect).to_contain_text("This erases 2 messages from the history.", timeout=SPARK_STARTS_MS)
     expect(effect).to_contain_text("1 dead letter of group billing is deleted.")
     expect(effect).to_contain_text("2 messages are still in the stream and stay there.")
+    expect(page.get_by_role("link", name="Cancel")).to_be_focused()
     assert "people.ann" not in page.url
     assert found_in_both_lights(page) == []
     assert found_on_a_phone(page) == []
@@ -70,6 +71,7 @@ def test_a_key_is_previewed_deleted_and_erased_and_sql_finds_it_no_more(
     api.delete(f"/streams/{people}/messages", params=gone).raise_for_status()
     page.get_by_role("button", name="Count again").click()
     expect(page.get_by_role("button", name="Erase 2 messages")).to_be_visible(timeout=SPARK_STARTS_MS)
+    expect(page.get_by_role("link", name="Cancel")).to_be_focused()
     expect(effect).not_to_contain_text("still in the stream")
     assert [key for _, key in in_history(api, people)].count("people.ann") == 2
     page.get_by_role("button", name="Erase 2 messages").click()

@@ -94,7 +94,7 @@ def test_what_is_saved_is_not_marked(owner: Client, stream: Stream) -> None:
 
 def test_a_preset_is_the_whole_of_the_limits(owner: Client, stream: Stream) -> None:
     page = owner.get(PAGE).content.decode()
-    (preset,) = re.findall(r'href="(\?[^"#]*)#effect">Latest per key<', page)
+    (preset,) = re.findall(r'href="(\?[^"#]*)">Latest per key<', page)
     opened = owner.get(PAGE + unescape(preset))
     assert shown(opened) == {"ttl": "", "max_messages": "", "max_bytes": ""}
     assert opened.context["form"]["max_messages_per_key"].value() == "1"
