@@ -159,6 +159,9 @@ class ErasurePreviewObject(serializers.Serializer):  # type: ignore[type-arg]
     in_stream = serializers.IntegerField(help_text="How many stand in the stream, where they would stay.")
     dead_letters = serializers.IntegerField(source="letters", help_text="How many would be deleted.")
     groups = serializers.SerializerMethodField(help_text="The groups that keep these dead letters.")
+    waiting = serializers.SerializerMethodField(
+        help_text="The ids of erasures of the same that are not done yet and take what they mean of it."
+    )
     copies = MadeCopies(many=True, help_text="Replays that may have published copies, which would stay.")
     complete = serializers.BooleanField(
         source="is_complete",
@@ -172,6 +175,9 @@ class ErasurePreviewObject(serializers.Serializer):  # type: ignore[type-arg]
     @extend_schema_field(KeptLetters(many=True))
     def get_groups(self, preview: ErasurePreview) -> list[dict[str, Any]]:
         return [{"group": group, "dead_letters": count} for group, count in preview.dead_letters.items()]
+
+    def get_waiting(self, preview: ErasurePreview) -> list[int]:
+        return [each.pk for each in preview.waiting]
 
     def get_error(self, preview: ErasurePreview) -> str | None:
         return preview.error or None

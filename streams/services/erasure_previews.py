@@ -24,7 +24,7 @@ from streams.log.errors import GroupNotFound, LogError, MessageNotFound
 from streams.log.patterns import python_pattern
 from streams.log.preview import Purge
 from streams.models import Erasure, Query, QueryState, Replay, Stream
-from streams.services.erasures import erasable
+from streams.services.erasures import UNFINISHED, erasable
 from streams.services.queries import query_queue
 
 FRESH = timedelta(minutes=10)
@@ -57,6 +57,7 @@ class ErasurePreview:
         up_to: the last offset that the stream had when all of this was counted.
         in_stream: how many stand in the stream, where an erasure leaves them.
         dead_letters: group → how many it keeps; groups without any are left out.
+        waiting: erasures of the same that were asked for and are not done; they take what they mean of it.
         copies: replays that have published what they may have been of; copies are not reached.
         is_complete: whether all of the stream and of the dead letters was looked at; where not, there may be more.
         error: why there is no count.
@@ -73,6 +74,7 @@ class ErasurePreview:
     up_to: int
     in_stream: int
     dead_letters: Mapping[str, int]
+    waiting: Sequence[Erasure]
     copies: Sequence[Replay]
     is_complete: bool
     error: str
@@ -138,6 +140,7 @@ def erasure_preview(
         up_to=last,
         in_stream=in_stream,
         dead_letters=letters,
+        waiting=_waiting(found, offset=offset, key=key),
         copies=[each for each in _copies(found, offset=offset, key=key) if may_see(caller, each)],
         is_complete=all_seen and all_read,
         error=(query.error or _("The count was cancelled.")) if state == PreviewState.FAILED else "",
@@ -208,6 +211,12 @@ def _letters(stream: Stream, *, offset: int | None, key: str, up_to: int) -> tup
         if count:
             found[name] = count
     return found, is_complete
+
+
+def _waiting(stream: Stream, *, offset: int | None, key: str) -> list[Erasure]:
+    """The erasures of the same that are not done, oldest first."""
+    found = Erasure.objects.filter(stream_id=stream.stream_id, state__in=UNFINISHED).order_by("id")
+    return list(found.filter(offset=offset, key_sha256=digest_of(key)))
 
 
 def _copies(stream: Stream, *, offset: int | None, key: str) -> list[Replay]:

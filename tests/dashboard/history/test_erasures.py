@@ -252,6 +252,25 @@ def test_a_form_of_a_stream_that_had_the_name_before_erases_nothing(
     assert "another one with the same name" in text_of(answer)
 
 
+def test_one_that_waits_for_the_same_is_named(owner: Client, stream: Stream) -> None:
+    asked = caller_of(stream)
+    of_key = service.erasure_request(asked, stream="orders", key="ann.1")
+    of_two = service.erasure_request(asked, stream="orders", offset=2)
+    service.erasure_request(asked, stream="orders", key="bob")
+    more(stream, "ann.1")
+    text = text_of(counted(owner, OF_ANN, messages=3))
+    said = f"Erasure #{of_key.pk} of the same is not done yet: it takes what is counted here up to offset 4."
+    assert said in text
+    assert text.count("is not done yet") == 1
+    shown = counted(owner, OF_TWO, messages=1)
+    assert f"Erasure #{of_two.pk} of the same is not done yet: it takes what is counted here." in text_of(
+        shown
+    )
+    for each in service.erasures_take():
+        service.erasure_done(each, messages=1, through=4)
+    assert "is not done yet" not in text_of(owner.post(PAGE, OF_ANN))
+
+
 def test_copies_that_stay_are_named(owner: Client, stream: Stream) -> None:
     for n in range(7):
         Replay.objects.create(

@@ -136,7 +136,9 @@ def test_a_count_is_told_as_long_as_it_may_be_true(owner: Api, stream: Stream) -
     assert told(owner, OF_ANN)["messages"] == 5
     owner.post(PATH, {"stream": "a", "key": "ann.1"})
     (taken,) = erasures.erasures_take()
+    assert told(owner, OF_ANN)["waiting"] == [taken.pk]
     erasures.erasure_done(taken, messages=5, through=4)
+    assert told(owner, OF_ANN)["waiting"] == []
     assert told(owner, OF_ANN)["state"] == "counting", "what was erased is not counted any more"
     spark_answers(0)
     assert told(owner, OF_ANN)["messages"] == 0
