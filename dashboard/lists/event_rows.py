@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
 from dashboard.forms import BootstrapMixin
-from dashboard.lists.event_subjects import Subject, subjects_of
+from dashboard.lists.event_subjects import RULE_KINDS, Subject, subjects_of
 from streams import selectors
 from streams.access import Caller
 from streams.log.notes import COUNTS, UNKNOWN
@@ -32,6 +32,7 @@ KINDS = (
     ("message.", _("messages deleted")),
     ("group.", _("groups")),
     ("alert.", _("alerts")),
+    (RULE_KINDS, _("alerts and alert rules")),
     ("alert_rule.", _("alert rules")),
     ("policy.", _("policies")),
     ("token.", _("tokens")),
@@ -70,7 +71,7 @@ class EventsForm(BootstrapMixin, forms.Form):
         label=_("Since"),
         required=False,
         max_length=60,
-        widget=forms.TextInput(attrs={"placeholder": "2 h ago"}),
+        widget=forms.TextInput(attrs={"placeholder": _("2 h ago")}),
     )
     until = forms.CharField(
         label=_("Until"),

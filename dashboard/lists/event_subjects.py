@@ -14,6 +14,10 @@ from streams.models import AlertRule, Event, Membership, Token
 RULE, PERSON, TOKEN = "rule", "person", "token"
 ABOUT = {"alert": RULE, "alert_rule": RULE, "user": PERSON, "token": TOKEN}
 """By how a kind begins."""
+RULE_KINDS = "alert.,alert_rule."
+"""Of what a rule found, and of what was done to it."""
+KINDS = {RULE: RULE_KINDS, PERSON: "user.", TOKEN: "token."}
+"""How the kinds of all events of one begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,6 @@ def _pages(caller: Caller, names: set[str]) -> dict[tuple[str, str, str], str]:
 
 
 def _events(about: tuple[str, str, str]) -> str:
-    """Where all events of it are. Those of a rule are of two kinds."""
+    """Where all events of it are, and none of what else has its name."""
     what, name, _ = about
-    kinds = {PERSON: {"kind": "user."}, TOKEN: {"kind": "token."}}
-    return f"{reverse('dashboard:events')}?{urlencode({'about': name, **kinds.get(what, {})})}"
+    return f"{reverse('dashboard:events')}?{urlencode({'about': name, 'kind': KINDS[what]}, safe=',')}"

@@ -145,7 +145,8 @@ class EventsAsked(Strict):
         max_length=200,
         default="",
         allow_blank=True,
-        help_text="Those of one kind, such as `stream.created`; with a dot at the end all that begin so: `stream.`.",
+        help_text="Those of one kind, such as `stream.created`; with a dot at the end all that begin so: `stream.`; "
+        "several are separated by commas.",
     )
     actor = Text(
         max_length=200,

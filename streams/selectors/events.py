@@ -83,7 +83,7 @@ class EventsWanted:
 
     Attributes:
         about: the name of an alert rule, a person or a token.
-        kind: a kind, or with a dot at its end all that begin so (``stream.``).
+        kind: a kind, or with a dot at its end all that begin so (``stream.``); several are separated by commas.
         since, until: a span of time, ``until`` excluded.
         before, after: ids: those below, newest first, or those above, oldest first; None is the newest.
     """
@@ -111,10 +111,12 @@ def events_found(caller: Caller, wanted: EventsWanted, *, limit: int) -> list[Ev
 
 
 def _matching(found: QuerySet[Event], wanted: EventsWanted) -> QuerySet[Event]:
-    by_kind = "" if wanted.kind.endswith(".") else wanted.kind
-    found = _only(found, stream=wanted.stream, kind=by_kind)
-    if wanted.kind and not by_kind:
-        found = found.filter(kind__startswith=wanted.kind)
+    found = _only(found, stream=wanted.stream, kind="")
+    if wanted.kind:
+        of_kinds = Q()
+        for each in wanted.kind.split(","):
+            of_kinds |= Q(kind__startswith=each) if each.endswith(".") else Q(kind=each)
+        found = found.filter(of_kinds)
     if wanted.actor:
         found = found.filter(actor__icontains=wanted.actor)
     if wanted.about:

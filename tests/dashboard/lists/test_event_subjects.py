@@ -58,12 +58,28 @@ def test_the_rule_of_an_event_leads_to_its_page_and_once_it_is_gone_to_its_event
         assert links(client) == ["/alerts/lags/"] * 2
     assert owner.get("/alerts/lags/").status_code == 200
     rule_delete(rule, actor=ADA)
-    assert links(owner) == ["/events/?about=lags"] * 3
+    of_events = "/events/?about=lags&kind=alert.,alert_rule."
+    assert links(owner) == [of_events] * 3
     kinds = ["alert_rule.deleted", "alert_rule.changed", "alert_rule.created"]
-    assert shown(owner, "/events/?about=lags") == kinds
+    assert shown(owner, "/events/?about=lags") == shown(owner, of_events) == kinds
     assert shown(owner, "/events/?about=lag") == []
     for query, is_there in (("?about=lags", True), ("", False)):
         assert ('name="about" value="lags"' in owner.get(f"/events/{query}").content.decode()) is is_there
+
+
+def test_the_events_of_a_rule_that_is_gone_are_none_of_a_person_of_its_name(
+    owner: Client, workspace: Workspace
+) -> None:
+    person_add(workspace, name="lags", role="viewer", actor=SYSTEM, may_share=False)
+    rule = rule_create(workspace, name="lags", settings=RULE, actor=ADA)
+    event_record(workspace, kind="alert.fired", actor=ADA, after={"rule": "lags"}, summary="Fired.")
+    rule_delete(rule, actor=ADA)
+    (address,) = set(links(owner))
+    assert shown(owner, address) == ["alert_rule.deleted", "alert.fired", "alert_rule.created"]
+    page = owner.get(address)
+    assert page.context["form"].errors == {}
+    assert '<option value="alert.,alert_rule." selected>' in page.content.decode()
+    assert "user.added" in shown(owner, "/events/?about=lags")
 
 
 def test_what_a_rule_found_is_about_it_too(owner: Client, workspace: Workspace, rule: AlertRule) -> None:
@@ -114,7 +130,7 @@ def test_what_has_the_name_elsewhere_is_not_this_one(
 ) -> None:
     rule_delete(rule, actor=ADA)
     rule_create(elsewhere, name="lags", settings=RULE, actor=SYSTEM)
-    assert links(owner) == ["/events/?about=lags"] * 2
+    assert links(owner) == ["/events/?about=lags&kind=alert.,alert_rule."] * 2
     assert shown(owner, "/events/?about=lags") == ["alert_rule.deleted", "alert_rule.created"]
 
 

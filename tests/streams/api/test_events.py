@@ -108,5 +108,6 @@ def test_what_is_about_one_rule_or_token_is_found_by_its_name(owner: Api) -> Non
     owner.post("tokens/", {"name": "shop", "scopes": ["read"]})
     wanted = ["alert_rule.created", "alert_rule.changed", "alert_rule.deleted"]
     assert kinds(owner.get("events?about=lags")) == wanted
+    assert kinds(owner.get("events?about=lags&kind=alert.,alert_rule.")) == wanted
     assert kinds(owner.get("events?about=shop")) == ["token.created"]
     assert kinds(owner.get("events?about=lag")) == []
