@@ -53,10 +53,14 @@ def console_action(view: Page[P]) -> View[P]:
 
 
 def _behind(view: Page[P], *methods: str) -> View[P]:
-    @require_http_methods(methods)
+    @require_http_methods([*methods, "HEAD"] if "GET" in methods else methods)
     @wraps(view)
     def unstored(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        method = request.method
+        if method == "HEAD":  # what a GET would say, of which the server sends no body
+            request.method = "GET"
         answer = guarded(request, *args, **kwargs)
+        request.method = method
         patch_cache_control(answer, private=True, no_store=True)
         return answer
 

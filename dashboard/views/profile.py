@@ -47,7 +47,7 @@ def profile(request: HttpRequest, caller: Caller) -> HttpResponse:
 @sensitive_post_parameters()
 @never_cache
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "POST", "HEAD"])
 def password(request: HttpRequest) -> HttpResponse:
     """Change the password; with a one-time password, the only page there is."""
     assert isinstance(request.user, User)

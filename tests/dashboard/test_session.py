@@ -53,6 +53,21 @@ def test_an_address_of_an_action_says_that_it_is_no_page(owner: Client, nobody: 
         assert b"asked-1" in answer.content
 
 
+@pytest.mark.parametrize(
+    "page", ["/", "/streams/orders/", "/streams/orders/settings/", "/settings/tokens/", "/profile/password/"]
+)
+def test_head_answers_as_get_without_a_body(owner: Client, make_stream: MakeStream, page: str) -> None:
+    make_stream("orders")
+    asked, told = owner.get(page), owner.head(page)
+    assert (told.status_code, told["Content-Type"]) == (asked.status_code, asked["Content-Type"])
+    assert (told.status_code, told.content) == (200, b"")
+
+
+def test_an_action_takes_no_head(owner: Client) -> None:
+    answer = owner.head("/settings/tokens/1/revoke/")
+    assert (answer.status_code, answer["Allow"]) == (405, "POST")
+
+
 @pytest.mark.parametrize("page", ["/streams/orders/delete/", "/settings/tokens/1/revoke/", "/streams/_new/"])
 def test_an_action_needs_a_login(nobody: Client, page: str) -> None:
     assert nobody.post(page).status_code == 302
