@@ -111,7 +111,7 @@ def export(request: HttpRequest, caller: Caller) -> HttpResponseBase:
 
 
 def _found(request: HttpRequest, caller: Caller, **fixed: Any) -> dict[str, Any]:
-    """What the list needs; under a filter that is wrong it is empty, as nobody asked for what the others would let in."""
+    """What the list needs; under a filter that is wrong it is empty: what the others let in was not asked for."""
     form = EventsForm(request.GET)
     around = {"form": form, "fixed": fixed, "chain": chain_state()}
     if not form.is_valid():

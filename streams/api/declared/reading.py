@@ -9,6 +9,7 @@ from yaml.reader import ReaderError
 
 LARGEST_BYTES = 16 * 1024 * 1024
 DEEPEST = 20
+TOO_DEEP = f"Nested too deeply: at most {DEEPEST} levels are accepted."
 
 UNTAKEN = re.compile("[\0\ud800-\udfff]")
 UNTAKEN_SAID = "NUL and lone surrogates are not accepted, also not written as an escape."
@@ -94,7 +95,9 @@ def read(text: str) -> Document:
         mark = error.problem_mark or error.context_mark
         place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         raise Faulty([Fault(*place, "", f"{error.problem or error.context}.")]) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except RecursionError:
+        raise Faulty([Fault(1, 1, "", TOO_DEEP)]) from None
+    except (yaml.YAMLError, ValueError) as error:
         raise Faulty([Fault(1, 1, "", f"This is not YAML: {error}.")]) from None
     finally:
         loader.dispose()
@@ -115,7 +118,7 @@ def _untaken(text: str, error: ReaderError) -> Fault:
 def _plain(loader: _Loader, node: yaml.Node, path: Path, document: Document, faults: list[Fault]) -> Any:
     place = (node.start_mark.line + 1, node.start_mark.column + 1)
     if len(path) > DEEPEST:
-        raise Faulty([Fault(*place, ".".join(path[:4]), "Nested too deeply.")])
+        raise Faulty([Fault(*place, ".".join(path[:4]), TOO_DEEP)])
     if isinstance(node, yaml.CollectionNode) and node.tag not in PLAIN_TAGS:
         faults.append(Fault(*place, ".".join(path), "Tags are not accepted."))
         return {}

@@ -297,6 +297,9 @@ def test_a_section_that_is_not_there_is_not_spoken_of(workspace: Workspace) -> N
         ("okmq: 1\nstreams: {a: !mine {}}", "2:14: streams.a: Tags are not accepted."),
         ("a: [", "1:5: expected the node content"),
         ("- 1", "1:1: Expected a mapping."),
+        ("[" * 500, "1:1: Nested too deeply: at most 20 levels are accepted."),
+        ("[" * 500 + "]" * 500, "1:1: Nested too deeply: at most 20 levels are accepted."),
+        ("a: " + "[" * 50 + "]" * 50, "1:24: a.0.0.0: Nested too deeply: at most 20 levels are accepted."),
     ],
 )
 def test_what_is_wrong_is_named_by_line_and_column(workspace: Workspace, text: str, fault: str) -> None:
