@@ -113,7 +113,8 @@ def erasure_preview(
     """
     found = erasable(caller, stream)
     try:
-        last = store.log().run(read.position(found.stream_id)).last
+        position = store.log().run(read.position(found.stream_id))
+        last = position.last
         through = (
             last if found.archive else store.log().run(config.archived_of([found.stream_id]))[found.stream_id]
         )
@@ -124,6 +125,8 @@ def erasure_preview(
             query = query_queue(caller, sql=sql, limit=1, streams=[found.name])
         through = int(query.sql.removeprefix(head))
         in_stream, since, all_seen = _in_stream(found, offset=offset, key=key, through=through, up_to=last)
+        # What a limit took since the count is copied to the history, and stands in the stream no more.
+        all_seen = all_seen and (not found.archive or position.floor <= through + 1)
         letters, all_read = _letters(found, offset=offset, key=key, up_to=last)
     except LogError as error:
         raise refusal_of(error, stream=stream) from None

@@ -80,6 +80,20 @@ def test_what_comes_after_the_count_is_added_to_it(owner: Api, stream: Stream) -
     assert (told(owner, later)["messages"], told(owner, later)["in_stream"]) == (1, 1)
 
 
+def test_what_a_limit_took_since_the_count_makes_it_incomplete(owner: Api, stream: Stream) -> None:
+    told(owner, OF_ANN)
+    spark_answers(2)
+    assert owner.patch("streams/a", {"max_messages": 2}).status_code == 200
+    assert told(owner, OF_ANN)["complete"]
+    publish(stream, "ann.1", "ann.1", "ann.1")
+    shown = told(owner, OF_ANN)
+    assert (shown["messages"], shown["complete"]) == (4, False)
+    Query.objects.all().delete()
+    told(owner, OF_ANN)
+    spark_answers(5)
+    assert (told(owner, OF_ANN)["messages"], told(owner, OF_ANN)["complete"]) == (5, True)
+
+
 def test_what_a_stream_keeps_out_of_the_history_is_not_counted(owner: Api, stream: Stream) -> None:
     store.log().run(config.archived_set(stream.stream_id, 3))
     assert owner.patch("streams/a", {"archive": False}).status_code == 200
