@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('streams', '0045_how_far_an_erasure_is'),
+        ('streams', '0046_offsets_reserved'),
     ]
 
     operations = [
