@@ -121,7 +121,7 @@ def test_what_the_tests_lack_is_one_sentence_where_nothing_may_be_installed(
     assert ended.returncode == 1
     assert ended.stderr == (
         "The tests need what this machine lacks; install it with: apt-get install "
-        "chromium-headless-shell openjdk-17-jre-headless redis-server nodejs curl libfaketime postgresql\n"
+        "chromium-headless-shell openjdk-17-jre-headless redis-server nodejs curl libfaketime postgresql gettext\n"
     )
 
 
@@ -131,7 +131,7 @@ def test_the_whole_chromium_does_where_no_smaller_one_can_be_had(project: Path, 
     program(programs, "chromium", "true")
     ended = run(project, "system-packages", path=str(programs))
     assert ended.stderr.endswith(
-        "apt-get install openjdk-17-jre-headless redis-server nodejs curl libfaketime postgresql\n"
+        "apt-get install openjdk-17-jre-headless redis-server nodejs curl libfaketime postgresql gettext\n"
     )
 
 
