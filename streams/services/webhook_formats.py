@@ -4,17 +4,19 @@ Sources: Slack, Sending messages using incoming webhooks, and Formatting text fo
 Teams, Create incoming webhooks with Workflows, and Adaptive Cards 1.4.
 """
 
+import bisect
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from streams.services import digests
 
 OKMQ, SLACK, TEAMS = "okmq", "slack", "teams"
 FORMATS = (OKMQ, SLACK, TEAMS)
-"""Mattermost, Rocket.Chat and Discord (at its ``/slack`` address) read what Slack reads."""
+"""Mattermost reads what Slack reads."""
 
 LONGEST = 20_000
-"""Characters of a text: chats cut off or refuse more, and the end of a digest may be read in the console."""
+"""Bytes of what is posted: Teams takes 28 KB, Slack 40,000 characters; the rest of a digest is read in the console."""
 
 
 def shaped(body: str, webhook_format: str) -> str:
@@ -27,15 +29,23 @@ def shaped(body: str, webhook_format: str) -> str:
     if webhook_format == OKMQ:
         return body
     subject, text = digests.mail_of(json.loads(body))
-    text = text.strip()
-    if len(text) > LONGEST:
-        text = f"{text[:LONGEST]}…"
-    told = _for_slack(subject, text) if webhook_format == SLACK else _for_teams(subject, text)
-    return json.dumps(told)
+    lines = text.strip().split("\n")
+    shape = _for_slack if webhook_format == SLACK else _for_teams
+
+    def of_the_first(many: int) -> str:
+        left = [f"and {len(lines) - many} more lines…"] if many < len(lines) else []
+        return json.dumps(shape(subject, [*lines[:many], *left]))
+
+    whole = of_the_first(len(lines))
+    if len(whole) <= LONGEST:
+        return whole
+    too_many = bisect.bisect_right(range(len(lines)), LONGEST, key=lambda many: len(of_the_first(many)))
+    return of_the_first(too_many - 1)
 
 
-def _for_slack(subject: str, text: str) -> dict[str, Any]:
-    return {"text": f"*{_escaped(subject)}*\n{_escaped(text)}"}
+def _for_slack(subject: str, lines: Sequence[str]) -> dict[str, Any]:
+    told = _escaped("\n".join(lines))
+    return {"text": f"*{_escaped(subject)}*\n{told}"}
 
 
 def _escaped(text: str) -> str:
@@ -43,11 +53,11 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _for_teams(subject: str, text: str) -> dict[str, Any]:
+def _for_teams(subject: str, lines: Sequence[str]) -> dict[str, Any]:
     """A card of rich text, which no name can make links or lists of, as it could of Markdown."""
     blocks = [
         {"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": line, **how}]}
-        for line, how in [(subject, {"weight": "Bolder"}), *((line, {}) for line in text.split("\n") if line)]
+        for line, how in [(subject, {"weight": "Bolder"}), *((line, {}) for line in lines if line)]
     ]
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",

@@ -89,6 +89,19 @@ def test_a_name_makes_no_mention_and_no_link(name: str) -> None:
     assert f"Stream {name}: lag 3, above 2." in [block["inlines"][0]["text"] for block in card["body"]]
 
 
+@pytest.mark.parametrize("shape", ["slack", "teams"])
+@pytest.mark.parametrize("lines", [1, 20, 90, 100, 110, 130, 200])
+def test_a_digest_is_no_larger_than_a_chat_takes(shape: str, lines: int) -> None:
+    many = [{**TOLD, "sentence": f"Stream {n}: läg 3, above 2."} for n in range(lines)]
+    told = {"what": "digest", "workspace": "default", "sentence": "Many.", "messages": many}
+    text = webhook_formats.shaped(json.dumps(told), shape)
+    assert len(text.encode()) <= webhook_formats.LONGEST
+    shown = sum(f"Stream {n}:" in text for n in range(lines))
+    if shown < lines:
+        assert len(text) > webhook_formats.LONGEST - 500
+        assert "more lines" in text
+
+
 def test_a_long_digest_is_cut_where_chats_would_refuse_it() -> None:
     many = [{**TOLD, "sentence": f"Stream {n}: lag 3, above 2."} for n in range(digests.MOST_TOGETHER * 3)]
     told = {"what": "digest", "workspace": "default", "sentence": "Many.", "messages": many}
