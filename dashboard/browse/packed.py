@@ -7,6 +7,7 @@ not know is a string: bytes in hexadecimal (``"0x0aff"``), a time as RFC 3339, `
 import json
 import math
 import struct
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -86,7 +87,7 @@ def written(reader: "Reader", *, whole: bool, most_bytes: int) -> tuple[str, boo
     return reader.text, True
 
 
-class Reader:
+class Reader(ABC):
     """Values of a format that says how many items follow, written one after the other."""
 
     def __init__(self, data: bytes) -> None:
@@ -105,9 +106,9 @@ class Reader:
     def text(self) -> str:
         return "".join(self._parts)
 
+    @abstractmethod
     def value(self) -> None:
         """Write the next value, or the opening of the next array or map."""
-        raise NotImplementedError
 
     def _put(self, text: str) -> None:
         """Write a value that is no array and no map."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from okmq.prove.history import Commit, Fetch, History, Outcome, Publish, Read, Seen, Settle, Taken
+from okmq.prove.history import Commit, History, Outcome, Publish, Read, Seen
 from okmq.prove.http import Answer, Client, NoAnswer, NotSent, TooLate
 from okmq.prove.machine import Machine
 
@@ -28,24 +28,19 @@ PATIENCE, LONGER = 20, 3
 UNAVAILABLE = 503
 LARGEST_BATCH = 8
 KEYS = 101
-FETCHED = 20
-HELD_S = 1.0
 PAGE = 500
 FULL = "full"
 """A refusal of a store that has no room, in place of its code, which others have too."""
 
 
-class _Message(msgspec.Struct):
+class Message(msgspec.Struct):
+    """What a read or a fetch brings of a message."""
+
     id: str
     offset: int
     timestamp: str
     body: msgspec.Raw
     key: str | None = None
-
-
-class _Delivery(_Message, kw_only=True):
-    deliveries: int
-    lease: str
 
 
 class _Receipt(msgspec.Struct):
@@ -54,8 +49,7 @@ class _Receipt(msgspec.Struct):
     duplicate: bool
 
 
-messages_of = msgspec.json.Decoder(list[_Message]).decode
-_deliveries_of = msgspec.json.Decoder(list[_Delivery]).decode
+messages_of = msgspec.json.Decoder(list[Message]).decode
 receipts_of = msgspec.json.Decoder(list[_Receipt]).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -102,7 +96,7 @@ class Scene:
     """From one publish that was stored to the next, where that was longer than a tenth of a second."""
     _known: dict[tuple[str, int], Seen] = field(default_factory=dict)
 
-    def seen(self, stream: str, message: _Message) -> Seen:
+    def seen(self, stream: str, message: Message) -> Seen:
         """What a message was, the same object for what looks the same."""
         fresh = Seen(
             offset=message.offset,
@@ -123,7 +117,7 @@ class Scene:
 
     def surprised(self, what: str, answer: Answer) -> None:
         """Take down an answer that should not be."""
-        self.surprises[f"{what}: {answer.status} {_code(answer)}"] += 1
+        self.surprises[f"{what}: {answer.status} {code_of(answer)}"] += 1
 
 
 class Caller(ABC):
@@ -189,7 +183,7 @@ def outcome_of(answer: Answer | None) -> Outcome:
     return "ok" if answer.status < 300 else "fail"
 
 
-def _code(answer: Answer) -> str:
+def code_of(answer: Answer) -> str:
     try:
         error = msgspec.json.decode(answer.body)["error"]
         return FULL if error["details"].get("full") else str(error["code"])
@@ -248,7 +242,7 @@ class Publisher(Caller):
                 offsets=tuple(each.offset for each in receipts),
                 known=tuple(each.duplicate for each in receipts),
                 durability=answer.headers.get("okmq-durability", "") if answer else "",
-                code=_code(answer) if answer and outcome != "ok" else "",
+                code=code_of(answer) if answer and outcome != "ok" else "",
             )
         )
         if outcome == "ok":
@@ -325,88 +319,3 @@ class Committer(Caller):
             if answer and outcome == "fail":
                 self.scene.surprised("commit", answer)
             await asyncio.sleep(AGAIN_AFTER_S)
-
-
-class Member(Caller):
-    """A member of a group: acknowledges by lease, gives some back, and forgets some until their time is over."""
-
-    fetched = FETCHED
-
-    def __init__(self, scene: Scene, stream: str, group: str, name: str) -> None:
-        super().__init__(scene, stream, name)
-        self._group = group
-
-    async def _work(self) -> None:
-        verb = f"/groups/{self._group}/fetch"
-        asked = {"limit": self.fetched, "wait": POLL_S, "consumer": self.name}
-        while self.scene.reading.is_set():
-            began, answer = await self.ask("POST", verb, asked, wait_s=POLL_S)
-            outcome = outcome_of(answer)
-            found = _deliveries_of(answer.body) if answer and outcome == "ok" else []
-            self.scene.history.note(
-                Fetch(
-                    began=began,
-                    ended=monotonic(),
-                    outcome=outcome,
-                    stream=self.stream,
-                    group=self._group,
-                    member=self.name,
-                    taken=tuple(map(self._taken, found)),
-                )
-            )
-            if answer and answer.status not in {200, 503}:
-                self.scene.surprised("fetch", answer)
-            if outcome == "ok":
-                await self._settle(found)
-            else:
-                await self.rest()
-
-    def _taken(self, delivery: _Delivery) -> Taken:
-        seen = self.scene.seen(self.stream, delivery)
-        return Taken(
-            offset=seen.offset, id=seen.id, content=seen.content, key=seen.key, number=delivery.deliveries
-        )
-
-    async def _settle(self, found: Sequence[_Delivery]) -> None:
-        back = [each for each in found if each.deliveries == 1 and each.offset % 13 == 0]
-        forgotten = [each for each in found if each.deliveries == 1 and each.offset % 211 == 0]
-        if back:
-            await self._answer("nack", back)
-        await self._answer("ack", [each for each in found if each not in back and each not in forgotten])
-
-    async def _answer(self, kind: Any, deliveries: Sequence[_Delivery]) -> None:
-        """Once: an answer that is lost leaves the message to its next delivery. One lost lease: each by itself."""
-        if not deliveries:
-            return
-        leases = [each.lease for each in deliveries]
-        began, answer = await self.ask("POST", f"/groups/{self._group}/{kind}", {"leases": leases})
-        outcome = outcome_of(answer)
-        if answer and outcome == "ok":
-            done = msgspec.json.decode(answer.body)["acked" if kind == "ack" else "count"]
-            outcome = "ok" if done == len(deliveries) else "info"
-        self.scene.history.note(
-            Settle(
-                began=began,
-                ended=monotonic(),
-                outcome=outcome,
-                stream=self.stream,
-                group=self._group,
-                kind=kind,
-                about=tuple((each.offset, each.deliveries) for each in deliveries),
-            )
-        )
-        if answer and outcome == "fail" and _code(answer) != "lease_lost":
-            self.scene.surprised(kind, answer)
-        if outcome == "fail" and len(deliveries) > 1:
-            for each in deliveries:
-                await self._answer(kind, [each])
-
-
-class Holder(Member):
-    """Works on what it fetched for a while, so that much is out when a fault strikes."""
-
-    fetched = PAGE
-
-    async def _settle(self, found: Sequence[_Delivery]) -> None:
-        await asyncio.sleep(self._random.uniform(0, HELD_S))
-        await super()._settle(found)

@@ -14,7 +14,7 @@ from okmq.instance import Broken, Instance, instance
 from okmq.prove.apart import Apart
 from okmq.prove.callers import FULL
 from okmq.prove.faults import PROCESS_S, Struck, Target
-from okmq.prove.full import REFUSED_WITHIN_S, Spare
+from okmq.prove.full_store import REFUSED_WITHIN_S, Spare
 from okmq.prove.history import Publish, Read
 from okmq.prove.load import Load
 from okmq.prove.machine import look

@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from okmq.prove.callers import Caller, Committer, Holder, Member, Publisher, Reader, Scene, messages_of
+from okmq.prove.callers import Caller, Committer, Publisher, Reader, Scene, messages_of
 from okmq.prove.history import GroupAtRest, History, Remains
 from okmq.prove.http import Client, NoAnswer, NotSent
+from okmq.prove.members import Holder, Member
 
 ACK_WAIT_S = 3.0
 STREAMS = ("one", "two", "three")

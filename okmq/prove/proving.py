@@ -15,8 +15,8 @@ from okmq.prove.cuts import under_cuts
 from okmq.prove.faults import Fault, NotBack
 from okmq.prove.flushes import can_be_asked
 from okmq.prove.found import Found, Proof, found_by
-from okmq.prove.full import memory_used_up
 from okmq.prove.full_disk import NO_MOUNT, can_be_mounted, on_a_full_disk
+from okmq.prove.full_store import memory_used_up
 from okmq.prove.jumps import JUMPS_S, faked_clock, on_a_clock_that_is_set
 from okmq.prove.kills import under_faults
 from okmq.prove.load import Unfinished

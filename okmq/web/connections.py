@@ -1,6 +1,7 @@
 """A connection of HTTP: what of a request is taken before it is one, and for how long."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from typing import cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -17,7 +18,7 @@ REST_TIMEOUT_S, MOST_REST_BYTES = 5.0, 1024 * 1024
 """What is still taken, and dropped, of a request that was refused: a client that writes reads no answer yet."""
 
 
-class BoundedProtocol(HttpToolsProtocol):
+class BoundedProtocol(HttpToolsProtocol, ABC):
     """Uvicorn's HTTP/1.1 on httptools: an answer in one write, and an end to a request that does not end.
 
     httptools keeps a field until it is whole, and copies it with each part that comes, so what comes is counted here:
@@ -177,9 +178,9 @@ class BoundedProtocol(HttpToolsProtocol):
                 Refusal("request_timeout", "The head of the request did not arrive in time.")
             )
 
+    @abstractmethod
     def refuse(self, refusal: Refusal) -> None:
         """Answer what has no method and no path, and hang up."""
-        raise NotImplementedError
 
 
 def _too_large() -> Refusal:

@@ -1,7 +1,9 @@
 """Pages that are told by their number."""
 
+from abc import ABC, abstractmethod
 
-class Numbered:
+
+class Numbered(ABC):
     """A page among others: where it begins and ends, and which are around it.
 
     Attributes:
@@ -17,9 +19,9 @@ class Numbered:
     total: int
 
     @property
+    @abstractmethod
     def shown(self) -> int:
         """How many are on this page."""
-        raise NotImplementedError
 
     @property
     def first(self) -> int:

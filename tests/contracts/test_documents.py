@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from okmq import env
-from okmq.prove.report import NOT_PROMISED, PROMISES
+from okmq.prove.promises import NOT_PROMISED, PROMISES
 from tests.product import Product
 
 ROOT = Path(__file__).parents[2]

@@ -51,7 +51,7 @@ from streams.services.removals import removals_record
 from streams.upkeep import retention
 from tests.spark.crashes import NOT_NOTED, Crash
 from tests.spark.published import Published
-from tests.spark.working import due, work
+from tests.spark.working import due, inside, work
 from tests.waiting import until
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
@@ -60,16 +60,8 @@ pytestmark = [pytest.mark.django_db(transaction=True)]
 @pytest.fixture
 def analytics(published: Published, tmp_path: Path, settings: Any) -> Iterator[Analytics]:
     """The process's inside, on the store and a history of this test's own."""
-    settings.ENV = replace(
-        settings.ENV,
-        redis_url=published.url,
-        data_dir=tmp_path,
-        history_url=str(tmp_path / "history"),
-        history_every_s=3600,
-    )
-    store.log.cache_clear()
-    yield Analytics(settings.ENV, stop=threading.Event())
-    store.log.cache_clear()
+    with inside(published, settings, tmp_path) as analytics:
+        yield analytics
 
 
 def runs() -> list[tuple[str, str]]:

@@ -1,8 +1,6 @@
 """What the preview of an erasure counts is what the erasure then takes, wherever the messages are by then."""
 
-import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +8,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from okmq.analytics.process import Analytics
-from streams import store
 from streams.access import Actor, Caller
 from streams.log.entries import NewMessage
 from streams.models import Erasure, Query, Stream, Workspace
 from streams.services.erasure_previews import ErasurePreview, PreviewState, erasure_preview
 from streams.services.erasures import erasure_request
 from tests.spark.published import Published
-from tests.spark.working import due, work
+from tests.spark.working import due, in_workspace, inside, work
 
 pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
 
@@ -27,23 +24,14 @@ ANN = "people.Änn'--1"
 @pytest.fixture
 def here(published: Published) -> Published:
     """What is published, in a workspace that the database knows."""
-    workspace = Workspace.objects.create(name=published.workspace)
-    return replace(published, workspace_id=workspace.pk)
+    return in_workspace(published)
 
 
 @pytest.fixture
 def analytics(here: Published, tmp_path: Path, settings: Any, spark: SparkSession) -> Iterator[Analytics]:
     """The process's inside, on the store and a history of this test's own."""
-    settings.ENV = replace(
-        settings.ENV,
-        redis_url=here.url,
-        data_dir=tmp_path,
-        history_url=str(tmp_path / "history"),
-        history_every_s=3600,
-    )
-    store.log.cache_clear()
-    yield Analytics(settings.ENV, stop=threading.Event())
-    store.log.cache_clear()
+    with inside(here, settings, tmp_path) as analytics:
+        yield analytics
 
 
 def made(here: Published, name: str, **settings: Any) -> Stream:

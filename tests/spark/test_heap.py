@@ -3,7 +3,6 @@
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,11 @@ from okmq.analytics.shared_spark import SharedSpark
 from spark import plans, watching
 from spark.growth import Keeps
 from spark.query import Course
-from streams import store
 from streams.log.entries import NewMessage
-from streams.models import Query, QueryState, Run, Workspace
+from streams.models import Query, QueryState, Run
 from streams.services import history as service_of_runs
 from tests.spark.published import Published
-from tests.spark.working import work
+from tests.spark.working import in_workspace, inside, work
 from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
@@ -37,8 +35,7 @@ AT_ONCE = "SELECT size(collect_list(body)) FROM messages CROSS JOIN range(0, 350
 @pytest.fixture
 def here(published: Published) -> Published:
     """What is published, in a workspace that the database knows: 1,000 bodies of 1 kB."""
-    workspace = Workspace.objects.create(name=published.workspace)
-    found = replace(published, workspace_id=workspace.pk)
+    found = in_workspace(published)
     body = json.dumps({"text": "x" * 1_000}).encode()
     found.publish(found.stream("large"), [NewMessage(id=f"m{n}", body=body) for n in range(1_000)])
     return found
@@ -47,16 +44,8 @@ def here(published: Published) -> Published:
 @pytest.fixture
 def analytics(here: Published, tmp_path: Path, settings: Any, spark: SparkSession) -> Iterator[Analytics]:
     """The process's inside, on the store and a history of this test's own."""
-    settings.ENV = replace(
-        settings.ENV,
-        redis_url=here.url,
-        data_dir=tmp_path,
-        history_url=str(tmp_path / "history"),
-        history_every_s=3600,
-    )
-    store.log.cache_clear()
-    yield Analytics(settings.ENV, stop=threading.Event())
-    store.log.cache_clear()
+    with inside(here, settings, tmp_path) as analytics:
+        yield analytics
 
 
 def put(here: Published, sql: str) -> Query:

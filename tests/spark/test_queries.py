@@ -22,13 +22,12 @@ from okmq.analytics.queries import Queries, group_of
 from spark import query as query_of_spark
 from spark import watching
 from spark.sentences import NO_WORKER
-from streams import store
 from streams.access import Actor, Caller
-from streams.models import Query, QueryState, Rollup, Run, StandingRollup, Workspace
+from streams.models import Query, QueryState, Rollup, Run, StandingRollup
 from streams.services import history as service_of_runs
 from streams.services import queries as service
 from tests.spark.published import Published
-from tests.spark.working import due, work
+from tests.spark.working import due, in_workspace, inside, work
 from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
@@ -40,23 +39,14 @@ ENDLESS = "SELECT count(*) FROM range(0, 1000000000000, 1, 10000) WHERE hash(id)
 @pytest.fixture
 def here(published: Published) -> Published:
     """What is published, in a workspace that the database knows."""
-    workspace = Workspace.objects.create(name=published.workspace)
-    return replace(published, workspace_id=workspace.pk)
+    return in_workspace(published)
 
 
 @pytest.fixture
 def analytics(here: Published, tmp_path: Path, settings: Any, spark: SparkSession) -> Iterator[Analytics]:
     """The process's inside, on the store and a history of this test's own."""
-    settings.ENV = replace(
-        settings.ENV,
-        redis_url=here.url,
-        data_dir=tmp_path,
-        history_url=str(tmp_path / "history"),
-        history_every_s=3600,
-    )
-    store.log.cache_clear()
-    yield Analytics(settings.ENV, stop=threading.Event())
-    store.log.cache_clear()
+    with inside(here, settings, tmp_path) as analytics:
+        yield analytics
 
 
 def put(here: Published, sql: str, *, streams: tuple[str, ...] = ()) -> Query:

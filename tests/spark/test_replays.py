@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from queue import Queue
@@ -23,7 +23,6 @@ from okmq.analytics.replay_watch import NotWanted, watched
 from okmq.analytics.replays import Replays
 from spark import replay as reading
 from spark import watching
-from streams import store
 from streams.access import SYSTEM, Caller
 from streams.log import append
 from streams.log.entries import NewMessage
@@ -31,7 +30,7 @@ from streams.models import Event, Replay, ReplayState, Stream, Workspace
 from streams.selectors.pushed_out import pushed_out_by
 from streams.services import replays as service
 from tests.spark.published import Published, moment
-from tests.spark.working import due
+from tests.spark.working import due, in_workspace, inside
 from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
@@ -87,19 +86,9 @@ class Here:
 
 @pytest.fixture
 def here(published: Published, tmp_path: Path, settings: Any, spark: SparkSession) -> Iterator[Here]:
-    settings.ENV = replace(
-        settings.ENV,
-        redis_url=published.url,
-        data_dir=tmp_path,
-        history=True,
-        history_url=str(tmp_path / "history"),
-        history_every_s=3600,
-    )
-    store.log.cache_clear()
-    workspace = Workspace.objects.create(name=published.workspace)
-    published = replace(published, workspace_id=workspace.pk)
-    yield Here(published, workspace, Analytics(settings.ENV, stop=threading.Event()))
-    store.log.cache_clear()
+    published = in_workspace(published)
+    with inside(published, settings, tmp_path) as analytics:
+        yield Here(published, Workspace.objects.get(pk=published.workspace_id), analytics)
 
 
 def test_history_and_live_tail_are_published_again_as_they_were_and_in_order(

@@ -1,6 +1,37 @@
 """The analytics process without its threads."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 from okmq.analytics.process import Analytics
+from streams import store
+from streams.models import Workspace
+from tests.spark.published import Published
+
+
+@contextmanager
+def inside(published: Published, settings: Any, folder: Path) -> Iterator[Analytics]:
+    """The process's inside, on the store of a test and a history of its own."""
+    settings.ENV = replace(
+        settings.ENV,
+        redis_url=published.url,
+        data_dir=folder,
+        history=True,
+        history_url=str(folder / "history"),
+        history_every_s=3600,
+    )
+    store.log.cache_clear()
+    yield Analytics(settings.ENV, stop=threading.Event())
+    store.log.cache_clear()
+
+
+def in_workspace(published: Published) -> Published:
+    """What is published, in a workspace that the database knows."""
+    return replace(published, workspace_id=Workspace.objects.create(name=published.workspace).pk)
 
 
 def work(analytics: Analytics) -> None:

@@ -8,13 +8,12 @@ from django.test import Client
 
 from streams import selectors, store
 from streams.access import SYSTEM
-from streams.log import groups, stats, trim
-from streams.log.append import append
-from streams.log.entries import NewMessage
+from streams.log import groups
 from streams.models import Group, Stream
 from streams.services.groups import group_create
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.forms import confirmed, sent_back
+from tests.dashboard.groups.interest import left, publish, text_of
 from tests.dashboard.groups.test_groups import fetched
 from tests.waiting import until
 
@@ -23,22 +22,6 @@ PAGE = f"{TAB}only/"
 FORM = {"ack": "explicit", "ack_wait": "30", "max_deliver": "5", "max_ack_pending": "1000"}
 NEW = {**FORM, "name": "only", "start_from": "earliest"}
 PRODUCTION = {"env": "production"}
-
-
-def publish(stream: Stream, count: int, *, key: str = "eu.1") -> None:
-    first = store.log().run(stats.inspect(stream.stream_id)).messages
-    made = [NewMessage(id=f"{key}-{first + n}", body=b"1", key=key) for n in range(count)]
-    store.log().run(append(stream.stream_id, made))
-
-
-def left(stream: Stream) -> int:
-    """What is there once interest has let go of what nobody wants."""
-    store.log().run(trim.release(stream.stream_id))
-    return store.log().run(stats.inspect(stream.stream_id)).messages
-
-
-def text_of(answer: Any) -> str:
-    return re.sub(r"\s+", " ", answer.content.decode())
 
 
 @pytest.fixture
