@@ -24,6 +24,11 @@ DEFAULT_HOST = "127.0.0.1"
 
 ENDING_S = 1.0
 
+ENDING_WITHOUT_MEMORY = "-XX:+ExitOnOutOfMemoryError"
+
+KILL_DEPTH = "spark.executor.killOnFatalError.depth"
+"""How many causes deep Spark looks for an error that it is to end for; none at 0."""
+
 ENDING_DEAF_TASKS = {
     "spark.task.reaper.enabled": "true",
     "spark.task.reaper.pollingInterval": "1s",
@@ -92,6 +97,7 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
     temporary.mkdir()
     java_options = " ".join(
         [
+            *([] if settings.is_local else [ENDING_WITHOUT_MEMORY]),
             _quoted(f"-Djava.io.tmpdir={temporary}"),
             _quoted(f"-Dderby.system.home={temporary}"),
             "-Duser.timezone=UTC",  # what a thread takes that no session was activated on
@@ -110,10 +116,10 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
         "spark.driver.memory": settings.memory,
         "spark.executor.memory": settings.memory,
         "spark.driver.extraJavaOptions": java_options,
-        "spark.executor.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",
+        "spark.executor.extraJavaOptions": ENDING_WITHOUT_MEMORY,
         # Or a task that ran out of stack, as a regular expression does on a long text, or of the driver's heap, would
         # end Spark for everybody.
-        "spark.executor.killOnFatalError.depth": "0",
+        KILL_DEPTH: "0",
         **({} if settings.is_local else ENDING_DEAF_TASKS),
         "spark.driver.host": host,
         "spark.driver.bindAddress": host,
@@ -161,9 +167,14 @@ def _started(builder: SparkSession.Builder) -> SparkSession:
 def _end_without_memory(session: SparkSession) -> None:
     """Have the JVM end where a thread of Spark's own has no memory: without that thread it is of no use.
 
-    A task is none: its error is told to whoever asked, and what it held is free.
+    A task is none: its error is told to whoever asked, and what it held is free. Both ask the same setting: whoever
+    works on tasks keeps what it was at the start; this handler looks it up when it is called. On a cluster, whose
+    executors may take it later, ``build`` has Java itself end the driver.
     """
     jvm: Any = session._jvm
+    jsc: Any = session.sparkContext._jsc
+    if str(session.sparkContext.master).startswith("local"):
+        jsc.sc().conf().set(KILL_DEPTH, "5")  # Spark's own default
     jvm.java.lang.Thread.setDefaultUncaughtExceptionHandler(
         jvm.org.apache.spark.util.SparkUncaughtExceptionHandler(False)
     )
