@@ -164,6 +164,12 @@ def message_command(base_url: str, name: str, offset: int) -> str:
 
 
 @register.simple_tag
+def message_groups_command(base_url: str, name: str, offset: int) -> str:
+    """How the groups stand to one message, from the API."""
+    return call(f"{base_url}/api/v1/streams/{name}/messages/{offset}/groups/")
+
+
+@register.simple_tag
 def api_command(base_url: str, path: str) -> str:
     """A path of the API, read."""
     return call(f"{base_url}/api/v1/{path}")

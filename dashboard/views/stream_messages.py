@@ -1,5 +1,6 @@
 """Looking into a stream. Looking moves nothing: no group, no committed offset."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from dashboard.browse.browse_form import BrowseForm
 from dashboard.browse.message_rows import MessageRow
 from dashboard.browse.readings import browse_form, reading_of, remember
 from dashboard.browse.windows import FIRST_SLICE_S, Window, window_of
+from dashboard.groups.message_in_groups import in_groups
 from dashboard.stream_rows import StreamRow
 from dashboard.timelines import Timeline
 from dashboard.views.door import console_page, is_part
@@ -100,7 +102,14 @@ def message(request: HttpRequest, caller: Caller, name: str, offset: int) -> Htt
             answer = render(request, "dashboard/parts/message.html", shown)
         else:
             context = stream_context(request, caller, name, tab="messages")
-            answer = render(request, "dashboard/stream/message.html", context | {"shown": row})
+            found = selectors.groups_of_message(stream, row.message)
+            context |= {
+                "shown": row,
+                "in_groups": in_groups(found),
+                "groups_of_it": len(found),
+                "seen_ms": int(time.time() * 1000),
+            }
+            answer = render(request, "dashboard/stream/message.html", context)
     answer["Vary"] = "HX-Request"
     return answer
 

@@ -22,6 +22,7 @@ from streams.api.groups import (
     PendingView,
 )
 from streams.api.history import HistoryView, MetricsView
+from streams.api.message_groups import MessageGroupsView
 from streams.api.openapi import SchemaView, docs
 from streams.api.policies import PoliciesView, PolicyApplyView, PolicyPreviewView, PolicyView
 from streams.api.purges import PurgePreviewView
@@ -49,6 +50,7 @@ urlpatterns = [
     at("streams", StreamsView.as_view(), "streams"),
     at("streams/find", StreamsFindView.as_view(), "streams-find"),
     at("streams/<name>", StreamView.as_view(), "stream"),
+    at("streams/<name>/messages/<offset>/groups", MessageGroupsView.as_view(), "message-groups"),
     at("streams/<name>/groups", GroupsView.as_view(), "groups"),
     at("streams/<name>/groups/<group>", GroupView.as_view(), "group"),
     at("streams/<name>/groups/<group>/preview", GroupPreviewView.as_view(), "group-preview"),

@@ -85,6 +85,7 @@ from streams.selectors.letters import (
 )
 from streams.selectors.letting_go import let_go_by_answers, let_go_by_seek
 from streams.selectors.lost_streams import is_store_emptied, streams_lost
+from streams.selectors.message_groups import MessageInGroup, groups_of_message
 from streams.selectors.messages import (
     Found,
     entries_page,
@@ -188,6 +189,7 @@ __all__ = [
     "LagPoint",
     "Member",
     "MemberState",
+    "MessageInGroup",
     "Numbered",
     "Overview",
     "PersonView",
@@ -245,6 +247,7 @@ __all__ = [
     "groups_counted",
     "groups_judged",
     "groups_of",
+    "groups_of_message",
     "groups_of_streams",
     "groups_past",
     "groups_with_dead_letters",

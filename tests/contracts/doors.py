@@ -20,6 +20,7 @@ RIGHTS = {
     "streams/{name}": "GET observe, PATCH manage, DELETE manage",
     "streams/{name}/messages": "POST publish, GET read, DELETE manage",
     "streams/{name}/messages/{offset}": "GET read, DELETE manage",
+    "streams/{name}/messages/{offset}/groups": "GET read",
     "streams/{name}/commit": "POST consume",
     "streams/{name}/tail": "GET read",
     "streams/{name}/groups": "GET observe, POST manage",

@@ -121,6 +121,7 @@ def response_schema(path: str, method: str, status: int) -> dict[str, Any]:
         ("GET", "streams/orders", "streams/{name}", None, 200),
         ("PATCH", "streams/orders", "streams/{name}", {"ttl": 5}, 200),
         ("POST", "streams/orders/groups/new/preview", "streams/{name}/groups/{group}/preview", {}, 200),
+        ("GET", "streams/orders/messages/1/groups", "streams/{name}/messages/{offset}/groups/", None, 404),
         ("GET", "streams/nothing", "streams/{name}", None, 404),
         ("GET", "streams/find?key=a", "streams/find", None, 200),
         ("GET", "streams/orders/history", "streams/{name}/history", None, 200),
