@@ -1,8 +1,10 @@
 """The installation: versions, durability, stores, processes, memory, connections."""
 
 import resource
+import shutil
 import sys
 import time
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -12,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
+from dashboard.gauges import Gauge
 from dashboard.views.door import base_url, console_page, is_part
 from streams import store
 from streams.access import Caller
@@ -56,6 +59,7 @@ def _now(caller: Caller) -> dict[str, Any]:
     return {
         "caller": caller,
         "stores": stores,
+        "disk": _disk() if caller.rules_all and settings.ENV.private_store else None,
         "web_bytes": web_bytes,
         "at_ms": at_ms,
         "processes": processes.read(settings.ENV.processes_file),
@@ -75,8 +79,30 @@ def _version(package: str) -> str:
         return ""
 
 
-def _store(*, memory: bool) -> ServerState | None:
+@dataclass(frozen=True)
+class Store:
+    """A store that answers, and how much of what it may have it uses."""
+
+    held: ServerState
+
+    @property
+    def memory(self) -> Gauge:
+        of = "maxmemory" if self.held.is_memory_limited else _("memory of its machine; maxmemory is not set")
+        return Gauge(self.held.memory_bytes, self.held.memory_most_bytes, of)
+
+    @property
+    def clients(self) -> Gauge:
+        return Gauge(self.held.clients, self.held.clients_most, "maxclients")
+
+
+def _store(*, memory: bool) -> Store | None:
     try:
-        return store.log().run(server.inspect(memory=memory))
+        return Store(store.log().run(server.inspect(memory=memory)))
     except LogError:
         return None
+
+
+def _disk() -> Gauge:
+    """The disk that the private stores write to."""
+    usage = shutil.disk_usage(settings.ENV.data_dir)
+    return Gauge(usage.total - usage.free, usage.total)

@@ -14,6 +14,9 @@ class ServerState:
 
     Attributes:
         memory_bytes, clients: what it holds and who is connected.
+        memory_most_bytes: what it may hold (``maxmemory``), or, where nothing limits it, what its machine has.
+        is_memory_limited: which of the two that is.
+        clients_most: connections that it takes.
         commands: executed since it started.
         aof_bytes: size of the append-only file.
         durability: what a publish is promised now: ``fsync``, ``window`` or ``memory``.
@@ -22,7 +25,10 @@ class ServerState:
     """
 
     memory_bytes: int
+    memory_most_bytes: int
+    is_memory_limited: bool
     clients: int
+    clients_most: int
     commands: int
     aof_bytes: int
     durability: str
@@ -84,9 +90,13 @@ def inspect(*, memory: bool = False) -> Op[ServerState]:
     """
     told = yield from _answers(memory=memory)
     promised = yield from _weakest(told)
+    is_limited = all(int(info.get("maxmemory", 0)) for info in told.values())
     return ServerState(
         memory_bytes=_sum(told.values(), "used_memory"),
+        memory_most_bytes=_sum(told.values(), "maxmemory" if is_limited else "total_system_memory"),
+        is_memory_limited=is_limited,
         clients=_sum(told.values(), "connected_clients"),
+        clients_most=_sum(told.values(), "maxclients"),
         commands=_sum(told.values(), "total_commands_processed"),
         aof_bytes=_sum(told.values(), "aof_current_size"),
         durability=promised,
