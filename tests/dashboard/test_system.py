@@ -29,10 +29,10 @@ def test_memory_and_connections_say_of_how_much(owner: Client) -> None:
     said = rows(owner.get("/settings/system/").content.decode())
     size = r"[0-9.]+ [KMGT]iB"
     assert re.search(
-        rf'{size} <span class="faint" title="(maxmemory|memory of its machine[^"]*)">of {size}', said
+        rf'{size}<br><span class="small faint" title="(maxmemory|memory of its machine[^"]*)">of {size}', said
     )
     assert re.search(
-        r'[0-9,]+ <span class="faint" title="maxclients">of [0-9,]+</span><svg class="meter"', said
+        r'[0-9,]+<br><span class="small faint" title="maxclients">of [0-9,]+</span><svg class="meter"', said
     )
 
 
@@ -42,7 +42,9 @@ def test_the_disk_of_a_private_store_is_told(
 ) -> None:
     settings.ENV = replace(settings.ENV, private_store=private, data_dir=tmp_path)
     said = rows(owner.get("/settings/system/").content.decode())
-    found = re.search(r"Disk of the data folder:</span> [0-9.]+ .iB free, [0-9.]+ .iB", said)
+    found = re.search(
+        r"Disk of the data folder:</span> [0-9.]+ .iB of [0-9.]+ .iB used, [0-9.]+ .iB free", said
+    )
     assert (found is not None) is private
 
 
