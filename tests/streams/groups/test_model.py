@@ -424,6 +424,7 @@ class GroupsMachine(RuleBasedStateMachine):
             expected = [offset for offset in expected if stream.held[offset].timestamp >= wanted["timestamp"]]
         dry = self.of(name, "seek", **wanted, dry_run=True)
         self.look()
+        removes = dry.pop("removes", None)
         done = self.of(name, "seek", **wanted)
         assert done == dry
         assert done["from"] == self.told[name]["delivered_offset"] + 1
@@ -434,6 +435,11 @@ class GroupsMachine(RuleBasedStateMachine):
         assert done["messages"] == sum(map(group.wants, between)) + waiting
         assert done["skipped"] == (done["messages"] if done["to"] >= done["from"] else waiting)
         group.seek(done["to"])
+        held = len(stream.held)
+        self.let_go()
+        assert (removes is not None) == stream.by_interest
+        if removes is not None and removes["complete"]:
+            assert removes["messages"] == held - len(stream.held)
 
     @rule(name=names)
     def pause(self, name: str) -> None:
