@@ -46,9 +46,12 @@ class HistoryLane(Lane):
         jobs = {Job.ARCHIVE: self._archive, Job.COMPACT: self._compact}
         super().__init__("history", spark=spark, stop=stop, jobs=jobs)
         self._failures: Counter[int] = Counter()
+        self._met_no_master = False
+        """An erasure that came first found no master of Spark: the next run is tried before it, and says so."""
 
     def step(self) -> bool:
         if super().step():
+            self._met_no_master = False
             return True
         erasures = erasures_service.erasures_take()
         if not erasures:
@@ -58,7 +61,8 @@ class HistoryLane(Lane):
         return True
 
     def next_run(self) -> Run | None:
-        return service.run_take(self.jobs, before=erasures_service.erasures_wait_since())
+        before = None if self._met_no_master else erasures_service.erasures_wait_since()
+        return service.run_take(self.jobs, before=before)
 
     def begin_again(self) -> None:
         super().begin_again()
@@ -135,6 +139,7 @@ class HistoryLane(Lane):
             )
         except MasterAway as error:
             log.warning("Erasure %s waits: %s", first.pk, error)
+            self._met_no_master = True
             erasures_service.erasures_interrupted()
             self.stop.wait(RETRY_S)
             return
