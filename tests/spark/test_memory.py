@@ -21,9 +21,9 @@ from streams import store as log_store
 from streams.log import config
 from streams.log.client import Log
 from streams.models import RollupPosition, Run
+from tests.okmq.analytics.working import due
 from tests.servers import Store, store
 from tests.spark.published import Published, Row, rows
-from tests.spark.working import due
 
 pytestmark = pytest.mark.spark
 

@@ -20,8 +20,8 @@ from spark.query import Course
 from streams.log.entries import NewMessage
 from streams.models import Query, QueryState, Run
 from streams.services import history as service_of_runs
+from tests.okmq.analytics.working import in_workspace, inside, work
 from tests.spark.published import Published
-from tests.spark.working import in_workspace, inside, work
 from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]

@@ -26,8 +26,8 @@ from streams.access import Actor, Caller
 from streams.models import Query, QueryState, Rollup, Run, StandingRollup
 from streams.services import history as service_of_runs
 from streams.services import queries as service
+from tests.okmq.analytics.working import due, in_workspace, inside, work
 from tests.spark.published import Published
-from tests.spark.working import due, in_workspace, inside, work
 from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]

@@ -49,9 +49,9 @@ from streams.services import history as service
 from streams.services import queries
 from streams.services.removals import removals_record
 from streams.upkeep import retention
+from tests.okmq.analytics.working import due, inside, work
 from tests.spark.crashes import NOT_NOTED, Crash
 from tests.spark.published import Published
-from tests.spark.working import due, inside, work
 from tests.waiting import until
 
 pytestmark = [pytest.mark.django_db(transaction=True)]

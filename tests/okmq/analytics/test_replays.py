@@ -29,8 +29,8 @@ from streams.log.entries import NewMessage
 from streams.models import Event, Replay, ReplayState, Stream, Workspace
 from streams.selectors.pushed_out import pushed_out_by
 from streams.services import replays as service
+from tests.okmq.analytics.working import due, in_workspace, inside
 from tests.spark.published import Published, moment
-from tests.spark.working import due, in_workspace, inside
 from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]

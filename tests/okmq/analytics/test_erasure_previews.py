@@ -13,8 +13,8 @@ from streams.log.entries import NewMessage
 from streams.models import Erasure, Query, Stream, Workspace
 from streams.services.erasure_previews import ErasurePreview, PreviewState, erasure_preview
 from streams.services.erasures import erasure_request
+from tests.okmq.analytics.working import due, in_workspace, inside, work
 from tests.spark.published import Published
-from tests.spark.working import due, in_workspace, inside, work
 
 pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
 
