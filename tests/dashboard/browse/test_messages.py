@@ -228,3 +228,11 @@ def test_a_filter_that_is_wrong_is_refused_at_its_field(owner: Client, make_stre
     assert "is-invalid" in field
     assert 'aria-describedby="id_match_error"' in field
     assert 'id="id_match_error"' in field
+
+
+def test_a_message_tells_its_unix_time_to_copy(owner: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders", bodies=BODIES[:1])
+    (message,) = selectors.messages_from(stream, offset=1, limit=1)
+    page = owner.get("/streams/orders/messages/1/").content.decode()
+    assert f"<span data-copy-source>{message.timestamp_ms}</span>" in page
+    assert "Copy the Unix time" in page
