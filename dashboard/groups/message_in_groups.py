@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from dashboard import formats
+from dashboard.browse import bodies
 from streams.log.message_groups import Standing, State
 from streams.models import Group
 from streams.selectors import MessageInGroup, reason_in_words
@@ -54,50 +57,62 @@ class InGroup:
         }[self.standing.state]
 
     @property
-    def sentence(self) -> str:
-        """What that means for this message."""
+    def sentence(self) -> SafeString:
+        """What that means for this message; what a consumer gave is set apart from our own words."""
         standing = self.standing
         match standing.state:
             case "dead_letter":
-                deliveries = ngettext("%(count)s delivery", "%(count)s deliveries", standing.deliveries)
-                return _("%(deliveries)s; %(reason)s") % {
-                    "deliveries": deliveries % {"count": formats.count(standing.deliveries)},
-                    "reason": reason_in_words(standing.reason),
-                }
+                return format_html("{}; {}", self._deliveries(), _theirs(reason_in_words(standing.reason)))
             case "in_flight":
                 return self._out()
             case "held_back":
-                return _("An earlier message of its key is in flight.")
-            case "to_come":
-                if not standing.before:
-                    return _("It is the next one.")
-                before = ngettext(
+                said = _("An earlier message of its key is in flight.")
+            case "to_come" if standing.before:
+                said = ngettext(
                     "%(count)s message before it", "%(count)s messages before it", standing.before
-                )
-                return before % {"count": formats.count(standing.before)}
+                ) % {"count": formats.count(standing.before)}
+            case "to_come":
+                said = _("It is the next one.")
             case "filtered":
-                return _("Its key matches none of the group's patterns.")
+                said = _("Its key matches none of the group's patterns.")
             case _:
-                return _("Acknowledged, or the group began after it or was sought past it.")
+                said = _("Acknowledged, or the group began after it or was sought past it.")
+        return conditional_escape(said)
 
-    def _out(self) -> str:
+    def _deliveries(self) -> str:
+        count = self.standing.deliveries
+        return ngettext("%(count)s delivery", "%(count)s deliveries", count) % {"count": formats.count(count)}
+
+    def _out(self) -> SafeString:
         standing = self.standing
+        then = _("dead letter") if standing.is_last else _("delivered again")
         if standing.due_in_ms:
-            again = _("delivered again in %(time)s unless settled") % {
-                "time": formats.duration(standing.due_in_ms / 1000)
-            }
+            time = formats.duration(standing.due_in_ms / 1000)
+            after = _("%(then)s in %(time)s unless settled") % {"then": then, "time": time}
+        elif standing.is_last:
+            after = _("dead letter at the next fetch")
         else:
-            again = _("delivered again at the next fetch")
+            after = _("delivered again at the next fetch")
         if not standing.deliveries:
-            return _("Given back; %(again)s.") % {"again": again}
+            return format_html(_("Given back or replayed; {after}."), after=after)
         most = self.group.max_deliver
         number = formats.count(standing.deliveries)
         if most > 0:
             number = _("%(number)s of %(most)s") % {"number": number, "most": formats.count(most)}
-        values = {"number": number, "consumer": standing.consumer, "again": again}
         if standing.consumer:
-            return _("Delivery %(number)s, to %(consumer)s; %(again)s.") % values
-        return _("Delivery %(number)s, to an unnamed consumer; %(again)s.") % values
+            return format_html(
+                _("Delivery {number}, to {consumer}; {after}."),
+                number=number,
+                consumer=_theirs(standing.consumer),
+                after=after,
+            )
+        return format_html(
+            _("Delivery {number}, to an unnamed consumer; {after}."), number=number, after=after
+        )
+
+
+def _theirs(text: str) -> SafeString:
+    return format_html("<bdi>{}</bdi>", bodies.visible(text))
 
 
 def in_groups(found: Sequence[MessageInGroup]) -> list[InGroup]:

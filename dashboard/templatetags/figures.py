@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
 from dashboard import formats
+from dashboard.browse import bodies
 from dashboard.history.run_results import did
 from dashboard.stream_rows import StreamRow
 from streams import durations, moments, naming
@@ -29,6 +30,12 @@ register.filter("minute", formats.minute)
 register.filter("offset", formats.offset)
 register.filter("version", processes.version)
 register.filter("shortened", naming.shortened)
+
+
+@register.filter
+def visible(text: object) -> str:
+    """What somebody else wrote, with every character that could deceive the eye written out."""
+    return bodies.visible(str(text))
 
 
 register.simple_tag(did)

@@ -291,7 +291,9 @@ class InFlightObject(serializers.Serializer):  # type: ignore[type-arg]
     consumer = serializers.CharField(help_text="Empty where it gave no name.")
     deliveries = serializers.IntegerField(help_text="0 after it was nacked unread.")
     delivered_at = serializers.SerializerMethodField()
-    due_in = serializers.SerializerMethodField(help_text="Seconds until it comes again.")
+    due_in = serializers.SerializerMethodField(
+        help_text="Seconds until it comes again, or, delivered as often as the group allows, becomes a dead letter."
+    )
     lease = serializers.CharField(help_text="Of this delivery.")
 
     @extend_schema_field(Moment(allow_null=True))

@@ -43,7 +43,11 @@ class MessageInGroupObject(serializers.Serializer[Any]):
         source="standing.consumer", help_text="Who has it; empty where nobody has or none gave a name."
     )
     due_in = serializers.SerializerMethodField(
-        help_text="Seconds until it comes again unless it is settled; null where it is not out."
+        help_text="Seconds until its wait is over, unless it is settled: it comes again then, or is a dead letter "
+        "where this is its `last` delivery; null where it is not out."
+    )
+    last = serializers.BooleanField(
+        source="standing.is_last", help_text="Whether this delivery is the last that the group gives it."
     )
     before = serializers.SerializerMethodField(
         help_text="Messages of any key that the group comes to before it; null where it is not to come."

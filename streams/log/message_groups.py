@@ -24,6 +24,7 @@ class Standing:
         consumer: who has it; empty where it gave no name, and where nobody has.
         reason: of a dead letter, as ``dead_letters.DeadLetter`` has it.
         due_in_ms: of one in flight, until it comes again; 0 when it does as soon as somebody fetches.
+        is_last: it is delivered as often as the group allows: it becomes a dead letter then.
         before: of one to come, messages of any key that the group comes to first.
     """
 
@@ -34,6 +35,7 @@ class Standing:
     reason: str = ""
     due_in_ms: int = 0
     before: int = 0
+    is_last: bool = False
 
 
 def standing(stream_id: str, name: str, message: Message) -> Op[Standing]:
@@ -44,7 +46,7 @@ def standing(stream_id: str, name: str, message: Message) -> Op[Standing]:
     """
     steady_ms = yield Steady()
     args = [message.offset, int(message.key is not None), message.key or ""]
-    state, deliveries, at_ms, text, due_ms, before = yield group_script(
+    state, deliveries, at_ms, text, due_ms, before, is_last = yield group_script(
         "group_message", stream_id, name, args
     )
     state, text = state.decode(), text.decode()
@@ -57,4 +59,5 @@ def standing(stream_id: str, name: str, message: Message) -> Op[Standing]:
         text if is_dead else "",
         max(0, due_ms - steady_ms) if due_ms else 0,
         before,
+        bool(is_last),
     )

@@ -62,3 +62,29 @@ def test_of_an_erasure_while_it_is_counted(log_in: OpenPage, production: str, sc
     page.get_by_role("button", name="Preview").click()
     expect(page.locator("#effect")).to_contain_text("Offset 3")
     cancel(page)
+
+
+@SCRIPTS
+def test_of_a_seek_that_lets_go(log_in: OpenPage, api: httpx.Client, production: str, scripts: bool) -> None:
+    api.patch(f"/streams/{production}", json={"retention": "interest"}).raise_for_status()
+    api.post(f"/streams/{production}/groups", json={"name": "g"}).raise_for_status()
+    page = log_in(java_script_enabled=scripts)
+    page.goto(f"/streams/{production}/groups/g/")
+    page.get_by_label("Seek to").select_option("latest")
+    page.locator("#seek").get_by_role("button", name="Preview").click()
+    expect(page.locator("#seek")).to_contain_text("removes 10 messages")
+    expect(page.locator("#seek").get_by_role("link", name="Cancel")).to_be_focused()
+
+
+def test_what_a_seek_without_a_loss_would_do_is_looked_at(
+    log_in: OpenPage, api: httpx.Client, production: str
+) -> None:
+    api.post(f"/streams/{production}/groups", json={"name": "g"}).raise_for_status()
+    page = log_in()
+    page.goto(f"/streams/{production}/groups/g/")
+    page.get_by_label("Seek to").select_option("latest")
+    page.locator("#seek").get_by_role("button", name="Preview").click()
+    effect = page.locator("#seek [role=status]")
+    expect(effect).to_contain_text("10 messages are skipped")
+    expect(effect).to_be_focused()
+    expect(effect).to_be_in_viewport()

@@ -170,7 +170,7 @@ def test_an_undo_that_goes_forward_is_shown_first(owner: Client, stream: Stream,
     page = owner.get(PAGE)
     assert "This removes 100 messages" in text_of(page)
     link = re.findall(r'href="([^"]*)">Undo: back to offset 1,001…</a>', text_of(page))
-    assert link == [f"{PAGE}?position=offset&amp;at=1001#seek"] * len(link)
+    assert link == [f"{PAGE}?position=offset&amp;at=1001"] * len(link)
     assert link, "it leads to the preview"
     assert owner.post(SEEK, {"next_offset": 1001, "seen_from": 1}).status_code == 409
     assert (position(only), left(stream)) == (1, 1000)

@@ -13,7 +13,7 @@ from streams.selectors import message_groups
 from tests.streams.api.conftest import Api
 
 PATH = "streams/orders/messages/2/groups"
-NONE = {"consumer": "", "deliveries": 0, "before": None, "reason": None, "due_in": None}
+NONE = {"consumer": "", "deliveries": 0, "before": None, "reason": None, "due_in": None, "last": False}
 NONE |= {"delivered_at": None, "died_at": None}
 
 

@@ -86,6 +86,39 @@ def test_a_dead_letter_says_why_and_one_that_is_replayed_is_to_come_again(log: L
     assert stands(log, stream, 1).state == "in_flight"
 
 
+def test_the_last_delivery_is_told_of_one_message_and_of_a_whole_run(log: Log, stream: str) -> None:
+    fill(log, stream, 2)
+    for name, limit in (("one", 1), ("run", 2)):
+        log.run(groups.group_publish(stream, name, Settings(max_deliver=1)))
+        log.run(groups.fetch(stream, name, limit=limit))
+        assert stands(log, stream, 1, name).is_last
+    log.run(groups.group_publish(stream, "more", Settings(max_deliver=2)))
+    log.run(groups.fetch(stream, "more", limit=1))
+    assert not stands(log, stream, 1, "more").is_last
+    log.run(groups.nack(stream, "more", "offsets", [1]))
+    log.run(groups.fetch(stream, "more", limit=1))
+    assert stands(log, stream, 1, "more").is_last
+
+
+def test_after_a_seek_back_over_a_dead_letter_the_message_is_to_come(log: Log, stream: str) -> None:
+    log.run(groups.group_publish(stream, "g", Settings()))
+    fill(log, stream, 2)
+    log.run(groups.fetch(stream, "g", limit=2))
+    log.run(groups.term(stream, "g", "offsets", [2], reason=""))
+    log.run(groups.seek(stream, "g", next_offset=1))
+    assert (stands(log, stream, 2).state, stands(log, stream, 2).before) == ("to_come", 1)
+
+
+def test_a_replayed_one_behind_another_of_its_key_is_held_back(log: Log, stream: str) -> None:
+    log.run(groups.group_publish(stream, "g", Settings(ordered_by_key=True)))
+    log.run(append(stream, [NewMessage(id=f"m{n}", body=b"1", key="k") for n in range(2)]))
+    log.run(groups.fetch(stream, "g", limit=1))
+    log.run(groups.term(stream, "g", "offsets", [1], reason=""))
+    log.run(groups.fetch(stream, "g", limit=1))
+    log.run(dead_letters.replay(stream, "g", [1]))
+    assert [stands(log, stream, offset).state for offset in (1, 2)] == ["held_back", "in_flight"]
+
+
 def test_of_a_group_that_is_not_there_nothing_is_told(log: Log, stream: str) -> None:
     fill(log, stream, 1)
     with pytest.raises(GroupNotFound):
