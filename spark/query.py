@@ -134,6 +134,8 @@ def ask(
     own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 1000)
     for rules in ("spark.sql.optimizer.excludedRules", "spark.sql.adaptive.optimizer.excludedRules"):
         own.conf.set(rules, ELIMINATE_LIMITS)
+    # Of c columns that stand under k names each, Spark would infer k^c constraints of one condition.
+    own.conf.set("spark.sql.constraintPropagation.enabled", "false")
 
     def answer() -> Answer:
         tables.offer(own, settings, checked.tables, seen=seen, known=known)

@@ -246,6 +246,11 @@ def end() -> None:
     _forget_session()
 
 
+def process() -> "subprocess.Popen[bytes] | None":
+    """The JVM of this process; it can be killed also where it answers nothing."""
+    return _jvm_process()
+
+
 def _jvm_process() -> "subprocess.Popen[bytes] | None":
     return getattr(SparkContext._gateway, "proc", None)
 

@@ -25,6 +25,10 @@ ENDING_S = 5.0
 
 ENDING_POLL_S = 0.25
 
+DEAF_S = 15.0
+"""How long Java may leave a question of ours unanswered while work is to end; then it is ended. Where it only collects
+garbage, it answers none."""
+
 STRANDED_S = 60.0
 """How long work waits for an executor of a cluster; then Spark is started anew. A master that was started again does
 not know who was there before, and Spark's driver waits for it for ever."""
@@ -210,21 +214,38 @@ class SharedSpark:
             is_over: whether it asks for nothing more.
             stop: nothing is waited for any more.
         """
-        from spark import watching
+        from spark import session, watching
 
-        deadline = time.monotonic() + ENDING_S
-        while self.lives and not stop.is_set():
-            watching.cancel(group)  # and again: its next job may only just be beginning
-            is_in_spark = is_at_work() or watching.tasks_left(group)
-            if not is_in_spark and is_over():
+        process = session.process()
+        heard_at = time.monotonic()
+
+        def see() -> None:
+            nonlocal heard_at
+            deadline = time.monotonic() + ENDING_S
+            while self.lives and not stop.is_set():
+                watching.cancel(group)  # and again: its next job may only just be beginning
+                is_in_spark = is_at_work() or watching.tasks_left(group)
+                heard_at = time.monotonic()
+                if not is_in_spark and is_over():
+                    return
+                if not is_in_spark:  # it does something else; there is no next step
+                    deadline = time.monotonic() + ENDING_S
+                elif time.monotonic() > deadline:
+                    log.warning("%s does not end, so Spark is ended.", what)
+                    self.break_off(held)
+                    return
+                stop.wait(ENDING_POLL_S)
+
+        seeing = threading.Thread(target=see, name="end", daemon=True)
+        seeing.start()
+        while seeing.is_alive() and not stop.is_set():
+            seeing.join(ENDING_POLL_S)
+            if process is not None and time.monotonic() - heard_at > DEAF_S:
+                log.warning("%s does not end, and Spark answers nothing, so it is ended.", what)
+                self._broken_off_at = time.monotonic()
+                process.kill()  # whoever waits for an answer has one now, also who holds the lock
+                self.end_if_dead()
                 return
-            if not is_in_spark:  # it does something else; there is no next step
-                deadline = time.monotonic() + ENDING_S
-            elif time.monotonic() > deadline:
-                log.warning("%s does not end, so Spark is ended.", what)
-                self.break_off(held)
-                return
-            stop.wait(ENDING_POLL_S)
 
     def was_broken_off(self, *, since: float) -> bool:
         """Whether what failed since a monotonic time was cut off for something else, and is to be done again."""

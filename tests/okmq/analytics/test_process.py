@@ -163,6 +163,8 @@ def test_killed_restarted_idle_and_ended(process: AnalyticsProcess, published: P
     until(lambda: not process.others(), within_s=2, what="nothing is left")
 
 
+ENDLESS = "SELECT count(*) FROM range(0, 1000000000000, 1, 10000) WHERE hash(id) = 7 AND hash(id) = 8"
+
 # Constant, so that Spark computes it while it plans: there is no job and no task, and nothing hears of a cancelling.
 DEAF = f"SELECT '{'a' * 60}c' RLIKE '^(a|aa)+(b)\\\\2?$'"
 
@@ -195,6 +197,22 @@ def test_queries_that_hear_nothing_are_ended_with_spark_and_others_go_on(
     until(lambda: process.states()[2] == "succeeded", within_s=90, what="the third is answered")
     until(lambda: process.counted("day") == 3000, within_s=200, what="the run is done, or done again")
     assert "does not end, so Spark is ended" in (process.data_dir / "log").read_text()
+
+
+def test_a_query_is_cancelled_and_spark_started_anew_where_java_answers_nothing(
+    process: AnalyticsProcess, published: Published
+) -> None:
+    process.put(ENDLESS)
+    process.start()
+    until(lambda: process.busy("Executor task", cpu_s=1), within_s=200, what="Spark is at work on it")
+    first = process.jvm()
+    os.kill(first, signal.SIGSTOP)  # as one that only collects garbage
+    process.cancel(ENDLESS)
+    until(lambda: process.states() == ["cancelled"], within_s=10, what="it is cancelled at once")
+    until(lambda: not Path(f"/proc/{first}").exists(), within_s=60, what="Java is ended")
+    process.change("update streams_query set cancel = 0, state = 'queued', sql = 'SELECT 2'")
+    until(lambda: process.states() == ["succeeded"], within_s=120, what="the next is answered")
+    assert "Spark answers nothing, so it is ended" in (process.data_dir / "log").read_text()
 
 
 def test_a_replay_and_an_erasure_that_spark_dies_under_are_done_again(
