@@ -75,13 +75,18 @@ class ChosenForm(BootstrapMixin, forms.Form):
         self.offsets: list[int] = []
         self.seen: list[int] = []
 
+    def seen_in(self, written: str) -> list[int]:
+        """Offsets that the preview has shown, as it wrote them."""
+        try:
+            return offsets_read(written, most=MOST_AT_ONCE) if written else []
+        except ValueError:
+            self.add_error("scope", _("These are not offsets."))
+            return []
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if self.written_seen:
-            try:
-                self.seen = offsets_read(self.written_seen, most=MOST_AT_ONCE)
-            except ValueError:
-                self.add_error("scope", _("These are not offsets."))
+            self.seen = self.seen_in(self.written_seen)
         elif cleaned.get("scope") == "chosen":
             if not self.written:
                 self.add_error("scope", _("Select messages first."))
@@ -100,12 +105,16 @@ class LettersForm(ChosenForm):
 
 
 class SettleForm(ChosenForm):
-    """What shall happen to messages in flight, and to which."""
+    """What shall happen to messages in flight, and to which.
+
+    Attributes:
+        seen_dying: offsets that the preview has shown to become dead letters by a nack.
+    """
 
     what = forms.ChoiceField(
         label=_("Action"),
         choices=[
-            ("nack", _("Nack: redelivered to the next fetch")),
+            ("nack", _("Nack: redelivered, or a dead letter after the last delivery")),
             ("ack", _("Acknowledge: never redelivered")),
             ("term", _("Terminate: becomes a dead letter")),
         ],
@@ -122,6 +131,16 @@ class SettleForm(ChosenForm):
         max_length=LONGEST_REASON,
         widget=forms.TextInput(attrs={"placeholder": _("terminated by hand"), "autocomplete": "off"}),
     )
+
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data)
+        self.written_dying = "" if data is None else data.get("seen_dying", "")
+        self.seen_dying: list[int] = []
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        self.seen_dying = self.seen_in(self.written_dying)
+        return cleaned
 
     def clean_delay(self) -> int:
         seconds = _seconds(self.cleaned_data["delay"]) or 0

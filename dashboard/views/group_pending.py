@@ -32,6 +32,7 @@ from streams.models import Group
 from streams.models.group import Ack
 from streams.services.deliveries import (
     MOST_AT_ONCE,
+    deliveries_at_last,
     deliveries_chosen,
     deliveries_covered,
     deliveries_matching,
@@ -111,12 +112,16 @@ def settle(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
     if covers_before:
         chosen, has_more = deliveries_covered(found, chosen)
     then = shown_then(request)
-    going = None if what == "nack" else _letting_go(found, chosen, then=then)
+    dying = deliveries_at_last(found, chosen) if what == "nack" else []
+    ended = dying if what == "nack" else chosen
+    going = _letting_go(found, ended, then=then) if ended else None
     grown = bool(form.seen) and not set(form.seen).issuperset(chosen)
     removes_more = bool(form.seen) and going is not None and going.has_grown(then)
-    is_large = len(chosen) >= LARGE_MESSAGES or bool(going and going.phrase)
-    phrase = "" if what == "nack" else phrase_for([found.stream], is_large=is_large)
-    is_agreed = request.method == "POST" and bool(form.seen) and not grown and not removes_more
+    buries_more = bool(form.seen) and not set(form.seen_dying).issuperset(dying)
+    is_large = len(ended) >= LARGE_MESSAGES or bool(going and going.phrase)
+    phrase = phrase_for([found.stream], is_large=is_large) if ended else ""
+    is_more = grown or removes_more or buries_more
+    is_agreed = request.method == "POST" and bool(form.seen) and not is_more
     confirm = ConfirmForm(request.POST if is_agreed else None, phrase=phrase)
     if confirm.is_valid():
         count = deliveries_settle(
@@ -127,7 +132,7 @@ def settle(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
             delay_s=form.cleaned_data["delay"],
             reason=form.cleaned_data["reason"] or TERMINATED,
         )
-        messages.success(request, _said(what) % {"count": formats.count(count)})
+        messages.success(request, _said(what, dying=len(dying)) % {"count": formats.count(count)})
         return redirect(back)
     context = stream_context(request, caller, name, tab="groups") | {
         "group": found,
@@ -142,12 +147,17 @@ def settle(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpR
         "most": MOST_AT_ONCE if has_more else None,
         "covers_before": covers_before,
         "grown": grown,
+        "dying": len(dying),
+        "seen_dying": offsets_written(dying),
+        "again": len(chosen) - len(ended),
+        "takes": bool(ended),
+        "buries_more": buries_more,
         "going": going,
         "removes_more": removes_more,
         "confirm": confirm,
         "back": back,
     }
-    status = 409 if grown or removes_more else 422 if confirm.errors else 200
+    status = 409 if is_more else 422 if confirm.errors else 200
     return render(request, "dashboard/stream/settle.html", context, status=status)
 
 
@@ -176,9 +186,13 @@ def _chosen(group: Group, desk: DeskForm, form: SettleForm) -> tuple[list[int], 
     return deliveries_chosen(group, form.seen or form.offsets, desk.wanted if is_all else None), False
 
 
-def _said(what: str) -> str:
-    return {
+def _said(what: str, *, dying: int) -> str:
+    said = {
         "ack": _("Acknowledged: %(count)s."),
         "nack": _("Nacked: %(count)s."),
         "term": _("Terminated, now dead letters: %(count)s."),
     }[what]
+    if not dying:
+        return said
+    died = _("Of these become dead letters: %(count)s.") % {"count": formats.count(dying)}
+    return f"{said} {died}"

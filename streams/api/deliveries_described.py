@@ -126,7 +126,13 @@ IN_SLICES = (
 
 
 def settled(
-    name: str, summary: str, *, body: str, examples: Mapping[str, Any], done: str = "Answered"
+    name: str,
+    summary: str,
+    *,
+    body: str,
+    examples: Mapping[str, Any],
+    done: str = "Answered",
+    more: str = "",
 ) -> Schema:
     """One answer to deliveries."""
     described = operation(
@@ -137,7 +143,7 @@ def settled(
         examples=examples,
         success={"200": answer(ref(done))},
         refusals=("group_not_found", "lease_lost"),
-        description=IN_SLICES,
+        description=f"{IN_SLICES} {more}".rstrip(),
     )
     return {
         "parameters": [path_parameter("name"), path_parameter("group")],
@@ -181,6 +187,7 @@ PATHS: Mapping[str, Schema] = {
         "Nack deliveries, to be redelivered",
         body="Nack",
         examples={"in a minute": {"offsets": [7], "delay": 60}},
+        more="On its last delivery (`max_deliver`) a message becomes a dead letter instead.",
     ),
     f"{GROUP}/working": settled(
         "working",

@@ -95,6 +95,13 @@ def deliveries_chosen(group: Group, offsets: Sequence[int], wanted: Wanted | Non
     return [offset for offset in offsets if offset in found]
 
 
+def deliveries_at_last(group: Group, offsets: Sequence[int]) -> list[int]:
+    """Which of these ascending offsets are in flight for the last time: a nack makes dead letters of them."""
+    if group.max_deliver == -1:
+        return []
+    return deliveries_chosen(group, offsets, Wanted(deliveries=group.max_deliver))
+
+
 def deliveries_covered(group: Group, offsets: Sequence[int]) -> tuple[list[int], bool]:
     """What acknowledging these ascending offsets settles under ``ack: all``: all in flight up to the last of them.
 

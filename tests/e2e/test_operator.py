@@ -136,12 +136,16 @@ def test_a_position_is_sought_back_after_a_preview_and_the_seek_undone(
 def test_a_message_that_is_given_back_too_often_becomes_a_dead_letter_and_is_replayed(
     page: Page, api: httpx.Client, group: str
 ) -> None:
-    for _ in range(2):
+    for said in (
+        "1 message is redelivered at once, to the next consumer that fetches.",
+        "1 message is on its last delivery (max deliveries: 2): it becomes a dead letter with its body",
+    ):
         assert fetched(api, group, limit=1) == [1]
         page.goto(f"{group}/pending/")
         page.get_by_label("Select 1", exact=True).check()
         page.get_by_label("Action", exact=True).select_option("nack")
         page.get_by_role("button", name="Preview").click()
+        expect(page.get_by_text(said)).to_be_visible()
         page.get_by_role("button", name="Nack 1").click()
         expect(page.get_by_text("Nacked: 1.")).to_be_visible()
     page.get_by_role("navigation", name="Group").get_by_role("link", name="Overview").click()
