@@ -38,13 +38,18 @@ class Taken:
 
 @dataclass(slots=True)
 class Found:
-    """What goes of the messages that were looked at, from which offset to which, and the lowest that stays; 0: none."""
+    """What goes of the messages that were looked at, from which offset to which, and the lowest that stays; 0: none.
+
+    Attributes:
+        among: how many of those go that are asked about.
+    """
 
     messages: int = 0
     size_bytes: int = 0
     first: int = 0
     last: int = 0
     lowest: int = 0
+    among: int = 0
 
 
 class Count:
@@ -56,6 +61,7 @@ class Count:
         per_key: the limit a key, or None.
         by_interest: whether what every group is done with goes.
         taken: what a purge by key takes; None where there is none.
+        among: ascending offsets of which is asked how many go.
     """
 
     def __init__(
@@ -68,11 +74,12 @@ class Count:
         per_key: int | None,
         by_interest: bool,
         taken: Taken | None = None,
+        among: Sequence[int] = (),
     ) -> None:
         self._census, self._readers = census, readers
         self._floor = max(floor, census.lowest)
         self._next = max(next_floor, census.lowest)
-        self._by_interest = by_interest
+        self._by_interest, self._among = by_interest, among
         self._limits: Column | None = None if per_key is None else census.turns_that_go(per_key)
         self._taken: Column | None = None
         self._taken_below = 0
@@ -139,6 +146,7 @@ class Count:
             found.first = found.first or first + int(goes.argmax())
             found.last = stop - 1 - int(goes[::-1].argmax())
             found.messages += count
+            found.among += sum(bool(goes[offset - first]) for offset in _between(self._among, first, stop))
             found.size_bytes += int((census.column("sizes", first, stop) * goes).sum(dtype="u8"))
             for reader, is_open in zip(self._readers, open_of, strict=True):
                 if is_open is not None:
@@ -151,7 +159,7 @@ class Count:
     def _open(self, reader: Reader, keys: "Column", first: int, stop: int) -> "Column | None":
         """Of every message whether a group has yet to be done with it; None: of none."""
         flying = self._flying[reader.name]
-        out = flying[bisect_left(flying, first) : bisect_left(flying, stop)]
+        out = _between(flying, first, stop)
         if not out and reader.delivered >= stop - 1:
             return None
         is_open: Column = keys == -1
@@ -171,6 +179,10 @@ def _passes(first: int, stop: int) -> Iterator[tuple[int, int]]:
         upto = min(stop, (at // PASS + 1) * PASS)
         yield at, upto
         at = upto
+
+
+def _between(offsets: Sequence[int], first: int, stop: int) -> Sequence[int]:
+    return offsets[bisect_left(offsets, first) : bisect_left(offsets, stop)]
 
 
 def _of(by_number: "Column", keys: "Column") -> "Column":

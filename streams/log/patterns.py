@@ -1,6 +1,7 @@
 """Key patterns in the languages that match them: ``*`` is a whole token, ``>`` the rest."""
 
 import re
+from collections.abc import Callable, Sequence
 
 
 def lua_pattern(pattern: str) -> str:
@@ -13,6 +14,12 @@ def python_pattern(pattern: str) -> str:
     """A key pattern as a regular expression."""
     parts = {"*": r"[^.]+", ">": r".+"}
     return r"\.".join(parts.get(token) or re.escape(token) for token in pattern.split("."))
+
+
+def lets(patterns: Sequence[str]) -> Callable[[str | None], bool]:
+    """Tells whether a key, or none, is let through by a filter of these patterns, as a group has it."""
+    compiled = [re.compile(python_pattern(each), re.DOTALL) for each in patterns]
+    return lambda key: not compiled or (key is not None and any(each.fullmatch(key) for each in compiled))
 
 
 def _lua_literal(token: str) -> str:

@@ -1,6 +1,7 @@
 """What a group has in flight: who has it, since when, how often, and when it comes again."""
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -123,18 +124,49 @@ class Again(NamedTuple):
     is_complete: bool
 
 
-def again(
-    stream_id: str, name: str, *, least: int = 2, below: int | None = None, most: int = AGAIN_LOOKED_AT
-) -> Op[Again]:
+def again(stream_id: str, name: str, *, most: int = AGAIN_LOOKED_AT) -> Op[Again]:
     """Who has messages in flight that went out more than once, among so many of the lowest offsets that are out.
-
-    Args:
-        least, below: how often they went out: so often at least, and less often than that (None: any number).
 
     Raises:
         StreamNotFound, GroupNotFound.
     """
     counted: Counter[str] = Counter()
+
+    def take(row: list[Any]) -> None:
+        counted[row[3].decode()] += 1
+
+    is_complete = yield from _each(stream_id, name, take, least=2, most=most)
+    return Again(dict(counted), is_complete)
+
+
+class Spent(NamedTuple):
+    """What was handed out so often: offset → its key (None: it has none), and whether all that is out was looked at."""
+
+    keys: dict[int, str | None]
+    is_complete: bool
+
+
+def spent(stream_id: str, name: str, *, least: int, below: int | None, most: int) -> Op[Spent]:
+    """What is in flight and went out so often, among so many of the lowest offsets that are out.
+
+    Args:
+        least, below: so often at least, and less often than that (None: any number).
+
+    Raises:
+        StreamNotFound, GroupNotFound.
+    """
+    found: dict[int, str | None] = {}
+
+    def take(row: list[Any]) -> None:
+        if below is None or row[1] < below:
+            found[row[0]] = row[7].decode() or None
+
+    is_complete = yield from _each(stream_id, name, take, least=least, most=most)
+    return Spent(found, is_complete)
+
+
+def _each(stream_id: str, name: str, take: Callable[[list[Any]], None], *, least: int, most: int) -> Op[bool]:
+    """Look at so many of the lowest offsets that are out; whether these are all."""
     at: int | None = 0
     for _ in range(most // SLICE):
         if at is None:
@@ -142,8 +174,21 @@ def again(
         at, _generation, rows = yield from _looked(
             stream_id, name, start=at, limit=SLICE, wanted=Wanted(deliveries=least)
         )
-        counted.update(row[3].decode() for row in rows if below is None or row[1] < below)
-    return Again(dict(counted), at is None)
+        for row in rows:
+            take(row)
+    return at is None
+
+
+def not_replayed(stream_id: str, name: str, offsets: Sequence[int]) -> Op[list[int]]:
+    """Which of these offsets in flight are none of dead letters that were replayed: those keep their bodies."""
+    if not (yield ("HLEN", keys.replayed(stream_id, name))):
+        return [*offsets]
+    found: list[int] = []
+    for first in range(0, len(offsets), SLICE):
+        part = offsets[first : first + SLICE]
+        replies = yield Pipeline([("HEXISTS", keys.replayed(stream_id, name), offset) for offset in part])
+        found += [offset for offset, is_kept in zip(part, replies, strict=True) if not is_kept]
+    return found
 
 
 class Member(NamedTuple):

@@ -6,6 +6,7 @@ a purge of keys and groups with a filter are counted in a census of the messages
 """
 
 import time
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -75,6 +76,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
         as_of: the last offset when this was counted.
         goes_from, goes_to: of a purge the first and the last offset that would go; 0 where none would.
         kept_from: from which offset on something that is set aside could come back after a purge for good.
+        among: how many go of the messages that were asked about.
         already, already_bytes: of a group that is supposed, what of all this goes as it really stands, too.
         is_complete: whether everything was counted; where it was not, more may go than is said.
         counted: which part of the messages that have to be looked at was, 0 to 1.
@@ -90,6 +92,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     goes_from: int = 0
     goes_to: int = 0
     kept_from: int = 0
+    among: int = 0
     already: int = 0
     already_bytes: int = 0
     is_complete: bool
@@ -133,6 +136,7 @@ def preview(
     begins: Mapping[str, int] = EMPTY,
     purge: Purge | None = None,
     supposed: Supposed | None = None,
+    among: Sequence[int] = (),
     held: Held | None = None,
     within_s: float = WITHIN_S,
     always: int = ALWAYS,
@@ -145,6 +149,7 @@ def preview(
         groups: name → filter patterns of the stream's groups; those it would have where that differs.
         begins: name → up to which offset all counts as delivered, of groups that the log may not know yet.
         supposed: how one of the groups would stand.
+        among: ascending offsets of which is asked how many go.
         held: the census of the stream, which it brings up to date; None makes one for this question.
         within_s: how long to look at messages, where arithmetic does not do.
         always: messages to look at however long that takes.
@@ -172,6 +177,7 @@ def preview(
                     readers,
                     Found(*settled[:2]),
                     already=Found(*settled[4:]) if supposed else None,
+                    among=among,
                     first_offset=settled[2],
                     oldest_ms=settled[3],
                 )
@@ -196,6 +202,7 @@ def preview(
             per_key=per_key,
             by_interest=by_interest,
             taken=taken,
+            among=among,
         )
         if supposed:
             readers, as_they_are = [_supposed(reader, supposed) for reader in readers], readers
@@ -203,7 +210,7 @@ def preview(
             already = count([*map(replace, readers), *as_they_are]).run()
         found = count(readers).run()
         if not looked.is_complete or (per_key is None and not by_interest and not taken):
-            return _told(floors, readers, found, already=already, looked=looked)
+            return _told(floors, readers, found, already=already, among=among, looked=looked)
         oldest_ms, first_offset = 0, looked.census.last + 1
         if found.lowest:
             entry = yield ("XRANGE", keys.log(stream_id), found.lowest, found.lowest)
@@ -214,11 +221,12 @@ def preview(
             readers,
             found,
             already=already,
+            among=among,
             looked=looked,
             first_offset=first_offset,
             oldest_ms=oldest_ms,
         )
-    return _told(floors, readers, Found(), already=already)
+    return _told(floors, readers, Found(), already=already, among=among)
 
 
 def _asked(stream_id: str, limits: Mapping[str, Any], purge: Purge | None) -> Script:
@@ -239,6 +247,7 @@ def _told(
     found: Found,
     *,
     already: Found | None = None,
+    among: Sequence[int] = (),
     looked: Looked | None = None,
     first_offset: int | None = None,
     oldest_ms: int | None = None,
@@ -255,6 +264,7 @@ def _told(
         goes_from=floors.floor if floors.goes_to >= floors.floor else found.first,
         goes_to=floors.goes_to if floors.goes_to >= floors.floor else found.last,
         kept_from=floors.kept_from,
+        among=bisect_left(among, floors.next_floor) + found.among,
         already=floors.messages + already.messages if already else 0,
         already_bytes=floors.bytes + already.size_bytes if already else 0,
         is_complete=looked is None or looked.is_complete,

@@ -37,6 +37,7 @@ class Question(msgspec.Struct, frozen=True):
     begins: dict[str, int] = {}
     purge: Purge | None = None
     supposed: Supposed | None = None
+    among: list[int] = []
 
 
 def ask(
@@ -48,6 +49,7 @@ def ask(
     begins: Mapping[str, int] = EMPTY,
     purge: Purge | None = None,
     supposed: Supposed | None = None,
+    among: Sequence[int] = (),
     within_s: float,
 ) -> Preview:
     """What would go if these limits held, or with this purge.
@@ -60,13 +62,23 @@ def ask(
     until_s = time.monotonic() + within_s
     is_counted = limits.get("max_messages_per_key") is not None or (purge is not None and purge.keys)
     if not is_counted and not any(groups.values()) and not begins:
-        return log.run(preview(stream_id, limits, groups, purge=purge, supposed=supposed, within_s=within_s))
+        return log.run(
+            preview(stream_id, limits, groups, purge=purge, supposed=supposed, among=among, within_s=within_s)
+        )
     while True:
         began_s = time.monotonic()
         left_s = until_s - began_s
         asked_s = min(ANSWERED_WITHIN_S, left_s)
         told = _answer(
-            log, stream_id, limits, groups, begins=begins, purge=purge, supposed=supposed, within_s=asked_s
+            log,
+            stream_id,
+            limits,
+            groups,
+            begins=begins,
+            purge=purge,
+            supposed=supposed,
+            among=among,
+            within_s=asked_s,
         )
         if told is None:
             within_s = max(0.0, left_s)
@@ -78,6 +90,7 @@ def ask(
                     begins=begins,
                     purge=purge,
                     supposed=supposed,
+                    among=among,
                     within_s=within_s,
                     always=ALWAYS,
                 )
@@ -97,6 +110,7 @@ def _answer(
     begins: Mapping[str, int] = EMPTY,
     purge: Purge | None = None,
     supposed: Supposed | None = None,
+    among: Sequence[int] = (),
     within_s: float,
 ) -> Preview | None:
     question = Question(
@@ -109,6 +123,7 @@ def _answer(
         begins=dict(begins),
         purge=purge,
         supposed=supposed,
+        among=list(among),
     )
     try:
         with log.client.pubsub() as channel:
@@ -167,6 +182,7 @@ class Answers:
                     begins=question.begins,
                     purge=question.purge,
                     supposed=question.supposed,
+                    among=question.among,
                     held=self._censuses.of(question.stream_id),
                     # What is far behind is counted beside the questions, unless somebody waits for it.
                     within_s=question.within_s if question.within_s > WITHIN_S else 0.0,

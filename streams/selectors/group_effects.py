@@ -5,9 +5,12 @@ in flight; and an end that the group did not have, or has sooner.
 """
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from streams import store
+from streams.log import pending
+from streams.log.patterns import lets
 from streams.log.preview import WITHIN_S, Preview
 from streams.models import Group, Stream
 from streams.models.stream import Retention
@@ -54,7 +57,8 @@ class GroupEffect:
 
     Attributes:
         going: what goes by interest at once; None where nothing can.
-        dying: how many messages in flight become dead letters, unless they are answered in time.
+        dying: how many messages in flight become dead letters, unless they are answered in time; what goes at once
+            by interest does not.
         all_looked_at: whether all that are in flight were looked at for it.
         ending: where it would be deleted by itself; None where it would not, or no sooner than as it is.
     """
@@ -89,8 +93,12 @@ def group_effect_of_new(planned: Group, *, within_s: float | None = None) -> Gro
 def group_effect_of_change(view: GroupView, changed: Group, *, within_s: float | None = None) -> GroupEffect:
     """What a group would take away if it were as ``changed``; ``within_s`` as of ``retention_preview``."""
     held, stream, began_s = view.group, changed.stream, time.monotonic()
-    going = _going(changed, within_s=within_s) if changed.filter_keys != held.filter_keys else None
-    effect = group_effect_at_hand(view, changed)
+    spent = _spent(view, changed)
+    unwanted = _unwanted(changed, spent)
+    is_filtered = changed.filter_keys != held.filter_keys
+    told = _going(changed, among=unwanted, within_s=within_s) if is_filtered or unwanted else None
+    going = told if is_filtered else None
+    effect = _at_hand(view, changed, spent, told)
     if effect.ending is None or stream.retention != Retention.INTEREST:
         return replace(effect, going=going)
     at_once = going.messages if going else 0
@@ -99,13 +107,12 @@ def group_effect_of_change(view: GroupView, changed: Group, *, within_s: float |
     return replace(effect, going=going, ending=ending)
 
 
-def group_effect_at_hand(view: GroupView, changed: Group) -> GroupEffect:
+def group_effect_at_hand(view: GroupView, changed: Group, *, within_s: float | None = None) -> GroupEffect:
     """As ``group_effect_of_change``, of what the group itself has: nothing of the stream's messages."""
-    ending = _ending(view, changed)
-    if not view.state.ack_pending:
-        return GroupEffect(ending=ending)
-    spent = spent_by(view.group, max_deliver=changed.max_deliver)
-    return GroupEffect(None, sum(spent.by_consumer.values()), spent.is_complete, ending)
+    spent = _spent(view, changed)
+    unwanted = _unwanted(changed, spent)
+    told = _going(changed, among=unwanted, within_s=within_s) if unwanted else None
+    return _at_hand(view, changed, spent, told)
 
 
 def ending_by_interest(
@@ -134,11 +141,34 @@ def ending_by_interest(
     )
 
 
-def _going(group: Group, *, within_s: float | None) -> Preview | None:
-    """What goes at once by a group, in the place of the one that has its name."""
+def _going(group: Group, *, among: Sequence[int] = (), within_s: float | None) -> Preview | None:
+    """What goes at once by a group, in the place of the one that has its name; others as of ``retention_preview``."""
     if group.stream.retention != Retention.INTEREST:
         return None
-    return retention_preview(group.stream, {}, instead=group, within_s=within_s)
+    return retention_preview(group.stream, {}, instead=group, among=among, within_s=within_s)
+
+
+def _spent(view: GroupView, changed: Group) -> pending.Spent:
+    if not view.state.ack_pending:
+        return pending.Spent({}, True)
+    return spent_by(view.group, max_deliver=changed.max_deliver)
+
+
+def _unwanted(group: Group, spent: pending.Spent) -> list[int]:
+    """What of this the group's filter does not let through, where it may go by interest for that while it is out."""
+    if group.stream.retention != Retention.INTEREST:
+        return []
+    is_wanted = lets(group.filter_keys)
+    offsets = [offset for offset, key in spent.keys.items() if not is_wanted(key)]
+    if not offsets:
+        return []
+    return store.log().run(pending.not_replayed(group.stream.stream_id, group.name, offsets))
+
+
+def _at_hand(view: GroupView, changed: Group, spent: pending.Spent, told: Preview | None) -> GroupEffect:
+    """What the group itself loses; ``told``: what goes at once, of what its filter does not let through."""
+    dying = len(spent.keys) - (told.among if told else 0)
+    return GroupEffect(None, dying, spent.is_complete, _ending(view, changed))
 
 
 def _ending(view: GroupView, changed: Group) -> Ending | None:

@@ -250,8 +250,8 @@ def passed_in(group: Group, spans: Iterable[tuple[int, int]], *, waiting: bool =
     return count
 
 
-def spent_by(group: Group, *, max_deliver: int) -> pending.Again:
-    """How many messages in flight become dead letters, unless they are answered in time, under fewer deliveries.
+def spent_by(group: Group, *, max_deliver: int) -> pending.Spent:
+    """Which messages in flight become dead letters, unless they are answered in time, under fewer deliveries.
 
     What becomes one under the deliveries that the group is set to now is not among them.
 
@@ -260,8 +260,8 @@ def spent_by(group: Group, *, max_deliver: int) -> pending.Again:
     """
     held = group.max_deliver
     if max_deliver == -1 or max_deliver >= held != -1:
-        return pending.Again({}, True)
-    spent = pending.again(
+        return pending.Spent({}, True)
+    spent = pending.spent(
         group.stream.stream_id,
         group.name,
         least=max_deliver,

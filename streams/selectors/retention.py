@@ -1,6 +1,6 @@
 """What other limits, or a purge, would take from a stream."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -23,6 +23,7 @@ def retention_preview(
     instead: Group | None = None,
     rewound: Group | None = None,
     supposed: Supposed | None = None,
+    among: Sequence[int] = (),
     within_s: float | None = None,
 ) -> Preview:
     """What would go if these settings were saved, over those that the stream has, with the groups of the database.
@@ -32,6 +33,7 @@ def retention_preview(
         instead: a group as it would be, in the place of the one that has its name now, if any.
         rewound: a group that would have everything before it that the stream holds.
         supposed: how a group would stand otherwise.
+        among: ascending offsets of which is asked how many go.
         within_s: how long to look at messages, where arithmetic does not do; None is ``WITHIN_S``.
     """
     limits = {name: changes.get(name, getattr(stream, name)) for name in LIMITS}
@@ -45,7 +47,14 @@ def retention_preview(
         groups[NOBODY], begins[NOBODY] = groups.pop(rewound.name), 0
     within_s = WITHIN_S if within_s is None else within_s
     told = ask(
-        store.log(), stream.stream_id, limits, groups, begins=begins, supposed=supposed, within_s=within_s
+        store.log(),
+        stream.stream_id,
+        limits,
+        groups,
+        begins=begins,
+        supposed=supposed,
+        among=among,
+        within_s=within_s,
     )
     if rewound is None:
         return told

@@ -38,7 +38,7 @@ def group_effects(
     found: dict[Path, GroupEffect] = {}
     for view in views:
         names = view.group.stream.name, view.group.name
-        effect = selectors.group_effect_at_hand(view, now[names])
+        effect = selectors.group_effect_at_hand(view, now[names], within_s=selectors.LOOK_S)
         if effect.takes_something:
             found["group", *names] = effect
     return found | _by_interest(found, now, at_once)

@@ -60,6 +60,16 @@ def test_what_is_in_flight_and_no_longer_wanted_is_counted_as_it_goes(owner: Cli
     assert left(stream) == 5
 
 
+def test_what_another_filter_removes_is_not_said_to_become_a_dead_letter_as_well(
+    owner: Client, stream: Stream
+) -> None:
+    fetched(only(stream), limit=22)
+    wanted = {**FORM, "filter_keys": "us.>", "max_deliver": "1"}
+    page = text_of(owner.post(f"{PAGE}settings/", wanted))
+    assert "This removes 20 messages" in page
+    assert re.findall(r"(\d+) messages in flight become", page) == ["2"]
+
+
 def test_fewer_deliveries_leave_out_what_dies_anyway(owner: Client, make_stream: MakeStream) -> None:
     group = only(make_stream("orders", bodies=[b"1"] * 9), max_deliver=2)
     again = fetched(group, limit=4)

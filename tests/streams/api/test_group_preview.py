@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from streams import selectors, store
-from streams.log import answers, groups, spent, stats, trim
+from streams.log import answers, dead_letters, groups, spent, stats, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Event, Group, Stream
@@ -51,6 +51,14 @@ def make(owner: Api, name: str = "g", **settings: Any) -> Group:
 def fetch(stream: Stream, limit: int) -> list[str]:
     fetched = store.log().run(groups.fetch(stream.stream_id, "g", limit=limit))
     return [delivery.lease for delivery in fetched.deliveries]
+
+
+def in_the_end(owner: Api, stream: Stream) -> tuple[int, int]:
+    """What group g has in flight and dead once all that it has out was nacked, and is due."""
+    store.log().run(groups.nack(stream.stream_id, "g", "offsets", range(1, 26)))
+    store.log().run(spent.retire(stream.stream_id, "g"))
+    found = owner.get(f"{PATH}/g").json()
+    return found["ack_pending"], found["dead_letters"]
 
 
 def asked(owner: Api, settings: dict[str, Any], name: str = "g") -> dict[str, Any]:
@@ -133,6 +141,71 @@ def test_what_becomes_a_dead_letter_under_fewer_deliveries_is_said_and_does(
         return bool(owner.get(f"{PATH}/g").json()["dead_letters"] == 7)
 
     until(died)
+
+
+@pytest.mark.parametrize(("out", "dies"), [(10, 0), (22, 2)], ids=str)
+def test_what_another_filter_removes_while_it_is_in_flight_becomes_no_dead_letter(
+    owner: Api, stream: Stream, out: int, dies: int
+) -> None:
+    make(owner, max_deliver=-1)
+    fetch(stream, out)
+    wanted = {"filter_keys": ["us.>"], "max_deliver": 1}
+    told = asked(owner, wanted)
+    assert (told["messages"], told["dead_letters"], told["complete"]) == (20, dies, True)
+    assert owner.patch(f"{PATH}/g", wanted).status_code == 200
+    assert left(stream) == 5
+    assert in_the_end(owner, stream) == (0, dies)
+
+
+@pytest.mark.parametrize("retention", ["interest", "limits"])
+def test_what_another_filter_leaves_in_the_stream_becomes_a_dead_letter(
+    owner: Api, stream: Stream, retention: str
+) -> None:
+    make(owner, max_deliver=-1)
+    if retention == "interest":
+        make(owner, "other")
+    assert owner.patch("streams/orders", {"retention": retention}).status_code == 200
+    fetch(stream, 10)
+    wanted = {"filter_keys": ["us.>"], "max_deliver": 1}
+    told = asked(owner, wanted)
+    assert (told["messages"], told["dead_letters"], told["complete"]) == (0, 10, True)
+    assert owner.patch(f"{PATH}/g", wanted).status_code == 200
+    assert left(stream) == 25
+    assert in_the_end(owner, stream) == (0, 10)
+
+
+def test_what_was_replayed_becomes_a_dead_letter_though_another_filter_removes_it_from_the_stream(
+    owner: Api, stream: Stream
+) -> None:
+    make(owner, max_deliver=-1)
+    make(owner, "other")
+    store.log().run(answers.term(stream.stream_id, "g", "leases", fetch(stream, 3), reason="no"))
+    store.log().run(dead_letters.replay(stream.stream_id, "g", [1, 2, 3]))
+    fetch(stream, 5)
+    store.log().run(groups.fetch(stream.stream_id, "other", limit=25))
+    store.log().run(groups.ack(stream.stream_id, "other", "up_to", [25]))
+    wanted = {"filter_keys": ["us.>"], "max_deliver": 1}
+    told = asked(owner, wanted)
+    assert told["dead_letters"] == 3
+    assert owner.patch(f"{PATH}/g", wanted).status_code == 200
+    assert left(stream) == 25 - told["messages"]
+    assert in_the_end(owner, stream) == (0, 3)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_as_many_die_as_are_said_whatever_the_groups_want(owner: Api, stream: Stream, seed: int) -> None:
+    chance = random.Random(seed)
+    patterns: list[list[str]] = [[], ["eu.>"], ["us.>"], ["none"]]
+    for name in ("g", "a")[: chance.choice((1, 2, 2))]:
+        make(owner, name, filter_keys=chance.choice(patterns))
+        fetched = store.log().run(groups.fetch(stream.stream_id, name, limit=chance.randint(1, 25)))
+        done = [each.lease for each in fetched.deliveries if chance.random() < 0.5]
+        store.log().run(groups.ack(stream.stream_id, name, "leases", done))
+    wanted = {"filter_keys": chance.choice(patterns), "max_deliver": 1}
+    said = asked(owner, wanted)["dead_letters"]
+    assert owner.patch(f"{PATH}/g", wanted).status_code == 200
+    left(stream)
+    assert in_the_end(owner, stream) == (0, said)
 
 
 def test_more_in_flight_than_is_looked_at_is_said(

@@ -90,6 +90,25 @@ def test_what_becomes_a_dead_letter_is_said_and_does(workspace: Workspace) -> No
     until(died)
 
 
+@pytest.mark.parametrize("before", ["interest", "limits"])
+def test_what_goes_by_another_filter_while_it_is_in_flight_becomes_no_dead_letter(
+    workspace: Workspace, before: str
+) -> None:
+    applied(workspace, f"retention: {before}, groups: {{g: {{max_deliver: -1}}}}")
+    fill(workspace, 9)
+    fetch(workspace, "g", 7)
+    text = "retention: interest, groups: {g: {max_deliver: 1, filter_keys: [k1]}}"
+    said = looked_at(workspace, text)
+    assert told(said, "g", workspace)["dead_letters"] == 3
+    assert wording.as_json(said, workspace)["messages"] == 5
+    applied(workspace, text)
+    assert left(workspace) == 4
+    store.log().run(groups.nack(stream_id(workspace), "g", "offsets", range(1, 8)))
+    store.log().run(spent.retire(stream_id(workspace), "g"))
+    state = selectors.group_view(Group.objects.get(name="g")).state
+    assert (state.dead_letters, state.ack_pending) == (3, 0)
+
+
 def test_one_message_in_flight_is_said_as_one(workspace: Workspace) -> None:
     applied(workspace, "groups: {g: {max_deliver: 2}}")
     fill(workspace, 1)
