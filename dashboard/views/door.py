@@ -120,14 +120,19 @@ def is_part(request: HttpRequest) -> bool:
     return request.headers.get("HX-Request") == "true"
 
 
-def safe_next(request: HttpRequest, *, default: str) -> str:
-    """The address to go back to, as a form or its preview's address says, if it is one of ours."""
+def asked_next(request: HttpRequest) -> str:
+    """Where a form, or its preview's address, asks to go on to: a path of this host from the root; otherwise nothing.
+
+    Django would take a word for the name of a view, and a browser for a path from the page it is on.
+    """
     wanted = request.POST.get("next") or request.GET.get("next", "")
-    if url_has_allowed_host_and_scheme(
-        wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
-    ):
-        return wanted
-    return resolve_url(default)
+    is_ours = url_has_allowed_host_and_scheme(wanted, allowed_hosts=None)
+    return wanted if is_ours and wanted.startswith("/") else ""
+
+
+def safe_next(request: HttpRequest, *, default: str) -> str:
+    """The path to go on to: what is asked for, or else the view's own."""
+    return asked_next(request) or resolve_url(default)
 
 
 def base_url(request: HttpRequest) -> str:

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 from dashboard import languages, zones
 from dashboard.forms import BootstrapMixin
 from dashboard.templatetags.shell import THEME_COOKIE, THEMES
-from dashboard.views.door import address_of, console_action, safe_next
+from dashboard.views.door import address_of, asked_next, console_action, safe_next
 from streams.access import IN_WORKSPACE, MUST_CHANGE, Actor, Caller, caller_for_user
 from streams.errors import Refusal
 from streams.models import OneTimePassword
@@ -43,8 +43,15 @@ class LoginForm(BootstrapMixin, AuthenticationForm):
             )
 
 
-class Login(auth_views.LoginView):
-    """Django's own view: it begins a new session, and goes on to addresses of this host only."""
+class _GoesOn(auth_views.RedirectURLMixin):
+    """Django's own views go on to what ours go on to, too."""
+
+    def get_redirect_url(self) -> str:
+        return asked_next(self.request)
+
+
+class Login(_GoesOn, auth_views.LoginView):
+    """Django's own view: it begins a new session, and goes on within this host only."""
 
     template_name = "dashboard/login.html"
     authentication_form = LoginForm
@@ -86,7 +93,7 @@ class Login(auth_views.LoginView):
         return redirect("dashboard:password") if must_change else answer
 
 
-class Logout(auth_views.LogoutView):
+class Logout(_GoesOn, auth_views.LogoutView):
     """POST only, so that no picture on a foreign page can log anyone out; open sockets of the login end with it."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
