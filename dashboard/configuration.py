@@ -150,7 +150,7 @@ class ConfigurationPreview:
 
     def is_as(self, then: Shown, which: str, each: str) -> bool:
         """Whether it makes the changes that were shown, and no more goes, of all, of each and of each group."""
-        seen = counts_read(each)
+        seen = counts_read(each) or {}
         return (
             which == self.which
             and self.outcome.messages <= then.most

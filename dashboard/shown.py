@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import ceil
 
+from dashboard.quantities import LARGEST
+
 MINUTE_S = 60
 
 _SPAN = re.compile(r"([0-9]{1,16})(?:-([0-9]{1,16}))?")
@@ -50,13 +52,16 @@ class Shown:
         return Shown(messages, messages + ceil(max(arriving, grown * MINUTE_S)), at_ms)
 
 
-def counts_read(text: str) -> dict[str, int]:
-    """Numbers by name that a page wrote as JSON into a hidden field; nothing where it is none of that."""
+def counts_read(text: str) -> dict[str, int] | None:
+    """Numbers by name that a page wrote as JSON into a hidden field; None where no page did."""
     try:
         said = json.loads(text)
-    except ValueError:
-        return {}
-    return said if isinstance(said, dict) and all(type(each) is int for each in said.values()) else {}
+    except (ValueError, RecursionError):
+        return None
+    is_ours = isinstance(said, dict) and all(
+        type(each) is int and 0 <= each <= LARGEST for each in said.values()
+    )
+    return said if is_ours else None
 
 
 def offsets_written(offsets: Iterable[int]) -> str:

@@ -1,5 +1,6 @@
 """One deed to several streams: what it would do, what must be typed first, and doing it."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard.confirmations import LARGE_MESSAGES, ConfirmForm, phrase_for
 from dashboard.live import rates
+from dashboard.shown import counts_read
 from dashboard.stream_rows import StreamRow
 from streams import selectors
 from streams.access import Actor, Caller
@@ -33,7 +35,7 @@ class BulkForm(ConfirmForm):
     """
 
     seen = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput())
-    upto = forms.JSONField(required=False, widget=forms.HiddenInput())
+    upto = forms.CharField(required=False, widget=forms.HiddenInput())
     label = forms.CharField(label=_("Label"), required=False, max_length=200, strip=False)
     value = forms.CharField(
         label=_("Value"),
@@ -50,10 +52,8 @@ class BulkForm(ConfirmForm):
             self.fields.pop(name, None)
 
     def clean_upto(self) -> dict[str, int]:
-        upto = self.cleaned_data["upto"] or {}
-        if not isinstance(upto, dict) or not all(
-            type(offset) is int and offset >= 0 for offset in upto.values()
-        ):
+        upto = counts_read(self.cleaned_data["upto"] or "{}")
+        if upto is None:
             raise ValidationError(_("Expected the last offset of each stream."))
         return upto
 
@@ -98,6 +98,11 @@ class Preview:
     def upto(self) -> dict[str, int]:
         """The last offset of each stream, by its internal id: what comes later was not seen."""
         return {row.stream.stream_id: row.offset or 0 for row in self.rows}
+
+    @property
+    def seen(self) -> dict[str, Any]:
+        """What the form says of it."""
+        return {"seen": self.messages, "upto": json.dumps(self.upto)}
 
     def phrase(self, deed: str, *, is_undone: bool) -> str:
         """What must be typed first; ``is_undone`` says whether a purge can be."""

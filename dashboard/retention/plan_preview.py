@@ -64,7 +64,7 @@ class PlanPreview:
         """Whether it touches what was shown, and no more goes than that, of all and unread of each group."""
         if not self.effects:
             return True
-        seen = counts_read(each_unread)
+        seen = counts_read(each_unread) or {}
         return (
             which == self.which
             and self.messages <= then.most

@@ -28,12 +28,7 @@ def bulk(request: HttpRequest, caller: Caller) -> HttpResponse:
         return redirect("dashboard:streams")
     is_post = request.method == "POST"
     phrase = preview.phrase(deed, is_undone=bool(settings.ENV.undo_s))
-    form = BulkForm(
-        request.POST if is_post else None,
-        deed=deed,
-        phrase=phrase,
-        initial={"seen": preview.messages, "upto": preview.upto},
-    )
+    form = BulkForm(request.POST if is_post else None, deed=deed, phrase=phrase, initial=preview.seen)
     grown = False
     if is_post and form.is_valid():
         seen, upto = form.cleaned_data.get("seen") or 0, form.cleaned_data.get("upto") or {}
@@ -48,7 +43,7 @@ def bulk(request: HttpRequest, caller: Caller) -> HttpResponse:
             if is_alone:  # its page has the Undo
                 return redirect("dashboard:stream_messages", preview.rows[0].name)
             return redirect("dashboard:streams")
-        form = BulkForm(deed=deed, phrase=phrase, initial={"seen": preview.messages, "upto": preview.upto})
+        form = BulkForm(deed=deed, phrase=phrase, initial=preview.seen)
     context = {
         "section": "streams",
         "caller": caller,

@@ -303,7 +303,21 @@ def test_a_tenth_more_than_was_seen_is_asked_again_before_a_stream_is_deleted(
     assert Stream.objects.filter(name="a").exists() is (status == 409)
 
 
-@pytest.mark.parametrize("upto", ["[1]", "{", '{"a": -1}', '{"a": true}', '{"a": "x"}', "7"])
+@pytest.mark.parametrize(
+    "upto",
+    [
+        "[1]",
+        "{",
+        '{"a": -1}',
+        '{"a": true}',
+        '{"a": "x"}',
+        f'{{"a": {10**30}}}',
+        "7",
+        "7" * 5_000,
+        "[" * 100_000,
+    ],
+    ids=range(9),
+)
 def test_what_no_page_sends_as_seen_is_refused(owner: Client, make_stream: MakeStream, upto: str) -> None:
     stream = make_stream("a", bodies=[b"1"])
     assert owner.post("/streams/_bulk/?do=purge&stream=a", {"seen": 1, "upto": upto}).status_code == 422
