@@ -157,6 +157,7 @@ class RuleForm(RuleFields, OpenForm):
 
     Args:
         rule: as it is saved now.
+        webhook_url: what its reader may see of where it posts to; what is not the whole of it cannot be changed.
     """
 
     muted = forms.CharField(
@@ -173,10 +174,13 @@ class RuleForm(RuleFields, OpenForm):
         widget=forms.TextInput(attrs={"placeholder": _("moving the warehouse"), "autocomplete": "off"}),
     )
 
-    def __init__(self, data: QueryDict | None = None, *, rule: AlertRule) -> None:
+    def __init__(self, data: QueryDict | None = None, *, rule: AlertRule, webhook_url: str) -> None:
         self._mute = (rule.muted_until, rule.mute_reason) if rule.is_muted else (None, "")
         self._rule = rule
-        super().__init__(data, initial=self._initial())
+        fixed = () if webhook_url == rule.webhook_url else ("webhook_url",)
+        super().__init__(data, initial=self._initial() | {"webhook_url": webhook_url}, fixed=fixed)
+        for name in fixed:
+            self.fields[name].help_text = _("Shown in full to those with the right to manage.")
 
     def unmoved(self, opened: Mapping[str, str]) -> Collection[str]:
         before, (until, _reason) = _moment(opened.get("muted", "")), self._mute
@@ -231,7 +235,6 @@ class RuleForm(RuleFields, OpenForm):
             "limit": quantities.written_number(rule.limit),
             "clear": quantities.written_number(rule.clear),
             "lasting": f"{rule.for_seconds} s",
-            "webhook_url": rule.webhook_url,
             "webhook_format": rule.webhook_format,
             "email": rule.email,
             "most_messages": rule.most_messages,

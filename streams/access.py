@@ -114,6 +114,11 @@ class Caller:
             )
 
     @property
+    def may_change_rules(self) -> bool:
+        """Whether alert rules can be made and changed, which those who are narrowed to some streams cannot."""
+        return self.may("manage") and not self.streams
+
+    @property
     def rules_all(self) -> bool:
         """Whether this is an admin of the default workspace, who rules the others too."""
         return self.workspace.name == DEFAULT_WORKSPACE and self.may("admin") and not self.streams

@@ -49,6 +49,18 @@ def url_fault(url: str) -> str:
     return ""
 
 
+def shortened(url: str) -> str:
+    """An address for those who may not send to it: what follows the host is often a secret, and is a ``…``.
+
+    No address has that character, so that none of these is ever taken for one.
+    """
+    if not url:
+        return ""
+    parts = urlsplit(url)
+    has_more = parts.path.strip("/") or parts.query
+    return f"{parts.scheme}://{parts.netloc}{'/…' if has_more else parts.path}"
+
+
 def literal_fault(url: str, *, allow_private: bool) -> str:
     """Why an address that needs no look-up would be refused, in a sentence, or nothing; of a name nothing is known yet.
 

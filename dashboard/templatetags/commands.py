@@ -290,10 +290,11 @@ RULE_SETTINGS = (
 
 
 @register.simple_tag
-def rule_command(base_url: str, rule: AlertRule) -> str:
-    """An alert rule, it saved as it is, and a test to whom it tells."""
+def rule_command(base_url: str, rule: AlertRule, may_manage: bool) -> str:
+    """An alert rule, it saved as it is, and a test to whom it tells; without its webhook for who may not see that."""
     path = f"{base_url}/api/v1/alerts/rules/{rule.name}"
-    calls = [call(path), change_call(path, held(rule, RULE_SETTINGS))]
+    shown = [name for name in RULE_SETTINGS if may_manage or name != "webhook_url"]
+    calls = [call(path), change_call(path, held(rule, shown))]
     return "\n\n".join([*calls, *([call(f"{path}/test", method="-X POST ")] if rule.channels else [])])
 
 

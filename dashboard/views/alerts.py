@@ -79,12 +79,15 @@ def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
 def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """One rule; a POST tries or saves it, and an address tries it again."""
     found = rule_for(caller, name, may=_right(request))
+    shown = selectors.rule_view(caller, found)
     tried = tried_rule = None
     asks_try = _asks_try(request)
     if request.method == "GET" and asks_try:
-        form = RuleForm.of_address(_judged(request.GET), rule=found)
+        form = RuleForm.of_address(_judged(request.GET), rule=found, webhook_url=shown.webhook_url)
     else:
-        form = RuleForm(request.POST if request.method == "POST" else None, rule=found)
+        form = RuleForm(
+            request.POST if request.method == "POST" else None, rule=found, webhook_url=shown.webhook_url
+        )
     if form.is_bound and form.is_valid():
         try:
             if asks_try:
@@ -99,14 +102,14 @@ def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
                 return redirect("dashboard:alerts")
         except RuleMoved:  # just now
             found.refresh_from_db()
-            form = RuleForm(request.POST, rule=found)
+            form = RuleForm(request.POST, rule=found, webhook_url=found.webhook_url)
         except Refusal as refusal:
             _show(refusal, form)
     context = {
         "section": "alerts",
         "caller": caller,
         "rule": found,
-        "deliveries": selectors.rule_view(found).deliveries,
+        "deliveries": shown.deliveries,
         "form": form,
         "tried": tried,
         "tried_rule": tried_rule,

@@ -126,7 +126,10 @@ class RuleObject(serializers.Serializer):  # type: ignore[type-arg]
     for_seconds = serializers.IntegerField(source="rule.for_seconds")
     muted_until = Moment(source="rule.muted_until", allow_null=True)
     mute_reason = serializers.CharField(source="rule.mute_reason", help_text="Empty where none was given.")
-    webhook_url = serializers.CharField(source="rule.webhook_url")
+    webhook_url = serializers.CharField(
+        help_text="Whole for who may change the rule. Others, and events, are told its scheme and host, and by `/…` "
+        "that there is more, which may be a secret: `https://hooks.example.org/…`."
+    )
     webhook_format = serializers.ChoiceField(choices=list(FORMATS), source="rule.webhook_format")
     email = serializers.CharField(source="rule.email")
     most_messages = serializers.IntegerField(source="rule.most_messages", allow_null=True)

@@ -91,7 +91,7 @@ class AlertRulesView(ApiView):
         rule = rule_create(
             self.caller.workspace, name=wanted.pop("name"), settings=wanted, actor=self.caller.actor
         )
-        return Response(RuleMade(rule_view(rule)).data, status=201)
+        return Response(RuleMade(rule_view(self.caller, rule)).data, status=201)
 
 
 class AlertRuleView(ApiView):
@@ -125,14 +125,14 @@ class AlertRuleView(ApiView):
     }
 
     def get(self, request: Request, name: str) -> Response:
-        return Response(RuleObject(rule_view(rule_for(self.caller, name, may="read"))).data)
+        return Response(RuleObject(rule_view(self.caller, rule_for(self.caller, name, may="read"))).data)
 
     def patch(self, request: Request, name: str) -> Response:
         rule = rule_for(self.caller, name, may="manage")
         changed = rule_change(rule, changes=self.sent(RuleChanges), actor=self.caller.actor)
         is_signed_now = changed.webhook_secret != rule.webhook_secret
         answer = RuleChanged if is_signed_now else RuleObject
-        return Response(answer(rule_view(changed)).data)
+        return Response(answer(rule_view(self.caller, changed)).data)
 
     def delete(self, request: Request, name: str) -> Response:
         rule_delete(rule_for(self.caller, name, may="manage"), actor=self.caller.actor)

@@ -7,7 +7,7 @@ from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Win
 from django.db.models.functions import Coalesce, RowNumber
 from django.utils import timezone
 
-from streams import bearer
+from streams import bearer, webhooks
 from streams.access import Caller
 from streams.alarms import FALLS, Limit
 from streams.findings import InStatus
@@ -20,10 +20,14 @@ from streams.selectors.paging import Numbered
 
 @dataclass(frozen=True, slots=True)
 class RuleView:
-    """A rule, and the last try at each of its receivers that there was one at; ``together`` says of how many."""
+    """A rule, and the last try at each of its receivers that there was one at; ``together`` says of how many.
+
+    ``webhook_url`` is whole for who may change the rule, and shortened for others.
+    """
 
     rule: AlertRule
     deliveries: list[Notification]
+    webhook_url: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,9 +174,9 @@ def _alerts_of(caller: Caller) -> QuerySet[Alert]:
     return found.filter(inside(caller.streams, "stream")) if caller.streams else found
 
 
-def rule_view(rule: AlertRule) -> RuleView:
-    """A rule with the last tries at its receivers."""
-    return _rule_views([rule])[0]
+def rule_view(caller: Caller, rule: AlertRule) -> RuleView:
+    """A rule with the last tries at its receivers, as a caller may see it."""
+    return _rule_views(caller, [rule])[0]
 
 
 def rule_holdings(rule: AlertRule) -> RuleHoldings:
@@ -190,14 +194,24 @@ def rule_holdings(rule: AlertRule) -> RuleHoldings:
 def rules_of(caller: Caller) -> list[RuleView]:
     """The rules by name; for a narrowed caller, those that reach no further than it does."""
     rules = AlertRule.objects.filter(workspace=caller.workspace)
-    return _rule_views([rule for rule in rules if caller.reaches((rule.stream,))])
+    return _rule_views(caller, [rule for rule in rules if caller.reaches((rule.stream,))])
 
 
-def _rule_views(rules: list[AlertRule]) -> list[RuleView]:
+def webhook_url_for(caller: Caller, rule: AlertRule) -> str:
+    """Where a rule posts to; for who may not change the rule, shortened."""
+    return rule.webhook_url if caller.may_change_rules else webhooks.shortened(rule.webhook_url)
+
+
+def _rule_views(caller: Caller, rules: list[AlertRule]) -> list[RuleView]:
     found = Notification.objects.filter(alert__rule__in=rules, tried_at__isnull=False)
     tried = _last_tries(found, each="alert__rule_id")
     return [
-        RuleView(rule, [each for each in tried[rule.pk] if each.channel in rule.channels]) for rule in rules
+        RuleView(
+            rule,
+            [each for each in tried[rule.pk] if each.channel in rule.channels],
+            webhook_url_for(caller, rule),
+        )
+        for rule in rules
     ]
 
 

@@ -99,7 +99,7 @@ def rule_create(workspace: Workspace, *, name: str, settings: Mapping[str, Any],
     if rule.webhook_url:
         rule.webhook_secret = f"whsec_{secrets.token_urlsafe(32)}"
     rule.save(force_insert=True)
-    _recorded(rule, "created", actor=actor, after=_plain(rule))
+    _recorded(rule, "created", actor=actor, after=_plain(_held(rule)))
     return rule
 
 
@@ -120,7 +120,7 @@ def rule_change(
     rule = AlertRule.objects.select_for_update().select_related("workspace").get(pk=rule.pk)
     if as_of is not None and rule.updated_at != as_of:
         raise RuleMoved
-    before, webhook_url, email = _plain(rule), rule.webhook_url, rule.email
+    before, webhook_url, email = _held(rule), rule.webhook_url, rule.email
     if "muted_until" in changes:
         rule.mute_reason = ""
     for field, value in changes.items():
@@ -134,7 +134,7 @@ def rule_change(
     if rule.webhook_url and not rule.webhook_secret:
         rule.webhook_secret = f"whsec_{secrets.token_urlsafe(32)}"
     rule.save()
-    after = _plain(rule)
+    after = _held(rule)
     changed = [field for field in SETTINGS if before[field] != after[field]]
     if changed:
         _recorded(
@@ -142,8 +142,8 @@ def rule_change(
             "changed",
             f": {listed(changed)}",
             actor=actor,
-            before={field: before[field] for field in changed},
-            after={field: after[field] for field in changed},
+            before=_plain({field: before[field] for field in changed}),
+            after=_plain({field: after[field] for field in changed}),
         )
     if {"most_messages", "most_minutes"} & set(changed):
         digests.let_go(rule)
@@ -157,7 +157,7 @@ def rule_change(
 @transaction.atomic
 def rule_delete(rule: AlertRule, *, actor: Actor) -> None:
     """Delete a rule with its alerts; the events stay, and say that what fired by it is over."""
-    before = _plain(rule)
+    before = _plain(_held(rule))
     _end_all(rule, why="its rule was deleted")
     rule.delete()
     _recorded(rule, "deleted", actor=actor, before=before)
@@ -261,13 +261,17 @@ def _can_mail() -> bool:
     return bool(settings.EMAIL_HOST) or not is_smtp
 
 
-def _plain(rule: AlertRule) -> dict[str, Any]:
-    """The rule's settings as an event keeps them; the address of a webhook may hold a secret in its query."""
+def _held(rule: AlertRule) -> dict[str, Any]:
     found: dict[str, Any] = {field: getattr(rule, field) for field in SETTINGS}
     if rule.muted_until is not None:
         found["muted_until"] = moment(rule.muted_until)
-    found["webhook_url"] = rule.webhook_url.partition("?")[0]
     return found
+
+
+def _plain(held: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as an event keeps them, for everybody who may read: of an address what names its receiver."""
+    shown = {"webhook_url": webhooks.shortened(held["webhook_url"])} if "webhook_url" in held else {}
+    return {**held, **shown}
 
 
 def _recorded(rule: AlertRule, what: str, how: str = "", *, actor: Actor, **sides: dict[str, Any]) -> None:

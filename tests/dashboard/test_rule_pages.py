@@ -8,7 +8,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from streams.access import SYSTEM
 from streams.models import Alert, AlertRule, Notification
+from streams.services.alerts import rule_change
+from tests.dashboard.browser_forms import untouched
 from tests.dashboard.conftest import MakeStream
 
 PAGE, DELETE = "/alerts/lags/", "/alerts/lags/delete/"
@@ -113,3 +116,19 @@ def test_who_may_read_tries_a_rule_as_over_the_api(viewer: Client, rule: AlertRu
         assert (answer.status_code, "Dry run of “lag above 7”" in text_of(answer)) == (200, True)
         assert viewer.post(path, FORM | {"name": "mine"}).status_code == 403
     assert AlertRule.objects.get().limit == 2.0
+
+
+def test_only_who_may_manage_sees_the_whole_address_of_a_webhook(
+    owner: Client, viewer: Client, rule: AlertRule
+) -> None:
+    secret = "https://hooks.slack.com/services/T000/SECRET?key=SECRET"
+    rule_change(rule, changes={"webhook_url": secret}, actor=SYSTEM)
+    assert owner.get(PAGE).context["form"]["webhook_url"].value() == secret
+    tried = untouched(viewer.get(PAGE)) | {"limit": "7", "try": "1", "webhook_url": "https://x.example/y"}
+    for path in (PAGE, f"{PAGE}?try=1&limit=7", "/alerts/", "/events/"):
+        assert "SECRET" not in viewer.get(path).content.decode()
+    for answer in (viewer.get(PAGE), viewer.post(PAGE, tried)):
+        assert answer.status_code == 200
+        assert answer.context["form"]["webhook_url"].value() == "https://hooks.slack.com/…"
+        assert "SECRET" not in answer.content.decode()
+    assert "It would have fired" in text_of(answer) or "no samples yet" in text_of(answer)
