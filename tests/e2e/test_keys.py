@@ -47,6 +47,25 @@ def test_an_event_that_changed_no_field_has_an_address(page: Page, api: httpx.Cl
     is_in_row(page, 0)
 
 
+def test_the_keys_go_on_after_a_box_was_ticked(page: Page, api: httpx.Client, stream: str) -> None:
+    for n in range(2):
+        assert api.post("/streams/", json={"name": f"{stream}-{n}"}).status_code == 201
+    page.goto(f"/streams/?name={stream}")
+    box = page.get_by_role("checkbox", name=f"Select {stream}-0", exact=True)
+    box.focus()
+    page.keyboard.press("Space")
+    expect(box).to_be_checked()
+    page.keyboard.press("?")
+    sheet = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(sheet).to_be_visible()
+    page.keyboard.press("?")
+    expect(sheet).to_be_hidden()
+    box.focus()
+    page.keyboard.press("j")
+    is_in_row(page, 2)
+    expect(box).to_be_checked()
+
+
 @pytest.fixture
 def rule(api: httpx.Client, stream: str) -> str:
     """A rule that watches the stream, without anything that fires."""

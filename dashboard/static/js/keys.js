@@ -2,7 +2,7 @@
 // In the palette, whose finds htmx asks for, arrows choose, Enter goes, Escape closes it.
 
 const GO = { o: "/", s: "/streams/", e: "/events/" };
-const isWriting = ({ target }) => target.closest("input, textarea, select");
+const isWriting = ({ target }) => target.closest("input:not([type=checkbox]), textarea, select");
 
 export function startKeys(root) {
   let going = -Infinity; // since "g"
@@ -17,7 +17,7 @@ export function startKeys(root) {
       search.select();
     } else if (event.key === "j" || event.key === "k") {
       const rows = [...root.querySelectorAll("[data-row]")];
-      const place = rows.indexOf(root.activeElement) + (event.key === "j" ? 1 : -1);
+      const place = rows.indexOf(event.target.closest("tr")?.querySelector("[data-row]")) + (event.key === "j" ? 1 : -1);
       rows[Math.max(0, Math.min(place, rows.length - 1))]?.focus();
     } else if (event.key === "p") {
       (root.querySelector("[data-tail-pause]") ?? root.querySelector("[data-live-pause]"))?.click();
