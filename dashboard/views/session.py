@@ -46,8 +46,10 @@ class LoginForm(BootstrapMixin, AuthenticationForm):
 class _GoesOn(auth_views.RedirectURLMixin):
     """Django's own views go on to what ours go on to, too."""
 
-    def get_redirect_url(self) -> str:
-        return asked_next(self.request)
+    request: HttpRequest
+
+    def get_redirect_url(self, request: HttpRequest | None = None) -> str:
+        return asked_next(request or self.request)
 
 
 class Login(_GoesOn, auth_views.LoginView):

@@ -13,7 +13,7 @@ REFUSED = ("x", "dashboard:overview", "?a=1", "./", " /", "//evil.example/", "ht
 NEXT = "/streams/?name=a:b"
 PERSON = {"username": "person", "password": "correct-horse-battery"}
 
-TAKERS = (
+TAKERS: tuple[tuple[str, str, dict[str, str], str], ...] = (
     # method, path, fields, where it goes without a next
     ("get", f"{LETTERS}bulk/", {}, LETTERS),
     ("get", f"{LETTERS}bulk/", {"do": "replay", "scope": "chosen", "offset": "999"}, LETTERS),
