@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
@@ -98,12 +99,21 @@ class KeyPatternsField(LinesField):
         if len(patterns) > MOST_PATTERNS:
             raise ValidationError(_("At most %(most)s patterns."), params={"most": MOST_PATTERNS})
         for pattern in patterns:
-            fault: Any = naming.pattern_fault(pattern)
+            fault: Any = pattern_fault(pattern)
             if not fault and pattern.strip(",") != pattern:
                 fault = _("A comma at the edge; patterns are separated by lines.")
             if fault:
                 raise ValidationError(f"{pattern[:60]}: {fault}")
         return patterns
+
+
+def pattern_fault(pattern: str) -> str | None:
+    """What is wrong with a key pattern, as ``streams.naming`` says it, in the language of who reads it."""
+    if naming.pattern_fault(pattern) is None:
+        return None
+    if len(pattern) > naming.LONGEST_KEY:
+        return gettext("Expected at most %(most)s characters.") % {"most": naming.LONGEST_KEY}
+    return gettext("Expected dot-separated tokens; * is a whole token and > only the last.")
 
 
 def key_patterns_written(patterns: Iterable[str]) -> str:
@@ -326,7 +336,7 @@ def _encodable(text: str) -> str:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON.")
+    raise ValueError(_("%(name)s is not JSON.") % {"name": name})
 
 
 class TokenForm(BootstrapMixin, forms.Form):

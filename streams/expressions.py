@@ -7,6 +7,8 @@ bounded (``docs/adr/0041-regular-expressions-over-names.md``).
 import re
 from collections.abc import Sequence
 
+from django.utils.translation import gettext as _
+
 LONGEST = 100
 """Characters of an expression."""
 
@@ -20,14 +22,16 @@ _COUNT = re.compile(r"\{([0-9]+)(?:,([0-9]*))?\}")
 def fault(expression: str) -> str | None:
     """What is wrong with an expression, as a sentence; None for one that can be looked for."""
     if len(expression) > LONGEST:
-        return f"A regular expression has at most {LONGEST} characters."
+        return _("A regular expression has at most %(most)s characters.") % {"most": LONGEST}
     if _BY_UNICODE.search(expression):
-        return r"Names are of ASCII: write [A-Za-z] or [0-9] in place of \p or \P."
+        return _(r"Names are of ASCII: write [A-Za-z] or [0-9] in place of \p or \P.")
     written_out = len(expression)
     for least, most in _COUNT.findall(expression):
         written_out *= max(int(least), int(most or 0), 1)
     if written_out > MOST_WRITTEN_OUT:
-        return "Too many repetitions: the counts in {…}, multiplied, are too large for so long an expression."
+        return _(
+            "Too many repetitions: the counts in {…}, multiplied, are too large for so long an expression."
+        )
     try:
         matching(expression, [""])
     except ValueError as error:
@@ -51,5 +55,5 @@ def matching(expression: str, names: Sequence[str]) -> list[bool]:
         ).to_pylist()
     except (pa.ArrowInvalid, UnicodeEncodeError) as error:
         said = str(error).removeprefix("Invalid regular expression: ")
-        raise ValueError(f"This is not a regular expression: {said}.") from None
+        raise ValueError(_("This is not a regular expression: %(fault)s.") % {"fault": said}) from None
     return found

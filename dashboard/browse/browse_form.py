@@ -13,7 +13,7 @@ from dashboard import quantities
 from dashboard.browse import chosen_fields, coded, filters
 from dashboard.browse.chosen_fields import ChosenField
 from dashboard.browse.coded import Reading
-from dashboard.forms import BootstrapMixin
+from dashboard.forms import BootstrapMixin, pattern_fault
 from streams import naming
 from streams.log.read import Wanted
 
@@ -158,7 +158,7 @@ class BrowseForm(BootstrapMixin, forms.Form):
 
     def clean_key(self) -> str:
         key: str = self.cleaned_data["key"]
-        fault = naming.pattern_fault(key) if key else None
+        fault = pattern_fault(key) if key else None
         if fault:
             raise forms.ValidationError(fault)
         return key

@@ -4,6 +4,8 @@ What JSON does not know is a string: bytes in hexadecimal (``"0x0aff"``), ``unde
 infinities by name. Tags are left out; integers that they make large are integers.
 """
 
+from django.utils.translation import gettext as _
+
 from dashboard.browse import packed
 from dashboard.browse.packed import MOST_VALUES, hexadecimal, number_text, string_text
 
@@ -51,7 +53,7 @@ class _Cbor(packed.Reader):
         """End what ends with a break."""
         level = self._levels[-1] if self._levels else None
         if level is None or level.left <= _MANY // 2 or (level.is_map and not level.is_at_name):
-            raise ValueError("there is a break where none can be")
+            raise ValueError(_("there is a break where none can be"))
         level.left = 0
         self._close_full()
 
@@ -87,9 +89,9 @@ class _Cbor(packed.Reader):
         while (mark := self._number(">B")) != _BREAK:
             self.values += 1
             if mark >> 5 != kind or mark & 31 == _ENDLESS:
-                raise ValueError("a piece of a string is something else")
+                raise ValueError(_("a piece of a string is something else"))
             if self.values > MOST_VALUES:
-                raise ValueError(f"a string has more than {MOST_VALUES} pieces")
+                raise ValueError(_("a string has more than %(most)s pieces") % {"most": MOST_VALUES})
             pieces.append(self._take(self._argument(mark & 31)))
         return b"".join(pieces)
 
@@ -97,5 +99,5 @@ class _Cbor(packed.Reader):
         if extra < 24:
             return extra
         if extra not in _ARGUMENTS:
-            raise ValueError(f"a value cannot begin with {extra} in its five last bits")
+            raise ValueError(_("a value cannot begin with %(bits)s in its five last bits") % {"bits": extra})
         return self._number(_ARGUMENTS[extra])

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
+from django.utils.translation import gettext as _
 
 from dashboard.browse import cbor, packed, pickles, protobuf, unpacking, vectors
 from dashboard.browse.unpacking import MOST_BYTES, Piece
@@ -73,7 +74,7 @@ class Decoded:
     @property
     def said(self) -> str:
         """``base64, gzip, JSON``."""
-        return "JSON in a string" if self.steps == (JSON,) else ", ".join(self.steps)
+        return _("JSON in a string") if self.steps == (JSON,) else ", ".join(self.steps)
 
     @property
     def is_without_names(self) -> bool:
@@ -109,9 +110,12 @@ def reading(text: str) -> Reading:
     unknown = next((word for word in words if word not in _STEPS), None)
     if unknown is not None:
         known = ", ".join(_STEPS)
-        raise ValueError(f"“{unknown}” is not auto, raw or a sequence of {known}.")
+        raise ValueError(
+            _("“%(unknown)s” is not auto, raw or a sequence of %(known)s.")
+            % {"unknown": unknown, "known": known}
+        )
     if len(words) > MOST_STEPS:
-        raise ValueError(f"At most {MOST_STEPS} steps can be chained.")
+        raise ValueError(_("At most %(most)s steps can be chained.") % {"most": MOST_STEPS})
     return Reading(tuple(words))
 
 
@@ -124,7 +128,7 @@ def decoded(body: bytes, how: Reading) -> Decoded | None:
         return None if held is None else _recognised(held, (), MOST_STEPS)
     held = _held(body) if is_string(body) else None
     if held is None:
-        return Decoded(body, (), JSON, whole=True, fault="it is not a string")
+        return Decoded(body, (), JSON, whole=True, fault=_("it is not a string"))
     return _followed(body, held, how.steps)
 
 
@@ -141,7 +145,13 @@ def _followed(body: bytes, held: Piece, steps: tuple[str, ...]) -> Decoded:
         try:
             held = _STEPS[step](held)
         except ValueError as error:
-            return Decoded(body, done, JSON, whole=True, fault=f"not {step}: {error}")
+            return Decoded(
+                body,
+                done,
+                JSON,
+                whole=True,
+                fault=_("not %(step)s: %(fault)s") % {"step": step, "fault": error},
+            )
         done = (*done, held.name or step)
         kind = JSON if held.name in (JSON, MESSAGE_PACK, CBOR, PROTOBUF) else ""
     if not kind:
@@ -223,14 +233,14 @@ def _base64(held: Piece) -> Piece:
     text = held.data.translate(None, _LINE_BREAKS)
     inner = text.rstrip(b"=")
     if len(text) - len(inner) > 2:
-        raise ValueError("it ends with more than two =")
+        raise ValueError(_("it ends with more than two ="))
     is_standard = _STANDARD.fullmatch(inner) is not None
     if not is_standard and not _URL_SAFE.fullmatch(inner):
-        raise ValueError("it contains other characters")
+        raise ValueError(_("it contains other characters"))
     if not held.whole:
         inner = inner[: len(inner) // 4 * 4]
     if not inner or len(inner) % 4 == 1:
-        raise ValueError("it ends in the middle of a byte" if inner else "it is empty")
+        raise ValueError(_("it ends in the middle of a byte") if inner else _("it is empty"))
     data = base64.b64decode(inner + b"=" * (-len(inner) % 4), altchars=None if is_standard else b"-_")
     return _cut(data, whole=held.whole, name="base64" if is_standard else "base64url")
 
@@ -238,9 +248,9 @@ def _base64(held: Piece) -> Piece:
 def _hex(held: Piece) -> Piece:
     match = _HEXADECIMAL.fullmatch(held.data.translate(None, _LINE_BREAKS))
     if match is None or not match[1]:
-        raise ValueError("it contains other characters" if match is None else "it is empty")
+        raise ValueError(_("it contains other characters") if match is None else _("it is empty"))
     if held.whole and match.end() != match.end(1):
-        raise ValueError("it ends in the middle of a byte")
+        raise ValueError(_("it ends in the middle of a byte"))
     return _cut(binascii.unhexlify(match[1]), whole=held.whole)
 
 
@@ -274,7 +284,11 @@ def _pickle(held: Piece) -> Piece:
 
 def _json(held: Piece) -> Piece:
     if not _holds_json(held):
-        raise ValueError(f"it is nested deeper than {DEEPEST}" if _is_too_deep(held) else "it is not JSON")
+        raise ValueError(
+            _("it is nested deeper than %(most)s") % {"most": DEEPEST}
+            if _is_too_deep(held)
+            else _("it is not JSON")
+        )
     return Piece(held.data, held.whole, name=JSON)
 
 

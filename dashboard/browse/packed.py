@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from django.utils.translation import gettext as _
+
 MOST_VALUES = 2000
 """What is written of one body; a page shows no more of it."""
 
@@ -83,7 +85,7 @@ def written(reader: "Reader", *, whole: bool, most_bytes: int) -> tuple[str, boo
             raise
         return reader.text, False
     if reader.at < len(reader.data):
-        raise ValueError("there is data after its end")
+        raise ValueError(_("there is data after its end"))
     return reader.text, True
 
 
@@ -120,9 +122,9 @@ class Reader(ABC):
 
     def _open(self, items: int, *, is_map: bool) -> None:
         if self._levels and self._levels[-1].is_at_name:
-            raise ValueError("the name of a member is an array or a map")
+            raise ValueError(_("the name of a member is an array or a map"))
         if len(self._levels) == DEEPEST:
-            raise ValueError(f"it is nested deeper than {DEEPEST}")
+            raise ValueError(_("it is nested deeper than %(most)s") % {"most": DEEPEST})
         self._begin()
         self._write("{" if is_map else "[")
         self._levels.append(_Level(items, is_map))
@@ -159,7 +161,7 @@ class Reader(ABC):
     def _take(self, size: int) -> bytes:
         taken = self.data[self.at : self.at + size]
         if len(taken) < size:
-            raise EndsEarly("it ends too early")
+            raise EndsEarly(_("it ends too early"))
         self.at += size
         return taken
 
@@ -197,7 +199,7 @@ class _MessagePack(Reader):
             size = self._number(_EXTENSIONS[mark]) if mark in _EXTENSIONS else _FIXED_EXTENSIONS[mark]
             kind = self._number(">b")
             return _extension(kind, self._take(size))
-        raise ValueError(f"byte 0x{mark:02x} does not begin a value")
+        raise ValueError(_("byte %(byte)s does not begin a value") % {"byte": f"0x{mark:02x}"})
 
 
 def number_text(number: int | float) -> str:

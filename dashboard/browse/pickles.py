@@ -2,6 +2,8 @@
 
 import pickletools
 
+from django.utils.translation import gettext as _
+
 MOST_OPERATIONS = 2000
 """What is listed of one body; a page shows no more of it."""
 
@@ -29,7 +31,7 @@ def listing(data: bytes, *, whole: bool, most_bytes: int) -> tuple[str, bool]:
             raise ValueError(_said(error)) from None
         return "\n".join(lines), False
     if end < len(data):
-        raise ValueError("there is data after its end")
+        raise ValueError(_("there is data after its end"))
     return "\n".join(lines), True
 
 

@@ -14,6 +14,8 @@ import re
 import struct
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext as _
+
 from dashboard.browse import packed
 from dashboard.browse.packed import EndsEarly
 from dashboard.browse.vectors import real_text
@@ -81,7 +83,7 @@ def written(data: bytes, *, whole: bool, most_bytes: int) -> Written:
         ValueError: it is no Protobuf; the text says why.
     """
     if not data:
-        raise ValueError("it is empty")
+        raise ValueError(_("it is empty"))
     reader = _Reader(most_bytes)
     fields: list[_Field] = []
     is_read = whole
@@ -138,12 +140,14 @@ class _Reader:
             tag, at = self._varint(data, at)
             number, form = tag >> 3, tag & 7
             if not 0 < number <= _HIGHEST_NUMBER:
-                raise ValueError(f"there is no field {number} (byte {began})")
+                raise ValueError(
+                    _("there is no field %(number)s (byte %(place)s)") % {"number": number, "place": began}
+                )
             if form == _GROUP_END and number == group:
                 return at
             if form == _GROUP:
                 if depth == DEEPEST:
-                    raise ValueError(f"it is nested deeper than {DEEPEST}")
+                    raise ValueError(_("it is nested deeper than %(most)s") % {"most": DEEPEST})
                 inner: list[_Field] = []
                 into.append(_Field(number, form, inner))
                 self.is_usual = False
@@ -152,7 +156,7 @@ class _Reader:
             held, at = self._held(data, at, form, began)
             into.append(_Field(number, form, held))
         if group:
-            raise EndsEarly("it ends too early")
+            raise EndsEarly(_("it ends too early"))
         return at
 
     def _held(self, data: bytes, at: int, form: int, began: int) -> tuple[int | bytes, int]:
@@ -165,7 +169,10 @@ class _Reader:
         if form == _DELIMITED:
             size, at = self._varint(data, at)
             return _taken(data, at, size), at + size
-        raise ValueError(f"a field cannot be of wire type {form} there (byte {began})")
+        raise ValueError(
+            _("a field cannot be of wire type %(form)s there (byte %(place)s)")
+            % {"form": form, "place": began}
+        )
 
     def _varint(self, data: bytes, at: int) -> tuple[int, int]:
         value = shift = 0
@@ -180,8 +187,8 @@ class _Reader:
             shift += 7
         else:
             if len(data) - at < _LONGEST_VARINT:
-                raise EndsEarly("it ends too early")
-        raise ValueError(f"a number has more than 64 bits (byte {at})")
+                raise EndsEarly(_("it ends too early"))
+        raise ValueError(_("a number has more than 64 bits (byte %(place)s)") % {"place": at})
 
     def message(self, fields: list[_Field], *, closes: bool) -> bool:
         """Write the outermost message, left open where more follows; whether all of it was written."""
@@ -252,7 +259,7 @@ class _Reader:
 
 def _taken(data: bytes, at: int, size: int) -> bytes:
     if size > len(data) - at:
-        raise EndsEarly("it ends too early")
+        raise EndsEarly(_("it ends too early"))
     return data[at : at + size]
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from django.utils.translation import gettext as _
+
 from dashboard.browse import bodies
 
 MOST_BYTES = bodies.SHOWN_BYTES
@@ -48,7 +50,7 @@ def inflated(wbits: int) -> Callable[[Piece], Piece]:
             data = unpacking.unused_data  # gzip files may follow each other
         is_all = len(made) <= MOST_BYTES and not (ends and data)
         if held.whole and not ends and is_all:
-            raise ValueError("it ends too early" if held.data else "it is empty")
+            raise ValueError(_("it ends too early") if held.data else _("it is empty"))
         return Piece(made[:MOST_BYTES], held.whole and is_all)
 
     return step
@@ -69,7 +71,7 @@ def streamed(codec: str) -> Callable[[Piece], Piece]:
             if held.whole or not made:
                 raise ValueError(str(error).partition(". ")[0]) from None
         if not made:
-            raise ValueError("it is empty")
+            raise ValueError(_("it is empty"))
         return Piece(bytes(made[:MOST_BYTES]), held.whole and len(made) <= MOST_BYTES)
 
     return step
@@ -88,7 +90,7 @@ def unpacked(
             raise ValueError(str(error)) from None
         is_all = len(made) <= MOST_BYTES and not unpacking.unused_data
         if held.whole and is_all and not unpacking.eof:
-            raise ValueError("it ends too early" if held.data else "it is empty")
+            raise ValueError(_("it ends too early") if held.data else _("it is empty"))
         return Piece(made[:MOST_BYTES], held.whole and is_all)
 
     return step
@@ -105,9 +107,9 @@ def snappy(held: Piece) -> Piece:
         if byte < 0x80:
             break
     if not size or size > _SNAPPY_GAIN * len(held.data):
-        raise ValueError("it does not begin with its length" if held.data else "it is empty")
+        raise ValueError(_("it does not begin with its length") if held.data else _("it is empty"))
     if not held.whole:
-        raise ValueError("it is too long")
+        raise ValueError(_("it is too long"))
     try:
         made: bytes = pyarrow.decompress(held.data, size, "snappy", asbytes=True)
     except (OSError, pyarrow.ArrowException) as error:

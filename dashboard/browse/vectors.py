@@ -3,6 +3,8 @@
 import math
 import struct
 
+from django.utils.translation import gettext as _
+
 from dashboard.browse.packed import number_text
 
 MOST_NUMBERS = 2000
@@ -19,7 +21,7 @@ def json_text(data: bytes, form: str, *, whole: bool) -> tuple[str, bool]:
     """
     size = struct.calcsize(form)
     if not data or (whole and len(data) % size):
-        raise ValueError("it ends in the middle of a number" if data else "it is empty")
+        raise ValueError(_("it ends in the middle of a number") if data else _("it is empty"))
     shown = data[: min(len(data) // size, MOST_NUMBERS) * size]
     numbers = (real_text(number, form) for (number,) in struct.iter_unpack(form, shown))
     return f"[{','.join(numbers)}]", whole and len(shown) == len(data)

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
-from dashboard.forms import BootstrapMixin, QuantityField
+from dashboard.forms import BootstrapMixin, QuantityField, pattern_fault
 from streams import naming
 from streams.services.replays import LONGEST_WHERE, MOST_RATE, ReplayWanted
 
@@ -83,7 +83,7 @@ class ReplayForm(BootstrapMixin, forms.Form):
 
     def clean_key(self) -> str:
         key: str = self.cleaned_data["key"]
-        fault = naming.pattern_fault(key) if key else None
+        fault = pattern_fault(key) if key else None
         if fault:
             raise ValidationError(fault)
         return key

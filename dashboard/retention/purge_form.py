@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard import quantities
 from dashboard.confirmations import LARGE_MESSAGES, phrase_for
-from dashboard.forms import BootstrapMixin
+from dashboard.forms import BootstrapMixin, pattern_fault
 from dashboard.shown import Shown
 from streams import naming, selectors
 from streams.log.preview import Preview, Purge
@@ -73,7 +73,7 @@ class PurgeForm(BootstrapMixin, forms.Form):
         if what == TIME:
             return quantities.parse_moment(text, now=timezone.now())
         if what == KEY:
-            fault = naming.pattern_fault(text) if text else _("Enter a key, such as orders.eu.7.")
+            fault = pattern_fault(text) if text else _("Enter a key, such as orders.eu.7.")
             if fault:
                 raise ValueError(fault)
             return text

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, ClassVar
 
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -131,14 +132,16 @@ class Labels(serializers.Field):  # type: ignore[type-arg]
 def label_fault(name: str, value: Any) -> str | None:
     """What is wrong with a label. The database's JSON paths bound what its name may hold."""
     if not 1 <= len(name) <= LONGEST_LABEL_NAME or any(char in '":\\' or char < " " for char in name):
-        return (
-            f"A label's name has 1 to {LONGEST_LABEL_NAME} characters, none of them a colon, a quotation mark, "
+        return _(
+            "A label's name has 1 to %(most)s characters, none of them a colon, a quotation mark, "
             "a backslash or a control character."
-        )
+        ) % {"most": LONGEST_LABEL_NAME}
     if _is_number(name):
-        return "A label's name must not be a number."
+        return _("A label's name must not be a number.")
     if not isinstance(value, str) or len(value) > LONGEST_LABEL_VALUE or "\x00" in value:
-        return f"A label's value is a string of at most {LONGEST_LABEL_VALUE} characters, none of them NUL."
+        return _("A label's value is a string of at most %(most)s characters, none of them NUL.") % {
+            "most": LONGEST_LABEL_VALUE
+        }
     return None
 
 

@@ -131,3 +131,44 @@ def test_the_palette_knows_the_words_of_the_page_and_of_the_documentation(
     page = owner.get("/search/", {"q": asked}).content.decode()
     wanted = "Neuer Stream" if asked == "new stream" else "orders"
     assert wanted in page
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "said"),
+    [
+        ("/streams/orders/?decode=base64", None, "kein base64: es enthält andere Zeichen"),
+        (
+            "/streams/orders/?decode=rot13",
+            None,
+            "„rot13“ ist weder auto noch raw noch eine Folge aus base64, hex",
+        ),
+        ("/streams/orders/?decode=hex+hex+hex+hex+hex", None, "Höchstens 4 Schritte lassen sich verketten."),
+        ("/streams/orders/?key=a..b", None, "Erwartet werden durch Punkte getrennte Teile"),
+        ("/streams/?regex=1&name=(", None, "Das ist kein regulärer Ausdruck"),
+        ("/streams/orders/publish/", {"body": "NaN"}, "NaN ist kein JSON."),
+        ("/streams/orders/settings/", {"labels": "7:x"}, "Der Name eines Labels darf keine Zahl sein."),
+    ],
+)
+def test_what_is_wrong_is_said_in_the_language_of_the_page(
+    owner: Client, make_stream: MakeStream, path: str, form: dict[str, str] | None, said: str
+) -> None:
+    make_stream("orders", bodies=[b'"not base64!"'])
+    owner.cookies[languages.CHOICE_COOKIE] = "de"
+    answer = owner.get(path) if form is None else owner.post(path, form)
+    assert said in answer.content.decode()
+
+
+def test_what_is_wrong_is_said_to_machines_in_english(make_stream: MakeStream, workspace: Workspace) -> None:
+    make_stream("orders", bodies=[b"1"])
+    token = token_create(workspace, name="all", scopes=["read", "manage"], actor=SYSTEM)[1]
+    german = {"Accept-Language": "de", "Authorization": f"Bearer {token}", "Cookie": "okmq_language=de"}
+    refused = Client().patch(
+        "/api/v1/streams/orders/",
+        {"labels": {"7": "x"}, "keys": ["a..b"]},
+        content_type="application/json",
+        headers=german,
+    )
+    assert "A label's name must not be a number." in refused.json()["error"]["message"]
+    assert "Expected dot-separated tokens" in str(refused.json())
+    refused = Client().get("/api/v1/streams/?name_regex=(", headers=german)
+    assert "This is not a regular expression" in refused.json()["error"]["message"]
