@@ -14,6 +14,7 @@ from streams.errors import Refusal
 from streams.models import Replay, ReplayState
 from streams.services.events import event_record
 from streams.services.storable import storable
+from streams.services.streams import workspace_held
 from streams.services.summaries import went
 
 MOST_UNFINISHED = 10
@@ -25,6 +26,7 @@ KEPT = timedelta(days=30)
 """How long a replay that has ended is kept."""
 
 WORKING = (ReplayState.COUNTING, ReplayState.RUNNING)
+STARTABLE = (ReplayState.READY, ReplayState.PAUSED, ReplayState.FAILED)
 ENDED = (ReplayState.SUCCEEDED, ReplayState.CANCELLED)
 
 
@@ -60,13 +62,7 @@ def replay_request(caller: Caller, *, source: str, target: str, wanted: ReplayWa
         raise Refusal("history_off", "The history is switched off (OKMQ_HISTORY=off).")
     keeps_ids = origin.pk != into.pk if wanted.keeps_ids is None else wanted.keeps_ids
     with transaction.atomic():
-        working = Replay.objects.filter(workspace=caller.workspace, state__in=WORKING).count()
-        if working >= MOST_UNFINISHED:
-            raise Refusal(
-                "rate_limited",
-                f"{working} replays of this workspace are under way; wait for one, or cancel one.",
-                headers={"Retry-After": "5"},
-            )
+        _demand_room(caller)
         replay = Replay.objects.create(
             workspace=caller.workspace,
             source=origin.name,
@@ -93,20 +89,22 @@ def replay_start(caller: Caller, replay: Replay) -> None:
     """Begin to publish what was counted, or go on after a pause or a failure.
 
     Raises:
-        Refusal: ``replay_state``; ``forbidden`` without the scopes that asking for it needs; ``stream_not_found``.
+        Refusal: ``replay_state``; ``forbidden`` without the scopes that asking for it needs; ``stream_not_found``;
+            ``rate_limited``.
     """
     caller.demand("manage")
     stream_for(caller, replay.source, may="read")
     stream_for(caller, replay.target, may="publish")
     held = Replay.objects.filter(pk=replay.pk)
     with transaction.atomic():
+        if held.filter(state__in=STARTABLE).exists():
+            _demand_room(caller)
         # What failed before it was counted is counted again; while it counts, it is told not to wait.
         moved = held.filter(state=ReplayState.FAILED, total=None).update(
             state=ReplayState.COUNTING, starts=True, error=""
         )
         moved = moved or held.filter(state=ReplayState.COUNTING).update(starts=True)
-        counted = (ReplayState.READY, ReplayState.PAUSED, ReplayState.FAILED)
-        moved = moved or held.filter(state__in=counted).update(state=ReplayState.RUNNING, error="")
+        moved = moved or held.filter(state__in=STARTABLE).update(state=ReplayState.RUNNING, error="")
         _demand(moved, replay, "started")
         _recorded(replay, "started", actor=caller.actor)
 
@@ -221,6 +219,22 @@ def _ended(replay: Replay, state: ReplayState, *, error: str = "") -> None:
         if held.update(state=state, error=error, finished_at=timezone.now()):
             replay.refresh_from_db()
             _recorded(replay, state.value, actor=Actor(replay.requested_by, replay.address))
+
+
+def _demand_room(caller: Caller) -> None:
+    """That one more may be under way; until the transaction ends nobody else of the workspace is told so.
+
+    Raises:
+        Refusal: ``rate_limited``.
+    """
+    workspace_held(caller.workspace)
+    working = Replay.objects.filter(workspace=caller.workspace, state__in=WORKING).count()
+    if working >= MOST_UNFINISHED:
+        raise Refusal(
+            "rate_limited",
+            f"{working} replays of this workspace are under way; wait for one, or cancel one.",
+            headers={"Retry-After": "5"},
+        )
 
 
 def _demand(moved: int, replay: Replay, verb: str) -> None:

@@ -197,6 +197,22 @@ def test_a_workspace_has_so_many_under_way(owner: Api) -> None:
     assert (answer.status_code, code(answer)) == (429, "rate_limited")
 
 
+def test_as_many_are_under_way_where_they_waited_for_their_start(owner: Api) -> None:
+    waiting = []
+    for _ in range(service.MOST_UNFINISHED + 2):
+        waiting.append(asked(owner, start=False)["id"])
+        counted({"id": waiting[-1]})
+    service.replay_failed(Replay.objects.get(pk=asked(owner)["id"]), error="Java is missing.")
+    waiting.append(Replay.objects.latest("id").pk)
+    answers = [owner.post(f"{PATH}/{each}/start") for each in waiting]
+    assert [each.status_code for each in answers] == [200] * service.MOST_UNFINISHED + [429] * 3
+    assert code(answers[-1]) == "rate_limited"
+    assert Replay.objects.filter(state__in=service.WORKING).count() == service.MOST_UNFINISHED
+    assert owner.post(f"{PATH}/{waiting[0]}/pause").status_code == 200
+    assert owner.post(f"{PATH}/{waiting[-1]}/start").status_code == 200
+    assert code(owner.post(f"{PATH}/{waiting[0]}/start")) == "rate_limited"
+
+
 def test_where_nothing_would_work_on_it_that_is_said_at_once(owner: Api, settings: Any) -> None:
     settings.ENV = replace(settings.ENV, history=False)
     assert code(owner.post(PATH, {"source": "a", "target": "b"})) == "history_off"
