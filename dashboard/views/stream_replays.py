@@ -85,8 +85,15 @@ def change(request: HttpRequest, caller: Caller, name: str, replay_id: int, do: 
     return redirect("dashboard:stream_history", name=stream.name)
 
 
+def _start(caller: Caller, replay: Replay) -> None:
+    """Start what the page offers to start: a second click does not start what is only being counted again."""
+    if replay.state == ReplayState.COUNTING:
+        raise Refusal("replay_state", "This replay is counting; it cannot be started.", state=replay.state)
+    replay_start(caller, replay)
+
+
 _DEEDS: dict[str, Callable[[Caller, Replay], None]] = {
-    "start": replay_start,
+    "start": _start,
     "pause": lambda caller, replay: replay_pause(replay, actor=caller.actor),
     "cancel": lambda caller, replay: replay_cancel(replay, actor=caller.actor),
 }

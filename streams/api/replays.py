@@ -230,6 +230,7 @@ class ReplayStartView(ApiView):
         "POST": Operation(
             id="replay_start",
             summary="Begin to publish, or go on after a pause or a failure",
+            description="One whose count failed is counted again, and waits, `ready`, to be started once more.",
             scope="manage",
             answer=ReplayFound,
             refusals=("replay_not_found", "replay_state"),

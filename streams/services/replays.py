@@ -86,7 +86,7 @@ def replay_request(caller: Caller, *, source: str, target: str, wanted: ReplayWa
 
 
 def replay_start(caller: Caller, replay: Replay) -> None:
-    """Begin to publish what was counted, or go on after a pause or a failure.
+    """Begin to publish what was counted, or go on after a pause or a failure; one whose count failed is counted again.
 
     Raises:
         Refusal: ``replay_state``; ``forbidden`` without the scopes that asking for it needs; ``stream_not_found``;
@@ -99,11 +99,13 @@ def replay_start(caller: Caller, replay: Replay) -> None:
     with transaction.atomic():
         if held.filter(state__in=STARTABLE).exists():
             _demand_room(caller)
-        # What failed before it was counted is counted again; while it counts, it is told not to wait.
+        # What failed before it was counted is counted again, and waits: nobody has seen yet how much it is.
         moved = held.filter(state=ReplayState.FAILED, total=None).update(
-            state=ReplayState.COUNTING, starts=True, error=""
+            state=ReplayState.COUNTING, starts=False, error=""
         )
-        moved = moved or held.filter(state=ReplayState.COUNTING).update(starts=True)
+        # While it counts, it is told not to wait; not by who saw it failed, and asked twice.
+        if not moved and replay.state == ReplayState.COUNTING:
+            moved = held.filter(state=ReplayState.COUNTING).update(starts=True)
         moved = moved or held.filter(state__in=STARTABLE).update(state=ReplayState.RUNNING, error="")
         _demand(moved, replay, "started")
         _recorded(replay, "started", actor=caller.actor)

@@ -106,6 +106,14 @@ def test_a_failure_is_told_and_started_again(owner: Api) -> None:
     assert (again["state"], again["error"]) == ("counting", None)
 
 
+def test_one_whose_count_failed_is_counted_again_and_waits_to_be_started(owner: Api) -> None:
+    shown = asked(owner)
+    service.replay_failed(Replay.objects.get(pk=shown["id"]), error="Spark is away.")
+    assert owner.post(f"{PATH}/{shown['id']}/start").json()["state"] == "counting"
+    assert counted(shown).state == "ready"
+    assert owner.post(f"{PATH}/{shown['id']}/start").json()["state"] == "running"
+
+
 def test_cancelling_is_for_good(owner: Api) -> None:
     shown = asked(owner)
     assert owner.delete(f"{PATH}/{shown['id']}").status_code == 204
