@@ -101,12 +101,14 @@ def replay_start(caller: Caller, replay: Replay) -> None:
             _demand_room(caller)
         # What failed before it was counted is counted again, and waits: nobody has seen yet how much it is.
         moved = held.filter(state=ReplayState.FAILED, total=None).update(
-            state=ReplayState.COUNTING, starts=False, error=""
+            state=ReplayState.COUNTING, starts=False, error="", finished_at=None
         )
         # While it counts, it is told not to wait; not by who saw it failed, and asked twice.
         if not moved and replay.state == ReplayState.COUNTING:
             moved = held.filter(state=ReplayState.COUNTING).update(starts=True)
-        moved = moved or held.filter(state__in=STARTABLE).update(state=ReplayState.RUNNING, error="")
+        moved = moved or held.filter(state__in=STARTABLE).update(
+            state=ReplayState.RUNNING, error="", finished_at=None
+        )
         _demand(moved, replay, "started")
         _recorded(replay, "started", actor=caller.actor)
 

@@ -114,6 +114,17 @@ def test_one_whose_count_failed_is_counted_again_and_waits_to_be_started(owner: 
     assert owner.post(f"{PATH}/{shown['id']}/start").json()["state"] == "running"
 
 
+def test_one_that_goes_on_after_a_failure_has_not_finished(owner: Api) -> None:
+    shown = asked(owner)
+    for is_counted in (False, True):
+        if is_counted:
+            counted(shown)
+            owner.post(f"{PATH}/{shown['id']}/start")
+        service.replay_failed(Replay.objects.get(pk=shown["id"]), error="Spark is away.")
+        assert owner.get(f"{PATH}/{shown['id']}").json()["finished_at"] is not None
+        assert owner.post(f"{PATH}/{shown['id']}/start").json()["finished_at"] is None
+
+
 def test_cancelling_is_for_good(owner: Api) -> None:
     shown = asked(owner)
     assert owner.delete(f"{PATH}/{shown['id']}").status_code == 204
