@@ -134,7 +134,7 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
         # Or the text of a query could have this process's environment put into it: ${env:…}.
         "spark.sql.variable.substitute": "false",
         "spark.sql.runSQLOnFiles": "false",
-        # Runs and queries share the processors task by task, whoever came first.
+        # Pools share the processors task by task, whoever came first; within one, whoever came first is served first.
         "spark.scheduler.mode": "FAIR",
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",

@@ -1,7 +1,8 @@
 """Answers the queries that web processes put into the database, beside the runs of the same process.
 
 Each query has a thread that asks Spark and one that watches it: whether it is still wanted, how far it is, whether its
-time is over. Queries and runs are pools of one fair scheduler, so that neither waits for the other's end.
+time is over. Each query has a pool of its own in a fair scheduler, beside those of runs and replays, so that none of
+them waits for another's end.
 """
 
 import logging
@@ -15,6 +16,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, close_old
 
 from okmq.analytics.counted import groups_of, rollups_of
 from okmq.analytics.heap_watch import Asking, HeapWatch
+from okmq.analytics.pools import PROPERTY, Pools
 from okmq.analytics.shared_spark import SharedSpark
 from okmq.env import Env
 from okmq.supervision import masters
@@ -42,7 +44,6 @@ TIME_LIMIT_S = 300.0
 AWAY = (OperationalError, InterfaceError)
 """What tells of a database that does not answer, and of nothing that was asked of it."""
 
-POOL = "queries"
 TRIES = 3
 """How often a query is begun that had no memory because of another."""
 
@@ -59,6 +60,7 @@ class _Asked:
     """What became of a query in the thread that asked Spark."""
 
     under: Asking
+    pool: str
     session: "SparkSession | None" = None
     is_shown: bool = False  # as running
     answer: "Answer | None" = None
@@ -84,6 +86,7 @@ class Queries:
         self.stop = stop
         self.time_limit_s = time_limit_s
         self._heap = HeapWatch(spark)
+        self._pools = Pools("queries")
         self._threads: list[threading.Thread] = []
         self._taking = threading.Lock()
         self._held: set[int] = set()
@@ -147,8 +150,8 @@ class Queries:
     def _answer(self, query: Query) -> None:
         from spark.query import Course
 
-        with self._heap.over(group_of(query), Course()) as under:
-            self._answer_watched(query, _Asked(under))
+        with self._pools.own() as pool, self._heap.over(group_of(query), Course()) as under:
+            self._answer_watched(query, _Asked(under, pool))
 
     def _answer_watched(self, query: Query, asked: _Asked) -> None:
         asking = threading.Thread(target=self._ask, args=(query, asked), daemon=True)
@@ -290,7 +293,7 @@ class Queries:
         context = session.sparkContext
         for _ in range(TRIES):
             context.setJobGroup(group_of(query), f"query {query.pk}", interruptOnCancel=True)
-            context.setLocalProperty("spark.scheduler.pool", POOL)
+            context.setLocalProperty(PROPERTY, asked.pool)
             try:
                 return asking.ask(
                     session,

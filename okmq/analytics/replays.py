@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.analytics.causes import readable
+from okmq.analytics.pools import PROPERTY, Pools
 from okmq.analytics.replay_watch import STUCK_S, CannotReplay, NotWanted, watched
 from okmq.analytics.shared_spark import SharedSpark
 from okmq.env import Env
@@ -42,7 +43,6 @@ BATCH = append.BATCH_LIMIT
 SHARES = 4
 """With a rate, batches are at most what it allows in a second over this."""
 
-POOL = "queries"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 log = logging.getLogger(__name__)
@@ -63,6 +63,7 @@ class Replays:
         self.spark = spark
         self.stop = stop
         self.stuck_s = stuck_s
+        self._pools = Pools("replays")
         self._threads: dict[int, threading.Thread] = {}
 
     def start(self) -> None:
@@ -114,11 +115,8 @@ class Replays:
         """
         started = time.monotonic()
         try:
-            if replay.state == ReplayState.COUNTING:
-                self._count(replay)
-                replay.refresh_from_db()
-            if replay.state == ReplayState.RUNNING:
-                self._publish(replay)
+            with self._pools.own() as pool:
+                self._count_and_publish(replay, pool)
         except NotWanted:
             return
         except (DatabaseError, StoreUnavailable, MasterAway):
@@ -137,21 +135,28 @@ class Replays:
             service.replay_failed(replay, error=_told(error))
             self.spark.end_if_dead()
 
-    def _count(self, replay: Replay) -> None:
+    def _count_and_publish(self, replay: Replay, pool: str) -> None:
+        if replay.state == ReplayState.COUNTING:
+            self._count(replay, pool)
+            replay.refresh_from_db()
+        if replay.state == ReplayState.RUNNING:
+            self._publish(replay, pool)
+
+    def _count(self, replay: Replay, pool: str) -> None:
         with self.spark.in_use():
-            past = self._range(replay)
+            past = self._range(replay, pool)
             with self._watched(replay, past):
                 counted = past.count()
         service.replay_counted(
             replay, messages=counted.messages, size=counted.bytes, first=counted.first, last=counted.last
         )
 
-    def _publish(self, replay: Replay) -> None:
+    def _publish(self, replay: Replay, pool: str) -> None:
         target = self._stream(replay.target_id, replay.target)
         service.replay_begins(replay, target_offset=self._last_offset(target))
         if replay.position < replay.last:
             with self.spark.in_use():
-                past = self._range(replay)
+                past = self._range(replay, pool)
                 self._settle(replay, target, past)
                 while replay.position < replay.last:
                     with self._watched(replay, past):
@@ -254,12 +259,12 @@ class Replays:
     def _watched(self, replay: Replay, past: "PastRange") -> AbstractContextManager[None]:
         return watched(self.spark, past.session, replay, stop=self.stop, stuck_s=self.stuck_s)
 
-    def _range(self, replay: Replay) -> "PastRange":
+    def _range(self, replay: Replay, pool: str) -> "PastRange":
         from spark.replay import PastRange, Wanted
 
         source = self._stream(replay.source_id, replay.source)
         session = self.spark.session()
-        session.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
+        session.sparkContext.setLocalProperty(PROPERTY, pool)
         wanted = Wanted(
             stream=source,
             first=replay.from_offset,
