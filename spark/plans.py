@@ -36,6 +36,9 @@ OF_NOW = frozenset(_OF_NOW.split())
 _FIXED_MOMENT = re.compile(r"""\w+\s*r?['"]\s*[-+0-9]""", re.IGNORECASE)
 """A date or time as it is written where it says no ``now``, ``today``, ``tomorrow`` or ``yesterday``."""
 
+NAMING = frozenset({"Alias", "MultiAlias"})
+"""What a parsed text is where a name follows the condition, also without AS: ``n > 3 AND`` is ``n > 3``, named AND."""
+
 NOT_THE_SAME = (
     "A condition has to choose the same messages each time; rand(), now(), 'today' and the like do not."
 )
@@ -102,6 +105,8 @@ def condition(session: SparkSession, text: str) -> Column:
         raise QueryRefused(sentence(error)) from None
     except Py4JJavaError:
         raise QueryRefused("The condition is nested too deeply.") from None
+    if kind_of(expression) in NAMING:
+        raise QueryRefused(_named_sentence(expression))
     walk = Walk(session, tables=frozenset())
     walk.whole(expression)
     if walk.has_plan:
@@ -112,6 +117,13 @@ def condition(session: SparkSession, text: str) -> Column:
     refuse_endless(expression, jvm)
     refuse_growth(expression, jvm)
     return Column(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
+
+
+def _named_sentence(expression: Any) -> str:
+    """That a condition has no name, and which words were taken for one."""
+    names = [expression.name()] if kind_of(expression) == "Alias" else elements(expression.names())
+    written = ", ".join(map(str, names))
+    return f"A condition takes no name: {written} at its end is read as one; did you leave out what follows?"
 
 
 def chosen(frame: DataFrame, wanted: Column) -> DataFrame:

@@ -246,6 +246,29 @@ def test_a_condition_that_puts_a_value_into_the_next_again_and_again_is_refused(
         elsewhere(lambda: plans.condition(asking, f"hash({lambdas}) = 1"))
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("from_json(body, 'n INT').n > 3 AND", "AND"),
+        ("offset > 3 OR", "OR"),
+        ("offset > 3 AS late", "late"),
+        ("(offset > 3) late", "late"),
+        ("offset > 3 AS (a, b)", "a, b"),
+    ],
+)
+def test_a_condition_that_ends_in_a_word_that_would_be_dropped_is_refused(
+    asking: SparkSession, text: str, name: str
+) -> None:
+    with pytest.raises(QueryRefused, match=rf"^A condition takes no name: {name} at its end is read as one"):
+        elsewhere(lambda: plans.condition(asking, text))
+
+
+def test_a_name_within_a_condition_is_none_of_the_condition(asking: SparkSession) -> None:
+    frame = asking.createDataFrame([(3,), (4,)], "n int")
+    wanted = elsewhere(lambda: plans.condition(asking, "struct(n AS m).m > 3 AND `n` < 9"))
+    assert plans.chosen(frame, wanted).count() == 1
+
+
 def test_values_that_are_put_together_some_times_may_be_asked(asking: SparkSession) -> None:
     wide = ", ".join(f"struct(stream, key, offset + {n} AS n) AS s{n}" for n in range(100))
     inner = f"SELECT hash(s1, s2), s3, to_json(struct(*)) AS whole FROM (SELECT *, {wide} FROM messages)"
