@@ -126,7 +126,7 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     replay_form = ReplayForm(request.POST or None, initial={"target": stream.name})
     if request.method == "POST" and ask(request, caller, stream, replay_form):
         return redirect("dashboard:stream_history", name=stream.name)
-    context |= {"replay_form": replay_form, **replays_context(caller, stream)}
+    context |= {"replay_form": replay_form, **replays_context(request, caller, stream)}
     form = RangeForm(request.GET, now=now)
     asked = asked_for(request.GET, now=now, span=form.span)
     points = selectors.history_points(stream, step=asked.step, since=asked.since, until=asked.until)

@@ -9,21 +9,31 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from dashboard.history.replay_forms import ReplayForm
+from dashboard.quantities import LARGEST, number_of
 from dashboard.views.door import console_action, console_page, is_part
 from streams import selectors
 from streams.access import Caller, replay_for, stream_for
 from streams.errors import Refusal
 from streams.models import Replay, ReplayState, Stream
-from streams.services.replays import WORKING, replay_cancel, replay_pause, replay_request, replay_start
+from streams.services.replays import (
+    ENDED,
+    STARTABLE,
+    WORKING,
+    replay_cancel,
+    replay_pause,
+    replay_request,
+    replay_start,
+)
 
 SHOWN = 6
-ENDED = (ReplayState.SUCCEEDED, ReplayState.CANCELLED)
-STARTABLE = (ReplayState.READY, ReplayState.PAUSED, ReplayState.FAILED)
+"""Replays of a page that have finished; those that have not are all shown, before them."""
 
 
-def replays_context(caller: Caller, stream: Stream) -> dict[str, Any]:
+def replays_context(request: HttpRequest, caller: Caller, stream: Stream) -> dict[str, Any]:
     """What the panel of replays needs beside its form."""
-    found = selectors.replays_latest(caller, stream=stream.name, limit=SHOWN)
+    before = number_of(request.GET.get("replays_before"), default=0, low=0, high=LARGEST) or None
+    unfinished = selectors.replays_unfinished(caller, stream=stream.name)
+    finished, more = selectors.replays_finished(caller, stream=stream.name, before=before, limit=SHOWN)
     return {
         "replays": [
             {
@@ -33,21 +43,25 @@ def replays_context(caller: Caller, stream: Stream) -> dict[str, Any]:
                 "may_end": each.state not in ENDED,
                 "pushes_out": selectors.pushed_out_by(each),
             }
-            for each in found
+            for each in (*unfinished, *finished)
         ],
-        "is_replaying": any(each.state in WORKING for each in found),
+        "replays_before": before,
+        "replays_older": finished[-1].pk if more else None,
+        "is_replaying": any(each.state in WORKING for each in unfinished),
         "may_replay": caller.may("manage"),
     }
 
 
 @console_page
 def replays(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """The newest replays of a stream, for htmx."""
+    """The replays of a stream, for htmx: those that have not finished, and a page of those that have."""
     stream = stream_for(caller, name, may="read")
     if not is_part(request):
         return redirect("dashboard:stream_history", name=stream.name)
     return render(
-        request, "dashboard/parts/replays.html", {"stream": stream, **replays_context(caller, stream)}
+        request,
+        "dashboard/parts/replays.html",
+        {"stream": stream, **replays_context(request, caller, stream)},
     )
 
 

@@ -113,7 +113,7 @@ from streams.selectors.profiles import DayProfile, history_drift, profile_latest
 from streams.selectors.pushed_out import PushedOut, pushed_out_by
 from streams.selectors.queries import queries_latest, queries_saved
 from streams.selectors.removals import RemovalView, finals_of, removals_of
-from streams.selectors.replays import replays_latest
+from streams.selectors.replays import replays_finished, replays_latest, replays_unfinished
 from streams.selectors.retention import purge_preview, retention_preview
 from streams.selectors.retention_effects import LOOK_S, MOST_GROUPS, Effect, effect_of, effects_of
 from streams.selectors.samples import (
@@ -297,7 +297,9 @@ __all__ = [
     "recent_samples",
     "removals_of",
     "removed_by_step",
+    "replays_finished",
     "replays_latest",
+    "replays_unfinished",
     "retention_outlook",
     "retention_preview",
     "rule_holdings",
