@@ -37,7 +37,7 @@ from streams.models import Query, Workspace
 from streams.services.queries import query_answer
 query = Query.objects.create(workspace=Workspace.objects.get(name="default"), sql="SELECT", limit=10, state="running")
 columns = [("n", "bigint")] + [(f"c{{n}}", "bigint") for n in range({series})]
-rows = [json.dumps([at] + [at] * {series}) for at in (1, 2, 3)]
+rows = [json.dumps([at] + [{sign} * at] * {series}) for at in (1, 2, 3)]
 query_answer(query, columns=columns, rows=rows, truncated=False)
 print(query.pk)
 """
@@ -110,7 +110,7 @@ def test_what_is_usual_is_renewed_where_it_stands_on_a_streams_own_chart(page: P
 def test_an_answer_in_sql_leaves_no_half_of_its_card_empty(
     page: Page, running: Product, series: int, wide: list[int]
 ) -> None:
-    page.goto(f"/sql/{in_product(running, ANSWERED.format(series=series))}/")
+    page.goto(f"/sql/{in_product(running, ANSWERED.format(series=series, sign=1))}/")
     expect(page.locator("#answer .chart canvas")).to_have_count(series)
     whole = page.locator("#answer table").bounding_box()
     assert whole is not None
@@ -119,6 +119,22 @@ def test_an_answer_in_sql_leaves_no_half_of_its_card_empty(
     )
     assert [at for at, width in enumerate(widths) if width > 0.9 * whole["width"]] == wide
     assert all(width > 0.4 * whole["width"] for width in widths)
+
+
+# Of a chart's middle: what lies beyond its edges may colour these.
+PAINTED = """(canvas) => {
+  const quarter = Math.floor(canvas.height / 4);
+  const { data } = canvas.getContext("2d").getImageData(0, quarter, canvas.width, quarter);
+  const colourful = (at) => Math.max(...data.slice(at, at + 3)) - Math.min(...data.slice(at, at + 3)) > 60;
+  return Array.from({ length: data.length / 4 }, (_, n) => 4 * n).filter((at) => data[at + 3] && colourful(at)).length;
+}"""
+
+
+def test_an_answer_in_sql_of_values_below_nought_is_drawn(page: Page, running: Product) -> None:
+    page.goto(f"/sql/{in_product(running, ANSWERED.format(series=1, sign=-1))}/")
+    expect(page.locator("#answer .chart canvas")).to_have_count(1)
+    painted = page.locator("#answer .chart canvas")
+    until(lambda: painted.evaluate(PAINTED) > 200, within_s=LONG_ENOUGH_S, what="the chart shows its line")
 
 
 def test_a_chart_that_is_not_drawn_anew_yet_widens_no_narrower_page(page: Page, counted: str) -> None:

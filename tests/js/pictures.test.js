@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { healthOf, said, sparkPoints, usedOf } from "../../dashboard/static/js/bind.js";
-import { appended, axisLabel, isAtRest, marksNear, rangeAddress } from "../../dashboard/static/js/charts.js";
+import { appended, axisLabel, heightsOf, isAtRest, marksNear, rangeAddress } from "../../dashboard/static/js/charts.js";
 
 test("a sparkline ends at the right edge and peaks at the top", () => {
   assert.equal(sparkPoints([0, 2, 1]), "77.3,19.0 78.6,1.0 80.0,10.0");
@@ -72,4 +72,12 @@ test("the marks near the pointer are said", () => {
   const marks = [[100, "Stream made."], [200, "Purged."]];
   assert.deepEqual(marksNear(marks, 104, 5), ["Stream made."]);
   assert.deepEqual(marksNear(marks, 150, 5), []);
+});
+
+test("a chart has nought on it, and room beyond what is above and below", () => {
+  assert.deepEqual(heightsOf(-60, 40), [-66, 44]);
+  assert.deepEqual(heightsOf(-0.5, -0.25), [-0.55, 0]);
+  assert.deepEqual(heightsOf(2, 10), [0, 11]);
+  assert.deepEqual(heightsOf(0, 0), [0, 1]);
+  assert.deepEqual(heightsOf(null, null), [0, 1]);
 });

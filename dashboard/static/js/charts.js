@@ -3,33 +3,36 @@
 import { FORMATS, onClock, pageZone } from "./format.js";
 
 const REST_MS = 3000; // a subject at rest did nothing so long ago
-const DURATIONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000]; // steps of its axis
+const DURATIONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000]; // of its axis
 const BINARY = Array.from({ length: 60 }, (_, power) => 2 ** power);
 const said = (seconds) => onClock(seconds * 1000)[0];
 
 /** [times, values of each line…] with a sample more: what is older than the window goes, a gap stays a gap. */
 export function appended([times, ...lines], time, values, windowS, gapS) {
   const last = times.at(-1);
-  if (last !== undefined && time <= last) return [times, ...lines];
-  const gap = last !== undefined && time - last > gapS;
+  if (time <= last) return [times, ...lines];
+  const gap = time - last > gapS;
   const from = [...times, ...(gap ? [last + 1] : []), time].findIndex((at) => at >= time - windowS);
   const grown = (row, value, between) => [...row, ...(gap ? [between] : []), value].slice(from);
   return [grown(times, time, last + 1), ...lines.map((line, at) => grown(line, values[at], null))];
 }
+
+/** From where to where a chart of values goes: nought is on it. */
+export const heightsOf = (low, top) => [Math.min(low, 0) * 1.1, Math.max(top, 0) * 1.1 || (low < 0 ? 0 : 1)];
 
 /** Whether all lines ended at nought: nothing tells of what goes on so. */
 export const isAtRest = ([, ...lines]) => lines.every((line) => line.at(-1) === 0);
 
 export function axisLabel(seconds, stepS) {
   const text = said(seconds);
-  if (stepS >= 86_400) return text.slice(5, 10);
-  return stepS < 60 ? text.slice(11, 19) : text.slice(11, 16);
+  return stepS >= 86_400 ? text.slice(5, 10) : text.slice(11, stepS < 60 ? 19 : 16);
 }
 
 /** The address of the page with the steps that were dragged over as range. */
 export function rangeAddress(search, fromS, untilS, stepS) {
   const query = new URLSearchParams(search);
-  for (const name of ["range", "step"]) query.delete(name);
+  query.delete("range");
+  query.delete("step");
   const iso = (seconds) => new Date(seconds * 1000).toISOString();
   query.set("since", iso(Math.floor(fromS / stepS) * stepS));
   query.set("until", iso(Math.ceil(untilS / stepS) * stepS));
@@ -41,15 +44,12 @@ export const marksNear = (marks, atS, withinS) => marks.filter(([at]) => Math.ab
 /** A token's colour in the theme of the moment. */
 function colour(name) {
   const probe = document.createElement("i");
-  probe.hidden = true;
   probe.style.color = `var(${name})`;
   document.body.append(probe);
   const resolved = getComputedStyle(probe).color;
   probe.remove();
   return resolved;
 }
-
-const spoken = (value, say, word) => (value == null ? [] : [word ? `${say(value)} ${word}` : say(value)]);
 
 /** What is usual, behind the lines. */
 function paintBand(plot, low, high, fill) {
@@ -85,45 +85,43 @@ function choose(box, plot, stepS) {
 
 function options(box, { step_s: stepS = 0, window_s: windowS, span, marks = [] }) {
   const { format, kind, colour: series, x, line, low, high, says = "", lineSays = "" } = box.dataset;
-  const words = line ? [says, lineSays] : [says];
   const bars = kind === "bars";
   const numbers = x === "number";
   const say = FORMATS[format];
   const faint = colour("--ink-faint");
-  const grid = { stroke: colour("--line"), width: 1 };
-  const font = `11px ${getComputedStyle(document.body).fontFamily}`;
-  const axis = { stroke: faint, grid, ticks: { show: false }, font };
-  const short = (value) => say(value).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
+  const hide = { show: false };
+  const axis = { stroke: faint, grid: { stroke: colour("--line"), width: 1 }, ticks: hide, font: `11px ${getComputedStyle(document.body).fontFamily}` };
+  const short = (value) => say(value).replace(/(?:\.|(\.\d*[1-9]))0+(?=\D|$)/, "$1");
   const readout = box.closest("figure").querySelector("[data-readout]");
   const head = readout.closest("figure > *");
   const resting = readout.textContent;
   return {
     width: box.clientWidth,
     height: box.clientHeight,
-    legend: { show: false },
+    legend: hide,
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), pageZone()),
     cursor: { sync: { key: "okmq" }, drag: { x: box.hasAttribute("data-ranges"), y: false, setScale: false }, points: { size: 6 } },
     padding: [8, 20, 0, 0],
-    scales: { x: { time: !numbers, range: (_, first, last) => span ?? (kind === "live" ? [last - windowS, last] : [first, last + stepS]) }, y: { range: (_, __, top) => [0, Math.max(top ?? 0, high ?? 0) * 1.1 || 1] } },
+    scales: { x: { time: !numbers, range: (_, first, last) => span ?? (kind === "live" ? [last - windowS, last] : [first, last + stepS]) }, y: { range: (_, bottom, top) => heightsOf(bottom, Math.max(top, high ?? 0)) } },
     axes: [
-      { ...axis, grid: { show: false }, values: (_, splits, __, ___, step) => splits.map((at) => (numbers ? String(at) : axisLabel(at, step))), space: 70, size: 26 },
+      { ...axis, grid: hide, values: (_, splits, __, ___, step) => splits.map((at) => (numbers ? String(at) : axisLabel(at, step))), space: 70, size: 26 },
       { ...axis, values: (_, splits) => splits.map(short), size: 66, space: 36, gap: 6, ...(format.startsWith("size") && { incrs: BINARY }), ...(/duration|latency/.test(format) && { incrs: DURATIONS }) },
     ],
     series: [
       {},
       {
         stroke: colour(`--${series}`),
-        fill: bars ? colour(`--${series}`) : colour(`--${series}-fill`),
+        fill: colour(`--${series}${bars ? "" : "-fill"}`),
         width: bars ? 0 : 1.5,
-        points: { show: false },
+        points: hide,
         ...(bars && { paths: uPlot.paths.bars({ size: [0.75, 60], align: 1 }) }),
       },
-      ...(line ? [{ stroke: colour(bars ? "--ink" : "--series-2"), width: 1.5, dash: [4, 3], points: { show: false }, ...(bars && { paths: uPlot.paths.stepped({ align: 1 }) }) }] : []),
+      ...(line ? [{ stroke: colour(bars ? "--ink" : "--series-2"), width: 1.5, dash: [4, 3], points: hide, ...(bars && { paths: uPlot.paths.stepped({ align: 1 }) }) }] : []),
     ],
     hooks: {
       draw: [(plot) => paintMarks(plot, marks, faint)],
       setSelect: [(plot) => choose(box, plot, stepS)],
-      drawClear: low ? [(plot) => paintBand(plot, low, high, colour("--line"))] : [],
+      drawClear: [(plot) => low && paintBand(plot, low, high, colour("--line"))],
       setCursor: [
         (plot) => {
           const at = plot.cursor.idx;
@@ -132,7 +130,7 @@ function options(box, { step_s: stepS = 0, window_s: windowS, span, marks = [] }
           readout.textContent =
             plot.data[1][at] == null
               ? (box.dataset.resting ?? resting)
-              : [numbers ? plot.data[0][at] : said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS >= 60 ? 16 : 19), ...words.flatMap((word, row) => spoken(plot.data[row + 1][at], say, word)), ...marksNear(marks, plot.posToVal(plot.cursor.left, "x"), (6 / plot.bbox.width) * devicePixelRatio * (plot.scales.x.max - plot.scales.x.min))].join(" · ");
+              : [numbers ? plot.data[0][at] : said(plot.data[0][at]).slice(stepS >= 3600 ? 0 : 11, stepS >= 60 ? 16 : 19), ...plot.data.slice(1).flatMap((row, n) => (row[at] == null ? [] : `${say(row[at])} ${[says, lineSays][n]}`.trim())), ...marksNear(marks, plot.posToVal(plot.cursor.left, "x"), plot.posToVal(6, "x") - plot.posToVal(0, "x"))].join(" · ");
         },
       ],
     },
@@ -142,7 +140,7 @@ function options(box, { step_s: stepS = 0, window_s: windowS, span, marks = [] }
 function draw(box) {
   const seed = JSON.parse(document.getElementById(box.dataset.chart).textContent);
   const { series: field, kind, liveChart: topic, line } = box.dataset;
-  const fields = line ? [field, line] : [field];
+  const fields = [field, line].filter(Boolean);
   let data = [seed.times, ...fields.map((each) => seed[each])];
   let plot = new uPlot(options(box, seed), data, box);
   const redraw = () => {
@@ -156,9 +154,9 @@ function draw(box) {
     data = appended(data, Math.round(atMs / 1000), values, seed.window_s, seed.gap_s);
     plot.setData(data);
   };
-  document.addEventListener("okmq:live", ({ detail }) => {
-    if (detail.topic === topic && detail.event[field] !== undefined) take(detail.event.at_ms, fields.map((each) => detail.event[each]));
-    else if (detail.event.kind === "overview_sampled" && detail.event.rate_in !== null && topic !== detail.topic && isAtRest(data)) take(detail.event.at_ms - REST_MS, fields.map(() => 0));
+  document.addEventListener("okmq:live", ({ detail: { topic: from, event } }) => {
+    if (from === topic && event[field] !== undefined) take(event.at_ms, fields.map((each) => event[each]));
+    else if (from !== topic && event.kind === "overview_sampled" && event.rate_in !== null && isAtRest(data)) take(event.at_ms - REST_MS, fields.map(() => 0));
   });
 }
 
