@@ -74,10 +74,10 @@ function paintMarks(plot, marks, stroke) {
   plot.ctx.restore();
 }
 
-/** Go to the range that was dragged over; a click is none. */
+/** Go to the range that was dragged over; a click is none, nor is another chart's drag. */
 function choose(box, plot, stepS) {
   const { left, width } = plot.select;
-  if (width < 5) return;
+  if (width < 5 || !plot.cursor.event) return;
   const [from, until] = [left, left + width].map((x) => plot.posToVal(x, "x"));
   const place = box.closest("section[id]")?.id;
   location.assign(rangeAddress(location.search, from, until, stepS) + (place ? `#${place}` : ""));
