@@ -10,6 +10,7 @@ from typing import Any
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 
 from dashboard import formats
+from streams.models.history import Step
 
 HOUR = timedelta(hours=1)
 SHORTEST, LONGEST = timedelta(days=7), timedelta(days=366)
@@ -22,7 +23,7 @@ LEVELS = 5
 class Cell:
     """An hour of a weekday: messages in the mean, and how that stands to the busiest one, from 0 (none) to ``LEVELS``.
 
-    ``mean`` is None where the range has no such hour.
+    ``mean`` is None where no such hour of the range is counted.
     """
 
     hour: int
@@ -51,6 +52,19 @@ class Day:
     cells: Sequence[Cell]
 
 
+@dataclass(frozen=True, slots=True)
+class Week:
+    """The week that a range comes to, from whole hours that end at ``until`` at the latest; no days where there is none."""
+
+    days: Sequence[Day]
+    until: datetime
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether of some hour of the week nothing is known."""
+        return any(cell.mean is None for day in self.days for cell in day.cells)
+
+
 def begin_of(since: datetime | None, until: datetime) -> datetime | None:
     """From when on a range is shown as a week; None where it is too short."""
     if since is not None and until - since < SHORTEST:
@@ -58,14 +72,16 @@ def begin_of(since: datetime | None, until: datetime) -> datetime | None:
     return max(since, until - LONGEST) if since else until - LONGEST
 
 
-def week_of(hours: Iterable[tuple[datetime, int]], *, until: datetime) -> Sequence[Day]:
-    """The week that hours of a range come to (begin and messages, ascending); empty where there are none.
+def week_of(hours: Iterable[tuple[datetime, int]], *, until: datetime) -> Week:
+    """The week that hours of a range come to (begin and messages, ascending).
 
-    The hours before the first one are not counted as silent: the stream, or its history, may not have been there.
+    The hours before the first one are not counted as silent: the stream, or its history, may not have been there. Nor
+    are those after ``until``, up to when all is counted; the one that this is within is no whole one.
     """
-    told = list(hours)
+    until = Step.HOUR.floor(until)
+    told = [(start, messages) for start, messages in hours if start < until]
     if not told:
-        return []
+        return Week([], until)
     sums: Counter[tuple[int, int]] = Counter()
     for start, messages in told:
         sums[_place(start)] += messages
@@ -76,7 +92,7 @@ def week_of(hours: Iterable[tuple[datetime, int]], *, until: datetime) -> Sequen
         at += HOUR
     means = {place: sums[place] / count for place, count in times.items()}
     peak = max(means.values())
-    return [
+    days = [
         Day(
             WEEKDAYS[day],
             WEEKDAYS_ABBR[day],
@@ -84,6 +100,7 @@ def week_of(hours: Iterable[tuple[datetime, int]], *, until: datetime) -> Sequen
         )
         for day in range(7)
     ]
+    return Week(days, until)
 
 
 def _place(moment: datetime) -> tuple[int, int]:

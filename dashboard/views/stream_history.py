@@ -1,6 +1,6 @@
 """What Spark computed for a stream: charts by minute, hour or day, and the runs that computed it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,7 +22,7 @@ from dashboard.views.stream_page import stream_context
 from dashboard.views.stream_replays import ask, replays_context
 from streams import selectors
 from streams.access import Caller, stream_for
-from streams.models import Rollup, Stream
+from streams.models import Rollup, RollupPosition, Stream
 from streams.models.history import RunState, Step
 from streams.services.history import run_request
 from streams.upkeep import processes
@@ -103,13 +103,24 @@ def rows_of(
     ]
 
 
-def week_shown(stream: Stream, asked: Asked) -> Sequence[heat.Day]:
-    """The range as a week of hours; nothing of a range that is shorter than one."""
+def week_shown(stream: Stream, asked: Asked, *, counted_to: datetime | None) -> heat.Week | None:
+    """The range, as far as all is counted, as a week of hours; nothing of a range that is shorter than one."""
     since = heat.begin_of(asked.since, asked.until)
-    if since is None:
-        return []
+    if since is None or counted_to is None:
+        return None
     hours = selectors.hours_published(stream, since=since, until=asked.until)
-    return heat.week_of(hours, until=asked.until)
+    return heat.week_of(hours, until=min(asked.until, counted_to))
+
+
+def counted_to(position: RollupPosition | None, *, last_offset: int | None, now: datetime) -> datetime | None:
+    """Up to when all that was published is counted: up to now where nothing came since, else to the last that is.
+
+    Args:
+        last_offset: that of the stream; None while its store does not answer.
+    """
+    if last_offset is not None and last_offset <= (position.offset if position else 0):
+        return now
+    return position.fresh_to if position else None
 
 
 def change_of(now: int, before: int) -> str:
@@ -137,6 +148,7 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     known = selectors.duplicates_by_step(stream, step=asked.step, since=asked.since, until=asked.until)
     removed = selectors.removed_by_step(stream, step=asked.step, since=asked.since, until=asked.until)
     context |= runs_context(caller, stream)
+    known_to = counted_to(context["position"], last_offset=context["row"].offset, now=now)
     until_ms = int(asked.until.timestamp() * 1000)
     seed = seed_of(
         points, step=asked.step, since=asked.since, until=asked.until, before=before, shift=asked.shift
@@ -158,7 +170,7 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "largest": max((point.size_max or 0 for point in points), default=0),
         "top_keys": top_keys_of(points),
         "scan": selectors.scan_of(points),
-        "week": week_shown(stream, asked),
+        "week": week_shown(stream, asked, counted_to=known_to),
         "profile": selectors.profile_latest(stream, until=asked.until),
         "past_groups": past_groups,
         "group_lags": group_lags_of(

@@ -14,7 +14,10 @@ from dashboard.history.history_figures import top_keys_of
 from dashboard.history.history_ranges import asked_for
 from dashboard.history.run_results import did
 from dashboard.views.stream_history import seed_of
+from streams import store
 from streams.access import SYSTEM, Actor
+from streams.log.append import append
+from streams.log.entries import NewMessage
 from streams.models import Replay, Rollup, RollupPosition, Run, StandingRollup, Stream, Workspace
 from streams.models.history import Step
 from streams.selectors import METRICS_STREAM
@@ -507,7 +510,7 @@ def test_a_range_of_a_week_shows_when_it_is_busy_in_the_zone_of_the_page(owner: 
     asked = {"since": (NOON - timedelta(days=8)).isoformat(), "until": NOON.isoformat()}
     page = owner.get("/streams/orders/history/", asked)
     assert "Busy hours" in page.content.decode()
-    weekday = page.context["week"][NOON.weekday()]
+    weekday = page.context["week"].days[NOON.weekday()]
     assert [(cell.hour, cell.mean, cell.level) for cell in weekday.cells[6:11]] == [
         (6, 10, 2),
         (7, 10, 2),
@@ -517,7 +520,7 @@ def test_a_range_of_a_week_shows_when_it_is_busy_in_the_zone_of_the_page(owner: 
     ]
     assert weekday.cells[5].mean is None, "before the first message nothing is known"
     owner.cookies["okmq_zone"] = "Asia/Tokyo"
-    cells = owner.get("/streams/orders/history/", asked).context["week"][NOON.weekday()].cells
+    cells = owner.get("/streams/orders/history/", asked).context["week"].days[NOON.weekday()].cells
     assert [cells[hour].mean for hour in (15, 17)] == [10, 30]
 
 
@@ -541,9 +544,39 @@ def test_a_mean_fits_its_cell(mean: float | None, text: str) -> None:
 
 def test_hours_are_means_over_the_weeks_of_a_range() -> None:
     week, hour = timedelta(days=7), NOON.replace(hour=8, minute=0, second=0, microsecond=0)
-    days = week_of([(hour, 10), (hour + week, 20)], until=hour + 3 * week + timedelta(minutes=1))
+    days = week_of([(hour, 10), (hour + week, 20)], until=hour + 3 * week + timedelta(hours=1)).days
     assert days[hour.weekday()].cells[timezone.localtime(hour).hour].mean == 7.5
-    assert week_of([], until=hour) == []
+    assert week_of([], until=hour).days == []
+
+
+def test_an_hour_that_is_not_whole_is_no_busy_or_quiet_one() -> None:
+    week, hour = timedelta(days=7), NOON.replace(hour=8, minute=0, second=0, microsecond=0)
+    under_way = week_of([(hour, 60), (hour + week, 5)], until=hour + week + timedelta(minutes=5))
+    assert under_way.days[hour.weekday()].cells[timezone.localtime(hour).hour].mean == 60
+    assert under_way.until == hour + week
+    assert week_of([(hour, 60)], until=hour + timedelta(minutes=59)).days == []
+
+
+def test_hours_that_are_not_counted_yet_are_unknown_and_not_silent(owner: Client, busy: Stream) -> None:
+    asked = {"since": (NOON - timedelta(days=8)).isoformat(), "until": NOON.isoformat()}
+    position = RollupPosition.objects.create(
+        stream_id=busy.stream_id, offset=0, fresh_to=NOON.replace(hour=9, minute=59)
+    )
+
+    def shown() -> tuple[list[float | None], str]:
+        page = owner.get("/streams/orders/history/", asked)
+        cells = page.context["week"].days[NOON.weekday()].cells
+        return [cell.mean for cell in cells[8:12]], page.content.decode()
+
+    means, page = shown()
+    assert means == [30, 30, 0, 0], "nothing came since"
+    assert f"whole hours up to {NOON:%Y-%m-%d} 13:00 · – is unknown" in page
+    store.log().run(append(busy.stream_id, [NewMessage(id="later", body=b"1")]))
+    means, page = shown()
+    assert means == [30, None, None, None]
+    assert f"whole hours up to {NOON:%Y-%m-%d} 09:00 · – is unknown" in page
+    RollupPosition.objects.filter(pk=position.pk).update(fresh_to=None)
+    assert owner.get("/streams/orders/history/", asked).context["week"] is None
 
 
 def test_what_was_done_to_the_stream_stands_on_its_charts(owner: Client, make_stream: MakeStream) -> None:
