@@ -1,6 +1,7 @@
 """The SQL page: asked, waited for, shown, downloaded, cancelled, saved; what comes out of streams does nothing."""
 
 import json
+import re
 import time
 from typing import Any
 
@@ -80,6 +81,9 @@ def test_an_answer_is_a_table_with_its_digits_and_a_file(owner: Client) -> None:
     ):
         assert shown in page
     assert "truncated: only the first rows are here" in page
+    finished_at = Query.objects.get().finished_at
+    assert finished_at
+    assert re.search(rf'as of <time [^>]*data-ms="{int(finished_at.timestamp() * 1000)}"', page)
     file = owner.get(f"{path}csv/")
     assert file.headers["Content-Disposition"] == f'attachment; filename="query-{Query.objects.get().pk}.csv"'
     assert file.getvalue().decode() == 'big,text,n,m\r\n9007199254740993,\'=1+1,,"{""a"": 1}"\r\n'
