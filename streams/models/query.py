@@ -29,6 +29,8 @@ class Query(models.Model):
     Attributes:
         streams: name patterns of the caller that narrow it; none is every stream of the workspace.
         limit: most rows of the answer.
+        counts_to: the offset up to which it counts for the preview of an erasure; None of what anybody asked, as only
+            the preview sets it.
         progress: 0 to 1, by Spark's tasks.
         cancel: somebody wants it to end.
         error: why there is no answer, a sentence.
@@ -40,6 +42,7 @@ class Query(models.Model):
     sql = models.TextField()
     limit = models.PositiveIntegerField()
     streams = models.JSONField(default=list)
+    counts_to = models.PositiveBigIntegerField(null=True, default=None, db_default=None)
     asked_by = models.CharField(max_length=200)
     state = models.CharField(
         max_length=10, choices=QueryState.choices, default=QueryState.QUEUED, db_index=True

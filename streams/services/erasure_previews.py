@@ -122,8 +122,8 @@ def erasure_preview(
         query = None if anew else _told_lately(found, head)
         if query is None:
             sql = f"{head}{through}"
-            query = query_queue(caller, sql=sql, limit=1, streams=[found.name])
-        through = int(query.sql.removeprefix(head))
+            query = query_queue(caller, sql=sql, limit=1, streams=[found.name], counts_to=through)
+        through = through if query.counts_to is None else query.counts_to
         in_stream, since, all_seen = _in_stream(found, offset=offset, key=key, through=through, up_to=last)
         # What a limit took since the count is copied to the history, and stands in the stream no more.
         all_seen = all_seen and (not found.archive or position.floor <= through + 1)
@@ -167,14 +167,19 @@ def _head(stream: Stream, *, offset: int | None, key: str) -> str:
 
 
 def _told_lately(stream: Stream, head: str) -> Query | None:
-    """The newest count of the same, where it is still to be told: begun after this stream and its last erasure."""
+    """The newest count of the same, where it is still to be told: begun after this stream and its last erasure.
+
+    Only one that a preview asked for: anybody may ask a query whose text is the same, narrowed to other streams.
+    """
     ended = Erasure.objects.filter(stream_id=stream.stream_id).aggregate(at=models.Max("finished_at"))["at"]
     begun = Query.objects.filter(
-        workspace=stream.workspace, created_at__gte=max(stream.created_at, ended or stream.created_at)
+        workspace=stream.workspace,
+        counts_to__isnull=False,
+        created_at__gte=max(stream.created_at, ended or stream.created_at),
     )
     # Not every database tells capitals from small letters here.
     alike = begun.filter(sql__startswith=head).order_by("-id").iterator()
-    query = next((each for each in alike if each.sql.startswith(head)), None)
+    query = next((each for each in alike if each.sql == f"{head}{each.counts_to}"), None)
     if query is None or query.finished_at is None:
         return query
     kept = FRESH if query.state == QueryState.SUCCEEDED else TOLD

@@ -43,11 +43,14 @@ def query_ask(caller: Caller, *, sql: str, limit: int = DEFAULT_ROWS) -> Query:
     return query_queue(caller, sql=sql, limit=limit, streams=caller.streams)
 
 
-def query_queue(caller: Caller, *, sql: str, limit: int, streams: Iterable[str]) -> Query:
+def query_queue(
+    caller: Caller, *, sql: str, limit: int, streams: Iterable[str], counts_to: int | None = None
+) -> Query:
     """Queue a query in a caller's name, whatever they may read.
 
     Args:
         streams: name patterns that narrow it; none is every stream of the workspace.
+        counts_to: of the preview of an erasure, the offset up to which it counts.
 
     Raises:
         Refusal: ``history_off``; ``rate_limited``.
@@ -67,6 +70,7 @@ def query_queue(caller: Caller, *, sql: str, limit: int, streams: Iterable[str])
             sql=sql,
             limit=limit,
             streams=list(streams),
+            counts_to=counts_to,
             asked_by=caller.actor.name,
         )
 

@@ -164,6 +164,34 @@ def test_a_count_is_told_as_long_as_it_may_be_true(owner: Api, stream: Stream) -
     assert Query.objects.filter(state=QueryState.QUEUED).count() == 3
 
 
+HEAD_OF_ANN = (
+    "SELECT count(*) AS messages FROM messages WHERE stream = 'a' "
+    f"AND sha2(key, 256) = '{hashlib.sha256(b'ann.1').hexdigest()}' AND offset <= "
+)
+
+
+@pytest.mark.parametrize("rest", ["4", "999999999", "5 OR 1 = 1", "-1", " 4"])
+@pytest.mark.parametrize("streams", [[], ["other*"], ["a"]])
+def test_what_anybody_asks_in_sql_is_no_count_of_a_preview(
+    owner: Api, stream: Stream, streams: list[str], rest: str
+) -> None:
+    told(owner, OF_ANN)
+    assert spark_answers(5).sql == f"{HEAD_OF_ANN}4"
+    reader = caller(owner.workspace, scopes=["read"], streams=streams)
+    assert reader.post("analytics/query", {"sql": f"{HEAD_OF_ANN}{rest}"}).status_code == 202
+    assert spark_answers(0).counts_to is None
+    shown = told(owner, OF_ANN)
+    assert (shown["state"], shown["messages"]) == ("counted", 5)
+    assert Query.objects.filter(counts_to__isnull=False).delete()[0] == 1
+    assert told(owner, OF_ANN)["state"] == "counting"
+
+
+def test_the_mark_of_a_preview_cannot_be_asked_for(owner: Api, stream: Stream) -> None:
+    answer = owner.post("analytics/query", {"sql": f"{HEAD_OF_ANN}4", "counts_to": 4})
+    assert (code(answer), fields(answer)) == ("validation_error", ["counts_to"])
+    assert not Query.objects.exists()
+
+
 def test_who_may_not_erase_is_not_told(owner: Api, stream: Stream) -> None:
     manager = caller(owner.workspace, scopes=["read", "publish", "consume", "manage"])
     assert code(manager.post(PATH, OF_ANN)) == "forbidden"
