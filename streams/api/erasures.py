@@ -154,7 +154,8 @@ class ErasurePreviewObject(serializers.Serializer):  # type: ignore[type-arg]
         help_text="How many the history would lose, also of what it has not copied yet; null until it is counted.",
     )
     up_to = serializers.IntegerField(
-        help_text="The last offset that the stream had when this was counted; asked for with it, no more goes."
+        help_text="The last offset that it means: the one that was sent, or the last that the stream had when this was "
+        "counted, whichever is lower; asked for with it, no more goes."
     )
     in_stream = serializers.IntegerField(help_text="How many stand in the stream, where they would stay.")
     dead_letters = serializers.IntegerField(source="letters", help_text="How many would be deleted.")
@@ -245,7 +246,11 @@ class ErasuresView(ApiView):
                     "dry_run", "Only of a stream that is there: deleted ones are counted as they are erased."
                 )
             preview = erasure_preview(
-                self.caller, stream=sent["stream"], offset=sent.get("offset"), key=sent.get("key", "")
+                self.caller,
+                stream=sent["stream"],
+                offset=sent.get("offset"),
+                key=sent.get("key", ""),
+                up_to=sent.get("up_to"),
             )
             return Response(ErasurePreviewObject(preview).data)
         erasure = service.erasure_request(

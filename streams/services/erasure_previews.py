@@ -54,7 +54,8 @@ class ErasurePreview:
         counted: how many the history has up to ``through``, those that are still to be copied included; None while
             that is not known.
         since: how many came into the stream above it, which would be copied first.
-        up_to: the last offset that the stream had when all of this was counted.
+        up_to: the last offset that it means: the one that was asked for, or else the last that the stream had when all
+            of this was counted.
         in_stream: how many stand in the stream, where an erasure leaves them.
         dead_letters: group → how many it keeps; groups without any are left out.
         waiting: erasures of the same that were asked for and are not done; they take what they mean of it.
@@ -100,12 +101,19 @@ def digest_of(key: str) -> str:
 
 
 def erasure_preview(
-    caller: Caller, *, stream: str, offset: int | None = None, key: str = "", anew: bool = False
+    caller: Caller,
+    *,
+    stream: str,
+    offset: int | None = None,
+    key: str = "",
+    up_to: int | None = None,
+    anew: bool = False,
 ) -> ErasurePreview:
     """What an erasure of the message at an offset, or of all of a key, would take; the first call begins a count of the
     history, later ones tell how far it is and what came of it.
 
     Args:
+        up_to: as of ``erasure_request``.
         anew: begin another count, whatever the last one told.
 
     Raises:
@@ -118,16 +126,17 @@ def erasure_preview(
         through = (
             last if found.archive else store.log().run(config.archived_of([found.stream_id]))[found.stream_id]
         )
-        head = _head(found, offset=offset, key=key)
+        head = _head(found, offset=offset, key=key, up_to=up_to)
         query = None if anew else _told_lately(found, head)
         if query is None:
             sql = f"{head}{through}"
             query = query_queue(caller, sql=sql, limit=1, streams=[found.name], counts_to=through)
         through = through if query.counts_to is None else query.counts_to
-        in_stream, since, all_seen = _in_stream(found, offset=offset, key=key, through=through, up_to=last)
+        reach = last if up_to is None else min(up_to, last)
+        in_stream, since, all_seen = _in_stream(found, offset=offset, key=key, through=through, up_to=reach)
         # What a limit took since the count is copied to the history, and stands in the stream no more.
-        all_seen = all_seen and (not found.archive or position.floor <= through + 1)
-        letters, all_read = _letters(found, offset=offset, key=key, up_to=last)
+        all_seen = all_seen and (not found.archive or position.floor <= through + 1 or reach <= through)
+        letters, all_read = _letters(found, offset=offset, key=key, up_to=reach)
     except LogError as error:
         raise refusal_of(error, stream=stream) from None
     state = _STATES.get(QueryState(query.state), PreviewState.FAILED)
@@ -140,11 +149,13 @@ def erasure_preview(
         counted=json.loads(query.rows)[0][0] if state == PreviewState.COUNTED else None,
         since=since if found.archive else 0,
         through=through,
-        up_to=last,
+        up_to=reach,
         in_stream=in_stream,
         dead_letters=letters,
         waiting=_waiting(found, offset=offset, key=key),
-        copies=[each for each in _copies(found, offset=offset, key=key) if may_see(caller, each)],
+        copies=[
+            each for each in _copies(found, offset=offset, key=key, up_to=reach) if may_see(caller, each)
+        ],
         is_complete=all_seen and all_read,
         error=(query.error or _("The count was cancelled.")) if state == PreviewState.FAILED else "",
     )
@@ -158,9 +169,11 @@ _STATES = {
 }
 
 
-def _head(stream: Stream, *, offset: int | None, key: str) -> str:
+def _head(stream: Stream, *, offset: int | None, key: str, up_to: int | None) -> str:
     """The count in SQL, up to the offset to which it goes; neither the stream's name nor a digest has a quote."""
     what = f"offset = {offset}" if offset is not None else f"sha2(key, 256) = '{digest_of(key)}'"
+    if up_to is not None:
+        what = f"{what} AND offset <= {up_to}"
     return (
         f"SELECT count(*) AS messages FROM messages WHERE stream = '{stream.name}' AND {what} AND offset <= "
     )
@@ -227,11 +240,10 @@ def _waiting(stream: Stream, *, offset: int | None, key: str) -> list[Erasure]:
     return list(found.filter(offset=offset, key_sha256=digest_of(key)))
 
 
-def _copies(stream: Stream, *, offset: int | None, key: str) -> list[Replay]:
+def _copies(stream: Stream, *, offset: int | None, key: str, up_to: int) -> list[Replay]:
     """The replays that have published some of it, as far as their range and their key tell; newest first."""
     found = Replay.objects.filter(workspace=stream.workspace, source_id=stream.stream_id, stored__gt=0)
     if offset is not None:
         return list(found.filter(first__lte=offset, last__gte=offset).order_by("-id"))
-    return [
-        each for each in found.order_by("-id") if not each.key or re.fullmatch(python_pattern(each.key), key)
-    ]
+    of_range = found.filter(first__lte=up_to).order_by("-id")
+    return [each for each in of_range if not each.key or re.fullmatch(python_pattern(each.key), key)]

@@ -104,6 +104,19 @@ def test_what_is_published_after_it_was_asked_for_stays(analytics: Analytics, he
     assert previewed(analytics, stream, key=ANN).messages == 4
 
 
+def test_no_more_is_told_and_taken_than_up_to_an_offset(analytics: Analytics, here: Published) -> None:
+    stream = made(here, "a")
+    publish(here, stream, 3, prefix="first")
+    due(analytics)
+    publish(here, stream, 2, prefix="second")
+    told = previewed(analytics, stream, key=ANN, up_to=10)
+    assert (told.messages, told.up_to, told.in_stream) == (3, 10, 3)
+    assert previewed(analytics, stream, key=ANN).messages == 5
+    assert erased(analytics, stream, key=ANN, up_to=10).messages == 3
+    assert previewed(analytics, stream, key=ANN, up_to=10).messages == 0
+    assert previewed(analytics, stream, key=ANN).messages == 2
+
+
 def test_of_a_stream_that_is_copied_no_more(analytics: Analytics, here: Published) -> None:
     stream = made(here, "a")
     publish(here, stream, 3, prefix="first")

@@ -80,6 +80,35 @@ def test_what_comes_after_the_count_is_added_to_it(owner: Api, stream: Stream) -
     assert (told(owner, later)["messages"], told(owner, later)["in_stream"]) == (1, 1)
 
 
+def test_no_more_is_told_than_up_to_an_offset_that_is_sent(owner: Api, stream: Stream) -> None:
+    upto_three = {**OF_ANN, "up_to": 3}
+    assert owner.post("streams/a/groups", {"name": "g"}).status_code == 201
+    store.log().run(groups.fetch(stream.stream_id, "g", limit=10))
+    store.log().run(groups.term(stream.stream_id, "g", "offsets", [2, 4], reason="bad"))
+    replayed = {"source": "a", "source_id": stream.stream_id, "target": "b", "target_id": "x", "stored": 1}
+    early, late = (
+        Replay.objects.create(workspace=owner.workspace, **replayed, first=first, last=4) for first in (3, 4)
+    )
+    shown = told(owner, upto_three)
+    assert (shown["in_stream"], shown["dead_letters"], shown["up_to"]) == (1, 1, 3)
+    assert [each["replay"] for each in shown["copies"]] == [early.pk]
+    assert "AND offset <= 3 AND" in spark_answers(1).sql
+    publish(stream, "ann.1")
+    shown = told(owner, upto_three)
+    assert (shown["state"], shown["messages"], shown["in_stream"], shown["up_to"]) == ("counted", 1, 1, 3)
+    everything = told(owner, OF_ANN)
+    assert (everything["state"], everything["in_stream"], everything["up_to"]) == ("counting", 3, 5)
+    assert [each["replay"] for each in everything["copies"]] == [late.pk, early.pk]
+    spark_answers(3)
+    assert told(owner, OF_ANN)["messages"] == 3
+    assert told(owner, {**OF_ANN, "up_to": 99})["up_to"] == 5
+    assert told(owner, {**OF_ANN, "up_to": 0})["in_stream"] == 0
+    assert owner.patch("streams/a", {"max_messages": 1}).status_code == 200
+    publish(stream, "bob", "bob", "bob")
+    shown = told(owner, upto_three)
+    assert (shown["messages"], shown["in_stream"], shown["complete"]) == (1, 0, True)
+
+
 def test_what_a_limit_took_since_the_count_makes_it_incomplete(owner: Api, stream: Stream) -> None:
     told(owner, OF_ANN)
     spark_answers(2)
