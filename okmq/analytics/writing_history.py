@@ -16,7 +16,7 @@ from okmq.supervision.masters import MasterAway
 from spark.positions import CHECKPOINT, archive_backlog, archived_offsets
 from streams import store
 from streams.log.errors import LogError
-from streams.models import Erasure, Run, Stream
+from streams.models import Erasure, Run
 from streams.models.history import Job
 from streams.services import erasures as erasures_service
 from streams.services import history as service
@@ -178,5 +178,5 @@ class HistoryLane(Lane):
             self.spark.settings(),
             workspace_ids=erasures_service.workspaces_meant(erasure),
             name=erasure.stream or None,
-            living=lambda: set(Stream.objects.values_list("stream_id", flat=True)),
+            spared=lambda: erasures_service.streams_not_meant(erasure),
         )

@@ -213,18 +213,19 @@ def streams_deleted(
     *,
     workspace_ids: Collection[int],
     name: str | None,
-    living: Callable[[], Collection[str]],
+    spared: Callable[[], Collection[str]],
 ) -> set[str]:
-    """The ids of the streams of a name that the history has and that are there no more.
+    """The ids of the streams of a name that the history has, without those that are spared.
 
     Args:
         name: None is any.
-        living: gives the ids of all that are there; asked once the files are known, so no new one is taken for an old.
+        spared: gives the ids of all that are there, and of others; asked once the files are known, so no new one is
+            taken for an old.
     """
     history = History(session, settings.history_url)
     files = {file.stream_id: file for file in history.current_files() if file.workspace_id in workspace_ids}
-    there = living()
-    gone = [file for stream_id, file in files.items() if stream_id not in there]  # one tells the name
+    kept = spared()
+    gone = [file for stream_id, file in files.items() if stream_id not in kept]  # one tells the name
     if name is None:
         return {file.stream_id for file in gone}
     found = history.read(gone).where(sf.col("stream").eqNullSafe(name)).select("stream_id").distinct()

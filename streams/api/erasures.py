@@ -58,7 +58,7 @@ class ErasureAsked(Strict):
     deleted = Switch(
         default=False,
         help_text=(
-            "Of all streams of that name that were deleted, not of one that is there; "
+            "Of all streams of that name that were deleted by now, not of one that is there or is deleted later; "
             "without offset and key everything."
         ),
     )

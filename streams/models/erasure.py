@@ -20,6 +20,7 @@ class Erasure(models.Model):
         key_sha256: what is kept of it, to show that it was this one.
         up_to: the last offset that it means: what is published later stays. None of deleted streams, and of what
             a host of the version before was asked for.
+        spared: ids of streams that one of deleted streams does not mean: they were deleted after it was asked for.
         messages: how many were in the history.
         dead_letters: how many the groups of the stream kept, replayed ones included; None of deleted streams, whose
             groups went with them.
@@ -35,6 +36,7 @@ class Erasure(models.Model):
     key = models.CharField(max_length=255, blank=True, default="")
     key_sha256 = models.CharField(max_length=64, blank=True, default="")
     up_to = models.PositiveBigIntegerField(null=True, default=None, db_default=None)
+    spared = models.JSONField(default=list, db_default=[])
     state = models.CharField(max_length=20, choices=RunState.choices, default=RunState.QUEUED, db_index=True)
     messages = models.PositiveBigIntegerField(null=True)
     dead_letters = models.PositiveBigIntegerField(null=True)
@@ -58,11 +60,11 @@ class Erasure(models.Model):
         return f"{self.pk} of {self.created_at.isoformat()}"
 
     @property
-    def whose(self) -> tuple[str, ...] | tuple[int, str, str]:
+    def whose(self) -> tuple[object, ...]:
         """What tells the streams that are meant."""
-        return (
-            (self.workspace_id, self.deleted_workspace, self.stream) if self.of_deleted else (self.stream_id,)
-        )
+        if not self.of_deleted:
+            return (self.stream_id,)
+        return (self.workspace_id, self.deleted_workspace, self.stream, *self.spared)
 
     @property
     def of_deleted(self) -> bool:

@@ -43,7 +43,7 @@ def erasure_request(
 
     Args:
         up_to: no message above this offset; in any case none above the last one that the stream has now.
-        deleted: out of that of all streams of the name that were deleted, not of one that is there; then without an
+        deleted: out of that of all streams of the name that were deleted, not of one that is there now; then without an
             offset and a key all of it goes.
         deleted_workspace: out of that of the streams of a workspace that was deleted; all of them where ``stream`` is
             empty.
@@ -68,6 +68,8 @@ def erasure_request(
         last = last_of(stream, stream_id)
         up_to = last if up_to is None else min(up_to, last)
     with transaction.atomic():
+        if deleted:
+            _living_held(deleted_workspace or caller.workspace.name, stream)
         waiting = Erasure.objects.filter(workspace=caller.workspace, state__in=UNFINISHED).count()
         if waiting >= MOST_UNFINISHED:
             raise Refusal(
@@ -135,6 +137,38 @@ def erasures_keep(workspace: Workspace) -> None:
     if waiting:
         ruling = Workspace.objects.get(name=DEFAULT_WORKSPACE)
         waiting.update(workspace=ruling, deleted_workspace=workspace.name)
+
+
+def erasures_spare(streams: Sequence[Stream]) -> None:
+    """Have the erasures of deleted streams that are not done leave out those that are deleted now: they were there when
+    it was asked for. Part of the caller's transaction, which holds their rows.
+    """
+    waiting = Erasure.objects.filter(stream_id="", state__in=UNFINISHED)
+    if not waiting.exists():  # the look is cheap, the lock is not
+        return
+    for erasure in waiting.select_for_update(of=("self",)).select_related("workspace").order_by("id"):
+        workspace = erasure.deleted_workspace or erasure.workspace.name
+        erasure.spared += [
+            each.stream_id
+            for each in streams
+            if each.workspace.name == workspace and erasure.stream in {"", each.name}
+        ]
+        erasure.save(update_fields=["spared"])
+
+
+def _living_held(workspace: str, stream: str) -> None:
+    """Keep the streams of a name, empty for all, from being deleted until the caller's transaction has ended."""
+    living = Stream.objects.filter(workspace__name=workspace).order_by("pk")
+    named = living.filter(name=stream) if stream else living
+    list(named.select_for_update(of=("self",)).values_list("pk"))
+
+
+def streams_not_meant(erasure: Erasure) -> set[str]:
+    """The ids of the streams that one of deleted streams leaves out: those that are there, and those deleted since."""
+    living = set(Stream.objects.values_list("stream_id", flat=True))
+    # Read after those that are there: one that is deleted in between is among one of both.
+    erasure.refresh_from_db(fields=["spared"])
+    return living | set(erasure.spared)
 
 
 def erasures_wait_since() -> datetime | None:

@@ -23,6 +23,7 @@ from streams.models import (
     Workspace,
 )
 from streams.models.stream import Storage
+from streams.services.erasures import erasures_spare
 from streams.services.events import event_of, events_append
 from streams.services.group_losses import group_losses_close
 from streams.services.limits import resettled, settled
@@ -265,6 +266,7 @@ def streams_delete(streams: Sequence[Stream], *, actor: Actor) -> None:
     if not streams:
         return
     _rows_held(streams)
+    erasures_spare(streams)
     states: dict[str, stats.State] = {}
     shown: list[str] = []
     for first in range(0, len(streams), DELETED_AT_ONCE):

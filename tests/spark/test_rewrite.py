@@ -255,7 +255,7 @@ def test_everything_is_erased_of_deleted_streams_of_a_name(
 
     def deleted(workspace_id: int, name: str | None, *living: str) -> set[str]:
         return rewrite.streams_deleted(
-            spark, settings, workspace_ids={workspace_id, 77}, name=name, living=lambda: living
+            spark, settings, workspace_ids={workspace_id, 77}, name=name, spared=lambda: living
         )
 
     assert deleted(1, "s", other) == {mine}

@@ -276,6 +276,51 @@ def test_the_history_of_a_workspace_that_was_deleted_is_erased_by_who_rules_all(
     assert again.pk not in service.workspaces_meant(kept), "it has the name, and is another one"
 
 
+def test_streams_deleted_after_it_was_asked_for_are_spared(owner: Api) -> None:
+    ids = dict(Stream.objects.filter(workspace=owner.workspace).values_list("name", "stream_id"))
+    of_a = owner.post(PATH, {"stream": "a", "deleted": True}).json()["id"]
+    of_b = owner.post(PATH, {"stream": "b", "deleted": True}).json()["id"]
+    there = owner.post(PATH, {"stream": "a", "key": "k"}).json()["id"]
+    assert service.streams_not_meant(Erasure.objects.get(pk=of_a)) >= set(ids.values())
+    assert owner.delete("streams/a").status_code == 204
+    assert owner.post("streams", {"name": "a"}).status_code == 201
+    made_later = Stream.objects.get(workspace=owner.workspace, name="a").stream_id
+    assert owner.delete("streams/a").status_code == 204
+    later = owner.post(PATH, {"stream": "a", "deleted": True}).json()["id"]
+    spared = dict(Erasure.objects.values_list("pk", "spared"))
+    assert spared == {of_a: [ids["a"], made_later], of_b: [], there: [], later: []}
+    assert not {ids["a"], made_later} & service.streams_not_meant(Erasure.objects.get(pk=later))
+    taken = [[each.pk for each in service.erasures_take()] for _ in range(4)]
+    assert taken == [[of_a], [of_b], [there], [later]], (
+        "what is not about the same streams is not done as one"
+    )
+    running = Erasure.objects.get(pk=of_b)
+    assert owner.delete("streams/b").status_code == 204
+    assert ids["b"] in service.streams_not_meant(running)
+    service.erasure_done(running, messages=0, through=0)
+    assert Erasure.objects.get(pk=of_b).spared == [ids["b"]]
+
+
+def test_of_a_deleted_workspace_too(owner: Api) -> None:
+    ruling = caller(Workspace.objects.get_or_create(name="default")[0], scopes=["admin"])
+    name = f"{owner.workspace.name}-gone"
+
+    def made() -> tuple[Workspace, str]:
+        workspace = workspace_create(name=name, actor=SYSTEM)
+        assert caller(workspace, scopes=["admin"]).post("streams", {"name": "a"}).status_code == 201
+        return workspace, Stream.objects.get(workspace=workspace).stream_id
+
+    first, first_id = made()
+    before = caller(first, scopes=["admin"]).post(PATH, {"stream": "a", "deleted": True}).json()["id"]
+    other = caller(first, scopes=["admin"]).post(PATH, {"stream": "b", "deleted": True}).json()["id"]
+    workspace_delete(first, actor=SYSTEM)
+    everything = ruling.post(PATH, {"workspace": name, "deleted": True}).json()["id"]
+    second, second_id = made()
+    workspace_delete(second, actor=SYSTEM)
+    spared = dict(Erasure.objects.values_list("pk", "spared"))
+    assert spared == {before: [first_id, second_id], other: [], everything: [second_id]}
+
+
 @pytest.mark.parametrize("end", ["done", "failed"])
 def test_one_that_runs_while_its_workspace_is_deleted_ends_all_the_same(owner: Api, end: str) -> None:
     Workspace.objects.get_or_create(name="default")

@@ -13,4 +13,9 @@ class Migration(migrations.Migration):
             name='counts_to',
             field=models.PositiveBigIntegerField(db_default=None, default=None, null=True),
         ),
+        migrations.AddField(
+            model_name='erasure',
+            name='spared',
+            field=models.JSONField(db_default=[], default=list),
+        ),
     ]
