@@ -53,6 +53,11 @@ writes beyond its memory, or the slide of a window, of which a second may be in 
 MOST_PARTITIONS = 10_000
 """Of a ``range``, its fourth argument: each is held in memory. In many small ones it leaves room for other work."""
 
+MOST_ACCURATE = 10_000
+"""The accuracy of ``approx_percentile``, its third argument, and the default: it may keep as many rows of a group."""
+
+APPROXIMATE = frozenset({"approx_percentile", "percentile_approx"})
+
 TYPES = {"from_json": 1, "from_csv": 1, "variant_get": 2, "try_variant_get": 2}
 """Those that take the text of a type, and which argument it is. As JSON it may name a class, which Spark makes."""
 

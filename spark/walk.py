@@ -130,7 +130,9 @@ class Walk:
                 arguments = list(elements(found.functionArgs()))
                 _few(name, arguments)
                 if name == "range":
-                    _partitions(arguments[3:])
+                    _counts(
+                        arguments[3:], functions.MOST_PARTITIONS, "The function 'range' takes", "partitions"
+                    )
             case "UnresolvedGenerator":
                 name = found.name()
                 _function(str(name.unquotedString()).split("."), functions.TABLES)
@@ -150,6 +152,9 @@ class Walk:
         name = _function(list(map(str, elements(found.nameParts()))), functions.ALLOWED)
         arguments = list(elements(found.arguments()))
         _few(name, arguments)
+        if name in functions.APPROXIMATE:
+            accuracy = [each for n, each in enumerate(arguments) if n > 1 or _is_star(each)]
+            _counts(accuracy, functions.MOST_ACCURATE, f"The function {name!r} takes", "as its accuracy")
         type_at, options_at = functions.TYPES.get(name), functions.OPTIONS.get(name)
         if (type_at or options_at) and any(map(_is_star, arguments)):
             raise QueryRefused(f"What {name} takes is written down one by one, without '*'.")
@@ -202,12 +207,12 @@ def _few(name: str, arguments: list[Any]) -> None:
         raise QueryRefused(f"The function {name!r} takes no more than {most} arguments here.")
 
 
-def _partitions(found: list[Any]) -> None:
-    most = functions.MOST_PARTITIONS
+def _counts(found: list[Any], most: int, whose: str, what: str) -> None:
+    """Refuse arguments but whole numbers that are written down, from 1 to ``most``."""
     for each in found:
         number = each.value() if kind_of(each) == "Literal" else None
         if not isinstance(number, int) or not 0 < number <= most:
-            raise QueryRefused(f"The function 'range' takes no more than {most:,} partitions here.")
+            raise QueryRefused(f"{whose} no more than {most:,} {what} here.")
 
 
 def _options(found: Any) -> None:

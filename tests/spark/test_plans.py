@@ -65,6 +65,7 @@ def only_row(session: SparkSession, sql: str) -> Row:
         "SELECT filter(array(1, 2), x -> x > 1), parse_json(body):a.b::int, struct(1 AS a).a FROM messages",
         "SELECT count(DISTINCT key) FILTER (WHERE offset > 1), percentile_cont(0.5) WITHIN GROUP (ORDER BY offset) "
         "FROM messages GROUP BY GROUPING SETS ((stream), ())",
+        "SELECT approx_percentile(offset, 0.5), percentile_approx(offset, array(0.5, 0.9), 10000) FROM messages",
         "SELECT * EXCEPT (body) FROM messages TABLESAMPLE (10 PERCENT)",
         "SELECT a FROM VALUES (1), (2) t(a)",
         "TABLE messages",
@@ -151,6 +152,23 @@ def test_reading_is_possible(asking: SparkSession, sql: str) -> None:
         ("SELECT * FROM range(0, 10, 1, 9 * 9999)", "no more than 10,000 partitions"),
         ("SELECT * FROM range(0, 10, 1, '9999')", "no more than 10,000 partitions"),
         ("SELECT * FROM range(0, 10, 1, 0)", "no more than 10,000 partitions"),
+        (
+            "SELECT approx_percentile(offset, 0.5, 2147483647) FROM messages",
+            "no more than 10,000 as its accuracy",
+        ),
+        ("SELECT percentile_approx(offset, 0.5, 10001) FROM messages", "no more than 10,000 as its accuracy"),
+        (
+            "SELECT approx_percentile(offset, 0.5, 9 * 9999) FROM messages",
+            "no more than 10,000 as its accuracy",
+        ),
+        (
+            "SELECT approx_percentile(offset, 0.5, '9999') FROM messages",
+            "no more than 10,000 as its accuracy",
+        ),
+        (
+            "SELECT approx_percentile(s.*) FROM (SELECT offset, 0.5, 2147483647) s",
+            "no more than 10,000 as its accuracy",
+        ),
         ("SELECT * FROM range(s.*)", "'range' takes no more"),
         (
             "SELECT approx_count_distinct(offset, 0.00001) FROM messages",
