@@ -54,7 +54,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """The week that a range comes to, from whole hours that end at ``until`` at the latest; no days where there is none."""
+    """A week made of whole hours that end at ``until`` at the latest; no days where there is none."""
 
     days: Sequence[Day]
     until: datetime
