@@ -1,5 +1,6 @@
 """Everything ever published, asked in SQL: the editor, the answer as a grid, a chart and a file, saved queries."""
 
+import json
 from typing import Any
 
 from django.contrib import messages
@@ -63,14 +64,13 @@ def editor(request: HttpRequest, caller: Caller) -> HttpResponse:
 
 @console_page
 def answer(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse:
-    """A query with its answer, or how far it is; htmx asks how far, and for the page when it is there."""
+    """A query with its answer, or how far it is; htmx asks for these alone, so that what is being written stays."""
     query = query_for(caller, query_id)
-    may_cancel = service.may_cancel(caller, query)
+    context = answer_context(request, query) | {"may_cancel": service.may_cancel(caller, query)}
     if is_part(request):
-        if query.is_finished:  # what a chart is drawn from comes with a page only
-            return HttpResponse(headers={"HX-Refresh": "true"})
-        return render(request, "dashboard/parts/answer.html", {"query": query, "may_cancel": may_cancel})
-    context = answer_context(request, query) | {"may_cancel": may_cancel}
+        if query.is_finished:
+            context |= {"latest": _latest(caller), "may_publish": caller.may("publish")}
+        return render(request, "dashboard/parts/answer_now.html", context)
     return _page(request, caller, QueryForm(initial={"sql": query.sql, "limit": query.limit}), **context)
 
 
@@ -138,6 +138,7 @@ def answer_context(request: HttpRequest, query: Query) -> dict[str, Any]:
             "page": page,
             "rows": answers.cells(query, page),
             "chart": chart,
+            "seed": json.dumps(chart),
             "series": [(f"s{n}", name, n + 1) for n, name in enumerate(chart["names"])] if chart else [],
         }
     return context
@@ -155,6 +156,10 @@ def _begin(request: HttpRequest, caller: Caller) -> str:
     return EXAMPLES[0]
 
 
+def _latest(caller: Caller) -> list[Query]:
+    return selectors.queries_latest(caller, limit=LATEST_SHOWN)
+
+
 def _page(request: HttpRequest, caller: Caller, form: QueryForm, **more: Any) -> HttpResponse:
     context = {
         "section": "sql",
@@ -163,7 +168,7 @@ def _page(request: HttpRequest, caller: Caller, form: QueryForm, **more: Any) ->
         "tables": TABLES.items(),
         "examples": EXAMPLES,
         "saved": selectors.queries_saved(caller),
-        "latest": selectors.queries_latest(caller, limit=LATEST_SHOWN),
+        "latest": _latest(caller),
         "may_save": caller.may("manage"),
         "may_publish": caller.may("publish"),
         "obstacle": obstacle(),

@@ -48,6 +48,7 @@ def test_a_query_is_asked_and_its_answer_is_a_grid_a_chart_and_a_file(
     expect(page.locator("#answer")).to_contain_text("30 rows")
     expect(rows.first).to_contain_text("9007199254740993")
     expect(page.locator("#answer .chart canvas").first).to_be_visible()
+    expect(page.locator("#queries-latest tbody tr").first).to_contain_text("succeeded")
     with page.expect_download() as started:
         page.get_by_role("link", name="CSV").click()
     started.value.save_as(tmp_path / "answer.csv")
@@ -62,12 +63,25 @@ def test_a_query_is_asked_and_its_answer_is_a_grid_a_chart_and_a_file(
     expect(page).to_have_url(address)
 
 
+def test_what_is_written_while_a_query_runs_stays_when_it_is_answered(page: Page) -> None:
+    page.goto("/sql/")
+    ask(page, "SELECT id AS x, -id AS y FROM range(9)")
+    page.get_by_label("Query").fill("SELECT 'the next'")
+    page.get_by_label("Save as").fill("next")
+    is_answered(page)
+    expect(page.locator("#answer .chart canvas")).to_have_count(1)
+    expect(page.get_by_label("Query")).to_have_value("SELECT 'the next'")
+    expect(page.get_by_label("Save as")).to_have_value("next")
+
+
 def test_a_query_is_cancelled_while_it_runs(page: Page) -> None:
     page.goto("/sql/")
     ask(page, ENDLESS)
     expect(page.locator("#answer .chip")).to_have_text("running", timeout=SPARK_STARTS_MS)
+    page.get_by_label("Query").fill("SELECT 'better'")
     page.get_by_role("button", name="Cancel").click()
     is_answered(page, "cancelled")
+    expect(page.get_by_label("Query")).to_have_value("SELECT 'better'")
     expect(page.locator("#answer").get_by_role("alert")).to_contain_text("Cancelled.")
 
 

@@ -3,7 +3,7 @@
 import { FORMATS, onClock, pageZone } from "./format.js";
 
 const REST_MS = 3000; // a subject at rest did nothing so long ago
-const DURATIONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000]; // of its axis
+const DURATIONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000];
 const BINARY = Array.from({ length: 60 }, (_, power) => 2 ** power);
 const said = (seconds) => onClock(seconds * 1000)[0];
 
@@ -39,16 +39,16 @@ export function rangeAddress(search, fromS, untilS, stepS) {
   return `?${query}`;
 }
 
-export const marksNear = (marks, atS, withinS) => marks.filter(([at]) => Math.abs(at - atS) <= withinS).map(([, text]) => text);
+export const marksNear = (marks, atS, withinS) => marks.flatMap(([at, text]) => (Math.abs(at - atS) > withinS ? [] : text));
 
 /** A token's colour in the theme of the moment. */
 function colour(name) {
   const probe = document.createElement("i");
   probe.style.color = `var(${name})`;
   document.body.append(probe);
-  const resolved = getComputedStyle(probe).color;
+  const { color } = getComputedStyle(probe);
   probe.remove();
-  return resolved;
+  return color;
 }
 
 /** What is usual, behind the lines. */
@@ -61,10 +61,10 @@ function paintBand(plot, low, high, fill) {
   plot.ctx.restore();
 }
 
-function paintMarks(plot, marks, stroke) {
+function paintMarks(plot, marks, fill) {
   const { left, top, width, height } = plot.bbox;
   plot.ctx.save();
-  plot.ctx.fillStyle = stroke;
+  plot.ctx.fillStyle = fill;
   for (const [at] of marks) {
     const x = Math.round(plot.valToPos(at, "x", true));
     if (x < left || x > left + width) continue;
@@ -78,9 +78,8 @@ function paintMarks(plot, marks, stroke) {
 function choose(box, plot, stepS) {
   const { left, width } = plot.select;
   if (width < 5 || !plot.cursor.event) return;
-  const [from, until] = [left, left + width].map((x) => plot.posToVal(x, "x"));
   const place = box.closest("section[id]")?.id;
-  location.assign(rangeAddress(location.search, from, until, stepS) + (place ? `#${place}` : ""));
+  location.assign(rangeAddress(location.search, plot.posToVal(left, "x"), plot.posToVal(left + width, "x"), stepS) + (place ? `#${place}` : ""));
 }
 
 function options(box, { step_s: stepS = 0, window_s: windowS, span, marks = [] }) {
@@ -140,7 +139,7 @@ function options(box, { step_s: stepS = 0, window_s: windowS, span, marks = [] }
 function draw(box) {
   const seed = JSON.parse(document.getElementById(box.dataset.chart).textContent);
   const { series: field, kind, liveChart: topic, line } = box.dataset;
-  const fields = [field, line].filter(Boolean);
+  const fields = line ? [field, line] : [field];
   let data = [seed.times, ...fields.map((each) => seed[each])];
   let plot = new uPlot(options(box, seed), data, box);
   const redraw = () => {
@@ -160,4 +159,8 @@ function draw(box) {
   });
 }
 
-if (typeof document !== "undefined") document.querySelectorAll("[data-chart]").forEach(draw);
+if (globalThis.document) {
+  const drawAll = () => document.querySelectorAll("[data-chart]:empty").forEach(draw);
+  drawAll();
+  document.addEventListener("htmx:afterSwap", drawAll);
+}
