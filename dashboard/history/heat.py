@@ -54,7 +54,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """A week made of whole hours that end at ``until`` at the latest; no days where there is none."""
+    """The week that a range comes to, of whole hours that end by ``until``; no days where there is none."""
 
     days: Sequence[Day]
     until: datetime

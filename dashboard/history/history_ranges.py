@@ -39,7 +39,7 @@ class RangeForm(BootstrapMixin, forms.Form):
         label=_("From"),
         max_length=60,
         required=False,
-        widget=forms.TextInput(attrs={"placeholder": "2 d ago", "autocomplete": "off"}),
+        widget=forms.TextInput(attrs={"placeholder": _("2 d ago"), "autocomplete": "off"}),
     )
     until = forms.CharField(
         label=_("Until"),

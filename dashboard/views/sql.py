@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from dashboard import formats
 from dashboard.history import answers
 from dashboard.history.sql_forms import QueryForm
 from dashboard.quantities import number_of
@@ -32,7 +33,7 @@ TABLES = {
     "ack_seconds_max, deliveries, acked, redelivered, dead_lettered, lost",
 }
 EXAMPLES = (
-    "SELECT stream, date_trunc('HOUR', timestamp) AS hour, count(*) AS messages\n"
+    "SELECT date_trunc('HOUR', timestamp) AS hour, count(*) AS messages, sum(bytes) AS bytes\n"
     "FROM messages GROUP BY ALL ORDER BY hour",
     "SELECT * FROM messages ORDER BY timestamp DESC LIMIT 20",
     "SELECT key, count(*) AS messages, sum(bytes) AS bytes\nFROM messages GROUP BY key ORDER BY messages DESC",
@@ -112,7 +113,8 @@ def publish(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse
         "%(stored)s messages were published to %(name)s; rows that it already had: %(known)s.",
         done.stored,
     )
-    messages.success(request, told % {"stored": done.stored, "name": name, "known": done.known})
+    counts = {"stored": formats.count(done.stored), "known": formats.count(done.known)}
+    messages.success(request, told % {"name": name, **counts})
     return redirect("dashboard:sql_answer", query.pk)
 
 

@@ -74,6 +74,17 @@ def test_what_is_written_while_a_query_runs_stays_when_it_is_answered(page: Page
     expect(page.get_by_label("Save as")).to_have_value("next")
 
 
+def test_the_query_that_the_editor_begins_with_has_a_time_first_as_charts_need(
+    page: Page, api: httpx.Client, stream: str
+) -> None:
+    publish(api, stream, 1)
+    page.goto("/sql/")
+    page.get_by_role("button", name="Run", exact=True).click()
+    is_answered(page)
+    expect(page.locator("#answer thead th").first).to_contain_text("hour timestamp")
+    expect(page.locator("#answer tbody tr").first).to_be_visible()
+
+
 def test_a_query_is_cancelled_while_it_runs(page: Page) -> None:
     page.goto("/sql/")
     ask(page, ENDLESS)

@@ -785,3 +785,20 @@ def test_a_bar_that_nobody_has_scanned_counts_for_what_any_key_may_have() -> Non
 )
 def test_what_a_run_did_is_told_in_words(job: str, counts: dict[str, int], said: str) -> None:
     assert did(Run(job=job, counts=counts, state="succeeded")) == said
+
+
+def test_in_german_the_history_says_what_it_does_in_german(owner: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders")
+    Replay.objects.create(
+        workspace=stream.workspace,
+        source="orders",
+        source_id=stream.stream_id,
+        target="orders",
+        target_id=stream.stream_id,
+    )
+    asked = {"range": "30d", "step": "minute"}
+    page = owner.get("/streams/orders/history/", asked, headers={"Accept-Language": "de"}).content.decode()
+    assert "je Tag: je Minute wären es zu viele Balken" in page
+    assert 'placeholder="vor 2 d"' in page
+    assert '<th scope="col">Replays</th>' in page
+    assert "Erneut zustellen" not in page

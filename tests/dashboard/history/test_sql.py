@@ -160,14 +160,21 @@ def test_an_answer_goes_into_a_stream_of_those_who_may_publish(
     path = answered(asked(owner), [("stream", "string"), ("n", "bigint")], [["orders", 2], ["bills", 3]])
     assert f'action="{path}publish/"' in text(owner, path)
     assert "This needs the right to publish." in text(viewer, path)
-    told = owner.post(f"{path}publish/", {"stream": "totals", "key": "stream"}, follow=True)
-    assert "2 messages were published to totals; rows that it already had: 0." in told.content.decode()
+    page = owner.post(f"{path}publish/", {"stream": "totals", "key": "stream"}, follow=True)
+    assert "2 messages were published to totals; rows that it already had: 0." in page.content.decode()
     assert selectors.message_at(stream, 2).key == "bills"
+    many = answered(asked(owner), [("n", "bigint")], [[n] for n in range(1_001)])
+    for told in (
+        "1,001 messages were published to totals; rows that it already had: 0.",
+        "already had: 1,001.",
+    ):
+        answer = owner.post(f"{many}publish/", {"stream": "totals"}, follow=True)
+        assert told in answer.content.decode()
     wrong = owner.post(f"{path}publish/", {"stream": HOSTILE, "key": ""}, follow=True).content.decode()
     assert HOSTILE not in wrong
     assert 'role="alert"' in wrong
     viewer.post(f"{path}publish/", {"stream": "totals"})
-    assert store.log().run(stats.inspect(stream.stream_id)).messages == 2
+    assert store.log().run(stats.inspect(stream.stream_id)).messages == 1_003
 
 
 def test_hostile_text_is_text_everywhere(owner: Client) -> None:
