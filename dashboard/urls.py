@@ -34,6 +34,7 @@ from dashboard.views import (
     stream_rates,
     stream_replays,
     stream_retention,
+    stream_runs,
     stream_settings,
     stream_tail,
     stream_undo,
@@ -134,7 +135,7 @@ urlpatterns = [
     ),
     path("streams/<str:name>/history/", stream_history.history, name="stream_history"),
     path("streams/<str:name>/history/erasures/", stream_erasures.erasures, name="stream_erasures"),
-    path("streams/<str:name>/history/runs/", stream_history.runs, name="stream_runs"),
+    path("streams/<str:name>/history/runs/", stream_runs.runs, name="stream_runs"),
     path("streams/<str:name>/history/replays/", stream_replays.replays, name="stream_replays"),
     re_path(
         r"^streams/(?P<name>[^/]+)/history/replays/(?P<replay_id>[0-9]{1,18})/(?P<do>start|pause|cancel)/\Z",

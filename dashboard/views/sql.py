@@ -15,7 +15,7 @@ from dashboard.history import answers
 from dashboard.history.sql_forms import QueryForm
 from dashboard.quantities import number_of
 from dashboard.views.door import base_url, console_action, console_form, console_page, is_part
-from dashboard.views.stream_history import obstacle
+from dashboard.views.stream_runs import obstacle
 from streams import selectors
 from streams.access import Caller, query_for, stream_for
 from streams.errors import Refusal

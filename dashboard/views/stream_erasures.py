@@ -13,8 +13,8 @@ from dashboard.history.erasure_forms import ErasureEffect, ErasureForm, erasure_
 from dashboard.quantities import number_of
 from dashboard.views.door import console_form, is_part
 from dashboard.views.of_page import ANOTHER, is_of_page
-from dashboard.views.stream_history import obstacle
 from dashboard.views.stream_page import stream_context
+from dashboard.views.stream_runs import obstacle
 from streams import selectors
 from streams.access import Caller, stream_for
 from streams.errors import Refusal

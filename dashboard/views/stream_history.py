@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from dashboard import timelines
 from dashboard.history import heat
@@ -17,17 +15,15 @@ from dashboard.history.group_lags import group_lags_of
 from dashboard.history.history_figures import top_keys_of
 from dashboard.history.history_ranges import STEPS, Asked, RangeForm, asked_for, is_cut, steps_of
 from dashboard.history.replay_forms import ReplayForm
-from dashboard.views.door import console_form, is_part
+from dashboard.views.door import console_form
 from dashboard.views.stream_page import stream_context
 from dashboard.views.stream_replays import ask, replays_context
+from dashboard.views.stream_runs import runs_context
 from streams import selectors
-from streams.access import Caller, stream_for
-from streams.models import Rollup, RollupPosition, Stream
-from streams.models.history import RunState, Step
-from streams.services.history import run_request
-from streams.upkeep import processes
+from streams.access import Caller
+from streams.models import Rollup, Stream
+from streams.models.history import Step
 
-RUNS_SHOWN = 6
 SUMMED = ("messages", "bytes")
 
 
@@ -147,7 +143,7 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         before = selectors.history_points(stream, step=asked.step, since=first, until=last)
     known = selectors.duplicates_by_step(stream, step=asked.step, since=asked.since, until=asked.until)
     removed = selectors.removed_by_step(stream, step=asked.step, since=asked.since, until=asked.until)
-    context |= runs_context(caller, stream)
+    context |= runs_context(request, caller, stream)
     known_to = counted_to(context["position"], last_offset=context["row"].offset, now=now)
     until_ms = int(asked.until.timestamp() * 1000)
     seed = seed_of(
@@ -186,39 +182,3 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     }
     status = 422 if replay_form.errors else 200
     return render(request, "dashboard/stream/history.html", context, status=status)
-
-
-@console_form
-def runs(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """The newest runs, for htmx; a POST asks for one."""
-    stream = stream_for(caller, name, may="manage" if request.method == "POST" else "read")
-    if request.method == "POST":
-        run_request(requested_by=caller.actor.name)
-    if not is_part(request):
-        return redirect("dashboard:stream_history", name=stream.name)
-    return render(request, "dashboard/parts/runs.html", {"stream": stream, **runs_context(caller, stream)})
-
-
-def runs_context(caller: Caller, stream: Stream) -> dict[str, Any]:
-    """What the panel of runs needs."""
-    newest = selectors.runs_latest(limit=RUNS_SHOWN)
-    return {
-        "position": selectors.history_position(stream),
-        "runs": newest,
-        "is_running": any(run.state in (RunState.QUEUED, RunState.RUNNING) for run in newest),
-        "may_run": caller.may("manage"),
-        "sees_inside": caller.sees_inside_runs,
-        "obstacle": obstacle(),
-    }
-
-
-def obstacle() -> str:
-    """Why no run can start, and what to do; empty when one can."""
-    if not settings.ENV.history:
-        return str(
-            _("The history is switched off (OKMQ_HISTORY=off). Start with OKMQ_HISTORY=on to enable it.")
-        )
-    for process in processes.read(settings.ENV.processes_file):
-        if process.name == "analytics" and process.state in {"unavailable", "off"}:
-            return process.note or str(_("The analytics process is not running."))
-    return ""

@@ -73,7 +73,6 @@ from streams.selectors.history import (
     history_totals,
     hours_published,
     removed_by_step,
-    runs_latest,
     runs_page,
 )
 from streams.selectors.lag_trails import LagPoint, lag_trail
@@ -305,7 +304,6 @@ __all__ = [
     "rule_holdings",
     "rule_view",
     "rules_of",
-    "runs_latest",
     "runs_page",
     "samples_read_on",
     "sampling",

@@ -11,7 +11,7 @@ from streams import store
 from streams.log import stats
 from streams.log.errors import LogError
 from streams.models import Event, RemovalCount, Rollup, RollupPosition, Run, Stream, Workspace
-from streams.models.history import Step
+from streams.models.history import RunState, Step
 from streams.selectors.standing import removed_counted, removed_in_samples
 
 
@@ -141,15 +141,12 @@ def history_totals(stream: Stream) -> tuple[int, int]:
     return sums["messages__sum"] or 0, sums["bytes__sum"] or 0
 
 
-def runs_page(*, before: int | None, limit: int) -> tuple[list[Run], bool]:
-    """A page of runs, newest first, those before an id, and whether there are more."""
+def runs_page(*, before: int | None, limit: int, state: RunState | None = None) -> tuple[list[Run], bool]:
+    """A page of runs, newest first, those before an id and in a state, and whether there are more."""
     found = Run.objects.order_by("-id")
+    if state is not None:
+        found = found.filter(state=state)
     if before is not None:
         found = found.filter(id__lt=before)
     rows = list(found[: limit + 1])
     return rows[:limit], len(rows) > limit
-
-
-def runs_latest(*, limit: int = 20) -> list[Run]:
-    """The newest runs of the history jobs, newest first."""
-    return list(Run.objects.order_by("-id")[:limit])
