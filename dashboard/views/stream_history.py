@@ -21,7 +21,7 @@ from dashboard.views.stream_replays import ask, replays_context
 from dashboard.views.stream_runs import runs_context
 from streams import selectors
 from streams.access import Caller
-from streams.models import Rollup, Stream
+from streams.models import Rollup, RollupPosition, Stream
 from streams.models.history import Step
 
 SUMMED = ("messages", "bytes")
