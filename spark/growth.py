@@ -161,7 +161,7 @@ class _Growth(Estimate):
             case "Literal":
                 return self.times * min(MOST_ELEMENTS, max(1, _length(found)))
             case "Cast":
-                return self._read_as(found.dataType(), self.size(found.child(), place, tables))
+                return self._cast(found, self.size(found.child(), place, tables))
             case "UnresolvedGenerator":
                 given = list(elements(found.children()))
                 return self._call(str(found.name().funcName()).lower(), given, [], place, tables)
@@ -211,11 +211,23 @@ class _Growth(Estimate):
             return MOST_ELEMENTS * sum(sizes)  # any of them may be put into any other
         if name in results.FOR_EACH:
             return largest * len(sizes)
+        if name in results.CASTING:
+            return largest * (1 if _is_plain(plain) else results.OF_A_VALUE)
+        if name in results.TRANSLATING:
+            return sizes[0] * _larger_letters(plain) if sizes else largest
         if name in results.READ_AS:
             return self._read_by(name, plain, sizes)
         if name in results.WRITTEN_IN:
             return self._written_in(name, plain, sizes)
         return largest * self._overlap(name, plain, sizes)
+
+    def _cast(self, found: Any, size: int) -> int:
+        match str(found.dataType().typeName()):
+            case "string":
+                return size if _is_plain([found.child()]) else size * results.OF_A_VALUE
+            case "variant":
+                return size * results.GROWING["to_variant_object"]
+        return self._read_as(found.dataType(), size)
 
     def _for_each(self, found: Any, base: int, place: Names, tables: Tables) -> int:
         """What a lambda function makes of each element of ``base``, all of it together."""
@@ -257,7 +269,7 @@ class _Growth(Estimate):
         if texts[0] >= len(plain):
             return max(sizes, default=self.times)
         if name == "replace" and all(kind_of(each) == "Literal" for each in plain[1:3]):
-            return into * max(1, -(-_length(plain[2]) // max(1, _length(plain[1]))))
+            return into * max(1, -(-_length(plain[2]) // max(1, _least(_text(plain[1])))))
         times = 1
         for at in texts:
             if at < len(plain):
@@ -309,7 +321,35 @@ def _length(literal: Any) -> int:
         return 0
     if kind == "binary":
         return len(value)
-    return len(str(value).encode()) if kind.startswith(("string", "char", "varchar")) else 1
+    return most_of(str(value)) if kind.startswith(("string", "char", "varchar")) else 1
+
+
+def most_of(text: str) -> int:
+    """How long a text is, each letter in the case in which it is the largest: no change of case makes that more."""
+    return sum(max(map(_bytes, (each, each.upper(), each.lower(), each.title()))) for each in text)
+
+
+def _least(text: str) -> int:
+    """How long a text is, each letter in the case in which it is the smallest."""
+    return sum(min(map(_bytes, (each, each.upper(), each.lower()))) for each in text)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="replace"))
+
+
+def _larger_letters(plain: Sequence[Any]) -> int:
+    """How many times as large ``translate`` makes a text."""
+    if len(plain) < 3 or any(kind_of(each) != "Literal" for each in plain[1:3]):
+        return results.LARGEST_LETTER
+    pairs = zip(_text(plain[1]), _text(plain[2]), strict=False)
+    return max((-(-most_of(after) // _least(before)) for before, after in pairs), default=1)
+
+
+def _is_plain(plain: Sequence[Any]) -> bool:
+    """Whether what is cast to text is no array."""
+    inside = (each.child() if kind_of(each) == "Alias" else each for each in plain)
+    return all(kind_of(each) in results.PLAIN_KINDS for each in inside)
 
 
 def _is_of_all_rows(found: Any) -> bool:

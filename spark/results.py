@@ -28,19 +28,23 @@ size exists forall map_contains_key
 FIXED = frozenset(_FIXED.split())
 """Those whose result is small, however large what they are given is."""
 
+OF_A_VALUE = 8
+"""A value in an array counts as so many characters where it becomes text, and what stands around it, too."""
+
 _LARGEST = """
 min max min_by max_by any any_value some first first_value last last_value median mode percentile percentile_cont
 percentile_disc approx_percentile percentile_approx collect_list collect_set histogram_numeric lag lead nth_value
 greatest least unhex if ifnull nvl nvl2 nullif nullifzero zeroifnull coalesce lower lcase upper ucase substr substring
-substring_index left right split split_part trim ltrim rtrim btrim translate reverse initcap regexp_extract
-regexp_substr unbase64 try_to_binary elt url_decode try_url_decode parse_url try_parse_url str_to_map make_valid_utf8
-string binary get_json_object json_object_keys parse_json try_parse_json to_variant_object array_distinct array_except
+substring_index left right split split_part trim ltrim rtrim btrim reverse initcap regexp_extract
+regexp_substr unbase64 try_to_binary elt url_decode try_url_decode parse_url try_parse_url str_to_map
+binary get_json_object json_object_keys parse_json try_parse_json array_distinct array_except
 array_intersect array_max array_min array_remove array_sort sort_array array_compact slice element_at try_element_at
 get flatten filter shuffle map_entries map_filter map_from_entries map_keys map_values array_agg explode explode_outer
 posexplode posexplode_outer inline inline_outer variant_explode variant_explode_outer range
 """
 LARGEST = frozenset(_LARGEST.split())
-"""Those whose result is as large as the largest of what they are given: a part of it, or the same in another order."""
+"""Those whose result is as large as the largest of what they are given: a part of it, or the same in another order or
+case: a letter counts as the largest that it is in either case."""
 
 _ADDING = """
 concat overlay array array_append array_prepend array_union map map_concat map_from_arrays arrays_zip struct
@@ -53,9 +57,11 @@ GROWING = {
     "hex": 2,
     "base64": 2,
     "decode": 2,
+    "make_valid_utf8": 3,
     "url_encode": 3,
     "encode": 4,
     "to_json": 6,
+    "to_variant_object": 6,
     "date_format": 8,
     "from_unixtime": 8,
     "schema_of_json": 8,
@@ -64,6 +70,12 @@ GROWING = {
     "typeof": 8,
 }
 """How many times as large as what it is given the result of a function may be."""
+
+CASTING = frozenset({"string"})
+"""Those that write a value as text, also an array of small ones."""
+
+PLAIN_KINDS = frozenset({"Literal", "SemiStructuredExtract"})
+"""What is no array of small values where it is cast to text."""
 
 FOR_EACH = frozenset({"json_tuple"})
 """Those that give what they are given once for each of their arguments."""
@@ -90,10 +102,16 @@ MATCHING = {"regexp_replace": 1, "regexp_extract_all": 1}
 READ_AS = {"from_json": 1, "variant_get": 2, "try_variant_get": 2}
 """Those that make a value of a type, and which argument its text is: each element of an array has all its fields."""
 
+TRANSLATING = frozenset({"translate"})
+"""Those that write one letter for another, which may be larger."""
+
+LARGEST_LETTER = 6
+"""What the largest letter counts as: upper case of ``ΐ`` are three of two bytes."""
+
 QUADRATIC = MAKING | ACCUMULATING | WRITTEN_IN.keys() | MATCHING.keys() | READ_AS.keys()
 """Those whose result may be as large as what they are given, times what they are given."""
 
-CLASSES = (FIXED | LARGEST, ADDING, GROWING.keys() | FOR_EACH, QUADRATIC)
+CLASSES = (FIXED | LARGEST, ADDING, GROWING.keys() | FOR_EACH | CASTING | TRANSLATING, QUADRATIC)
 
 COLLECTING = frozenset(
     {
