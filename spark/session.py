@@ -3,13 +3,14 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError
+from py4j.protocol import AUTH_COMMAND_NAME, Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -25,9 +26,6 @@ DEFAULT_HOST = "127.0.0.1"
 ENDING_S = 1.0
 
 ENDING_WITHOUT_MEMORY = "-XX:+ExitOnOutOfMemoryError"
-
-KILL_DEPTH = "spark.executor.killOnFatalError.depth"
-"""How many causes deep Spark looks for an error that it is to end for; none at 0."""
 
 ENDING_DEAF_TASKS = {
     "spark.task.reaper.enabled": "true",
@@ -119,7 +117,7 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
         "spark.executor.extraJavaOptions": ENDING_WITHOUT_MEMORY,
         # Or a task that ran out of stack, as a regular expression does on a long text, or of the driver's heap, would
         # end Spark for everybody.
-        KILL_DEPTH: "0",
+        "spark.executor.killOnFatalError.depth": "0",
         **({} if settings.is_local else ENDING_DEAF_TASKS),
         "spark.driver.host": host,
         "spark.driver.bindAddress": host,
@@ -147,7 +145,6 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
         builder = builder.config(key, value)
     session = _started(builder)
     session.sparkContext.setLogLevel("ERROR")
-    _end_without_memory(session)
     activate(session)
     register(session)
     return session
@@ -162,22 +159,6 @@ def _started(builder: SparkSession.Builder) -> SparkSession:
         raise NotStarted(
             "Java ended while it was starting Spark: it was killed, or there is no memory for it, or no Java 17."
         ) from error
-
-
-def _end_without_memory(session: SparkSession) -> None:
-    """Have the JVM end where a thread of Spark's own has no memory: without that thread it is of no use.
-
-    A task is none: its error is told to whoever asked, and what it held is free. Both ask the same setting: whoever
-    works on tasks keeps what it was at the start; this handler looks it up when it is called. On a cluster, whose
-    executors may take it later, ``build`` has Java itself end the driver.
-    """
-    jvm: Any = session._jvm
-    jsc: Any = session.sparkContext._jsc
-    if str(session.sparkContext.master).startswith("local"):
-        jsc.sc().conf().set(KILL_DEPTH, "5")  # Spark's own default
-    jvm.java.lang.Thread.setDefaultUncaughtExceptionHandler(
-        jvm.org.apache.spark.util.SparkUncaughtExceptionHandler(False)
-    )
 
 
 def activate(session: SparkSession) -> None:
@@ -244,6 +225,27 @@ def end() -> None:
     while _folders:
         shutil.rmtree(_folders.pop(), ignore_errors=True)
     _forget_session()
+
+
+def answers(within_s: float) -> bool:
+    """Whether the JVM takes calls: a new connection of ours is known to it within so long; True where there is no JVM.
+
+    A thread of its own that had no memory is gone, and the JVM lives on: without the one that takes connections,
+    whoever makes one waits for ever.
+    """
+    gateway: Any = SparkContext._gateway
+    if gateway is None or _jvm_process() is None:
+        return True
+    told = gateway.java_parameters
+    try:
+        with socket.create_connection((told.address, told.port), within_s) as connection:
+            connection.settimeout(within_s)
+            connection.sendall(f"{AUTH_COMMAND_NAME}\n{told.auth_token}\n".encode())
+            return bool(connection.recv(1))
+    except TimeoutError:
+        return False
+    except OSError:
+        return True  # it has just gone, which is seen elsewhere
 
 
 def process() -> "subprocess.Popen[bytes] | None":

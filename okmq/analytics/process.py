@@ -94,6 +94,7 @@ class Analytics:
                 service.run_request(jobs=jobs, requested_by="schedule")
         self.spark.release_if_idle()
         self.spark.end_if_stranded()
+        self.spark.end_if_deaf()
 
 
 def jobs_with_work(data_dir: Path) -> list[Job]:

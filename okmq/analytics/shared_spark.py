@@ -25,6 +25,9 @@ ENDING_S = 5.0
 
 ENDING_POLL_S = 0.25
 
+LISTEN_EVERY_S = 10.0
+"""How often it is asked whether Java takes calls."""
+
 DEAF_S = 15.0
 """How long Java may leave a question of ours unanswered while work is to end; then it is ended. Where it only collects
 garbage, it answers none."""
@@ -58,7 +61,7 @@ class SharedSpark:
         self._in_use = 0
         self._broken_off_at = self._died_at = self._stranded_at = self._pressed_at = float("-inf")
         self._alone_since: float | None = None
-        self._looked_at = float("-inf")
+        self._looked_at = self._listened_at = float("-inf")
         self._deaths: Counter[str] = Counter()
 
     def session(self) -> "SparkSession":
@@ -169,6 +172,22 @@ class SharedSpark:
                 self._died_at = self._stranded_at = time.monotonic()
                 session.end()
 
+    def end_if_deaf(self) -> None:
+        """End a JVM that takes no calls any more: a thread of its own had no memory, or it only collects garbage."""
+        now = time.monotonic()
+        if now - self._listened_at < LISTEN_EVERY_S or not was_started():
+            return
+        from spark import session
+
+        self._listened_at, process = now, session.process()
+        if process is None or session.answers(DEAF_S) or session.answers(DEAF_S):
+            return
+        log.warning("Spark has taken no call for %.0f s, so it is ended.", 2 * DEAF_S)
+        self._died_at = time.monotonic()
+        process.kill()
+        process.wait()
+        self.end_if_dead()
+
     def end_if_dead(self) -> None:
         """Forget a session whose JVM has gone; one that is just being started is waited for."""
         with self._starting:
@@ -244,6 +263,7 @@ class SharedSpark:
                 log.warning("%s does not end, and Spark answers nothing, so it is ended.", what)
                 self._broken_off_at = time.monotonic()
                 process.kill()  # whoever waits for an answer has one now, also who holds the lock
+                process.wait()
                 self.end_if_dead()
                 return
 

@@ -12,19 +12,15 @@ from tests.spark.jobs import PROJECT, environment
 
 pytestmark = pytest.mark.spark
 
-OUT_OF_MEMORY = 52
-"""What the JVM exits with then: ``SparkExitCode.OOM``."""
-
 SCRIPT = """
 import json, os, signal, threading, time
 from pathlib import Path
 from okmq import env
 from okmq.analytics.causes import readable
 from okmq.analytics.shared_spark import SharedSpark
-from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from spark import watching
-from spark.session import has_nobody
+from spark.session import answers, has_nobody
 from tests.waiting import until
 
 spark = SharedSpark(env.load())
@@ -43,17 +39,15 @@ except Exception as error:
     told["full"] = [spark.failed_for_a_query(error, since=began), spark.has_died(since=began), spark.lives]
     told["other"] = spark.failed_for_a_query(ValueError("no memory"), since=began)
 told["counted again"] = spark.session().range(4).count()
-jvm = SparkContext._jvm
-for name in ("java.lang.StackOverflowError", "java.lang.OutOfMemoryError"):
-    began, process = time.monotonic(), SparkContext._gateway.proc
-    try:
-        of_a_thread = jvm.java.lang.Thread.getDefaultUncaughtExceptionHandler()
-        error = jvm.java.lang.Class.forName(name).newInstance()
-        of_a_thread.uncaughtException(jvm.java.lang.Thread.currentThread(), error)
-        told[name] = [process.poll(), spark.has_died(since=began)]
-    except (Py4JError, OSError):
-        told[name] = [process.wait(60), spark.has_died(since=began)]
+pid = SparkContext._gateway.proc.pid
+began = time.monotonic()
+told["heard"] = [answers(60), spark.lives]
+os.kill(pid, signal.SIGSTOP)
+spark.end_if_deaf()
+told["deaf"] = [Path(f"/proc/{pid}").exists(), spark.has_died(since=began), answers(1)]
 spark.session()
+spark.end_if_deaf()
+told["again alive"] = spark.lives
 began = time.monotonic()
 os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)
 told["again"] = [spark.died_under(what, since=began) for what in ("b", "b", "c", "b", "c")]
@@ -120,9 +114,10 @@ def test_a_run_without_memory_is_done_again_with_the_same_spark_only_where_a_que
     assert (told["other"], told["counted again"]) == (False, 4)
 
 
-def test_a_thread_of_sparks_own_without_memory_ends_it(told: dict[str, Any]) -> None:
-    assert told["java.lang.StackOverflowError"] == [None, False]
-    assert told["java.lang.OutOfMemoryError"] == [OUT_OF_MEMORY, True]
+def test_java_that_takes_no_calls_is_ended(told: dict[str, Any]) -> None:
+    assert told["heard"] == [True, True]
+    assert told["deaf"] == [False, True, True]
+    assert told["again alive"] is True
 
 
 def test_what_spark_dies_under_is_worth_another_try_twice(told: dict[str, Any]) -> None:
