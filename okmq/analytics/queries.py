@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connections
@@ -66,8 +66,6 @@ class _Asked:
     answer: "Answer | None" = None
     state: QueryState = QueryState.FAILED
     error: str = ""
-    progress: float = 0.0
-    is_over: threading.Event = field(default_factory=threading.Event)
 
 
 class Queries:
@@ -156,7 +154,6 @@ class Queries:
     def _answer_watched(self, query: Query, asked: _Asked) -> None:
         asking = threading.Thread(target=self._ask, args=(query, asked), daemon=True)
         asking.start()
-        threading.Thread(target=self._measure, args=(query, asked), daemon=True).start()
         is_wanted = is_late = False
         try:
             is_wanted, is_late = self._watch(query, asking, asked)
@@ -168,7 +165,6 @@ class Queries:
 
             is_noted = self._is_noted(query, note)
         finally:
-            asked.is_over.set()
             if not is_wanted or is_late or asked.under.is_too_large:
                 self._see_the_end(query, asking, asked)
         if not is_noted:
@@ -229,7 +225,7 @@ class Queries:
             if is_running and not asked.is_shown:
                 service.query_runs(query)
                 asked.is_shown = True
-            wanted = service.query_progress(query, asked.progress if is_running else 0.0)
+            wanted = service.query_progress(query, self._progress(query) if is_running else 0.0)
 
         self._is_noted(query, note)
         return wanted
@@ -337,16 +333,11 @@ class Queries:
             groups=lambda: groups_of(ids),
         )
 
-    def _measure(self, query: Query, asked: _Asked) -> None:
-        """Keep up the part of the tasks, as far as Spark has planned them, that are done.
+    def _progress(self, query: Query) -> float:
+        """The part of the tasks, as far as Spark has planned them, that are done."""
+        from spark import watching
 
-        In a thread of its own: a JVM that is out of memory may answer nothing, and a query is cancelled all the same.
-        """
-        while not asked.is_over.wait(POLL_S):
-            if asked.session is not None:
-                from spark import watching
-
-                asked.progress = watching.progress(group_of(query))
+        return watching.progress(group_of(query))
 
     def _see_the_end(self, query: Query, asking: threading.Thread, asked: _Asked) -> None:
         """Have Spark stop, or end it."""

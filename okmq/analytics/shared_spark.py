@@ -237,9 +237,20 @@ class SharedSpark:
 
         process = session.process()
         heard_at = time.monotonic()
+        is_seen = threading.Event()
 
-        def see() -> None:
-            nonlocal heard_at
+        def guard() -> None:
+            while process is not None and not is_seen.wait(ENDING_POLL_S):
+                if time.monotonic() - heard_at > DEAF_S:
+                    log.warning("%s does not end, and Spark answers nothing, so it is ended.", what)
+                    self._broken_off_at = time.monotonic()
+                    process.kill()  # whoever waits for an answer has one now, also who holds the lock
+                    process.wait()
+                    return
+
+        # This thread has a connection to Java, which may have no memory for another; the guard needs none.
+        threading.Thread(target=guard, name="guard", daemon=True).start()
+        try:
             deadline = time.monotonic() + ENDING_S
             while self.lives and not stop.is_set():
                 watching.cancel(group)  # and again: its next job may only just be beginning
@@ -254,18 +265,9 @@ class SharedSpark:
                     self.break_off(held)
                     return
                 stop.wait(ENDING_POLL_S)
-
-        seeing = threading.Thread(target=see, name="end", daemon=True)
-        seeing.start()
-        while seeing.is_alive() and not stop.is_set():
-            seeing.join(ENDING_POLL_S)
-            if process is not None and time.monotonic() - heard_at > DEAF_S:
-                log.warning("%s does not end, and Spark answers nothing, so it is ended.", what)
-                self._broken_off_at = time.monotonic()
-                process.kill()  # whoever waits for an answer has one now, also who holds the lock
-                process.wait()
-                self.end_if_dead()
-                return
+        finally:
+            is_seen.set()
+        self.end_if_dead()
 
     def was_broken_off(self, *, since: float) -> bool:
         """Whether what failed since a monotonic time was cut off for something else, and is to be done again."""

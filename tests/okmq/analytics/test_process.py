@@ -199,7 +199,7 @@ def test_queries_that_hear_nothing_are_ended_with_spark_and_others_go_on(
     assert "does not end, so Spark is ended" in (process.data_dir / "log").read_text()
 
 
-def test_a_query_is_cancelled_and_spark_started_anew_where_java_answers_nothing(
+def test_java_that_answers_nothing_is_ended_and_started_anew(
     process: AnalyticsProcess, published: Published
 ) -> None:
     process.put(ENDLESS)
@@ -207,12 +207,11 @@ def test_a_query_is_cancelled_and_spark_started_anew_where_java_answers_nothing(
     until(lambda: process.busy("Executor task", cpu_s=1), within_s=200, what="Spark is at work on it")
     first = process.jvm()
     os.kill(first, signal.SIGSTOP)  # as one that only collects garbage
-    process.cancel(ENDLESS)
-    until(lambda: process.states() == ["cancelled"], within_s=10, what="it is cancelled at once")
-    until(lambda: not Path(f"/proc/{first}").exists(), within_s=60, what="Java is ended")
-    process.change("update streams_query set cancel = 0, state = 'queued', sql = 'SELECT 2'")
+    until(lambda: not Path(f"/proc/{first}").exists(), within_s=120, what="Java is ended")
+    until(lambda: process.states() == ["lost"], within_s=60, what="who asked is told")
+    process.change("update streams_query set state = 'queued', sql = 'SELECT 2'")
     until(lambda: process.states() == ["succeeded"], within_s=120, what="the next is answered")
-    assert "Spark answers nothing, so it is ended" in (process.data_dir / "log").read_text()
+    assert "Spark has taken no call" in (process.data_dir / "log").read_text()
 
 
 def test_a_replay_and_an_erasure_that_spark_dies_under_are_done_again(
