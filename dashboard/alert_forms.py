@@ -15,7 +15,7 @@ from dashboard import formats, quantities
 from dashboard.confirmations import ConfirmForm
 from dashboard.forms import BootstrapMixin
 from dashboard.meanwhile import OpenForm
-from streams import health, naming
+from streams import naming, verdicts
 from streams.models import AlertRule
 from streams.services import webhook_formats
 
@@ -34,7 +34,7 @@ FORMATS = (
     (webhook_formats.SLACK, _("Message for Slack or Mattermost")),
     (webhook_formats.TEAMS, _("Card for Microsoft Teams")),
 )
-STATUSES = [(each, each) for each in get_args(health.Status) if each != "unknown"]
+STATUSES = [(each, each) for each in get_args(verdicts.Status) if each != "unknown"]
 LONGEST_FOR_S = 86_400
 MINUTES = 10
 

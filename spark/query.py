@@ -26,10 +26,6 @@ ANSWER_BYTES = 16 * 1024 * 1024
 SORT_BYTES = 64 * 1024 * 1024
 """The heap that the rows of a sorted answer may take while they are chosen; larger ones are sorted on disk."""
 
-KEEPING_POOL = "keeping"
-"""The pool of all queries that keep rows: one after another, as two that fill the heap together leave Spark no time to
-end one of them."""
-
 ELIMINATE_LIMITS = "org.apache.spark.sql.catalyst.optimizer.EliminateLimits"
 """Takes a limit away where Spark knows that there are no more rows; it also brings them into one partition."""
 
@@ -133,8 +129,6 @@ def ask(
     with course.in_spark():
         checked = plans.parse(own, sql, tables=tables.COLUMNS)
     course.keeps = checked.keeps
-    if course.keeps:
-        session.sparkContext.setLocalProperty("spark.scheduler.pool", KEEPING_POOL)
     rows_in_heap = max(1, SORT_BYTES // max(1, tables.widest_body(settings, seen.streams)))
     own.conf.set("spark.sql.execution.topKSortFallbackThreshold", rows_in_heap)
     own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 1000)

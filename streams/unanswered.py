@@ -1,6 +1,7 @@
 """What a group was handed since anything of it was acknowledged: pure functions over looks at it.
 
-Kept beyond the window of ``streams.health``: of one that fetches every few minutes no window tells whether it went on.
+Kept beyond the window of ``streams.verdicts``: of one that fetches every few minutes no window tells whether it went
+on.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ OFTEN = 3
 
 
 class Look(Protocol):
-    """What a sample knows of what is in flight (see ``streams.health.Sample``)."""
+    """What a sample knows of what is in flight (see ``streams.verdicts.Sample``)."""
 
     @property
     def at_ms(self) -> int: ...

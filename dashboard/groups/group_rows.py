@@ -12,12 +12,12 @@ from dashboard.browse import bodies, coded
 from dashboard.browse.coded import Reading
 from dashboard.browse.message_rows import MessageRow
 from dashboard.groups.letting_go import LettingGo
-from streams.health import STALE_MS, Status
 from streams.log.dead_letters import DeadLetter
 from streams.log.entries import Message
 from streams.log.standing import GroupState
 from streams.models import Event, Group
 from streams.selectors import Gone, GroupView, reason_in_words
+from streams.verdicts import STALE_MS, Status
 
 DOTS: dict[Status, str] = {
     "ok": "active",

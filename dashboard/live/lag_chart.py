@@ -9,8 +9,8 @@ from dashboard import formats, timelines
 from dashboard.live.live_ranges import LiveRange
 from dashboard.live.silent import Silent, silent_in
 from streams import selectors
-from streams.health import EVERY_MS
 from streams.selectors import GroupView, LagPoint
+from streams.verdicts import EVERY_MS
 
 LOOK_S = EVERY_MS // 1000
 MINUTE_S = 60

@@ -267,7 +267,6 @@ class SharedSpark:
                 stop.wait(ENDING_POLL_S)
         finally:
             is_seen.set()
-        self.end_if_dead()
 
     def was_broken_off(self, *, since: float) -> bool:
         """Whether what failed since a monotonic time was cut off for something else, and is to be done again."""

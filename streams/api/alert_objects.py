@@ -5,7 +5,7 @@ from typing import Any, ClassVar, get_args
 
 from rest_framework import serializers
 
-from streams import alarms, health
+from streams import alarms, verdicts
 from streams.api.fields import Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
 from streams.services.webhook_formats import FORMATS
 
@@ -39,7 +39,7 @@ class RuleChanges(Strict):
         help_text="What is watched; `retention_edge` and `rate_below` fire below their limit.",
     )
     statuses = serializers.ListField(
-        child=OneOf(choices=[each for each in get_args(health.Status) if each != "unknown"]),
+        child=OneOf(choices=[each for each in get_args(verdicts.Status) if each != "unknown"]),
         required=False,
         max_length=10,
         help_text="With `status`: which are bad.",

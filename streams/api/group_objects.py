@@ -10,13 +10,13 @@ from rest_framework import serializers
 from streams.api import retention
 from streams.api.fields import KeyPatterns, Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
 from streams.api.pushed_out import PushedOutObject
-from streams.health import Status
 from streams.log import entries
 from streams.log.dead_letters import DeadLetter
 from streams.log.pending import InFlight
 from streams.models.group import Ack, StartFrom
 from streams.selectors import MemberState
 from streams.services.groups import SETTINGS
+from streams.verdicts import Status
 
 LONGEST_WAIT_S = 30 * 86_400
 LONGEST_DESCRIPTION_BYTES = 4096

@@ -11,11 +11,11 @@ from streams import bearer, webhooks
 from streams.access import Caller
 from streams.alarms import FALLS, Limit
 from streams.findings import InStatus
-from streams.health import Verdict
 from streams.models import Alert, AlertRule, Notification, Workspace
 from streams.selectors.groups import GroupView
 from streams.selectors.narrowing import inside
 from streams.selectors.paging import Numbered
+from streams.verdicts import Verdict
 
 
 @dataclass(frozen=True, slots=True)

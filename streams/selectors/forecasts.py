@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from streams import health, store
 from streams.errors import refusal_of
 from streams.forecasts import Going, Outlook, Seen, fall, forecast, reading_of
-from streams.health import STALE_MS, Health
+from streams.health import Health
 from streams.log import healths
 from streams.log.client import Op
 from streams.log.commands import Steady
@@ -20,6 +20,7 @@ from streams.selectors.groups import GroupView, group_views
 from streams.selectors.retention import LIMITS, retention_preview
 from streams.selectors.samples import sample_about
 from streams.selectors.streams import stream_known
+from streams.verdicts import STALE_MS
 
 SPANS_S = (3600, 1800, 900, 600, 300, 120, 60, 30, 15, 8, 4)
 """How long ago a sample is looked for, the longest first; one of a stream that was at rest is not there."""

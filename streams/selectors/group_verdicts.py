@@ -8,13 +8,13 @@ from django.db.models import QuerySet
 
 from streams import health, store
 from streams.access import Caller
-from streams.health import Status, Verdict
 from streams.log import healths
 from streams.log.client import Op
 from streams.log.commands import Steady
 from streams.models import Group, Stream
 from streams.selectors.silences import sampling
 from streams.selectors.streams import streams_of
+from streams.verdicts import Status, Verdict
 
 WORST_FIRST: tuple[Status, ...] = (
     "losing",

@@ -9,7 +9,7 @@ from typing import Literal
 from streams import health, store
 from streams.edges import nearest_ms
 from streams.errors import group_not_found
-from streams.health import Health, Verdict
+from streams.health import Health
 from streams.log import healths, keys, lag, open_polls, pending, standing, stats
 from streams.log.client import Op, Reachable, one
 from streams.log.errors import GroupNotFound, StoreUnavailable, StreamNotFound
@@ -19,6 +19,7 @@ from streams.log.together import together
 from streams.models import Group, Stream
 from streams.selectors.silences import Sampling, sampling
 from streams.selectors.times import moment
+from streams.verdicts import Verdict
 
 AT_ONCE = 100
 """Groups in one round trip: nobody else waits for more than some milliseconds."""

@@ -9,9 +9,9 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from streams import health
+from streams import health, verdicts
 from streams.edges import nearest_ms
-from streams.health import Health, Sample
+from streams.health import Health
 from streams.log import healths, latency, open_polls, pending, spent, standing, trails
 from streams.log.append import append
 from streams.log.client import AsyncLog
@@ -21,6 +21,7 @@ from streams.log.group_meta import Counters
 from streams.log.keys import GroupName
 from streams.log.standing import GroupState
 from streams.log.trails import Looked, Point
+from streams.verdicts import Sample
 
 AT_ONCE = 100
 MINUTE_MS = 60_000
@@ -55,7 +56,7 @@ class Watch:
     """
 
     def __init__(
-        self, log: AsyncLog, *, every_s: float = health.EVERY_MS / 1000, all_every_s: float = ALL_EVERY_S
+        self, log: AsyncLog, *, every_s: float = verdicts.EVERY_MS / 1000, all_every_s: float = ALL_EVERY_S
     ) -> None:
         self._log, self._every_s, self._all_every_s = log, every_s, all_every_s
         self._changed: set[str] = set()

@@ -11,7 +11,6 @@ from django.utils import timezone
 from dashboard.lists.event_rows import folded
 from streams import store
 from streams.access import SYSTEM
-from streams.health import Status
 from streams.log import flow
 from streams.log.flow import Flow
 from streams.models import Event, Rollup, RollupPosition, Run, Stream, Workspace
@@ -19,6 +18,7 @@ from streams.selectors import METRICS_STREAM
 from streams.services.events import event_record
 from streams.services.groups import group_create
 from streams.services.streams import internal_stream
+from streams.verdicts import Status
 from tests.dashboard.conftest import MakeStream, sampled_ago
 from tests.dashboard.verdicts import judged
 

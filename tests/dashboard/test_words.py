@@ -12,9 +12,10 @@ from django.utils import translation
 
 from dashboard import formats, languages, words
 from streams import health
-from streams.health import Health, because
+from streams.health import Health
 from streams.reasons import Paused
 from streams.upkeep.alerting import Alerting
+from streams.verdicts import because
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.groups.test_groups import BODIES, make_group
 

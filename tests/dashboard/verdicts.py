@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from streams import health, store
-from streams.health import Health, Sample, Status, Verdict
+from streams import health, store, verdicts
+from streams.health import Health
 from streams.log import healths
 from streams.log.client import Op
 from streams.log.commands import Steady
 from streams.models import Stream
+from streams.verdicts import Sample, Status, Verdict
 
 
 def judged(
@@ -29,7 +30,7 @@ def judged(
         now_ms: int = yield Steady()
         samples = [
             Sample(
-                at_ms=now_ms - ago_ms - health.EVERY_MS * back,
+                at_ms=now_ms - ago_ms - verdicts.EVERY_MS * back,
                 lag=lag,
                 pending=pending,
                 held=0,

@@ -10,10 +10,10 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from streams import health
-from streams.health import EVERY_MS, KNOWN_FROM
 from streams.log import config, healths, standing
 from streams.log.client import Log
 from streams.upkeep.watching import sample_of
+from streams.verdicts import EVERY_MS, KNOWN_FROM
 from tests.e2e.conftest import OpenPage, publish
 from tests.product import Product
 from tests.waiting import until

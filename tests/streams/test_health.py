@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from streams import health, reasons
-from streams.health import EVERY_MS, WINDOW, Health, Sample, Verdict, judged, looked
+from streams.health import Health, looked
+from streams.verdicts import EVERY_MS, WINDOW, Sample, Verdict, judged
 
 START_MS = 1_000_000_000
 BUSY = Sample(

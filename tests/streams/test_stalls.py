@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from streams.health import EVERY_MS, Health, Sample, Status, looked
+from streams.health import Health, looked
+from streams.verdicts import EVERY_MS, Sample, Status
 
 START_S = 1_000_000
 EVERY_S = EVERY_MS // 1000

@@ -1,11 +1,8 @@
 """What the preview of an erasure counts is what the erasure then takes, wherever the messages are by then."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from okmq.analytics.process import Analytics
 from streams.access import Actor, Caller
@@ -13,25 +10,12 @@ from streams.log.entries import NewMessage
 from streams.models import Erasure, Query, Stream, Workspace
 from streams.services.erasure_previews import ErasurePreview, PreviewState, erasure_preview
 from streams.services.erasures import erasure_request
-from tests.okmq.analytics.working import due, in_workspace, inside, work
+from tests.okmq.analytics.working import due, work
 from tests.spark.published import Published
 
 pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
 
 ANN = "people.Änn'--1"
-
-
-@pytest.fixture
-def here(published: Published) -> Published:
-    """What is published, in a workspace that the database knows."""
-    return in_workspace(published)
-
-
-@pytest.fixture
-def analytics(here: Published, tmp_path: Path, settings: Any, spark: SparkSession) -> Iterator[Analytics]:
-    """The process's inside, on the store and a history of this test's own."""
-    with inside(here, settings, tmp_path) as analytics:
-        yield analytics
 
 
 def made(here: Published, name: str, **settings: Any) -> Stream:

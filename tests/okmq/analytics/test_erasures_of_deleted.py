@@ -1,11 +1,6 @@
 """An erasure of deleted streams means those that were deleted when it was asked for."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
-from pyspark.sql import SparkSession
 
 from okmq.analytics.process import Analytics
 from streams.access import SYSTEM, Caller
@@ -13,21 +8,10 @@ from streams.log.entries import NewMessage
 from streams.models import Erasure, Stream, Workspace
 from streams.services.erasures import erasure_request
 from streams.services.streams import stream_delete
-from tests.okmq.analytics.working import due, in_workspace, inside, work
+from tests.okmq.analytics.working import due, work
 from tests.spark.published import Published
 
 pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
-
-
-@pytest.fixture
-def here(published: Published) -> Published:
-    return in_workspace(published)
-
-
-@pytest.fixture
-def analytics(here: Published, tmp_path: Path, settings: Any, spark: SparkSession) -> Iterator[Analytics]:
-    with inside(here, settings, tmp_path) as analytics:
-        yield analytics
 
 
 def made(here: Published, messages: int) -> Stream:

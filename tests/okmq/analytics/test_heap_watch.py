@@ -2,9 +2,6 @@
 
 import json
 import threading
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark import SparkContext
@@ -20,7 +17,7 @@ from spark.query import Course
 from streams.log.entries import NewMessage
 from streams.models import Query, QueryState, Run
 from streams.services import history as service_of_runs
-from tests.okmq.analytics.working import in_workspace, inside, work
+from tests.okmq.analytics.working import in_workspace, work
 from tests.spark.published import Published
 from tests.waiting import until
 
@@ -39,13 +36,6 @@ def here(published: Published) -> Published:
     body = json.dumps({"text": "x" * 1_000}).encode()
     found.publish(found.stream("large"), [NewMessage(id=f"m{n}", body=body) for n in range(1_000)])
     return found
-
-
-@pytest.fixture
-def analytics(here: Published, tmp_path: Path, settings: Any, spark: SparkSession) -> Iterator[Analytics]:
-    """The process's inside, on the store and a history of this test's own."""
-    with inside(here, settings, tmp_path) as analytics:
-        yield analytics
 
 
 def put(here: Published, sql: str) -> Query:

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from streams.access import SYSTEM, Actor, Caller
 from streams.models import Query, QueryState, Replay, Stream, Workspace
 from streams.services import queries as service
 from streams.services import replays as service_of_replays
-from tests.okmq.analytics.working import due, in_workspace, inside
+from tests.okmq.analytics.working import due
 from tests.spark.published import Published
 from tests.waiting import until
 
@@ -33,19 +32,6 @@ def test_each_has_a_pool_of_its_own_and_pools_are_taken_again() -> None:
         assert second == "queries-0"
         with pools.own() as third:
             assert third == "queries-1"
-
-
-@pytest.fixture
-def here(published: Published) -> Published:
-    """What is published, in a workspace that the database knows."""
-    return in_workspace(published)
-
-
-@pytest.fixture
-def analytics(here: Published, tmp_path: Path, settings: Any, spark: SparkSession) -> Iterator[Analytics]:
-    """The process's inside, on the store and a history of this test's own."""
-    with inside(here, settings, tmp_path) as analytics:
-        yield analytics
 
 
 def asked(here: Published, sql: str) -> Query:

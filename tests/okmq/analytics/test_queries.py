@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from django.db import connection
-from pyspark.sql import SparkSession
 
 from okmq.analytics.process import Analytics
 from okmq.analytics.queries import Queries, group_of
@@ -26,7 +24,7 @@ from streams.access import Actor, Caller
 from streams.models import Query, QueryState, Rollup, Run, StandingRollup
 from streams.services import history as service_of_runs
 from streams.services import queries as service
-from tests.okmq.analytics.working import due, in_workspace, inside, work
+from tests.okmq.analytics.working import due, work
 from tests.spark.published import Published
 from tests.waiting import until
 
@@ -34,19 +32,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
 
 # More short tasks than anybody waits for: a run gets its turn between two of them.
 ENDLESS = "SELECT count(*) FROM range(0, 1000000000000, 1, 10000) WHERE hash(id) = 7 AND hash(id) = 8"
-
-
-@pytest.fixture
-def here(published: Published) -> Published:
-    """What is published, in a workspace that the database knows."""
-    return in_workspace(published)
-
-
-@pytest.fixture
-def analytics(here: Published, tmp_path: Path, settings: Any, spark: SparkSession) -> Iterator[Analytics]:
-    """The process's inside, on the store and a history of this test's own."""
-    with inside(here, settings, tmp_path) as analytics:
-        yield analytics
 
 
 def put(here: Published, sql: str, *, streams: tuple[str, ...] = ()) -> Query:

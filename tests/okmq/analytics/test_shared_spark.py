@@ -45,9 +45,16 @@ told["heard"] = [answers(60), spark.lives]
 os.kill(pid, signal.SIGSTOP)
 spark.end_if_deaf()
 told["deaf"] = [Path(f"/proc/{pid}").exists(), spark.has_died(since=began), answers(1)]
-spark.session()
+held = spark.session()
 spark.end_if_deaf()
 told["again alive"] = spark.lives
+began, pid = time.monotonic(), SparkContext._gateway.proc.pid
+os.kill(pid, signal.SIGSTOP)
+spark.see_the_end(
+    held, group="g", what="It", is_at_work=lambda: True, is_over=lambda: False, stop=threading.Event()
+)
+told["guarded"] = [Path(f"/proc/{pid}").exists(), spark.was_broken_off(since=began)]
+told["after the guard"] = spark.session().range(2).count()
 began = time.monotonic()
 os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)
 told["again"] = [spark.died_under(what, since=began) for what in ("b", "b", "c", "b", "c")]
@@ -118,6 +125,11 @@ def test_java_that_takes_no_calls_is_ended(told: dict[str, Any]) -> None:
     assert told["heard"] == [True, True]
     assert told["deaf"] == [False, True, True]
     assert told["again alive"] is True
+
+
+def test_java_that_answers_nothing_is_ended_while_work_is_to_end(told: dict[str, Any]) -> None:
+    assert told["guarded"] == [False, True]
+    assert told["after the guard"] == 2
 
 
 def test_what_spark_dies_under_is_worth_another_try_twice(told: dict[str, Any]) -> None:

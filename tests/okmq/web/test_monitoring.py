@@ -15,11 +15,12 @@ import pytest
 import yaml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from streams import health
-from streams.health import Health, Verdict
+from streams import health, verdicts
+from streams.health import Health
 from streams.log import config, healths, standing
 from streams.log.client import Log
 from streams.upkeep.watching import sample_of
+from streams.verdicts import Verdict
 from tests.product import Product
 from tests.waiting import until
 
@@ -66,7 +67,7 @@ def exported(running: Product) -> Exported:
             labels = found.setdefault(sample.name, {})
             for label, value in sample.labels.items():
                 labels.setdefault(label, set()).add(value)
-    found["okmq_group_health"]["health"] |= set(get_args(health.Status))
+    found["okmq_group_health"]["health"] |= set(get_args(verdicts.Status))
     return found
 
 
@@ -75,7 +76,9 @@ def catches_up(product: Product, stream: str, group: str) -> None:
     with closing(Log(product.store_url)) as log:
         (stream_id,) = [each.stream_id for each in log.run(config.streams()) if each.name == stream]
         now = sample_of(log.run(standing.inspect(stream_id, group)), held=0, polls=0)
-        samples = [msgspec.structs.replace(now, lag=now.lag + more) for more in range(health.WINDOW, -1, -1)]
+        samples = [
+            msgspec.structs.replace(now, lag=now.lag + more) for more in range(verdicts.WINDOW, -1, -1)
+        ]
         verdict = Verdict("catching up", "Less waits than a minute ago.", eta_seconds=7)
         found = Health(samples=samples, verdict=verdict, since_ms=now.at_ms)
         log.run(healths.put(stream_id, group, health.written(found)))

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from streams import health, store
+from streams import health, store, verdicts
 from streams.log import config, groups, healths, open_polls, removals, standing, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
@@ -394,7 +394,7 @@ def test_what_is_lost_is_told_of_a_paused_group_too(owner: Api, path: str) -> No
     assert owner.get(f"{path}/g").json()["health"]["status"] == "paused"
     state = store.log().run(standing.inspect(stream_id(owner), "g"))
     sample = watching.sample_of(state, held=0, polls=0)
-    losing = health.Health(samples=[sample], verdict=health.Verdict("losing", "2 went."), since_ms=1)
+    losing = health.Health(samples=[sample], verdict=verdicts.Verdict("losing", "2 went."), since_ms=1)
     store.log().run(healths.put(stream_id(owner), "g", health.written(losing)))
     assert owner.get(f"{path}/g").json()["health"]["status"] == "losing"
 
@@ -406,7 +406,7 @@ def test_a_lag_of_a_moment_is_not_called_lagging_where_the_worker_saw_the_group_
     fetch(owner)
     store.log().run(groups.ack(stream_id(owner), "g", "offsets", range(1, 6)))
     state = store.log().run(standing.inspect(stream_id(owner), "g"))
-    well = health.Verdict("ok", "Everything was delivered and acknowledged.")
+    well = verdicts.Verdict("ok", "Everything was delivered and acknowledged.")
     sample = watching.sample_of(state, held=0, polls=0)
     store.log().run(append(stream_id(owner), [NewMessage(id="more", body=b"1")]))
     assert owner.get(f"{path}/g").json()["status"] == "lagging"

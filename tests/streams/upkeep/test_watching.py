@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from streams import health
-from streams.health import KNOWN_FROM
+from streams import health, verdicts
 from streams.log import dead_letters, groups, healths, pending, standing, trails
 from streams.log.client import AsyncLog, Log
 from streams.log.groups import Settings
 from streams.upkeep import watching
 from streams.upkeep.watching import Watch, Watched
+from streams.verdicts import KNOWN_FROM
 from tests.streams.log.messages import browse, fill
 from tests.streams.upkeep.conftest import MakeStream
 
@@ -110,7 +110,7 @@ def test_a_group_at_rest_is_left_alone_until_its_stream_changes(valkey: str, log
 
     async def act(store: AsyncLog) -> None:
         watch = Watch(store, every_s=0)
-        for _ in range(health.WINDOW):
+        for _ in range(verdicts.WINDOW):
             assert len(await watch.look([stream])) == 1
         assert await watch.look([stream]) == []
         watch.changed([stream])
@@ -127,7 +127,7 @@ def test_a_group_at_rest_is_looked_at_before_what_is_known_of_it_ends(
 
     async def act(store: AsyncLog) -> None:
         watch = Watch(store, every_s=0, all_every_s=0)
-        for _ in range(health.WINDOW + 1):
+        for _ in range(verdicts.WINDOW + 1):
             assert len(await watch.look([stream])) == 1
 
     run(valkey, act)
@@ -175,8 +175,8 @@ def test_a_sample_says_how_long_acknowledgements_took(valkey: str, log: Log, str
     run(valkey, act)
 
 
-def sampled(at_ms: int, lag: int) -> health.Sample:
-    return health.Sample(
+def sampled(at_ms: int, lag: int) -> verdicts.Sample:
+    return verdicts.Sample(
         at_ms=at_ms,
         lag=lag,
         lag_ms=lag * 1000,
