@@ -3,6 +3,7 @@
 import itertools
 import runpy
 import tomllib
+from pathlib import PurePath
 
 import pytest
 
@@ -17,22 +18,41 @@ def runs(suite: str) -> list[list[str]]:
     return [words for stage in script["SUITES"][suite] for words in stage.values()]
 
 
-def choosing(suite: str) -> list[str]:
-    """The expression over marks of each run of a suite."""
-    return [words[words.index("-m") + 1] for words in runs(suite)]
+def is_chosen(words: list[str], folder: str, marks: tuple[str, ...]) -> bool:
+    """Whether a run that is started with these words takes a test of this folder that has these marks."""
+    _, expression, *places = words
+    left_out = [each.removeprefix("--ignore=") for each in places if each.startswith("--ignore=")]
+    taken = [each for each in places if not each.startswith("--ignore=")] or ["tests"]
+    return (
+        any(PurePath(folder).is_relative_to(each) for each in taken)
+        and not any(PurePath(folder).is_relative_to(each) for each in left_out)
+        and bool(eval(expression, {mark: mark in marks for mark in MARKS}))
+    )
 
 
-def is_chosen(expression: str, marks: tuple[str, ...]) -> bool:
-    return bool(eval(expression, {mark: mark in marks for mark in MARKS}))
+@pytest.mark.parametrize("suite", ["all", "fast"])
+def test_a_run_is_started_with_an_expression_and_folders_that_there_are(suite: str) -> None:
+    for option, expression, *places in runs(suite):
+        assert option == "-m"
+        eval(expression, dict.fromkeys(MARKS, False))
+        for place in places:
+            assert (PROJECT / place.removeprefix("--ignore=")).is_dir()
 
 
+@pytest.mark.parametrize("folder", ["tests", "tests/spark", "tests/dashboard", "tests/streams/log"])
 @pytest.mark.parametrize(
     "marks",
     [each for count in range(len(MARKS) + 1) for each in itertools.combinations(MARKS, count)],
     ids=str,
 )
-def test_a_test_with_these_marks_is_in_one_run(marks: tuple[str, ...]) -> None:
-    assert sum(is_chosen(each, marks) for each in choosing("all")) == 1
+def test_a_test_with_these_marks_is_in_one_run(marks: tuple[str, ...], folder: str) -> None:
+    assert sum(is_chosen(each, folder, marks) for each in runs("all")) == 1
+
+
+@pytest.mark.parametrize("folder", ["tests", "tests/spark", "tests/dashboard", "tests/streams/log"])
+def test_the_look_between_two_edits_takes_each_once_and_nothing_long(folder: str) -> None:
+    assert sum(is_chosen(each, folder, ()) for each in runs("fast")) == 1
+    assert not any(is_chosen(each, folder, (mark,)) for each in runs("fast") for mark in MARKS)
 
 
 def test_the_marks_are_those_that_there_are() -> None:
@@ -40,11 +60,3 @@ def test_the_marks_are_those_that_there_are() -> None:
         "markers"
     ]
     assert {line.partition(":")[0] for line in told} == set(MARKS)
-
-
-def test_the_look_between_two_edits_takes_folders_apart_and_nothing_long() -> None:
-    (chosen,) = set(choosing("fast"))
-    assert is_chosen(chosen, ())
-    assert not any(is_chosen(chosen, (mark,)) for mark in MARKS)
-    *apart, rest = runs("fast")
-    assert rest[2:] == [f"--ignore={folder}" for _, _, folder in apart]
