@@ -54,6 +54,7 @@ class Env:
     allowed_hosts: tuple[str, ...]
     forwarded_allow_ips: str | None
     web_workers: int
+    max_connections: int
     access_log: str
     public_metrics: bool
     mail_url: str | None
@@ -186,6 +187,7 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         allowed_hosts=read("OKMQ_ALLOWED_HOSTS", _names, ("localhost", "127.0.0.1", "[::1]")),
         forwarded_allow_ips=read("OKMQ_FORWARDED_ALLOW_IPS", _addresses, None),
         web_workers=read("OKMQ_WEB_WORKERS", _between(1, 64), 1),
+        max_connections=read("OKMQ_MAX_CONNECTIONS", _between(16, 60_000), 10_000),
         public_metrics=read("OKMQ_PUBLIC_METRICS", _switch, False),
         mail_url=read("OKMQ_MAIL_URL", _mail_url, None),
         mail_from=read("OKMQ_MAIL_FROM", str, "okmq@localhost"),

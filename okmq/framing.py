@@ -8,7 +8,8 @@ from websockets.exceptions import InvalidHandshake
 from websockets.http11 import Request
 from websockets.server import ServerProtocol
 
-from okmq.asgi import data_plane, record
+from okmq.asgi import data_plane, env, record
+from okmq.web.capacity import Capacity, most_of
 from okmq.web.connections import BoundedProtocol
 from okmq.web.gate import socket_route
 from streams.errors import Refusal
@@ -18,12 +19,15 @@ REASONS = {
     400: b"Bad Request",
     405: b"Method Not Allowed",
     408: b"Request Timeout",
+    429: b"Too Many Requests",
     431: b"Request Header Fields Too Large",
 }
 
 
 class FramedProtocol(BoundedProtocol):
     """Uvicorn's HTTP/1.1 with our shape for a request that cannot be parsed, or is not taken."""
+
+    capacity = Capacity(most_of(env.max_connections))
 
     def shutdown(self) -> None:
         """Take no more requests on this connection, as the process is to end; open polls are answered now."""

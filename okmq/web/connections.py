@@ -6,6 +6,7 @@ from typing import cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from okmq.web.capacity import Capacity, Connection
 from okmq.web.writes import JoinedWrites
 from streams.dataplane.request import BODY_TIMEOUT_S, MALFORMED
 from streams.errors import Refusal
@@ -18,7 +19,7 @@ REST_TIMEOUT_S, MOST_REST_BYTES = 5.0, 1024 * 1024
 """What is still taken, and dropped, of a request that was refused: a client that writes reads no answer yet."""
 
 
-class BoundedProtocol(HttpToolsProtocol, ABC):
+class BoundedProtocol(HttpToolsProtocol, Connection, ABC):
     """Uvicorn's HTTP/1.1 on httptools: an answer in one write, and an end to a request that does not end.
 
     httptools keeps a field until it is whole, and copies it with each part that comes, so what comes is counted here:
@@ -26,6 +27,8 @@ class BoundedProtocol(HttpToolsProtocol, ABC):
     callbacks are called for every request, hence by their class, which ``super`` looks for each time.
     """
 
+    capacity: Capacity
+    """Of the process, for all of its connections."""
     _writes: JoinedWrites
     _loose_bytes = 0
     _is_uncounted = False
@@ -44,6 +47,19 @@ class BoundedProtocol(HttpToolsProtocol, ABC):
         self._writes = JoinedWrites(transport, loop=self.loop, lingers=self._lingers)
         super().connection_made(cast(asyncio.Transport, self._writes))
         self._keep_alive()
+        if not self.capacity.admits(self.connections):
+            self._refuse_the_last(_too_many())
+            self.connections.discard(self)
+            self.end()
+
+    def idle_s(self) -> float | None:
+        """For how long no request has been under way, in seconds; a head that has begun is none yet."""
+        task = self.timeout_keep_alive_task
+        return None if task is None else self.timeout_keep_alive - (task.when() - self.loop.time())
+
+    def end(self) -> None:
+        """Hang up at once; what was answered still leaves."""
+        self._writes.close_now()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
@@ -181,6 +197,14 @@ class BoundedProtocol(HttpToolsProtocol, ABC):
     @abstractmethod
     def refuse(self, refusal: Refusal) -> None:
         """Answer what has no method and no path, and hang up."""
+
+
+def _too_many() -> Refusal:
+    return Refusal(
+        "rate_limited",
+        "There are as many connections as this process may have.",
+        headers={"Retry-After": "1"},
+    )
 
 
 def _too_large() -> Refusal:

@@ -14,6 +14,7 @@ from streams import addresses
         ("OKMQ_PORT", "0"),
         ("OKMQ_PORT", "eighty"),
         ("OKMQ_WEB_WORKERS", "-1"),
+        ("OKMQ_MAX_CONNECTIONS", "0"),
         ("OKMQ_ACCESS_LOG", "var/access.log"),
         ("OKMQ_FSYNC", "sometimes"),
         ("OKMQ_HISTORY", "perhaps"),

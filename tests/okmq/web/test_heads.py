@@ -3,29 +3,20 @@
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
-from django.conf import settings
 
 from okmq.web import connections
 from okmq.web.connections import LONGEST_LINE_BYTES, MOST_FIELDS, MOST_HEAD_BYTES
 from tests.okmq.memory import megabytes
+from tests.okmq.web.served import Served, connected, told
 from tests.product import Product
-from tests.waiting import Stopwatch, until
+from tests.waiting import Stopwatch
 
 MIB = 1024 * 1024
-
-
-@contextmanager
-def connected(port: int) -> Iterator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
-        yield connection
 
 
 def sent(connection: socket.socket, data: bytes) -> int:
@@ -37,14 +28,6 @@ def sent(connection: socket.socket, data: bytes) -> int:
     except (BrokenPipeError, ConnectionResetError):
         pass
     return done
-
-
-def told(connection: socket.socket) -> bytes:
-    """Everything until the other side has nothing more to say."""
-    came = b""
-    while part := connection.recv(65536):
-        came += part
-    return came
 
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -106,30 +89,6 @@ def test_an_endless_field_takes_neither_memory_nor_the_time_of_others(running: P
         assert megabytes(web) - before < 8
 
 
-class Served:
-    """The protocol of the product in front of an application that reads the body or not."""
-
-    def __init__(self, application: Callable[..., Any]) -> None:
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._socket.getsockname()[1]
-        config = uvicorn.Config(
-            application,
-            http="okmq.framing:FramedProtocol",
-            loop="uvloop",
-            lifespan="off",
-            log_level="error",
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
-        self._thread.start()
-        until(lambda: self._server.started)
-
-    def stop(self) -> None:
-        self._server.should_exit = True
-        self._thread.join(20)
-        assert not self._thread.is_alive()
-
-
 async def unread(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.start", "status": 204, "headers": []})
     await send({"type": "http.response.body", "body": b""})
@@ -137,7 +96,6 @@ async def unread(scope: Any, receive: Any, send: Any) -> None:
 
 @pytest.fixture
 def served() -> Iterator[Served]:
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # WhiteNoise warns when it is missing
     running = Served(unread)
     try:
         yield running

@@ -1,26 +1,18 @@
 """A socket is for pages of this address alone: cookies come with every handshake, whoever's page asks for it."""
 
-import httpx
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from dashboard.urls import websocket_urlpatterns
 from okmq.web.origins import is_same
+from tests.okmq.web.served import session_cookie
 from tests.product import Product
 
 
 @pytest.fixture(scope="module")
 def cookie(running: Product) -> str:
-    with httpx.Client(base_url=running.url, verify=False) as browser:
-        browser.get("/login/")
-        form = {
-            "username": "admin",
-            "password": running.password,
-            "csrfmiddlewaretoken": browser.cookies["csrftoken"],
-        }
-        browser.post("/login/", data=form, headers={"Referer": f"{running.url}/login/"})
-        return f"sessionid={browser.cookies['sessionid']}"
+    return session_cookie(running)
 
 
 def status(running: Product, path: str, **headers: str) -> int:
