@@ -24,8 +24,9 @@ from dashboard.groups.group_rows import (
     skips_more,
 )
 from dashboard.groups.letting_go import LettingGo, letting_go
-from dashboard.groups.member_rows import members_of
+from dashboard.groups.member_rows import Members, members_of
 from dashboard.groups.seek_effect import SeekEffect, effect_of
+from dashboard.groups.what_if import WhatIfForm, outlook_of
 from dashboard.live import rates
 from dashboard.live.lag_chart import lag_chart_of
 from dashboard.live.live_ranges import live_range_of
@@ -223,7 +224,8 @@ def group_page(request: HttpRequest, caller: Caller, name: str, group: str) -> H
         seek = SeekForm(request.GET if "position" in request.GET and caller.may("read") else None)
         preview = preview_of(found, seek, caller=caller) if seek.is_bound and seek.is_valid() else None
         context = page_context(request, caller, found) | _seek_context(seek, preview)
-        answer = render(request, "dashboard/stream/group.html", context, status=422 if seek.errors else 200)
+        is_wrong = seek.errors or context["what_if_form"].errors
+        answer = render(request, "dashboard/stream/group.html", context, status=422 if is_wrong else 200)
     answer["Vary"] = "HX-Request"
     return answer
 
@@ -257,6 +259,7 @@ def page_context(request: HttpRequest, caller: Caller, group: Group) -> dict[str
         stream_context(request, caller, group.stream.name, tab="groups", may="observe")
         | stands
         | sought
+        | _what_if(request, stands["shown"], stands["members"])
         | {
             "group": group,
             "lag_chart": lag_chart,
@@ -267,6 +270,15 @@ def page_context(request: HttpRequest, caller: Caller, group: Group) -> dict[str
             "may_read": caller.may("read"),
         }
     )
+
+
+def _what_if(request: HttpRequest, shown: GroupRow, members: Members) -> dict[str, Any]:
+    """Of a group with a backlog, or where a rate was asked for."""
+    form = WhatIfForm(request.GET if "acks" in request.GET else None)
+    asked = form.cleaned_data["acks"] if form.is_bound and form.is_valid() else None
+    found = outlook_of(shown, [row.member for row in members.rows], asked=asked)
+    is_shown = found is not None and (found.backlog or form.is_bound)
+    return {"what_if": found if is_shown else None, "what_if_form": form}
 
 
 @console_action
