@@ -21,6 +21,7 @@ from django.views.decorators.http import require_http_methods
 
 from dashboard.quantities import number_of
 from dashboard.shown import Shown
+from dashboard.snapshot import saving
 from dashboard.zones import zone_of
 from streams.access import MUST_CHANGE, Caller, caller_for_session, stream_for
 from streams.errors import Refusal, refusal_of
@@ -37,7 +38,7 @@ logger = logging.getLogger(__name__)
 def console_page(view: Page[P]) -> View[P]:
     """A page for someone who is logged in; the view is given the caller. Refusals become pages.
 
-    None of it stays in a cache: the browser's may be there for others, too.
+    None of it stays in a cache: the browser's may be there for others, too. With ``?snapshot=1`` it is saved as a file.
     """
     return _behind(view, "GET")
 
@@ -73,7 +74,9 @@ def _behind(view: Page[P], *methods: str) -> View[P]:
             caller = caller_for_session(request.user, request.session, address=address_of(request))
             request.caller = caller  # type: ignore[attr-defined]  # for the frame around the page
             with timezone.override(zone_of(request)):
-                return view(request, caller, *args, **kwargs)
+                is_saved = request.method == "GET" and not is_part(request) and saving.is_asked(request)
+                answer = view(request, caller, *args, **kwargs)
+                return saving.saved(request, answer, caller=caller) if is_saved else answer
         except Refusal as refusal:
             return refused(request, refusal)
         except LogError as error:

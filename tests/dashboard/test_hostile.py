@@ -176,6 +176,19 @@ def test_what_is_stored_is_text_on_every_page(owner: Client, held: Stream) -> No
         answer = owner.get(page)
         assert answer.status_code == 200, page
         assert wrongs(answer.content.decode()) == [], page
+        assert wrongs_of_file(saved(owner, page)) == [], page
+
+
+def saved(owner: Client, page: str) -> str:
+    answer = owner.get(f"{page}{'&' if '?' in page else '?'}snapshot=1")
+    assert answer.headers["Content-Disposition"].startswith("attachment"), page
+    return answer.content.decode()
+
+
+def wrongs_of_file(text: str) -> list[str]:
+    """As ``wrongs``, of a page that was saved: its links name the server, and nothing in it does anything."""
+    body = text.partition("</head>")[2].replace('"http://testserver/', '"/')
+    return wrongs(body) + [tag for tag in ("<script", "<form", "<input", "<button") if tag in body]
 
 
 # path, and the parameters of its query string that end up on the page
