@@ -27,6 +27,8 @@ from streams.log.client import Log
 from streams.log.commands import Op, one
 
 LOG, DATABASE, HISTORY, CONTENTS = "log.rdb", "okmq.sqlite3", "history", "backup.json"
+JOURNALS = (f"{DATABASE}-wal", f"{DATABASE}-journal", f"{DATABASE}-shm")
+"""What SQLite takes for changes of a database that lies beside them, whichever it is."""
 KEPT = ("secret_key", "admin_token")
 SNAPSHOT_WITHIN_S = 3600.0
 FORMAT = 1
@@ -138,15 +140,20 @@ def restore(folder: Path, env: Env) -> Contents:
         BackupError: nothing was put there.
     """
     contents = check(folder)
+    _check_is_private(env)
     try:
         lock = take_folder(env.data_dir)
     except StartError as error:
         raise BackupError(str(error)) from None
     try:
         places = _places(folder, env)
-        held = [each for each in places.values() if _is_filled(each)]
+        journals = [env.data_dir / name for name in JOURNALS]
+        held = [str(each) for each in (*places.values(), *journals) if _is_filled(each)]
         if held:
-            raise BackupError(f"{held[0]} is there already; give an empty folder in OKMQ_DATA_DIR.")
+            there = "is there already" if len(held) == 1 else "are there already"
+            raise BackupError(f"{', '.join(held)} {there}; give an empty folder in OKMQ_DATA_DIR.")
+        for each in journals:
+            _remove(each)
         _put(places, folder, env)
     except OSError as error:  # of which shutil.Error is one
         raise BackupError(f"Nothing was restored: {error}.") from None
@@ -164,6 +171,7 @@ def check(folder: Path) -> Contents:
     try:
         told = json.loads((folder / CONTENTS).read_text("utf-8"))
         contents = Contents(**told)
+        _check_types(contents)
     except OSError as error:
         raise BackupError(f"{folder} is no backup: {error.strerror} ({error.filename}).") from None
     except (ValueError, TypeError):
@@ -177,6 +185,15 @@ def check(folder: Path) -> Contents:
     return contents
 
 
+def _check_types(contents: Contents) -> None:
+    """Raises TypeError or ValueError: it is not as a backup writes it."""
+    counts, files = (contents.streams, contents.messages), contents.files
+    if not all(type(each) is int for each in counts) or not isinstance(files, dict):
+        raise TypeError
+    if not {LOG, DATABASE} <= files.keys():
+        raise ValueError
+
+
 def _is_filled(path: Path) -> bool:
     """Whether something is kept there; whoever looks into a database that is not there leaves an empty file."""
     if path.is_dir():
@@ -185,12 +202,12 @@ def _is_filled(path: Path) -> bool:
 
 
 def _places(folder: Path, env: Env) -> dict[Path, Path]:
-    """What of a backup goes where, the log last: without it a server sees none of the rest and begins with nothing."""
-    places = {folder / DATABASE: env.data_dir / DATABASE}
+    """What of a backup goes where, the database last: no OKMQ starts beside a log whose database is not there."""
+    places = {folder / LOG: env.valkey_dir / AOF_DIR}
     places |= {folder / name: env.data_dir / name for name in KEPT if (folder / name).is_file()}
     if (folder / HISTORY).is_dir():
         places[folder / HISTORY] = _history_folder(env)
-    return {**places, folder / LOG: env.valkey_dir / AOF_DIR}
+    return {**places, folder / DATABASE: env.data_dir / DATABASE}
 
 
 def _put(places: Mapping[Path, Path], folder: Path, env: Env) -> None:
@@ -236,6 +253,16 @@ def _check_possible(env: Env, folder: Path) -> None:
         raise BackupError(f"{folder} is no folder.")
     if folder.exists() and any(folder.iterdir()):
         raise BackupError(f"{folder} is not empty.")
+
+
+def _check_is_private(env: Env) -> None:
+    """What is restored is the data folder: a start with other servers would not look at it."""
+    for name, is_other in (
+        ("OKMQ_REDIS_URL", not env.private_store),
+        ("OKMQ_DATABASE_URL", env.database_url != f"sqlite:///{env.data_dir / DATABASE}"),
+    ):
+        if is_other:
+            raise BackupError(f"{name} names another one than the data folder has; restore without it.")
 
 
 def _history_folder(env: Env) -> Path:

@@ -46,6 +46,15 @@ class Prepared:
     token: str | None
 
 
+class AnotherDatabase(Exception):
+    """The database was never prepared, and the log holds so many streams of another one."""
+
+    def __init__(self, streams: int) -> None:
+        super().__init__(
+            f"The database is new, and the message store holds {streams} stream{'s' * (streams != 1)} of another one"
+        )
+
+
 def streams_of_another_database() -> int:
     """How many streams the log holds beside a database that has never been prepared.
 
@@ -87,7 +96,13 @@ def configuration_republish(*, archived: Archived = dict) -> tuple[int, int]:
 
     Returns:
         How many streams and tokens.
+
+    Raises:
+        AnotherDatabase: it was never prepared, and the log holds streams; nothing was told.
     """
+    another = streams_of_another_database()
+    if another:
+        raise AnotherDatabase(another)
     store.log().run(scripts.older_forget())
     streams = list(Stream.objects.select_related("workspace"))
     there = set(store.log().run(one(Reachable([stream.stream_id for stream in streams]))))

@@ -6,7 +6,7 @@ from streams import store
 from streams.log import config, keys
 from streams.log.client import Reachable, one
 from streams.log.config import Registered
-from streams.models import Stream
+from streams.models import Stream, Workspace
 from streams.models.stream import Storage
 from streams.services.streams_told import streams_publish
 
@@ -34,6 +34,8 @@ def streams_repair(*, with_memory: bool) -> list[str]:
 def leftovers_remove(held: Iterable[Registered], *, with_memory: bool) -> list[str]:
     """Take out of the log the streams that the database no longer has.
 
+    Nothing is taken out beside a database that was never prepared: it knows of no stream because it is another one.
+
     Args:
         held: what the log's registry lists, maybe a while ago. It is told of a stream after the database has it, so
             what is only there was deleted.
@@ -46,6 +48,8 @@ def leftovers_remove(held: Iterable[Registered], *, with_memory: bool) -> list[s
         StoreUnavailable: the next call does what is left.
     """
     known = set(Stream.objects.values_list("stream_id", flat=True))
+    if not known and not Workspace.objects.exists():
+        return []
     left = [each for each in held if each.stream_id not in known]
     if not with_memory:
         left = [each for each in left if not keys.in_memory(each.stream_id)]

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -46,3 +47,31 @@ def test_the_log_is_told_again_by_a_command(product: Product) -> None:
         check=True,
     )
     assert done.stdout == "The log has been told of 1 streams and 1 tokens.\n"
+
+
+def test_nothing_takes_messages_out_beside_a_database_that_was_never_prepared(
+    product: Product, tmp_path: Path
+) -> None:
+    product.more = {"OKMQ_HISTORY": "off"}
+    product.start()
+    with product.client() as client:
+        client.post("/streams/", json={"name": "kept"}).raise_for_status()
+        client.post("/streams/kept/messages", json={"id": "1", "body": 1}).raise_for_status()
+    other = {**product.environ, "OKMQ_DATABASE_URL": f"sqlite:///{tmp_path}/other.sqlite3"}
+    migrated, told = (
+        subprocess.run(
+            [sys.executable, "manage.py", *command],
+            cwd=env.PROJECT,
+            env=other,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for command in (["migrate", "-v0"], ["okmq_republish"])
+    )
+    assert migrated.returncode == 0
+    assert (told.returncode, told.stdout) == (1, "")
+    assert "The database is new, and the message store holds 1 stream of another one" in told.stderr
+    with product.client() as client:
+        assert client.get("/streams/kept").json()["messages"] == 1
+        assert len(client.get("/streams/kept/messages?offset=1").json()) == 1

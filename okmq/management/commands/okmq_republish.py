@@ -9,7 +9,7 @@ from django.db import DatabaseError
 
 from okmq.operation.kept_history import archived_offsets
 from streams.log.errors import LogError
-from streams.services.installation import configuration_republish
+from streams.services.installation import AnotherDatabase, configuration_republish
 
 
 class Command(BaseCommand):
@@ -24,6 +24,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             streams, tokens = configuration_republish(archived=partial(archived_offsets, settings.ENV))
+        except AnotherDatabase as error:
+            raise CommandError(f"{error}: OKMQ_DATABASE_URL has to name that one.") from None
         except LogError as error:
             raise CommandError(f"The message store does not answer: {error}") from None
         except (OSError, ValueError) as error:

@@ -16,6 +16,7 @@ from okmq.operation.kept_history import archived_offsets
 from okmq.supervision import kept_token
 from streams.log.errors import LogError
 from streams.services.installation import (
+    AnotherDatabase,
     Prepared,
     configuration_republish,
     installation_prepare,
@@ -72,8 +73,8 @@ def _refuse_another(env: Env) -> None:
     if held:
         there = f"delete {env.valkey_dir}" if env.private_store else "empty that server"
         raise CommandError(
-            f"The database is new, and the message store holds {held} stream{'s' * (held != 1)} of another one: bring "
-            f"that database back, or restore a backup; to begin anew without those messages, {there}."
+            f"{AnotherDatabase(held)}: bring that database back, or restore a backup; to begin anew without those "
+            f"messages, {there}."
         )
 
 

@@ -1,5 +1,6 @@
 """A backup that is taken while everything goes on, brought up in another place: an exact prefix, and it goes on."""
 
+import json
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from okmq import env
+from okmq.operation.backup import BackupError, check
 from tests.product import Product
 from tests.waiting import until
 
@@ -147,6 +149,55 @@ def test_what_is_damaged_or_in_the_way_is_one_sentence_and_changes_nothing(
         file.write(b"?")
     assert "the backup is damaged" in refused(elsewhere, "okmq_restore", str(copy))
     assert not (elsewhere.data_dir / "okmq.sqlite3").exists()
+
+
+def test_what_is_left_of_another_database_is_in_the_way_as_a_whole(
+    product: Product, elsewhere: Product, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    product.more = NO_HISTORY
+    product.start()
+    assert manage(product, "okmq_backup", str(copy))[0] == 0
+    elsewhere.data_dir.mkdir()
+    journal, shared = (elsewhere.data_dir / f"okmq.sqlite3-{end}" for end in ("wal", "shm"))
+    journal.write_bytes(b"of another one")
+    (elsewhere.data_dir / "okmq.sqlite3").write_bytes(b"another one")
+    said = refused(elsewhere, "okmq_restore", str(copy))
+    assert f"{elsewhere.data_dir}/okmq.sqlite3, {journal} are there already" in said
+    assert journal.read_bytes() == b"of another one"
+    (elsewhere.data_dir / "okmq.sqlite3").unlink()
+    assert f"{journal} is there already" in refused(elsewhere, "okmq_restore", str(copy))
+    journal.write_bytes(b"")
+    assert manage(elsewhere, "okmq_restore", str(copy))[0] == 0
+    assert not journal.exists()
+    assert not shared.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("OKMQ_REDIS_URL", "redis://127.0.0.1:1/0"), ("OKMQ_DATABASE_URL", "sqlite:////nowhere/other.sqlite3")],
+)
+def test_a_folder_that_no_start_would_look_at_is_not_restored(
+    product: Product, elsewhere: Product, tmp_path: Path, name: str, value: str
+) -> None:
+    copy = tmp_path / "copy"
+    product.more = NO_HISTORY
+    product.start()
+    assert manage(product, "okmq_backup", str(copy))[0] == 0
+    elsewhere.more = {**NO_HISTORY, name: value}
+    assert name in refused(elsewhere, "okmq_restore", str(copy))
+    assert not (elsewhere.data_dir / "okmq.sqlite3").exists()
+
+
+@pytest.mark.parametrize(
+    "told", [{"files": None}, {"files": []}, {"files": {}}, {"messages": "many"}, {"streams": None}]
+)
+def test_what_no_backup_writes_of_itself_is_one_sentence(tmp_path: Path, told: dict[str, Any]) -> None:
+    whole = {"taken_at": "2026-11-26T00:00:00Z", "files": {"log.rdb": "", "okmq.sqlite3": ""}}
+    written = {**whole, "streams": 1, "messages": 1, "format": 1, **told}
+    (tmp_path / "backup.json").write_text(json.dumps(written))
+    with pytest.raises(BackupError, match="is not as a backup writes it"):
+        check(tmp_path)
 
 
 def test_a_backup_is_for_its_owner_only_also_in_a_folder_that_was_there(
