@@ -15,9 +15,11 @@ from dashboard.browse.chosen_fields import ChosenField
 from dashboard.browse.coded import Reading
 from dashboard.forms import BootstrapMixin, pattern_fault
 from streams import naming
+from streams.filters import conditions
+from streams.filters.bodies import body_test
+from streams.filters.headers import header_test
 from streams.log.read import Wanted
 
-MOST_FILTER_CHARACTERS = 500
 MOST_READING_CHARACTERS = 60
 MORE = ("until", "header", "cols", "decode")
 """Fields that stand behind *More filters*."""
@@ -84,24 +86,29 @@ class BrowseForm(BootstrapMixin, forms.Form):
     header = forms.CharField(
         label=_("Header"),
         required=False,
-        max_length=MOST_FILTER_CHARACTERS,
+        max_length=conditions.LONGEST,
         widget=forms.TextInput(
             attrs={
                 "placeholder": _("trace = 4bf9"),
-                "title": _("trace · trace = 4bf9 · trace ~ 4b · trace !~ 4b · several joined by &&"),
+                "title": _(
+                    "trace · trace = 4bf9 · trace ~ 4b · trace !~ 4b · several joined by && · "
+                    "alternatives by ||: region = eu || region = us"
+                ),
             }
         ),
     )
     match = forms.CharField(
         label=_("Body"),
         required=False,
-        max_length=MOST_FILTER_CHARACTERS,
+        max_length=conditions.LONGEST,
         widget=forms.TextInput(
             attrs={
                 "placeholder": _("text  ·  .customer.id = 42"),
                 "title": _(
                     "refused · .customer.id = 42 · .status ~ part · .status !~ part · "
-                    'several joined by &&: .status = paid && .total > 99.5 · in quotes: "salt && pepper"'
+                    "several joined by &&: .status = paid && .total > 99.5 · "
+                    "alternatives by ||: (.status = paid || .status = new) && .total > 99.5 · "
+                    'in quotes: "salt && pepper"'
                 ),
             }
         ),
@@ -167,7 +174,7 @@ class BrowseForm(BootstrapMixin, forms.Form):
         header: str = self.cleaned_data["header"]
         try:
             if header:
-                filters.header_test(header)
+                header_test(header)
         except ValueError as error:
             raise forms.ValidationError(str(error)) from None
         return header
@@ -176,7 +183,7 @@ class BrowseForm(BootstrapMixin, forms.Form):
         match: str = self.cleaned_data["match"]
         try:
             if match:
-                filters.body_test(match)
+                body_test(match)
         except ValueError as error:
             raise forms.ValidationError(str(error)) from None
         return match

@@ -8,9 +8,9 @@ import msgspec
 from django.utils.translation import gettext as _
 
 from dashboard.browse import bodies
-from dashboard.browse.paths import Step, path_of
 from streams.dataplane.marked import Marked
 from streams.errors import Refusal
+from streams.filters.paths import Step, path_of
 
 MOST = 6
 MOST_CHARACTERS = 300

@@ -11,9 +11,10 @@ from django.test import Client
 from dashboard.browse import coded
 from dashboard.browse.chosen_fields import cell_of, chosen
 from dashboard.browse.coded import DEEPEST, JSON, TEXT, decoded, reading
-from dashboard.browse.filters import body_test, entry_test
+from dashboard.browse.filters import entry_test
 from dashboard.browse.message_rows import MessageRow
 from dashboard.browse.unpacking import MOST_BYTES
+from streams.filters.bodies import body_test
 from streams.log.entries import parse
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.test_exports import content

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from dashboard.browse.filters import body_test
 from dashboard.browse.trees import tree
+from streams.filters.bodies import body_test
 
 
 def shown(body: bytes) -> str:
